@@ -1,0 +1,48 @@
+# Everything runs in a virtual environment of the project's own, made when first needed.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+SHARED ?= ../shared
+
+.DEFAULT_GOAL := help
+
+help:  ## what there is
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(BIN)/kohort: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "kohort needs Python 3.11 or newer; name one: make PYTHON=python3.12 …"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.test: $(BIN)/kohort
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,check]'
+	@touch $@
+
+demo: $(VENV)/.test  ## three client libraries share a group, stall, crash and come back (90 s)
+	$(BIN)/kohort demo
+
+serve: $(BIN)/kohort  ## a broker on 127.0.0.1:9092
+	$(BIN)/kohort serve
+
+test: $(VENV)/.test  ## all tests, real clients included
+	$(BIN)/python -m pytest
+
+check: $(VENV)/.test  ## format, lint, types, import directions, fast tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	PYTHONPATH=typings $(BIN)/lint-imports
+	$(BIN)/python -m pytest -m "not clients"
+
+conformance: $(VENV)/.test  ## conversations recorded from a real Kafka, when ../shared is there
+	$(BIN)/python -m tests.conformance --shared $(SHARED)
+
+bench: $(VENV)/.test  ## figures of docs/performance.md, kohort's side
+	$(BIN)/python -m tests.bench
+
+clean:  ## remove what was made
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.PHONY: help demo serve test check conformance bench clean

@@ -1,0 +1,1 @@
+"""The shell: sockets, clock, settings, nodes, topics, the command line."""

@@ -1,0 +1,1 @@
+"""Groups: members, generations, offsets, placement. No sockets, no clock, no chance."""

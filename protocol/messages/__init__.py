@@ -1,0 +1,1 @@
+"""Our own shapes of Kafka's messages, one file per API."""

@@ -1,0 +1,6 @@
+"""Waiting: a hierarchical timing wheel and delayed operations under keys. Told the time, never looks."""
+
+from kohort.purgatory.delayed import DelayedOperation, Purgatory
+from kohort.purgatory.wheel import TimerEntry, TimingWheel
+
+__all__ = ["DelayedOperation", "Purgatory", "TimerEntry", "TimingWheel"]

@@ -1,0 +1,133 @@
+"""Operations that wait until something happens or their time is up, under the contract of Kafka's purgatory.
+
+An operation is tried at once; if it cannot complete it waits under its keys and on the wheel; an event on one of the
+keys tries it again; at its deadline it is completed by force; and it completes exactly once.
+(Kafka: `DelayedOperation`, `DelayedOperationPurgatory`; one thread here, hence no locks and no sharded watch lists.)
+"""
+
+from collections.abc import Callable, Hashable, Iterable
+
+from kohort.purgatory.wheel import TimerEntry, TimingWheel
+
+
+class DelayedOperation(TimerEntry):
+    """What waits. Subclasses say when it may complete and what happens then."""
+
+    __slots__ = ("_keys", "completed")
+
+    def __init__(self, deadline_ms: int) -> None:
+        super().__init__(deadline_ms)
+        self._keys: tuple[Hashable, ...] = ()
+        self.completed = False
+
+    def can_complete(self, now_ms: int) -> bool:
+        """Whether it may complete now. Called when it is added and at every event on one of its keys."""
+        return False
+
+    def on_complete(self, now_ms: int, *, expired: bool) -> None:
+        """The effect; called once. `expired`: by its deadline, which then is `now_ms`."""
+        raise NotImplementedError
+
+
+class Purgatory:
+    """Where operations wait, all of them on one wheel."""
+
+    def __init__(self, now_ms: int = 0, changed: Callable[[], None] | None = None) -> None:
+        """`changed` is told whenever an operation starts to wait, so that a shell can arm its timer anew."""
+        self._wheel = TimingWheel(now_ms)
+        self._watched: dict[Hashable, dict[DelayedOperation, None]] = {}
+        self._changed = changed
+
+    def __len__(self) -> int:
+        """How many operations wait."""
+        return len(self._wheel)
+
+    @property
+    def next_wakeup_ms(self) -> int | None:
+        """When to call `advance` next, in monotonic milliseconds; None: nothing waits."""
+        return self._wheel.next_wakeup_ms
+
+    def try_or_wait(self, operation: DelayedOperation, keys: Iterable[Hashable], now_ms: int) -> bool:
+        """Completes `operation` now, or lets it wait under `keys` until its deadline. Returns whether it completed."""
+        if operation.completed:
+            return True
+        if operation.can_complete(now_ms):
+            return self.complete(operation, now_ms)
+        self.wait(operation, keys)
+        return False
+
+    def wait(self, operation: DelayedOperation, keys: Iterable[Hashable] = ()) -> None:
+        """Lets `operation` wait without trying it first."""
+        operation._keys = tuple(keys)
+        for key in operation._keys:
+            self._watched.setdefault(key, {})[operation] = None
+        self._wheel.add(operation)
+        if self._changed is not None:
+            self._changed()
+
+    def check(self, key: Hashable, now_ms: int) -> int:
+        """Tries again what waits under `key`. Returns how many operations completed."""
+        waiting = self._watched.get(key)
+        if waiting is None:
+            return 0
+        count = 0
+        for operation in list(waiting):
+            if not operation.completed and operation.can_complete(now_ms):
+                count += self.complete(operation, now_ms)
+        return count
+
+    def complete(self, operation: DelayedOperation, now_ms: int) -> bool:
+        """Completes `operation`, waiting or not. Returns False when it had completed before."""
+        return self._complete(operation, now_ms, expired=False)
+
+    def cancel(self, operation: DelayedOperation) -> None:
+        """Forgets `operation`; it will never complete."""
+        operation.completed = True
+        self._remove(operation)
+
+    def postpone(self, operation: DelayedOperation, deadline_ms: int) -> None:
+        """Moves the deadline of a waiting operation.
+
+        A later deadline costs nothing: the wheel still holds the old one, and finds out when that comes up.
+        """
+        if deadline_ms < operation.deadline_ms and operation.scheduled:
+            self._wheel.cancel(operation)
+            operation.deadline_ms = deadline_ms
+            self._wheel.add(operation)
+            if self._changed is not None:
+                self._changed()
+        else:
+            operation.deadline_ms = deadline_ms
+
+    def advance(self, now_ms: int) -> int:
+        """Completes by force what is due until `now_ms`, each at its own deadline. Returns how many completed.
+
+        Operations that are added meanwhile and are already due complete too, in their turn.
+        """
+        count = 0
+        wheel = self._wheel
+        while (wakeup_ms := wheel.next_wakeup_ms) is not None and wakeup_ms <= now_ms:
+            # One moment at a time: what completes at it may add something that is due before the next one.
+            for entry in wheel.advance(wakeup_ms):
+                assert isinstance(entry, DelayedOperation)
+                count += self._complete(entry, wakeup_ms, expired=True)
+        wheel.advance(now_ms)
+        return count
+
+    def _complete(self, operation: DelayedOperation, now_ms: int, *, expired: bool) -> bool:
+        if operation.completed:
+            return False
+        operation.completed = True
+        self._remove(operation)
+        operation.on_complete(now_ms, expired=expired)
+        return True
+
+    def _remove(self, operation: DelayedOperation) -> None:
+        self._wheel.cancel(operation)
+        for key in operation._keys:
+            waiting = self._watched.get(key)
+            if waiting is not None:
+                waiting.pop(operation, None)
+                if not waiting:
+                    del self._watched[key]
+        operation._keys = ()

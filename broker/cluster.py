@@ -1,0 +1,61 @@
+"""Everything the nodes share: topics, purgatory, clock, chance, settings. Knows no socket and no event loop."""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+from collections.abc import Callable
+from random import Random
+from typing import TYPE_CHECKING
+
+from kohort.broker.clock import Clock
+from kohort.broker.node import Node
+from kohort.broker.settings import Settings
+from kohort.purgatory import Purgatory
+
+if TYPE_CHECKING:
+    from kohort.coordinator.effects import Effect
+    from kohort.storage.topics import Partition, Topic
+
+
+class Cluster:
+    """One or several nodes in one process."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        clock: Clock,
+        nodes: int = 1,
+        seed: int | None = None,
+        advertise: str = "",
+        wakeup_changed: Callable[[], None] | None = None,
+    ) -> None:
+        """`seed`: of everything that is left to chance; None takes one from the system.
+
+        `wakeup_changed` is told when `purgatory.next_wakeup_ms` may have become earlier.
+        """
+        self.settings = settings
+        self.clock = clock
+        self.advertise = advertise
+        self.random = Random(seed)
+        self.cluster_id = urlsafe_b64encode(self.random.randbytes(16)).decode()[:22]
+        self.purgatory = Purgatory(clock.now_ms(), wakeup_changed)
+        self.nodes = [Node(self, settings.node_id + number) for number in range(nodes)]
+        self.effects: list[Effect] = []
+        """What the coordinators want done, in order; see effects.py."""
+
+    @property
+    def controller_id(self) -> int:
+        """The node that clients are told is the controller."""
+        return self.nodes[0].id
+
+    def node(self, node_id: int) -> Node | None:
+        """The node of that id."""
+        number = node_id - self.nodes[0].id
+        return self.nodes[number] if 0 <= number < len(self.nodes) else None
+
+    def append(self, topic: Topic, partition: Partition, batch: bytes, now_ms: int) -> int:
+        """Writes a validated batch; returns its base offset. Fetches that wait for it are tried again."""
+        wall_ms = now_ms + self.clock.epoch_ms
+        base_offset = partition.log.append(batch, wall_ms=wall_ms, leader_epoch=partition.leader_epoch)
+        self.purgatory.check(("fetch", topic.topic_id, partition.index), now_ms)
+        return base_offset

@@ -36,8 +36,12 @@ class GroupCoordinator:
         *,
         partitions: int = 50,
         epoch_ms: int = 0,
+        effects: list[Effect] | None = None,
     ) -> None:
-        """`new_uuid`: the source of member ids. `epoch_ms`: the wall clock at monotonic 0, see `wall_ms`."""
+        """`new_uuid`: the source of member ids. `epoch_ms`: the wall clock at monotonic 0, see `wall_ms`.
+
+        `effects`: where to put what is to be done, if several coordinators share one list.
+        """
         self.settings = settings
         self.purgatory = purgatory
         self.new_uuid = new_uuid
@@ -46,7 +50,7 @@ class GroupCoordinator:
         self.epoch_ms = epoch_ms
         self.groups: dict[str, ClassicGroup] = {}
         self.shards: dict[int, Shard] = {}
-        self.effects: list[Effect] = []
+        self.effects: list[Effect] = [] if effects is None else effects
         """What the shell is to do next; it takes them out, in order."""
         self._awaited: dict[int, tuple[int, list[Then]]] = {}
         """Token to the partition that is written and what follows."""

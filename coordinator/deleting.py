@@ -18,26 +18,31 @@ Done = Callable[[ErrorCode], None]
 
 
 def offset_delete(
-    coordinator: GroupCoordinator, group_id: str, offsets: Iterable[tuple[str, int]], now_ms: int, done: Done
-) -> tuple[ErrorCode, set[str]]:
+    coordinator: GroupCoordinator,
+    group_id: str,
+    offsets: Iterable[tuple[str, int]],
+    now_ms: int,
+    done: Callable[[ErrorCode, set[str]], None],
+) -> ErrorCode:
     """Deletes the offsets of topics that nobody in the group subscribes to.
 
-    Returns a refusal of the whole (INVALID_GROUP_ID, NOT_COORDINATOR, GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP, …), or NONE
-    with the topics that are in use and keep their offsets (GROUP_SUBSCRIBED_TO_TOPIC). What `done` is told is the
-    outcome for the others; with nothing to delete it is told at once.
+    Returns a refusal of the whole: INVALID_GROUP_ID, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, GROUP_ID_NOT_FOUND,
+    NON_EMPTY_GROUP. With NONE, `done` is told the outcome, at once where there is nothing to delete, together with the
+    topics that are in use and keep their offsets (GROUP_SUBSCRIBED_TO_TOPIC).
     """
     if not group_id:
-        return ErrorCode.invalid_group_id, set()
+        return ErrorCode.invalid_group_id
     group = coordinator.groups.get(group_id)
     if group is None:
         error = coordinator.availability(group_id)
-        return ErrorCode.group_id_not_found if error is ErrorCode.none else error, set()
+        return ErrorCode.group_id_not_found if error is ErrorCode.none else error
     if group.state is not State.EMPTY and group.protocol_type != CONSUMER:
-        return ErrorCode.non_empty_group, set()
+        return ErrorCode.non_empty_group
     wanted = list(offsets)
     in_use = {topic for topic, _ in wanted if group.state is not State.EMPTY and group.is_subscribed_to(topic)}
-    _delete_offsets(group, [each for each in wanted if each[0] not in in_use], now_ms, done)
-    return ErrorCode.none, in_use
+    free = [each for each in wanted if each[0] not in in_use]
+    _delete_offsets(group, free, now_ms, lambda error: done(error, in_use))
+    return ErrorCode.none
 
 
 def delete_group(coordinator: GroupCoordinator, group_id: str, now_ms: int, done: Done) -> ErrorCode:

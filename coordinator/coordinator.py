@@ -1,7 +1,7 @@
 """The group coordinator of one node: its groups, the partitions that hold them, and what it asks of the shell.
 
-The functions that serve the APIs are in files of their own (`classic/`, `committing.py`, `admin.py`, …); each is imported
-by the API that needs it, so that a broker which only answers heartbeats has not loaded the rest.
+The functions that serve the APIs are in files of their own (`classic/`, `committing.py`, `deleting.py`, …); each is
+imported by the API that needs it, so that a broker which only answers heartbeats has not loaded the rest.
 """
 
 from collections.abc import Callable
@@ -61,7 +61,7 @@ class GroupCoordinator:
         return now_ms + self.epoch_ms
 
     def availability(self, group_id: str) -> ErrorCode:
-        """Whether this node may speak for a group that it does not know: NONE, NOT_COORDINATOR or ..._LOAD_IN_PROGRESS."""
+        """Whether this node may speak for a group that it does not know: NONE, NOT_COORDINATOR or still loading."""
         return self.partition_availability(self.partition_of(group_id))
 
     def partition_of(self, group_id: str) -> int:
@@ -102,7 +102,7 @@ class GroupCoordinator:
         self._awaited[token][1].append(then)
 
     def appended(self, token: int, error: ErrorCode, now_ms: int) -> None:
-        """The shell's word that an `Append` is written (NONE), or why not; the storage's error, not yet the client's."""
+        """The shell's word that an `Append` is written (NONE), or the storage's error, which clients hear as theirs."""
         partition, following = self._awaited.pop(token)
         told = STORAGE_ERRORS.get(error, ErrorCode.unknown_server_error)
         if partition not in self.shards:

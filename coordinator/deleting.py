@@ -1,4 +1,4 @@
-"""How offsets and groups go: OffsetDelete, DeleteGroups, deleted topics, and the sweep for what is too old (spec §7.5-8.3)."""
+"""How offsets and groups go: OffsetDelete, DeleteGroups, deleted topics, the sweep for what is old (spec §7.5-8.3)."""
 
 from collections.abc import Callable, Iterable
 from uuid import UUID
@@ -62,7 +62,7 @@ def delete_group(coordinator: GroupCoordinator, group_id: str, now_ms: int, done
 
 
 def topic_deleted(coordinator: GroupCoordinator, topic: str, topic_id: UUID | None, now_ms: int) -> None:
-    """Deletes a topic's offsets in all groups; those committed for another topic of that name stay. So do the groups."""
+    """Deletes a topic's offsets in all groups; those committed for another topic of that name stay, and the groups."""
     for group in list(coordinator.groups.values()):
         partitions = group.offsets.topics.get(topic) if group.offsets is not None else None
         if partitions is not None:
@@ -106,16 +106,16 @@ def _expired(group: ClassicGroup, wall_ms: int) -> list[tuple[str, int]]:
         (topic, partition)
         for topic, partition, committed in group.offsets
         if not (group.state is State.STABLE and group.is_subscribed_to(topic))
-        and _is_old(committed, group.state_timestamp_ms if by_state else committed.commit_timestamp_ms, wall_ms, retention_ms)
+        and _is_old(
+            committed, group.state_timestamp_ms if by_state else committed.commit_timestamp_ms, wall_ms, retention_ms
+        )
     ]
 
 
 def _may_expire(group: ClassicGroup) -> bool:
     if group.state is State.EMPTY:
         return True
-    return (
-        group.state is State.STABLE and group.protocol_type == CONSUMER and group.subscribed_topics is not None
-    )
+    return group.state is State.STABLE and group.protocol_type == CONSUMER and group.subscribed_topics is not None
 
 
 def _is_old(committed: CommittedOffset, since_ms: int, wall_ms: int, retention_ms: int) -> bool:

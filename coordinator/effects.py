@@ -58,4 +58,3 @@ class Remark(NamedTuple):
 
 
 Effect = Reply | Append | Transition | Remark
-

@@ -84,7 +84,7 @@ def load(
 
 
 def unload(coordinator: GroupCoordinator, partition: int, now_ms: int) -> None:
-    """Somebody else coordinates the partition's groups now: whoever waits is sent there, and the groups are forgotten."""
+    """Somebody else coordinates the partition's groups now: who waits is sent there, and the groups are forgotten."""
     coordinator.shards.pop(partition, None)
     for group in [g for g in coordinator.groups.values() if g.partition == partition]:
         for member in group.members.values():

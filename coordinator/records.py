@@ -91,16 +91,28 @@ def group_key(group_id: str) -> bytes:
 
 
 def offset_value(
-    offset: int, leader_epoch: int, metadata: str, commit_timestamp_ms: int, expire_timestamp_ms: int, topic_id: UUID | None
+    offset: int,
+    leader_epoch: int,
+    metadata: str,
+    commit_timestamp_ms: int,
+    expire_timestamp_ms: int,
+    topic_id: UUID | None,
 ) -> bytes:
     """Version 4, or version 1 for a commit that says itself how long it is to be kept (`expire_timestamp_ms` >= 0)."""
     if expire_timestamp_ms >= 0:
         return b"".join(
-            (_OFFSET_V1.pack(1, offset), _string(metadata), _LONG.pack(commit_timestamp_ms), _LONG.pack(expire_timestamp_ms))
+            (
+                _OFFSET_V1.pack(1, offset),
+                _string(metadata),
+                _LONG.pack(commit_timestamp_ms),
+                _LONG.pack(expire_timestamp_ms),
+            )
         )
     raw = metadata.encode()
     tags = _NO_TAGS if topic_id is None else b"\x01\x00\x10" + topic_id.bytes
-    return b"".join((_OFFSET_V4.pack(4, offset, leader_epoch), _uvarint(len(raw) + 1), raw, _LONG.pack(commit_timestamp_ms), tags))
+    return b"".join(
+        (_OFFSET_V4.pack(4, offset, leader_epoch), _uvarint(len(raw) + 1), raw, _LONG.pack(commit_timestamp_ms), tags)
+    )
 
 
 def group_value(group: GroupValue) -> bytes:

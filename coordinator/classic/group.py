@@ -12,9 +12,9 @@ from kohort.protocol.consumer import subscribed_topics
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
+    from kohort.coordinator.classic.pending_sync import PendingSync
     from kohort.coordinator.classic.rebalancing import JoinPhase
     from kohort.coordinator.classic.sessions import Session
-    from kohort.coordinator.classic.syncing import PendingSync
     from kohort.coordinator.coordinator import GroupCoordinator
     from kohort.coordinator.offsets import GroupOffsets
 
@@ -189,7 +189,7 @@ class ClassicGroup:
                 self.pending_joins = None
 
     def await_join(self, member: Member, ticket: object | None) -> None:
-        """Lets a member's join wait under `ticket`, or (None) no longer. An earlier one is never answered (spec §3.5)."""
+        """Lets a member's join wait under `ticket`, or (None) no more. An earlier one is never answered (spec §3.5)."""
         self.waiting_joins += (ticket is not None) - (member.join_ticket is not None)
         member.join_ticket = ticket
 

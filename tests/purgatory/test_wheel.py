@@ -82,7 +82,7 @@ class WheelAndList(RuleBasedStateMachine):
 
 
 TestWheelAndList = WheelAndList.TestCase
-TestWheelAndList.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+TestWheelAndList.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)
 
 
 def test_entries_of_one_moment_come_in_the_order_in_which_they_were_added() -> None:

@@ -81,13 +81,6 @@ class GroupCoordinator:
         self.groups[group_id] = group
         return group
 
-    def forget_group(self, group: ClassicGroup) -> None:
-        """Removes a group from memory, with the ids that wait to be used."""
-        if self.groups.get(group.group_id) is group:
-            del self.groups[group.group_id]
-        for member_id in list(group.pending_joins or ()):
-            group.forget_pending(member_id)
-
     def append(
         self, partition: int, records: list[tuple[bytes, bytes | None]], now_ms: int, then: Then | None = None
     ) -> int:

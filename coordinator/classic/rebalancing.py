@@ -103,7 +103,7 @@ def complete_join(group: ClassicGroup, now_ms: int) -> int | None:
 
     Raises NoCommonProtocol or consumer.ImpossibleMetadata: the group then stays as it is, one generation further.
     """
-    _stop_waiting(group)
+    stop_waiting(group)
     missing = [m for m in group.members.values() if m.join_ticket is None]
     dropped = [m for m in missing if m.group_instance_id is None]
     for member in dropped:
@@ -159,12 +159,13 @@ def _elect_joined_leader(group: ClassicGroup) -> None:
 
 
 def _wait(phase: JoinPhase) -> None:
-    _stop_waiting(phase.group)
+    stop_waiting(phase.group)
     phase.group.join_phase = phase
     phase.group.coordinator.purgatory.wait(phase)
 
 
-def _stop_waiting(group: ClassicGroup) -> None:
+def stop_waiting(group: ClassicGroup) -> None:
+    """Ends the wait for joins, if there is one."""
     if group.join_phase is not None:
         group.coordinator.purgatory.cancel(group.join_phase)
         group.join_phase = None

@@ -37,7 +37,7 @@ def stable() -> tuple[World, Speaker]:
 
 
 def dead() -> tuple[World, Speaker]:
-    """A group is only Dead for the moment in which it is forgotten: nobody meets it, except through an old reference."""
+    """A group is only Dead in the moment in which it is forgotten: nobody meets it, except by an old reference."""
     world, ada = stable()
     group = world.group()
     world.unload()
@@ -78,7 +78,7 @@ def test_heartbeat(state: State) -> None:
 
 @pytest.mark.parametrize("state", State)
 def test_sync(state: State) -> None:
-    world, ada = begin(state)
+    _, ada = begin(state)
     sync = ada.syncs({ada.member_id: b"all"})
     assert sync.error is (SYNC[state] or E.none)
     if SYNC[state] is None:
@@ -179,7 +179,7 @@ def test_unload(state: State) -> None:
 @pytest.mark.parametrize("state", LIVING)
 def test_restart(state: State) -> None:
     """Only Stable and Empty are ever loaded."""
-    world, ada = begin(state)
+    world, _ = begin(state)
     kept = world.group().members and state is not State.EMPTY
     world.restart()
     assert world.group().state is (State.STABLE if kept else State.EMPTY)
@@ -198,7 +198,7 @@ def test_the_wrong_generation(state: State) -> None:
 
 @pytest.mark.parametrize("state", LIVING)
 def test_somebody_else(state: State) -> None:
-    world, ada = begin(state)
+    _, ada = begin(state)
     for member_id in ("nobody", ""):
         assert ada.beats(member_id=member_id) is E.unknown_member_id
         assert ada.syncs(member_id=member_id).error is E.unknown_member_id

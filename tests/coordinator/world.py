@@ -5,8 +5,8 @@
     bob.leaves()
     assert ada.beats() is E.rebalance_in_progress
 
-A request gives a `Ticket`; `ticket.heard` is what was answered, None as long as nothing was. Speakers remember the id and the
-generation they were told.
+A request gives a `Ticket`; `ticket.heard` is what was answered, None as long as nothing was. Speakers remember the id
+and the generation they were told.
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ from kohort.coordinator.classic.leaving import leave_group
 from kohort.coordinator.classic.syncing import sync_group
 from kohort.coordinator.committing import Commit, KnownTopic, offset_commit
 from kohort.coordinator.coordinator import GroupCoordinator, Shard
-from kohort.coordinator.deleting import delete_group, offset_delete
+from kohort.coordinator.deleting import delete_group, offset_delete, sweep
 from kohort.coordinator.effects import Append, Effect, Remark, Reply, Transition
 from kohort.coordinator.fetching_offsets import offset_fetch
 from kohort.coordinator.loading import load, unload
@@ -215,6 +215,11 @@ class World:
             ticket.answer(Outcome(refusal, top_level=True))
         self.settle()
         return ticket
+
+    def sweeps(self) -> None:
+        """What the coordinator does from time to time."""
+        sweep(self.coordinator, self.now_ms)
+        self.settle()
 
     def offsets(self, *topics: str, group_id: str = "g", partitions: tuple[int, ...] = (0,)) -> dict[str, int]:
         """What OffsetFetch says, by `topic-partition`; no topics named: all there are."""

@@ -96,10 +96,16 @@ class GroupCoordinator:
 
     def appended(self, token: int, error: ErrorCode, now_ms: int) -> None:
         """The shell's word that an `Append` is written (NONE), or the storage's error, which clients hear as theirs."""
-        partition, following = self._awaited.pop(token)
-        told = STORAGE_ERRORS.get(error, ErrorCode.unknown_server_error)
-        if partition not in self.shards:
-            told = ErrorCode.not_coordinator  # it has gone to another node meanwhile, which loads what is written
+        if token in self._awaited:  # else its partition has gone meanwhile, and whoever waited has been told
+            self._conclude(token, STORAGE_ERRORS.get(error, ErrorCode.unknown_server_error), now_ms)
+
+    def abandon_appends(self, partition: int, now_ms: int) -> None:
+        """Waits no longer for what is being written to a partition: for the clients that failed (spec §1.5)."""
+        for token in [token for token, (where, _) in self._awaited.items() if where == partition]:
+            self._conclude(token, ErrorCode.not_coordinator, now_ms)
+
+    def _conclude(self, token: int, told: ErrorCode, now_ms: int) -> None:
+        _, following = self._awaited.pop(token)
         for then in following:
             then(told, now_ms)
 

@@ -86,6 +86,7 @@ def load(
 def unload(coordinator: GroupCoordinator, partition: int, now_ms: int) -> None:
     """Somebody else coordinates the partition's groups now: who waits is sent there, and the groups are forgotten."""
     coordinator.shards.pop(partition, None)
+    coordinator.abandon_appends(partition, now_ms)
     for group in [g for g in coordinator.groups.values() if g.partition == partition]:
         dissolve(group, ErrorCode.not_coordinator, Cause("coordinator_failover"), now_ms)
 

@@ -206,13 +206,14 @@ def _replace(group: ClassicGroup, member: Member, member_id: str, join: _Join) -
         return None
 
     def written(error: ErrorCode, now_ms: int) -> None:
+        if group.members.get(member_id) is not member:
+            return  # gone, or come back once more: then this join has been answered
         if error is not ErrorCode.none:
-            ticket_response = join_refused(error, "")
-            ticket_response.generation_id = group.generation_id
-            ticket_response.protocol_type = group.protocol_type
-            ticket_response.protocol_name = group.protocol_name
-            ticket_response.leader = old_leader or ""
-            answer_join(group, member, ticket_response)
+            refusal = join_refused(error, "")
+            refusal.generation_id = group.generation_id
+            refusal.protocol_type, refusal.protocol_name = group.protocol_type, group.protocol_name
+            refusal.leader = old_leader or ""
+            answer_join(group, member, refusal)
             group.update_member(member, *before)
             group.rename_member(member, old_id)
             _renew_session(group, member, now_ms)

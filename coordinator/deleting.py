@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from uuid import UUID
 
+from kohort.coordinator.classic.dissolving import dissolve
 from kohort.coordinator.classic.group import ClassicGroup
 from kohort.coordinator.classic.states import DELETE, State
 from kohort.coordinator.coordinator import GroupCoordinator
@@ -144,17 +145,20 @@ def _delete_offsets(group: ClassicGroup, offsets: list[tuple[str, int]], now_ms:
 
 
 def _delete_group(group: ClassicGroup, now_ms: int, done: Done | None = None) -> None:
-    """The group and all its offsets. One that somebody joined while this was being written lives on without them."""
+    """The group and all its offsets. What begins while this is being written lives on: members, and newer offsets."""
     coordinator = group.coordinator
     offsets = [] if group.offsets is None else [(topic, partition) for topic, partition, _ in group.offsets]
     records = [*tombstones(group.group_id, offsets), (group_key(group.group_id), None)]
 
     def written(error: ErrorCode, now_ms: int) -> None:
         if error is ErrorCode.none:
-            group.offsets = None
+            for topic, partition in offsets:
+                if group.offsets is not None:
+                    group.offsets.remove(topic, partition)
             if group.state is State.EMPTY:
-                coordinator.forget_group(group)
-                group.move(State.DEAD, Cause("group_deleted"), now_ms)
+                dissolve(group, error, Cause("group_deleted"), now_ms)
+                if group.offsets:
+                    coordinator.create_group(group.group_id, now_ms).offsets = group.offsets
         if done is not None:
             done(error)
 

@@ -110,12 +110,17 @@ def _store(coordinator: GroupCoordinator, commit: Commit, now_ms: int) -> Offset
     if not records:
         return _answer(commit, _NONE, too_large)
 
+    group = coordinator.groups.get(group_id)
+    if group is not None:
+        group.commits_in_flight += 1
+
     def written(error: ErrorCode, now_ms: int) -> None:
+        if group is not None:
+            group.commits_in_flight -= 1
         if error is _NONE:
             apply_offsets(coordinator, group_id, accepted, now_ms)
         coordinator.effects.append(Reply(commit.ticket, _answer(commit, error, too_large)))
 
-    group = coordinator.groups.get(group_id)
     partition = coordinator.partition_of(group_id) if group is None else group.partition
     coordinator.append(partition, records, now_ms, written)
     return None

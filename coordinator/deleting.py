@@ -90,6 +90,8 @@ def sweep(coordinator: GroupCoordinator, now_ms: int) -> None:
     """One sweep over all groups (KIP-211; spec §7.6)."""
     wall_ms = coordinator.wall_ms(now_ms)
     for group in list(coordinator.groups.values()):
+        if group.commits_in_flight:
+            continue  # what is being committed must not be deleted behind it; the next sweep will see
         old = _expired(group, wall_ms)
         count = sum(map(len, group.offsets.topics.values())) if group.offsets is not None else 0
         if group.state is State.EMPTY and len(old) == count:

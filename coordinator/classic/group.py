@@ -23,6 +23,7 @@ class ClassicGroup:
     """Its state, as the table of spec §2.1 lists it. Collections that most groups never need are made when needed."""
 
     __slots__ = (
+        "commits_in_flight",
         "coordinator",
         "generation_id",
         "group_id",
@@ -75,6 +76,8 @@ class ClassicGroup:
         """Of the last completed join phase; None: not known."""
         self.new_member_added = False
         self.offsets: GroupOffsets | None = None
+        self.commits_in_flight = 0
+        """Commits that are being written; `offsets` does not show them yet."""
 
     # What is so
 

@@ -4,13 +4,12 @@ from collections.abc import Callable, Iterable
 from uuid import UUID
 
 from kohort.coordinator.classic.dissolving import dissolve
-from kohort.coordinator.classic.group import ClassicGroup
+from kohort.coordinator.classic.group import CONSUMER, ClassicGroup
 from kohort.coordinator.classic.states import DELETE, State
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.offsets import CommittedOffset, tombstones
 from kohort.coordinator.records import group_key
-from kohort.protocol.consumer import PROTOCOL_TYPE as CONSUMER
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
 

@@ -109,8 +109,9 @@ def complete_join(group: ClassicGroup, now_ms: int) -> int | None:
     for member in dropped:
         group.remove(member.member_id)
     if group.members and not group.waiting_joins:
-        # Only static members are left, and all are absent: their sessions will end this.
-        _wait(JoinPhase(now_ms + group.rebalance_timeout_ms, group))
+        # Only static members are left, and all are absent: their sessions will end this. Time has to go on meanwhile,
+        # also where the timeout is 0.
+        _wait(JoinPhase(now_ms + max(1, group.rebalance_timeout_ms), group))
         return None
     _elect_joined_leader(group)
     group.start_generation()

@@ -168,6 +168,8 @@ def read_offset_value(value: bytes) -> OffsetValue:
     expire_timestamp_ms = reader.int64() if version == 1 else -1
     topic_id = None
     if version >= 4 and (raw := reader.tags().get(0)) is not None and any(raw):
+        if len(raw) != 16:
+            raise UnreadableRecord(f"a topic id of {len(raw)} bytes")
         topic_id = UUID(bytes=raw)
     return OffsetValue(
         offset=offset,

@@ -20,6 +20,8 @@ from kohort.protocol.messages.offset_commit import (
 )
 
 _NONE = ErrorCode.none
+BROKERS_RETENTION = -1
+"""A commit that leaves it to the broker how long it is kept; any other number is added to the time (spec §7.2)."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -86,7 +88,7 @@ def _store(coordinator: GroupCoordinator, commit: Commit, now_ms: int) -> Offset
     request = commit.request
     group_id, limit = request.group_id, coordinator.settings.offset_metadata_max_bytes
     wall_ms = coordinator.wall_ms(now_ms)
-    expire_ms = NO_EXPIRY if request.retention_time_ms < 0 else wall_ms + request.retention_time_ms
+    expire_ms = NO_EXPIRY if request.retention_time_ms == BROKERS_RETENTION else wall_ms + request.retention_time_ms
     records: list[tuple[bytes, bytes | None]] = []
     accepted: list[tuple[str, int, CommittedOffset]] = []
     too_large: set[tuple[str, int]] = set()

@@ -18,8 +18,8 @@ PREPARING = State.PREPARING_REBALANCE
 GROUPS = ("orders", "billing", "polygenelubricants")
 TOPICS = ("t", "u")
 STORAGE_FAILURES = (E.not_enough_replicas, E.request_timed_out, E.kafka_storage_error, E.message_too_large)
-MALFORMED = subscription("t")[:2] + b"\x7f\xff\xff\xff"
-"""Announces more topics than there is room for."""
+UNFORESEEN = ((("range", b"\x00\x00\x7f\xff\xff\xff"),), (("range", b""), ("range", b"")))
+"""Metadata that announces more than there is, and a protocol listed twice."""
 HOPELESS = (E.unknown_member_id, E.fenced_instance_id, E.group_max_size_reached, E.inconsistent_group_protocol)
 
 
@@ -68,7 +68,7 @@ class Simulation:
         self.world = World(
             partitions=2,
             group_initial_rebalance_delay_ms=random.choice((0, 700, 3_000)),
-            group_max_size=random.choice((3, 5, 2**31 - 1)),
+            group_max_size=random.choice((3, 6, 2**31 - 1)),
             offsets_retention_ms=120_000,
             offsets_retention_check_interval_ms=40_000,
         )
@@ -97,7 +97,7 @@ class Simulation:
             group_id=random.choice(GROUPS),
             instance=instance,
             session_ms=random.choice((6_000, 10_000, 30_000)),
-            rebalance_ms=random.choice((0, 5_000, 10_000, 60_000)),
+            rebalance_ms=random.choice((5_000, 10_000, 60_000)),
             needs_id=random.random() < 0.6,
             skips=random.random() < 0.7,
         )
@@ -150,12 +150,12 @@ class Simulation:
         random = self.random
         action = random.choices(
             (self.time_passes, self.somebody_speaks, self.log_writes, self.log_fails, self.partition_moves, self.admin),
-            (25, 60, 40, 1, 0.15, 1),
+            (12, 75, 40, 1, 0.15, 1),
         )[0]
         action()
 
     def time_passes(self) -> None:
-        span_ms = self.random.choice((0, 1, 50, 500, 500, 2_000, 2_000, 5_000))
+        span_ms = self.random.choice((0, 1, 50, 200, 500, 1_000, 3_000))
         if self.random.random() < 0.003:
             span_ms = 400_000
         self.say(f"after {span_ms}")
@@ -230,7 +230,10 @@ class Simulation:
 
     def joins(self, client: Client) -> None:
         self.say(f"{client.name} join {client.group_id} {client.member_id or '-'} {client.instance or ''}")
-        client.joins()
+        if self.random.random() < 0.005:
+            client.joins(protocols=self.random.choice(UNFORESEEN))
+        else:
+            client.joins()
 
     def syncs(self, client: Client) -> None:
         self.say(f"{client.name} sync {client.member_id or '-'} generation={client.generation}")
@@ -274,13 +277,11 @@ class Simulation:
         """Other topics, other protocols, other timeouts; now and then bytes that nobody can read."""
         random = self.random
         metadata = subscription(*random.sample(TOPICS, random.randint(0, 2)))
-        if random.random() < 0.05:
-            metadata = MALFORMED
-        names = random.choice((("range",), ("range", "sticky"), ("sticky", "range"), ("sticky",)))
-        if random.random() < 0.01:
-            names = ("range", "range")
+        names = random.choice((("range",), ("range", "sticky"), ("sticky", "range")))
+        if random.random() < 0.1:
+            names = ("sticky",)
         client.protocols = tuple((name, metadata) for name in names)
-        client.rebalance_ms = random.choice((0, 5_000, 60_000))
+        client.rebalance_ms = 0 if random.random() < 0.1 else random.choice((5_000, 60_000))
         client.session_ms = random.choice((6_000, 30_000))
         client.generation = -1
         self.say(f"{client.name} changes to {names}")

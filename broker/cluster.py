@@ -8,12 +8,12 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from kohort.broker.clock import Clock
-from kohort.broker.node import Node
+from kohort.broker.node import Coordinator, Node
+from kohort.broker.offsets_topic import OffsetsTopic
 from kohort.broker.settings import Settings
 from kohort.purgatory import Purgatory
 
 if TYPE_CHECKING:
-    from kohort.coordinator.effects import Effect
     from kohort.storage.topics import Partition, Topic
 
 
@@ -21,27 +21,21 @@ class Cluster:
     """One or several nodes in one process."""
 
     def __init__(
-        self,
-        settings: Settings,
-        clock: Clock,
-        nodes: int = 1,
-        seed: int | None = None,
-        advertise: str = "",
-        wakeup_changed: Callable[[], None] | None = None,
+        self, settings: Settings, clock: Clock, nodes: int = 1, seed: int | None = None, advertise: str = ""
     ) -> None:
-        """`seed`: of everything that is left to chance; None takes one from the system.
-
-        `wakeup_changed` is told when `purgatory.next_wakeup_ms` may have become earlier.
-        """
+        """`seed`: of everything that is left to chance; None takes one from the system."""
         self.settings = settings
         self.clock = clock
         self.advertise = advertise
         self.random = Random(seed)
         self.cluster_id = urlsafe_b64encode(self.random.randbytes(16)).decode()[:22]
-        self.purgatory = Purgatory(clock.now_ms(), wakeup_changed)
+        self.on_wakeup_changed: Callable[[], None] = _nobody_cares
+        """Called when `purgatory.next_wakeup_ms` may have become earlier; the server sets its timer then."""
+        self.purgatory = Purgatory(clock.now_ms(), lambda: self.on_wakeup_changed())
         self.nodes = [Node(self, settings.node_id + number) for number in range(nodes)]
-        self.effects: list[Effect] = []
-        """What the coordinators want done, in order; see effects.py."""
+        self.coordinators: list[Coordinator] = []
+        """The group coordinators of the nodes, in their order."""
+        self.offsets_topic = OffsetsTopic(self)
 
     @property
     def controller_id(self) -> int:
@@ -59,3 +53,7 @@ class Cluster:
         base_offset = partition.log.append(batch, wall_ms=wall_ms, leader_epoch=partition.leader_epoch)
         self.purgatory.check(("fetch", topic.topic_id, partition.index), now_ms)
         return base_offset
+
+
+def _nobody_cares() -> None:
+    """What a wakeup means to a cluster without a server, as tests have it."""

@@ -9,14 +9,17 @@ from kohort.broker.ticket import Ticket
 
 if TYPE_CHECKING:
     from kohort.broker.cluster import Cluster
+    from kohort.coordinator.effects import Effect
     from kohort.protocol.errors import ErrorCode
 
 
 class Coordinator(Protocol):
     """What the shell asks of a group coordinator beside its APIs.
 
-    What it wants done it adds to `Cluster.effects`; the shell does it after each request and each tick.
+    What it wants done it adds to `effects`; the shell does it after each request and each tick (effects.py).
     """
+
+    effects: list[Effect]
 
     def load(self, partition: int, batches: Iterable[bytes | memoryview], now_ms: int) -> None:
         """Takes over a partition of the offsets topic; `batches` is what its log holds."""
@@ -26,8 +29,8 @@ class Coordinator(Protocol):
         """Gives a partition up."""
         ...
 
-    def appended(self, token: int, error_code: ErrorCode, now_ms: int) -> None:
-        """The records of the `Append` with this token are written, or `error_code` says why they are not."""
+    def appended(self, token: int, error: ErrorCode, now_ms: int) -> None:
+        """The records of the `Append` with this token are written (NONE), or `error` says why they are not."""
         ...
 
 

@@ -1,0 +1,100 @@
+"""`__consumer_offsets`: created on first use or at start, and written for the coordinators."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kohort.broker.logs import log
+from kohort.coordinator.placement import partition_for
+from kohort.protocol.batches import Record, build_batch
+from kohort.protocol.errors import ErrorCode
+from kohort.purgatory import DelayedOperation
+
+if TYPE_CHECKING:
+    from kohort.broker.cluster import Cluster
+    from kohort.broker.node import Node
+    from kohort.storage.topics import Topic
+
+OFFSETS_TOPIC = "__consumer_offsets"
+
+
+class OffsetsTopic:
+    """The topic that keeps groups and their offsets, and who looks after which part of it."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._topic: Topic | None = None
+        self._creation: DelayedOperation | None = None
+        self._refused = False
+
+    @property
+    def exists(self) -> bool:
+        """Whether it has been created."""
+        return self._topic is not None
+
+    def coordinator_of(self, group_id: str) -> Node | None:
+        """The node that coordinates a group; None while there is no offsets topic. Source: spec §1.1."""
+        topic = self._topic
+        if topic is None:
+            return None
+        partition = topic.partitions[partition_for(group_id, len(topic.partitions))]
+        return self._cluster.node(partition.leader)
+
+    def wanted(self, now_ms: int) -> None:
+        """Somebody asked for it: it will be there in a moment, though not yet for this request, as in Kafka."""
+        if self._topic is None and self._creation is None:
+            self._creation = _Creation(self, now_ms)
+            self._cluster.purgatory.wait(self._creation)
+
+    def create(self, now_ms: int) -> None:
+        """Creates it, and has every partition's leader load it. Too few nodes for its copies: a log line, and no topic."""
+        self._creation = None
+        cluster, settings = self._cluster, self._cluster.settings
+        copies = settings.offsets_topic_replication_factor
+        if copies > len(cluster.nodes):
+            if not self._refused:
+                log.warning(
+                    f"{OFFSETS_TOPIC} cannot be created: offsets.topic.replication.factor is {copies}, "
+                    f"nodes there are {len(cluster.nodes)}; so no group finds a coordinator"
+                )
+            self._refused = True
+            return
+        self._topic = cluster.topics.create(
+            OFFSETS_TOPIC,
+            partitions=settings.offsets_topic_num_partitions,
+            replication_factor=copies,
+            configs={
+                "cleanup.policy": "compact",
+                "compression.type": "producer",
+                "segment.bytes": str(settings.offsets_topic_segment_bytes),
+            },
+            internal=True,
+        )
+        for partition in self._topic.partitions:
+            leader = cluster.node(partition.leader)
+            if leader is not None and leader.coordinator is not None:
+                leader.coordinator.load(partition.index, (), now_ms)
+
+    def append(
+        self, partition: int, records: list[tuple[bytes, bytes | None]], timestamp_ms: int, now_ms: int
+    ) -> ErrorCode:
+        """Writes records of a coordinator as one batch. `timestamp_ms`: wall clock."""
+        topic = self._topic
+        if topic is None:
+            return ErrorCode.unknown_topic_or_partition
+        batch = build_batch([Record(key=key, value=value, timestamp_ms=timestamp_ms) for key, value in records])
+        self._cluster.append(topic, topic.partitions[partition], batch, now_ms)
+        return ErrorCode.none
+
+
+class _Creation(DelayedOperation):
+    """The moment after the first FindCoordinator."""
+
+    __slots__ = ("_offsets_topic",)
+
+    def __init__(self, offsets_topic: OffsetsTopic, now_ms: int) -> None:
+        super().__init__(now_ms)
+        self._offsets_topic = offsets_topic
+
+    def on_complete(self, now_ms: int, *, expired: bool) -> None:
+        self._offsets_topic.create(now_ms)

@@ -6,11 +6,15 @@ from base64 import urlsafe_b64encode
 from collections.abc import Callable
 from random import Random
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from kohort.broker.clock import Clock
-from kohort.broker.node import Coordinator, Node
+from kohort.broker.node import Node
 from kohort.broker.offsets_topic import OffsetsTopic
 from kohort.broker.settings import Settings
+from kohort.coordinator.coordinator import GroupCoordinator
+from kohort.coordinator.deleting import topic_deleted
+from kohort.coordinator.settings import GroupSettings
 from kohort.purgatory import Purgatory
 
 if TYPE_CHECKING:
@@ -32,9 +36,8 @@ class Cluster:
         self.on_wakeup_changed: Callable[[], None] = _nobody_cares
         """Called when `purgatory.next_wakeup_ms` may have become earlier; the server sets its timer then."""
         self.purgatory = Purgatory(clock.now_ms(), lambda: self.on_wakeup_changed())
-        self.nodes = [Node(self, settings.node_id + number) for number in range(nodes)]
-        self.coordinators: list[Coordinator] = []
-        """The group coordinators of the nodes, in their order."""
+        self.nodes = [Node(self, settings.node_id + number, self._coordinator()) for number in range(nodes)]
+        self.coordinators = [node.coordinator for node in self.nodes]
         self.offsets_topic = OffsetsTopic(self)
 
     @property
@@ -53,6 +56,38 @@ class Cluster:
         base_offset = partition.log.append(batch, wall_ms=wall_ms, leader_epoch=partition.leader_epoch)
         self.purgatory.check(("fetch", topic.topic_id, partition.index), now_ms)
         return base_offset
+
+
+    def topic_deleted(self, topic: Topic, now_ms: int) -> None:
+        """Groups forget what they have committed for a topic that is gone."""
+        for coordinator in self.coordinators:
+            topic_deleted(coordinator, topic.name, topic.topic_id, now_ms)
+
+    def new_uuid(self) -> str:
+        """A random UUID in its usual form, for member ids."""
+        return str(UUID(int=self.random.getrandbits(128), version=4))
+
+    def _coordinator(self) -> GroupCoordinator:
+        return GroupCoordinator(
+            group_settings(self.settings),
+            self.purgatory,
+            self.new_uuid,
+            partitions=self.settings.offsets_topic_num_partitions,
+            epoch_ms=self.clock.epoch_ms,
+        )
+
+
+def group_settings(settings: Settings) -> GroupSettings:
+    """What of the broker's settings the coordinators are told."""
+    return GroupSettings(
+        group_min_session_timeout_ms=settings.group_min_session_timeout_ms,
+        group_max_session_timeout_ms=settings.group_max_session_timeout_ms,
+        group_initial_rebalance_delay_ms=settings.group_initial_rebalance_delay_ms,
+        group_max_size=settings.group_max_size,
+        offset_metadata_max_bytes=settings.offset_metadata_max_bytes,
+        offsets_retention_ms=settings.offsets_retention_minutes * 60_000,
+        offsets_retention_check_interval_ms=settings.offsets_retention_check_interval_ms,
+    )
 
 
 def _nobody_cares() -> None:

@@ -11,7 +11,7 @@ from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from kohort.broker.cluster import Cluster
-    from kohort.broker.node import Coordinator
+    from kohort.coordinator.coordinator import GroupCoordinator
 
 
 def perform(cluster: Cluster, now_ms: int) -> None:
@@ -27,7 +27,7 @@ def perform(cluster: Cluster, now_ms: int) -> None:
             effects.clear()
 
 
-def _perform(cluster: Cluster, coordinator: Coordinator, effect: Effect, now_ms: int) -> None:
+def _perform(cluster: Cluster, coordinator: GroupCoordinator, effect: Effect, now_ms: int) -> None:
     if type(effect) is Reply:
         effect.ticket.reply(effect.response)
     elif type(effect) is Append:

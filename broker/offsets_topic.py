@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kohort.broker.logs import log
+from kohort.coordinator.deleting import Sweep
+from kohort.coordinator.loading import load
 from kohort.coordinator.placement import partition_for
 from kohort.protocol.batches import Record, build_batch
 from kohort.protocol.errors import ErrorCode
@@ -72,8 +74,10 @@ class OffsetsTopic:
         )
         for partition in self._topic.partitions:
             leader = cluster.node(partition.leader)
-            if leader is not None and leader.coordinator is not None:
-                leader.coordinator.load(partition.index, (), now_ms)
+            assert leader is not None, "every partition has a leader"
+            load(leader.coordinator, partition.index, (), now_ms)
+        for node in cluster.nodes:
+            cluster.purgatory.wait(Sweep(node.coordinator, now_ms))
 
     def append(
         self, partition: int, records: list[tuple[bytes, bytes | None]], timestamp_ms: int, now_ms: int

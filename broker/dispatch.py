@@ -47,12 +47,12 @@ class Dispatcher:
         if log.debug_enabled:
             log.debug(f"{connection.client}: {api.spec.name} v{version} {request}", client_id=ticket.client_id)
         self._answer(connection, api, request, ticket)
-        for coordinator in self.cluster.coordinators:
-            if coordinator.effects:
+        for node in self.cluster.nodes:
+            if node.coordinator.effects:
                 perform(self.cluster, now_ms)
 
     def respond(self, connection: Connection, ticket: Ticket, response: Any) -> None:
-        """Writes a response in the version that was asked for. `bytes` are a whole frame, whatever its correlation id."""
+        """Writes a response in the version that was asked for. `bytes` are a whole frame but for its correlation id."""
         if type(response) is bytes:
             connection.send(response[:4] + ticket.correlation_id.to_bytes(4, "big", signed=True) + response[8:])
             return
@@ -64,7 +64,7 @@ class Dispatcher:
             frame = api.write(ticket.version, ticket.correlation_id, _unknown_error(ticket))
         if log.debug_enabled:
             log.debug(f"{connection.client}: {api.spec.name} v{ticket.version} is answered {response}")
-        if type(frame) is bytes:
+        if isinstance(frame, bytes):
             connection.send(frame)
         else:
             connection.send_pieces(frame)
@@ -90,7 +90,7 @@ class Dispatcher:
     def _refuse(
         self, connection: Connection, api: Api | None, header: RequestHeader, frame: bytes, now_ms: int
     ) -> None:
-        """What Kafka does with a version it does not serve: hang up, but for ApiVersions, where clients start (KIP-511)."""
+        """Hangs up on what is not served, as Kafka does, but for ApiVersions: there a client starts (KIP-511)."""
         if api is None:
             connection.close(f"there is no API {header.api_key}")
         elif header.api_key == API_VERSIONS and header.api_version > api.highest:

@@ -1,6 +1,6 @@
 """A ticket stands for one request on one connection. It is answered exactly once, perhaps much later."""
 
-from typing import Protocol
+from typing import Any, Protocol
 
 
 class Asker(Protocol):

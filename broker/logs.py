@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from types import ModuleType
 from typing import Any, NamedTuple, TextIO
+
+from kohort.broker.lean_imports import without
 
 LEVELS = ("debug", "info", "warning", "error")
 
@@ -97,7 +98,8 @@ class Log:
 
 
 def _renderer(json: bool, stream: TextIO) -> Callable[[Line], str]:
-    structlog = _import_structlog()
+    with without("rich"):
+        import structlog
     stamp = structlog.processors.TimeStamper(fmt="iso" if json else "%H:%M:%S.%f", utc=json)
     if json:
         write = structlog.processors.JSONRenderer()
@@ -112,18 +114,6 @@ def _renderer(json: bool, stream: TextIO) -> Callable[[Line], str]:
         return rendered
 
     return render
-
-
-def _import_structlog() -> ModuleType:
-    """structlog without rich, which it would load for its tracebacks: 60 ms and 8 MiB for something we do not use."""
-    hidden = {name: sys.modules.pop(name) for name in ("rich",) if name in sys.modules}
-    sys.modules["rich"] = None  # type: ignore[assignment]  # makes `import rich` fail
-    try:
-        import structlog
-    finally:
-        del sys.modules["rich"]
-        sys.modules.update(hidden)
-    return structlog
 
 
 log = Log()

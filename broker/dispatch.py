@@ -40,7 +40,7 @@ class Dispatcher:
             connection.close(f"unreadable request: {problem}")
             return
         except Exception:
-            log.error(f"{connection.client}: reading a request failed", frame=frame[:1_000].hex())
+            log.error(f"{connection.client}: reading a request failed: {frame[:1_000].hex()}")
             connection.close("its request could not be read, which is kohort's fault")
             return
         ticket = Ticket(connection, api, request, version, header.correlation_id, header.client_id or "", now_ms)
@@ -60,7 +60,9 @@ class Dispatcher:
         try:
             frame = api.write(ticket.version, ticket.correlation_id, response)
         except Exception:
-            log.error(f"{connection.client}: writing the response of {api.spec.name} failed", response=repr(response))
+            log.error(
+                f"{connection.client}: writing a response of {api.spec.name} v{ticket.version} failed: {response}"
+            )
             frame = api.write(ticket.version, ticket.correlation_id, _unknown_error(ticket))
         if log.debug_enabled:
             log.debug(f"{connection.client}: {api.spec.name} v{ticket.version} is answered {response}")

@@ -2,36 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from kohort.broker.ticket import Ticket
+from kohort.coordinator.coordinator import GroupCoordinator
+from kohort.coordinator.settings import GroupSettings
 
 if TYPE_CHECKING:
     from kohort.broker.cluster import Cluster
-    from kohort.coordinator.effects import Effect
-    from kohort.protocol.errors import ErrorCode
-
-
-class Coordinator(Protocol):
-    """What the shell asks of a group coordinator beside its APIs.
-
-    What it wants done it adds to `effects`; the shell does it after each request and each tick (effects.py).
-    """
-
-    effects: list[Effect]
-
-    def load(self, partition: int, batches: Iterable[bytes | memoryview], now_ms: int) -> None:
-        """Takes over a partition of the offsets topic; `batches` is what its log holds."""
-        ...
-
-    def unload(self, partition: int, now_ms: int) -> None:
-        """Gives a partition up."""
-        ...
-
-    def appended(self, token: int, error: ErrorCode, now_ms: int) -> None:
-        """The records of the `Append` with this token are written (NONE), or `error` says why they are not."""
-        ...
 
 
 class Node:
@@ -44,7 +22,22 @@ class Node:
         self.cluster = cluster
         self.port = 0
         """Where it listens; known once it does."""
-        self.coordinator: Coordinator | None = None
+        settings = cluster.settings
+        self.coordinator = GroupCoordinator(
+            GroupSettings(
+                group_min_session_timeout_ms=settings.group_min_session_timeout_ms,
+                group_max_session_timeout_ms=settings.group_max_session_timeout_ms,
+                group_initial_rebalance_delay_ms=settings.group_initial_rebalance_delay_ms,
+                group_max_size=settings.group_max_size,
+                offset_metadata_max_bytes=settings.offset_metadata_max_bytes,
+                offsets_retention_ms=settings.offsets_retention_minutes * 60_000,
+                offsets_retention_check_interval_ms=settings.offsets_retention_check_interval_ms,
+            ),
+            cluster.purgatory,
+            lambda: str(cluster.new_uuid()),
+            partitions=settings.offsets_topic_num_partitions,
+            epoch_ms=cluster.clock.epoch_ms,
+        )
 
     def address_for(self, ticket: Ticket) -> tuple[str, int]:
         """Host and port under which the client that holds `ticket` reaches this node.

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from kohort.broker.server import Server
 
 WAITING_BYTES = 65_536
-"""What a connection may hold of requests that cannot be handled yet; above, its socket is not read any more. The system's
-buffers fill, and the client waits. Never reached by a client that waits for its replies."""
+"""What a connection may hold of requests that cannot be handled yet; above, its socket is not read any more, and
+the client has to wait. Never reached by a client that waits for its replies."""
 
 UNREAD_BYTES = 262_144
 """What a client may leave unread; above, its requests are not handled before it reads. One reply may be larger."""
@@ -29,10 +29,10 @@ REQUESTS_PER_TURN = 32
 """Requests handled in a row for one connection; then the others have their turn. Matters to clients that pipeline."""
 
 LARGE_REPLY = 32_768
-"""Replies from this size on are written one by one, so that UNREAD_BYTES is noticed in time; smaller ones are joined."""
+"""Replies from this size on are written one by one, so that UNREAD_BYTES is noticed in time; others are joined."""
 
 PARKED, UNREAD, TURN_OVER, CLOSED = 1, 2, 4, 8
-"""What may be in the way of the next request: one that waits, a client that does not read, the others' turn, the end."""
+"""What may be in the way of the next request: one that waits, a client that does not read, others' turn, the end."""
 
 
 class Connection(asyncio.Protocol):

@@ -40,19 +40,19 @@ class Dispatcher:
             connection.close(f"unreadable request: {problem}")
             return
         except Exception:
-            log.error(f"{connection.client}: reading a request failed", frame=frame[:1_000].hex())
+            log.error(f"{connection.client}: reading a request failed: {frame[:1_000].hex()}")
             connection.close("its request could not be read, which is kohort's fault")
             return
         ticket = Ticket(connection, api, request, version, header.correlation_id, header.client_id or "", now_ms)
         if log.debug_enabled:
             log.debug(f"{connection.client}: {api.spec.name} v{version} {request}", client_id=ticket.client_id)
         self._answer(connection, api, request, ticket)
-        for coordinator in self.cluster.coordinators:
-            if coordinator.effects:
+        for node in self.cluster.nodes:
+            if node.coordinator.effects:
                 perform(self.cluster, now_ms)
 
     def respond(self, connection: Connection, ticket: Ticket, response: Any) -> None:
-        """Writes a response in the version that was asked for. `bytes` are a whole frame, whatever its correlation id."""
+        """Writes a response in the version that was asked for. `bytes` are a whole frame but for its correlation id."""
         if type(response) is bytes:
             connection.send(response[:4] + ticket.correlation_id.to_bytes(4, "big", signed=True) + response[8:])
             return
@@ -60,11 +60,13 @@ class Dispatcher:
         try:
             frame = api.write(ticket.version, ticket.correlation_id, response)
         except Exception:
-            log.error(f"{connection.client}: writing the response of {api.spec.name} failed", response=repr(response))
+            log.error(
+                f"{connection.client}: writing a response of {api.spec.name} v{ticket.version} failed: {response}"
+            )
             frame = api.write(ticket.version, ticket.correlation_id, _unknown_error(ticket))
         if log.debug_enabled:
             log.debug(f"{connection.client}: {api.spec.name} v{ticket.version} is answered {response}")
-        if type(frame) is bytes:
+        if isinstance(frame, bytes):
             connection.send(frame)
         else:
             connection.send_pieces(frame)
@@ -90,7 +92,7 @@ class Dispatcher:
     def _refuse(
         self, connection: Connection, api: Api | None, header: RequestHeader, frame: bytes, now_ms: int
     ) -> None:
-        """What Kafka does with a version it does not serve: hang up, but for ApiVersions, where clients start (KIP-511)."""
+        """Hangs up on what is not served, as Kafka does, but for ApiVersions: there a client starts (KIP-511)."""
         if api is None:
             connection.close(f"there is no API {header.api_key}")
         elif header.api_key == API_VERSIONS and header.api_version > api.highest:

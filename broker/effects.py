@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from kohort.broker.logs import log
 from kohort.broker.offsets_topic import OFFSETS_TOPIC
+from kohort.broker.ticket import Ticket
 from kohort.coordinator.effects import Append, Cause, Effect, Remark, Reply, Transition
 from kohort.protocol.errors import ErrorCode
 
@@ -16,12 +17,12 @@ if TYPE_CHECKING:
 
 def perform(cluster: Cluster, now_ms: int) -> None:
     """Does what is to be done, together with what follows from it: an append, once reported, lets replies go."""
-    while any(coordinator.effects for coordinator in cluster.coordinators):
-        for coordinator in cluster.coordinators:
-            effects = coordinator.effects
+    while any(node.coordinator.effects for node in cluster.nodes):
+        for node in cluster.nodes:
+            effects = node.coordinator.effects
             for effect in effects:  # a list that grows while one walks along it is walked to its new end
                 try:
-                    _perform(cluster, coordinator, effect, now_ms)
+                    _perform(cluster, node.coordinator, effect, now_ms)
                 except Exception:  # each effect stands alone: the others must not be lost
                     log.error(f"an effect failed: {effect}")
             effects.clear()
@@ -29,6 +30,7 @@ def perform(cluster: Cluster, now_ms: int) -> None:
 
 def _perform(cluster: Cluster, coordinator: GroupCoordinator, effect: Effect, now_ms: int) -> None:
     if type(effect) is Reply:
+        assert isinstance(effect.ticket, Ticket)
         effect.ticket.reply(effect.response)
     elif type(effect) is Append:
         coordinator.appended(effect.token, _append(cluster, effect, now_ms), now_ms)

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from types import ModuleType
-from typing import Any, NamedTuple, TextIO
+from datetime import UTC, datetime
+from typing import NamedTuple, TextIO
+
+from kohort.broker.clock import Clock, SystemClock
+from kohort.broker.lean_imports import without
 
 LEVELS = ("debug", "info", "warning", "error")
 
@@ -20,6 +23,7 @@ LINES_WAITING = 1_000
 class Line(NamedTuple):
     """One line, before it is text."""
 
+    wall_ms: int
     level: str
     text: str
     """The sentence that a person reads."""
@@ -33,6 +37,7 @@ class Log:
     def __init__(self) -> None:
         self.debug_enabled = False
         """Asked before a line is made that is wanted only at debug."""
+        self.clock: Clock = SystemClock()
         self.later: Callable[[Callable[[], None]], object] | None = None
         """Runs a function when there is nothing better to do. Without it lines are rendered at once."""
         self._threshold = LEVELS.index("info")
@@ -51,15 +56,15 @@ class Log:
 
     def debug(self, text: str, **values: object) -> None:
         """What only somebody who searches wants to see."""
-        self._put(Line("debug", text, values))
+        self._put("debug", text, values)
 
     def info(self, text: str, **values: object) -> None:
         """What happens."""
-        self._put(Line("info", text, values))
+        self._put("info", text, values)
 
     def warning(self, text: str, **values: object) -> None:
         """What will hurt somebody."""
-        self._put(Line("warning", text, values))
+        self._put("warning", text, values)
 
     def error(self, text: str, **values: object) -> None:
         """Our bug. With the traceback of the exception that is being handled; written at once."""
@@ -68,7 +73,7 @@ class Log:
             from traceback import format_exception
 
             text = text + "\n" + "".join(format_exception(*trace)).rstrip()
-        self._put(Line("error", text, values))
+        self._put("error", text, values)
         self.flush()
 
     def flush(self) -> None:
@@ -86,10 +91,11 @@ class Log:
         except (OSError, ValueError):
             pass  # nobody reads our log any more; that is no reason to stop serving
 
-    def _put(self, line: Line) -> None:
-        if LEVELS.index(line.level) < self._threshold:
+    def _put(self, level: str, text: str, values: Mapping[str, object]) -> None:
+        if LEVELS.index(level) < self._threshold:
             return
-        self._waiting.append(line)
+        clock = self.clock
+        self._waiting.append(Line(clock.now_ms() + clock.epoch_ms, level, text, values))
         if self.later is None or len(self._waiting) > LINES_WAITING:
             self.flush()
         elif len(self._waiting) == 1:
@@ -97,33 +103,25 @@ class Log:
 
 
 def _renderer(json: bool, stream: TextIO) -> Callable[[Line], str]:
-    structlog = _import_structlog()
-    stamp = structlog.processors.TimeStamper(fmt="iso" if json else "%H:%M:%S.%f", utc=json)
+    with without("rich"):
+        import structlog
     if json:
-        write = structlog.processors.JSONRenderer()
+        write = structlog.processors.JSONRenderer(default=str)
     else:
         write = structlog.dev.ConsoleRenderer(colors=stream.isatty(), pad_event_to=0, pad_level=False)
 
     def render(line: Line) -> str:
-        event: dict[str, Any] = {"level": line.level, "event": line.text}
+        moment = datetime.fromtimestamp(line.wall_ms / 1000, UTC)
         if json:
-            event |= line.values
-        rendered: str = write(None, line.level, stamp(None, line.level, event))
+            event = {"timestamp": moment.isoformat(timespec="milliseconds"), "level": line.level, "event": line.text}
+            event |= line.values  # type: ignore[arg-type]
+        else:
+            local = moment.astimezone().strftime("%H:%M:%S.%f")[:-3]
+            event = {"timestamp": local, "level": line.level, "event": line.text}
+        rendered: str = write(None, line.level, event)
         return rendered
 
     return render
-
-
-def _import_structlog() -> ModuleType:
-    """structlog without rich, which it would load for its tracebacks: 60 ms and 8 MiB for something we do not use."""
-    hidden = {name: sys.modules.pop(name) for name in ("rich",) if name in sys.modules}
-    sys.modules["rich"] = None  # type: ignore[assignment]  # makes `import rich` fail
-    try:
-        import structlog
-    finally:
-        del sys.modules["rich"]
-        sys.modules.update(hidden)
-    return structlog
 
 
 log = Log()

@@ -8,14 +8,13 @@ from kohort.broker.logs import log
 from kohort.coordinator.deleting import Sweep
 from kohort.coordinator.loading import load
 from kohort.coordinator.placement import partition_for
-from kohort.protocol.batches import Record, build_batch
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
+from kohort.storage.topics import Refusal, Topic
 
 if TYPE_CHECKING:
     from kohort.broker.cluster import Cluster
     from kohort.broker.node import Node
-    from kohort.storage.topics import Topic
 
 OFFSETS_TOPIC = "__consumer_offsets"
 
@@ -49,32 +48,28 @@ class OffsetsTopic:
             self._cluster.purgatory.wait(self._creation)
 
     def create(self, now_ms: int) -> None:
-        """Creates it, and has every partition's leader load it. Too few nodes for its copies: a log line, and no topic."""
+        """Creates it, and has each partition's leader take it over. With too few nodes for its copies: a log line."""
         self._creation = None
         cluster, settings = self._cluster, self._cluster.settings
-        copies = settings.offsets_topic_replication_factor
-        if copies > len(cluster.nodes):
-            if not self._refused:
-                log.warning(
-                    f"{OFFSETS_TOPIC} cannot be created: offsets.topic.replication.factor is {copies}, "
-                    f"nodes there are {len(cluster.nodes)}; so no group finds a coordinator"
-                )
-            self._refused = True
-            return
-        self._topic = cluster.topics.create(
+        created = cluster.topics.create(
             OFFSETS_TOPIC,
-            partitions=settings.offsets_topic_num_partitions,
-            replication_factor=copies,
-            configs={
+            settings.offsets_topic_num_partitions,
+            settings.offsets_topic_replication_factor,
+            {
                 "cleanup.policy": "compact",
                 "compression.type": "producer",
                 "segment.bytes": str(settings.offsets_topic_segment_bytes),
             },
-            internal=True,
         )
-        for partition in self._topic.partitions:
+        if isinstance(created, Refusal):
+            if not self._refused:
+                log.warning(f"no group finds a coordinator, as {OFFSETS_TOPIC} cannot be created: {created.message}")
+            self._refused = True
+            return
+        self._topic = created
+        for partition in created.partitions:
             leader = cluster.node(partition.leader)
-            assert leader is not None, "every partition has a leader"
+            assert leader is not None
             load(leader.coordinator, partition.index, (), now_ms)
         for node in cluster.nodes:
             cluster.purgatory.wait(Sweep(node.coordinator, now_ms))
@@ -86,6 +81,8 @@ class OffsetsTopic:
         topic = self._topic
         if topic is None:
             return ErrorCode.unknown_topic_or_partition
+        from kohort.protocol.batches import Record, build_batch
+
         batch = build_batch([Record(key=key, value=value, timestamp_ms=timestamp_ms) for key, value in records])
         self._cluster.append(topic, topic.partitions[partition], batch, now_ms)
         return ErrorCode.none

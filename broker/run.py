@@ -10,7 +10,6 @@ import signal
 import uvloop
 
 from kohort.broker.address import reachable, show_address
-from kohort.broker.clock import SystemClock
 from kohort.broker.cluster import Cluster
 from kohort.broker.logs import log
 from kohort.broker.registry import Registry
@@ -36,7 +35,7 @@ async def _serve(settings: Settings, host: str, port: int, nodes: int, advertise
     loop = asyncio.get_running_loop()
     for name in settings.ignored:
         log.info(f"{name} has no meaning here", setting=name)
-    cluster = Cluster(settings, SystemClock(), nodes, advertise=advertise)
+    cluster = Cluster(settings, log.clock, nodes, advertise=advertise)
     server = Server(cluster, Registry(), loop)
     stopped = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):

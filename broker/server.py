@@ -6,6 +6,7 @@ import asyncio
 import errno
 import socket
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kohort.broker.address import show_address
@@ -17,7 +18,6 @@ from kohort.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
     from kohort.broker.cluster import Cluster
-    from kohort.broker.node import Node
     from kohort.broker.registry import Registry
 
 LONGEST_SWEEP_MS = 60_000
@@ -65,13 +65,8 @@ class Server:
         backlog = self.cluster.settings.socket_listen_backlog_size
         for node, sockets in bound:
             for each in sockets:
-                self._listeners.append(
-                    await self.loop.create_server(lambda node=node: self.connection(node), sock=each, backlog=backlog)
-                )
-
-    def connection(self, node: Node) -> Connection:
-        """The protocol object for a client of `node`."""
-        return Connection(self, node)
+                accept = partial(Connection, self, node)
+                self._listeners.append(await self.loop.create_server(accept, sock=each, backlog=backlog))
 
     def stop(self) -> None:
         """Accepts nobody any more, and hangs up on everybody."""
@@ -206,9 +201,7 @@ def _advice(host: str, port: int, problem: OSError) -> str:
     where = show_address(host, port)
     if problem.errno == errno.EADDRINUSE:
         free = show_address(host, 0)
-        return (
-            f"{where} is in use; stop what listens there, or choose another port (--listen {free} takes any free one)"
-        )
+        return f"{where} is in use; stop what listens there, or choose another port ({free}: any free one)"
     if problem.errno == errno.EACCES:
         return f"{where} is not ours to listen on; take a port from 1024 on"
     return f"cannot listen on {where}: {problem.strerror}; {_EXAMPLE}"

@@ -7,8 +7,8 @@ v3  KIP-511: name and version of the client's software; KIP-584: features; flexi
 v4  a feature's lowest version may be 0 (KIP-1022)
 
 A version that is too new is answered in version 0, with UNSUPPORTED_VERSION and the range of this API alone, so that a
-client can begin again. Left out: features (KIP-584). There is nothing to finalize in a cluster of one process, and clients
-take their absence for that of an old broker's.
+client can begin again. Left out: features (KIP-584). A cluster of one process has nothing to finalize, and clients take
+their absence as that of an older broker.
 """
 
 import re

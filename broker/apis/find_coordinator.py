@@ -27,9 +27,12 @@ _SHARE_KEY = re.compile(r".+:[A-Za-z0-9_-]{22}:\d+", re.DOTALL)
 _MESSAGES = {
     ErrorCode.none: "NONE",
     ErrorCode.coordinator_not_available: "The coordinator is not available.",
-    ErrorCode.invalid_request: "The key does not fit its type, or its type does not fit this version.",
+    ErrorCode.invalid_request: (
+        "This most likely occurs because of a request being malformed by the client library or the message was sent to "
+        "an incompatible broker. See the broker logs for more details."
+    ),
 }
-"""What v1 to v3 say beside the code. From v4 on Kafka says nothing, unless the key type is wrong."""
+"""What Kafka 4.3.0 says beside the code, up to v3; from v4 on nothing, unless the key type is wrong."""
 
 
 def handle(node: Node, request: FindCoordinatorRequest, ticket: Ticket) -> FindCoordinatorResponse:
@@ -61,7 +64,7 @@ def _coordinator(node: Node, key: str, key_type: int, ticket: Ticket) -> Coordin
         well_formed = ticket.version >= 6 and _SHARE_KEY.fullmatch(key)
         return _none(key, ErrorCode.coordinator_not_available if well_formed else ErrorCode.invalid_request, ticket)
     refusal = _none(key, ErrorCode.invalid_request, ticket)
-    refusal.error_message = f"there is no coordinator key type {key_type}"
+    refusal.error_message = _MESSAGES[ErrorCode.invalid_request]
     return refusal
 
 

@@ -65,7 +65,9 @@ def _look_up(
 
 
 def _refusal(
-    asked: OffsetCommitRequestTopic, error: ErrorCode, partitions: tuple[OffsetCommitRequestPartition, ...] | None = None
+    asked: OffsetCommitRequestTopic,
+    error: ErrorCode,
+    partitions: tuple[OffsetCommitRequestPartition, ...] | None = None,
 ) -> OffsetCommitResponseTopic:
     return OffsetCommitResponseTopic(
         name=asked.name,

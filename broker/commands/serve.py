@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import click
 
 from kohort.broker.address import AddressError, parse_address
+from kohort.broker.lean_imports import without
 from kohort.broker.properties import parse_properties
 from kohort.broker.settings import PROFILES, SettingError, Settings
 
@@ -28,7 +28,7 @@ from kohort.broker.settings import PROFILES, SettingError, Settings
 @click.option(
     "--set", "assignments", multiple=True, metavar="NAME=VALUE", help="A setting; `kohort settings` lists them."
 )
-@click.option("--config", type=click.Path(path_type=Path), metavar="FILE", help="Settings, as in server.properties.")
+@click.option("--config", metavar="FILE", help="Settings, as in server.properties.")
 @click.option("--log-format", type=click.Choice(["console", "json"]), default="console", show_default=True)
 @click.option(
     "--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info", show_default=True
@@ -39,7 +39,7 @@ def serve(
     advertise: str,
     profile: str,
     assignments: tuple[str, ...],
-    config: Path | None,
+    config: str | None,
     log_format: str,
     log_level: str,
 ) -> None:
@@ -58,9 +58,11 @@ def serve(
     except (AddressError, SettingError) as problem:
         refuse(str(problem))
 
-    from kohort.broker.logs import log
-    from kohort.broker.run import run
-    from kohort.broker.server import ListenError
+    # Loaded only now: a mistake in the line above is told at once.
+    with without("hypothesis"):
+        from kohort.broker.logs import log
+        from kohort.broker.run import run
+        from kohort.broker.server import ListenError
 
     log.configure(level=log_level, json=log_format == "json")
     try:
@@ -69,12 +71,13 @@ def serve(
         refuse(str(problem))
 
 
-def read_settings(config: Path | None, assignments: tuple[str, ...]) -> dict[str, str]:
+def read_settings(config: str | None, assignments: tuple[str, ...]) -> dict[str, str]:
     """What the file and then the command line set. Raises SettingError for what is no setting at all."""
     given: dict[str, str] = {}
     if config is not None:
         try:
-            given |= parse_properties(config.read_text(encoding="utf-8"))
+            with open(config, encoding="utf-8") as file:
+                given |= parse_properties(file.read())
         except OSError as problem:
             raise SettingError(f"cannot read {config}: {problem.strerror}; --config wants a file of settings") from None
         except UnicodeDecodeError:

@@ -83,7 +83,7 @@ class Message(Generic[RequestT, ResponseT]):
         api = self.api
         if not max(api.min_version, api.readable_from) <= version <= api.max_version:
             raise DecodeError(f"{api.name} has no version {version}")
-        entity = self._entity(version, EntityType.request)
+        entity = self.entity(version, EntityType.request)
         read = entity_reader(entity)
         guard = compile_guard(entity)
         convert = self._to_newest(entity, version, self.request)
@@ -108,7 +108,7 @@ class Message(Generic[RequestT, ResponseT]):
 
     def writer_by_kio(self, version: int) -> Callable[[int, ResponseT], Frame]:
         """What writes responses of `version` where nothing faster was made by hand."""
-        entity = self._entity(version, EntityType.response)
+        entity = self.entity(version, EntityType.response)
         put = entity_writer(entity)
         convert = self._from_newest(entity, version, self.response)
         tags = b"\x00" if version >= self.api.first_flexible and self.api.key != API_VERSIONS else b""
@@ -125,7 +125,7 @@ class Message(Generic[RequestT, ResponseT]):
 
     def write_request(self, version: int, correlation_id: int, client_id: str | None, request: RequestT) -> bytes:
         """The frame of a request without its length bytes, as `read_header` and `read` take it. For tests."""
-        entity = self._entity(version, EntityType.request)
+        entity = self.entity(version, EntityType.request)
         buffer = BytesIO()
         buffer.write(SHORT.pack(self.api.key) + SHORT.pack(version) + INT.pack(correlation_id) + string(client_id))
         if version >= self.api.first_flexible:
@@ -135,18 +135,27 @@ class Message(Generic[RequestT, ResponseT]):
 
     def read_response(self, version: int, frame: bytes) -> tuple[int, ResponseT]:
         """Correlation id and response of a frame without its length bytes. For tests: trusts the bytes."""
-        entity = self._entity(version, EntityType.response)
+        entity = self.entity(version, EntityType.response)
         start = 4 + (version >= self.api.first_flexible and self.api.key != API_VERSIONS)
         response, size = entity_reader(entity)(frame, start)
         if start + size != len(frame):
             raise DecodeError(f"{len(frame) - start - size} bytes too many")
-        convert = self._to_newest(entity, version, self.response)
-        return INT.unpack_from(frame)[0], convert(response) if convert else response
+        return INT.unpack_from(frame)[0], self.to_newest(version)(response)
 
-    def _entity(self, version: int, kind: EntityType) -> Any:
+    def entity(self, version: int, kind: EntityType) -> Any:
         """kio's class for the whole request or response."""
         module = load_payload_module(self.api.key, version, kind)  # type: ignore[arg-type]
         return next(c for c in vars(module).values() if getattr(c, "__type__", None) is kind)
+
+    @property
+    def written_by_hand(self) -> bool:
+        """Whether responses are written by more than kio."""
+        return self._write_by_hand is not None
+
+    def to_newest(self, version: int) -> Callable[[Any], ResponseT]:
+        """What makes our response of kio's. For tests."""
+        entity = self.entity(version, EntityType.response)
+        return self._to_newest(entity, version, self.response) or (lambda response: response)
 
     def _to_newest(self, entity: type, version: int, shape: type) -> Callable[[Any], Any] | None:
         older = self._older[shape]

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterable
 from uuid import UUID
 
-from kohort.coordinator.classic.group import ClassicGroup
+from kohort.coordinator.classic.group import CONSUMER, ClassicGroup
 from kohort.coordinator.classic.states import DELETE, State
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.offsets import CommittedOffset, tombstones
 from kohort.coordinator.records import group_key
-from kohort.protocol.consumer import PROTOCOL_TYPE as CONSUMER
+from kohort.protocol.batches import EncodedRecords, encode_record
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
 
@@ -106,16 +106,16 @@ def _expired(group: ClassicGroup, wall_ms: int) -> list[tuple[str, int]]:
         (topic, partition)
         for topic, partition, committed in group.offsets
         if not (group.state is State.STABLE and group.is_subscribed_to(topic))
-        and _is_old(committed, group.state_timestamp_ms if by_state else committed.commit_timestamp_ms, wall_ms, retention_ms)
+        and _is_old(
+            committed, group.state_timestamp_ms if by_state else committed.commit_timestamp_ms, wall_ms, retention_ms
+        )
     ]
 
 
 def _may_expire(group: ClassicGroup) -> bool:
     if group.state is State.EMPTY:
         return True
-    return (
-        group.state is State.STABLE and group.protocol_type == CONSUMER and group.subscribed_topics is not None
-    )
+    return group.state is State.STABLE and group.protocol_type == CONSUMER and group.subscribed_topics is not None
 
 
 def _is_old(committed: CommittedOffset, since_ms: int, wall_ms: int, retention_ms: int) -> bool:
@@ -140,14 +140,15 @@ def _delete_offsets(group: ClassicGroup, offsets: list[tuple[str, int]], now_ms:
         if done is not None:
             done(error)
 
-    group.coordinator.append(group.partition, tombstones(group.group_id, there), now_ms, written)
+    records = EncodedRecords(b"".join(tombstones(group.group_id, there)), len(there))
+    group.coordinator.append(group.partition, records, now_ms, written)
 
 
 def _delete_group(group: ClassicGroup, now_ms: int, done: Done | None = None) -> None:
     """The group and all its offsets. One that somebody joined while this was being written lives on without them."""
     coordinator = group.coordinator
     offsets = [] if group.offsets is None else [(topic, partition) for topic, partition, _ in group.offsets]
-    records = [*tombstones(group.group_id, offsets), (group_key(group.group_id), None)]
+    bodies = [*tombstones(group.group_id, offsets), encode_record(group_key(group.group_id), None, len(offsets))]
 
     def written(error: ErrorCode, now_ms: int) -> None:
         if error is ErrorCode.none:
@@ -158,4 +159,4 @@ def _delete_group(group: ClassicGroup, now_ms: int, done: Done | None = None) ->
         if done is not None:
             done(error)
 
-    coordinator.append(group.partition, records, now_ms, written)
+    coordinator.append(group.partition, EncodedRecords(b"".join(bodies), len(bodies)), now_ms, written)

@@ -19,7 +19,7 @@ from kohort.coordinator.records import (
     read_key,
     read_offset_value,
 )
-from kohort.protocol.consumer import ImpossibleMetadata
+from kohort.protocol.consumer import ImpossibleLengthError
 from kohort.protocol.errors import ErrorCode
 
 
@@ -127,7 +127,7 @@ def _restore(group: ClassicGroup, value: GroupValue, now_ms: int) -> None:
     group.state = State.STABLE
     try:
         group.subscribed_topics = group.read_subscriptions()
-    except ImpossibleMetadata:
+    except ImpossibleLengthError:
         group.subscribed_topics = None
     if len(group.members) > group.coordinator.settings.group_max_size:
         prepare_rebalance(group, Cause("over_capacity"), now_ms)

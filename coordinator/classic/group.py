@@ -7,7 +7,6 @@ from kohort.coordinator.classic.member import Member, Protocols
 from kohort.coordinator.classic.states import ALLOWED_FROM, REBALANCES, State
 from kohort.coordinator.classic.voting import select_protocol
 from kohort.coordinator.effects import Cause, Transition
-from kohort.protocol.consumer import PROTOCOL_TYPE as CONSUMER
 from kohort.protocol.consumer import subscribed_topics
 from kohort.protocol.errors import ErrorCode
 
@@ -17,6 +16,10 @@ if TYPE_CHECKING:
     from kohort.coordinator.classic.pending_sync import PendingSync
     from kohort.coordinator.coordinator import GroupCoordinator
     from kohort.coordinator.offsets import GroupOffsets
+
+
+CONSUMER = "consumer"
+"""The protocol type whose metadata the broker reads, to know what a group subscribes to."""
 
 
 class ClassicGroup:
@@ -222,7 +225,7 @@ class ClassicGroup:
     def start_generation(self) -> None:
         """The next generation: its protocol, what it subscribes to, and nobody synced. The state is the caller's.
 
-        Raises NoCommonProtocol and consumer.ImpossibleMetadata when the generation has already been counted: as in
+        Raises NoCommonProtocol and consumer.ImpossibleLengthError when the generation has already been counted: as in
         Kafka, a phase that fails here leaves the group rebalancing at the new generation (spec §2.4).
         """
         self.generation_id += 1

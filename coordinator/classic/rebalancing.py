@@ -12,11 +12,11 @@ from kohort.coordinator.classic.replies import answer_join, answer_sync, joined,
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.classic.voting import NoCommonProtocol
 from kohort.coordinator.effects import Cause, Remark
-from kohort.protocol.consumer import ImpossibleMetadata
+from kohort.protocol.consumer import ImpossibleLengthError
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
 
-UNFORESEEN = (NoCommonProtocol, ImpossibleMetadata)
+UNFORESEEN = (NoCommonProtocol, ImpossibleLengthError)
 """What Kafka does not foresee when a join phase completes: the group is stuck at its new generation (spec §2.4)."""
 
 
@@ -101,7 +101,7 @@ def complete_if_nobody_is_missing(group: ClassicGroup, now_ms: int) -> None:
 def complete_join(group: ClassicGroup, now_ms: int) -> int | None:
     """Ends the join phase (spec §4.3). Returns the token of the record of a group that is empty now.
 
-    Raises NoCommonProtocol or consumer.ImpossibleMetadata: the group then stays as it is, one generation further.
+    Raises NoCommonProtocol or consumer.ImpossibleLengthError: the group then stays as it is, one generation further.
     """
     _stop_waiting(group)
     missing = [m for m in group.members.values() if m.join_ticket is None]

@@ -115,7 +115,12 @@ def _store(coordinator: GroupCoordinator, commit: Commit, now_ms: int) -> Offset
     if not records:
         return _answer(commit, _NONE, too_large)
 
+    if group is not None:
+        group.commits_in_flight += 1
+
     def written(error: ErrorCode, now_ms: int) -> None:
+        if group is not None:
+            group.commits_in_flight -= 1
         if error is _NONE:
             offsets = _offsets_of(coordinator, group_id, now_ms)
             for name, partition, committed, offset, epoch in accepted:

@@ -1,8 +1,9 @@
-"""How offsets and groups go: OffsetDelete, DeleteGroups, deleted topics, and the sweep for what is too old (spec §7.5-8.3)."""
+"""How offsets and groups go: OffsetDelete, DeleteGroups, deleted topics, the sweep for what is old (spec §7.5-8.3)."""
 
 from collections.abc import Callable, Iterable
 from uuid import UUID
 
+from kohort.coordinator.classic.dissolving import dissolve
 from kohort.coordinator.classic.group import CONSUMER, ClassicGroup
 from kohort.coordinator.classic.states import DELETE, State
 from kohort.coordinator.coordinator import GroupCoordinator
@@ -62,7 +63,7 @@ def delete_group(coordinator: GroupCoordinator, group_id: str, now_ms: int, done
 
 
 def topic_deleted(coordinator: GroupCoordinator, topic: str, topic_id: UUID | None, now_ms: int) -> None:
-    """Deletes a topic's offsets in all groups; those committed for another topic of that name stay. So do the groups."""
+    """Deletes a topic's offsets in all groups; those committed for another topic of that name stay, and the groups."""
     for group in list(coordinator.groups.values()):
         partitions = group.offsets.topics.get(topic) if group.offsets is not None else None
         if partitions is not None:
@@ -89,6 +90,8 @@ def sweep(coordinator: GroupCoordinator, now_ms: int) -> None:
     """One sweep over all groups (KIP-211; spec §7.6)."""
     wall_ms = coordinator.wall_ms(now_ms)
     for group in list(coordinator.groups.values()):
+        if group.commits_in_flight:
+            continue  # what is being committed must not be deleted behind it; the next sweep will see
         old = _expired(group, wall_ms)
         count = sum(map(len, group.offsets.topics.values())) if group.offsets is not None else 0
         if group.state is State.EMPTY and len(old) == count:
@@ -145,17 +148,20 @@ def _delete_offsets(group: ClassicGroup, offsets: list[tuple[str, int]], now_ms:
 
 
 def _delete_group(group: ClassicGroup, now_ms: int, done: Done | None = None) -> None:
-    """The group and all its offsets. One that somebody joined while this was being written lives on without them."""
+    """The group and all its offsets. What begins while this is being written lives on: members, and newer offsets."""
     coordinator = group.coordinator
     offsets = [] if group.offsets is None else [(topic, partition) for topic, partition, _ in group.offsets]
     bodies = [*tombstones(group.group_id, offsets), encode_record(group_key(group.group_id), None, len(offsets))]
 
     def written(error: ErrorCode, now_ms: int) -> None:
         if error is ErrorCode.none:
-            group.offsets = None
+            for topic, partition in offsets:
+                if group.offsets is not None:
+                    group.offsets.remove(topic, partition)
             if group.state is State.EMPTY:
-                coordinator.forget_group(group)
-                group.move(State.DEAD, Cause("group_deleted"), now_ms)
+                dissolve(group, error, Cause("group_deleted"), now_ms)
+                if group.offsets:
+                    coordinator.create_group(group.group_id, now_ms).offsets = group.offsets
         if done is not None:
             done(error)
 

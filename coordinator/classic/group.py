@@ -11,21 +11,21 @@ from kohort.protocol.consumer import subscribed_topics
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
+    from kohort.coordinator.classic.pending_sync import PendingSync
     from kohort.coordinator.classic.rebalancing import JoinPhase
     from kohort.coordinator.classic.sessions import Session
-    from kohort.coordinator.classic.pending_sync import PendingSync
     from kohort.coordinator.coordinator import GroupCoordinator
     from kohort.coordinator.offsets import GroupOffsets
 
-
 CONSUMER = "consumer"
-"""The protocol type whose metadata the broker reads, to know what a group subscribes to."""
+"""The protocol type of groups whose members say which topics they subscribe to; of others they are not known."""
 
 
 class ClassicGroup:
     """Its state, as the table of spec §2.1 lists it. Collections that most groups never need are made when needed."""
 
     __slots__ = (
+        "commits_in_flight",
         "coordinator",
         "generation_id",
         "group_id",
@@ -78,6 +78,8 @@ class ClassicGroup:
         """Of the last completed join phase; None: not known."""
         self.new_member_added = False
         self.offsets: GroupOffsets | None = None
+        self.commits_in_flight = 0
+        """Commits that are being written; `offsets` does not show them yet."""
 
     # What is so
 
@@ -192,7 +194,7 @@ class ClassicGroup:
                 self.pending_joins = None
 
     def await_join(self, member: Member, ticket: object | None) -> None:
-        """Lets a member's join wait under `ticket`, or (None) no longer. An earlier one is never answered (spec §3.5)."""
+        """Lets a member's join wait under `ticket`, or (None) no more. An earlier one is never answered (spec §3.5)."""
         self.waiting_joins += (ticket is not None) - (member.join_ticket is not None)
         member.join_ticket = ticket
 

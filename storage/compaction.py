@@ -13,7 +13,7 @@ from struct import Struct
 
 from google_crc32c import value as crc32c
 
-from kohort.protocol.errors import DecodeError
+from kohort.storage.records import record_spans, records_of
 from kohort.storage.segment import Chunk, batches_of
 
 KEEP_TOMBSTONES = -(2**63)
@@ -97,50 +97,3 @@ def _rebuilt(batch: memoryview, attributes: int, records: list[bytes]) -> bytes:
     )
     length = _HEADER_BYTES - 12 + len(body)
     return b"".join((batch[:8], _COUNT.pack(length), batch[12:17], crc32c(covered).to_bytes(4, "big"), covered))
-
-
-def record_spans(records: bytes) -> list[tuple[int, int, bytes | None, bool]]:
-    """Of each record: where it starts and ends, its key, whether its value is null.
-
-    Hot: most bytes of a varint are the only one, and are read in place.
-    """
-    spans = []
-    at, size = 0, len(records)
-    try:
-        while at < size:
-            start = at
-            length, at = _varint(records, at)
-            end = at + length
-            at += 1  # attributes
-            while records[at] > 127:  # difference of time
-                at += 1
-            at += 1
-            while records[at] > 127:  # difference of offset
-                at += 1
-            at += 1
-            length, at = _varint(records, at)
-            key = None if length < 0 else records[at : at + length]
-            at += max(length, 0)
-            length, at = _varint(records, at)
-            if not start < at <= end <= size:
-                raise DecodeError("a record longer than it says")
-            spans.append((start, end, key, length < 0))
-            at = end
-    except IndexError as problem:
-        raise DecodeError("a record that ends in the middle") from problem
-    return spans
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    byte = data[at]
-    at += 1
-    if byte < 128:
-        return byte >> 1 ^ -(byte & 1), at
-    value, shift = byte & 127, 7
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 127) << shift
-        if byte < 128:
-            return value >> 1 ^ -(value & 1), at
-        shift += 7

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from struct import Struct
 
 from kohort.storage.compaction import KEEP_TOMBSTONES, Compaction
+from kohort.storage.records import find_time
 from kohort.storage.segment import CHUNK_BYTES, Chunk, MemorySegment, Segment, batches_of, first_at_or_after
 from kohort.storage.topic_configs import LogConfig
 
@@ -42,7 +43,16 @@ class PartitionLog:
     Costs next to nothing while it is empty: its first segment is made by the first batch.
     """
 
-    __slots__ = ("_epochs", "_memory", "_new_segment", "_segments", "config", "log_end_offset", "log_start_offset", "size_bytes")
+    __slots__ = (
+        "_epochs",
+        "_memory",
+        "_new_segment",
+        "_segments",
+        "config",
+        "log_end_offset",
+        "log_start_offset",
+        "size_bytes",
+    )
 
     def __init__(
         self,
@@ -93,7 +103,8 @@ class PartitionLog:
             return self._roll(wall_ms)
         segment = self._segments[-1]
         if segment.size_bytes and (
-            segment.size_bytes + size_bytes > self._roll_bytes() or _age_ms(segment, timestamp, wall_ms) > self._roll_ms()
+            segment.size_bytes + size_bytes > self._roll_bytes()
+            or _age_ms(segment, timestamp, wall_ms) > self._roll_ms()
         ):
             return self._roll(wall_ms)
         return segment
@@ -147,11 +158,12 @@ class PartitionLog:
             for chunk in segment.chunks():
                 yield from batches_of(chunk)
 
-    def batch_at_timestamp(self, timestamp: int) -> Chunk | None:
-        """The first batch with a record of `timestamp` or later, by the batches' largest timestamps."""
+    def offset_for_timestamp(self, timestamp: int) -> tuple[int, int] | None:
+        """Timestamp and offset of the first record that is not before `timestamp`; None: there is none."""
         for segment in self._segments:
             if segment.max_timestamp >= timestamp:
-                return segment.find_timestamp(timestamp)
+                batch = segment.find_timestamp(timestamp)
+                return None if batch is None else find_time(batch, timestamp)
         return None
 
     def max_timestamp(self) -> int:
@@ -216,7 +228,9 @@ class PartitionLog:
         """Drops segments from the oldest on while `too_old(segment, bytes dropped so far)`; returns the bytes."""
         dropped = 0
         segments = list(self._segments)
-        while segments and (even_open or len(segments) > 1) and segments[0].size_bytes and too_old(segments[0], dropped):
+        while (
+            segments and (even_open or len(segments) > 1) and segments[0].size_bytes and too_old(segments[0], dropped)
+        ):
             gone = segments.pop(0)
             dropped += gone.size_bytes
             self.size_bytes -= gone.size_bytes

@@ -206,7 +206,9 @@ class MemorySegment:
                 if base > offset:
                     break
                 start, after = after, after + 12 + length
-        last = _HEAD.unpack_from(data, start)[0] + _LAST_OFFSET_DELTA.unpack_from(data, start + _LAST_OFFSET_DELTA_AT)[0]
+        last = (
+            _HEAD.unpack_from(data, start)[0] + _LAST_OFFSET_DELTA.unpack_from(data, start + _LAST_OFFSET_DELTA_AT)[0]
+        )
         return start if last >= offset else after
 
     def find_timestamp(self, timestamp: int) -> Chunk | None:

@@ -123,7 +123,9 @@ def split_list(value: str) -> list[str]:
     return [word.strip() for word in value.split(",")] if value.strip() else []
 
 
-_NO_TIERS = "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage."
+_NO_TIERS = (
+    "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage."
+)
 _NOT_USED = "Kept, and without effect here."
 
 TOPIC_CONFIGS: dict[str, TopicConfig] = {
@@ -159,9 +161,7 @@ TOPIC_CONFIGS: dict[str, TopicConfig] = {
             _number(LONG, 0),
         ),
         TopicConfig("file.delete.delay.ms", LONG, "60000", "log.segment.delete.delay.ms", _NOT_USED, _number(LONG, 0)),
-        TopicConfig(
-            "flush.messages", LONG, str(LONG_MAX), "log.flush.interval.messages", _NOT_USED, _number(LONG, 1)
-        ),
+        TopicConfig("flush.messages", LONG, str(LONG_MAX), "log.flush.interval.messages", _NOT_USED, _number(LONG, 1)),
         TopicConfig("flush.ms", LONG, str(LONG_MAX), None, _NOT_USED, _number(LONG, 0)),
         TopicConfig("follower.replication.throttled.replicas", LIST, "", None, _NOT_USED, _throttled_replicas),
         TopicConfig("index.interval.bytes", INT, "4096", "log.index.interval.bytes", _NOT_USED, _number(INT, 0)),

@@ -6,7 +6,7 @@ Source: Kafka's `ReplicationControlManager`; the words of refusals are those of 
 
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from uuid import UUID
 
 from kohort.protocol.errors import ErrorCode
@@ -115,6 +115,7 @@ class Topics:
         self._by_name: dict[str, Topic] = {}
         self._by_id: dict[UUID, Topic] = {}
         self._first_leader = 0
+        self._next_producer_id = 0
         self._compaction: Generator[None, None, int] | None = None
         self._next_retention_ms: int | None = None
 
@@ -334,13 +335,21 @@ class Topics:
         for partition in topic.partitions:
             partition.log.clear()
 
-    # Upkeep
+    # Producers
+
+    def next_producer_id(self) -> int:
+        """An id that no idempotent producer of this cluster has had."""
+        producer_id = self._next_producer_id
+        self._next_producer_id += 1
+        return producer_id
 
     def producers_of(self, partition: Partition) -> Producers:
         """What the partition remembers of idempotent producers."""
         if partition.producers is None:
             partition.producers = Producers(self._producer_expiration_ms)
         return partition.producers
+
+    # Upkeep
 
     def maintain(self, wall_ms: int) -> int:
         """Does a little of what has to be done now and then; returns in how many milliseconds to call again.

@@ -14,17 +14,14 @@ from typing import NamedTuple
 from google_crc32c import value as crc32c
 
 from kohort.protocol.errors import DecodeError, ErrorCode
-from kohort.storage.compaction import record_spans, records_of
+from kohort.storage.records import COMPRESSION_BITS, HEADER_BYTES, LOG_APPEND_TIME_BIT, record_spans, records_of
 from kohort.storage.topic_configs import LogConfig
 
-HEADER_BYTES = 61
 _LOG_OVERHEAD = 12
 _UP_TO_MAGIC = 17
 _LEAST_RECORD_SIZE = 14
 
 GZIP, SNAPPY, LZ4, ZSTD = 1, 2, 3, 4
-COMPRESSION_BITS = 0x07
-LOG_APPEND_TIME_BIT = 0x08
 TRANSACTIONAL_BIT = 0x10
 CONTROL_BIT = 0x20
 
@@ -166,8 +163,8 @@ def _check_records(batch: bytes, header: Header, config: LogConfig, where: str, 
     shown = ", ".join(f"RecordError(batchIndex={number}, message='{text}')" for number, text in errors[:ERRORS_SHOWN])
     return Rejection(
         ErrorCode.invalid_record,
-        f"One or more records have been rejected due to {len(errors)} record errors in total, and only showing the first "
-        f"three errors at most: [{shown}]",
+        f"One or more records have been rejected due to {len(errors)} record errors in total, and only showing the "
+        f"first three errors at most: [{shown}]",
         tells_log_start=True,
         record_errors=errors,
     )

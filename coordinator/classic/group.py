@@ -14,7 +14,7 @@ from kohort.protocol.errors import ErrorCode
 if TYPE_CHECKING:
     from kohort.coordinator.classic.rebalancing import JoinPhase
     from kohort.coordinator.classic.sessions import Session
-    from kohort.coordinator.classic.syncing import PendingSync
+    from kohort.coordinator.classic.pending_sync import PendingSync
     from kohort.coordinator.coordinator import GroupCoordinator
     from kohort.coordinator.offsets import GroupOffsets
 

@@ -6,6 +6,7 @@ from kohort.broker.commands.serve import read_settings
 from kohort.broker.foreign_settings import FOREIGN
 from kohort.broker.properties import parse_properties
 from kohort.broker.settings import PROFILES, SETTINGS, SettingError, Settings
+from kohort.broker.topic_defaults import topic_defaults
 
 
 def test_faithful_is_kafka() -> None:
@@ -15,7 +16,7 @@ def test_faithful_is_kafka() -> None:
     assert settings.offsets_topic_replication_factor == 3
     assert settings.auto_create_topics_enable is True
     assert settings.log_cleanup_policy == ("delete",)
-    assert settings.log_retention_effective_ms == 7 * 24 * 3_600_000
+    assert topic_defaults(settings)["retention.ms"] == str(7 * 24 * 3_600_000)
 
 
 def test_the_test_profile_lets_nobody_wait() -> None:
@@ -62,8 +63,8 @@ def test_mistakes_are_told_with_what_would_be_right(name: str, value: str, sente
 
 
 def test_finer_units_count_more() -> None:
-    assert Settings({"log.retention.minutes": "5"}).log_retention_effective_ms == 300_000
-    assert Settings({"log.retention.minutes": "5", "log.retention.ms": "7"}).log_retention_effective_ms == 7
+    assert topic_defaults(Settings({"log.retention.minutes": "5"}))["retention.ms"] == "300000"
+    assert topic_defaults(Settings({"log.retention.minutes": "5", "log.retention.ms": "7"}))["retention.ms"] == "7"
 
 
 def test_no_name_is_said_twice() -> None:

@@ -70,7 +70,7 @@ class OffsetsTopic:
         self._topic = created
         for partition in created.partitions:
             leader = cluster.node(partition.leader)
-            assert leader is not None
+            assert leader is not None, "every partition has a leader"
             load(leader.coordinator, partition.index, (), now_ms)
         for node in cluster.nodes:
             cluster.purgatory.wait(Sweep(node.coordinator, now_ms))

@@ -162,8 +162,10 @@ class PartitionLog:
         """Timestamp and offset of the first record that is not before `timestamp`; None: there is none."""
         for segment in self._segments:
             if segment.max_timestamp >= timestamp:
-                batch = segment.find_timestamp(timestamp)
-                return None if batch is None else find_time(batch, timestamp)
+                for batch in segment.batches_since(timestamp):
+                    found = find_time(batch, timestamp, self.log_start_offset)
+                    if found is not None:
+                        return found
         return None
 
     def max_timestamp(self) -> int:

@@ -4,11 +4,16 @@ The record-by-record decoding that clients do is in protocol/batches.py; here ar
 and look-ups by time need, read without making an object per record.
 """
 
+import zlib
 from collections.abc import Iterator
 from struct import Struct
 
 from kohort.protocol.errors import DecodeError
 from kohort.storage.segment import Chunk
+
+GZIP = 1
+MAX_DECOMPRESSED_BYTES = 64 << 20
+"""A batch that would become larger is not looked into: a small one must not be able to fill the memory."""
 
 HEADER_BYTES = 61
 COMPRESSION_BITS = 0x07
@@ -31,18 +36,35 @@ def records_of(batch: Chunk) -> bytes | None:
     return decompress(compression, records) if compression else records
 
 
-def find_time(batch: Chunk, timestamp: int) -> tuple[int, int] | None:
-    """Timestamp and offset of the first record that is not before `timestamp`; None: there is none."""
+def decompress(compression: int, records: bytes) -> bytes | None:
+    """See `records_of`."""
+    if compression != GZIP:
+        return None
+    stream = zlib.decompressobj(wbits=31)
+    try:
+        plain = stream.decompress(records, MAX_DECOMPRESSED_BYTES)
+    except zlib.error as problem:
+        raise DecodeError(f"not gzip: {problem}") from problem
+    if not stream.eof:
+        raise DecodeError(f"cut off, or more than {MAX_DECOMPRESSED_BYTES} bytes when decompressed")
+    return plain
+
+
+def find_time(batch: Chunk, timestamp: int, least_offset: int) -> tuple[int, int] | None:
+    """Timestamp and offset of the first record that is before neither of the two; None: there is none.
+
+    In a compression that cannot be read the batch stands for its records.
+    """
     base_offset = _BASE_OFFSET.unpack_from(batch)[0]
     base_timestamp, max_timestamp = _TIMES.unpack_from(batch, _TIMES_AT)
-    if _ATTRIBUTES.unpack_from(batch, _ATTRIBUTES_AT)[0] & LOG_APPEND_TIME_BIT:
-        return (max_timestamp, base_offset) if max_timestamp >= timestamp else None
+    stamped = _ATTRIBUTES.unpack_from(batch, _ATTRIBUTES_AT)[0] & LOG_APPEND_TIME_BIT
     records = records_of(batch)
     if records is None:
-        return (max_timestamp, base_offset) if max_timestamp >= timestamp else None
+        return (max_timestamp, max(base_offset, least_offset)) if max_timestamp >= timestamp else None
     for time_delta, offset_delta in _deltas(records):
-        if base_timestamp + time_delta >= timestamp:
-            return base_timestamp + time_delta, base_offset + offset_delta
+        time = max_timestamp if stamped else base_timestamp + time_delta
+        if time >= timestamp and base_offset + offset_delta >= least_offset:
+            return time, base_offset + offset_delta
     return None
 
 

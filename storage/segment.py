@@ -61,8 +61,8 @@ class Segment(Protocol):
         """Says that nothing will be appended any more."""
         ...
 
-    def find_timestamp(self, timestamp: int) -> Chunk | None:
-        """The first batch whose largest timestamp is not before `timestamp`."""
+    def batches_since(self, timestamp: int) -> Iterator[Chunk]:
+        """The batches whose largest timestamp is not before `timestamp`."""
         ...
 
     def chunks(self) -> Sequence[Chunk]:
@@ -192,7 +192,7 @@ class MemorySegment:
         return self._tail
 
     def _start_of(self, index: int, data: bytes | bytearray, offset: int) -> int:
-        """Where in a chunk the first batch starts that holds `offset` or something behind it; its end: there is none."""
+        """Where in a chunk the batch starts that holds `offset` or comes next after it; its end: there is none."""
         if offset <= self._bases[index]:
             return 0
         if data is self._tail:
@@ -211,14 +211,13 @@ class MemorySegment:
         )
         return start if last >= offset else after
 
-    def find_timestamp(self, timestamp: int) -> Chunk | None:
-        """The first batch with that time or a later one; see `Segment`."""
+    def batches_since(self, timestamp: int) -> Iterator[Chunk]:
+        """The batches with that time or a later one; see `Segment`."""
         for index, latest in enumerate(self._max_timestamps):
             if latest >= timestamp:
                 for batch in batches_of(bytes(self._data(index))):
                     if _TIMESTAMP.unpack_from(batch, _MAX_TIMESTAMP_AT)[0] >= timestamp:
-                        return batch
-        return None
+                        yield batch
 
     def chunks(self) -> Sequence[Chunk]:
         """Everything in order; see `Segment`."""

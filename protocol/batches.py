@@ -141,6 +141,36 @@ def build_batch(
     return _BEFORE_CRC(base_offset, len(checked) + _CHECKED_AT - _LENGTH_AT, leader_epoch, MAGIC, crc) + checked
 
 
+class EncodedRecords:
+    """Records of one moment that are encoded already, at offset deltas from 0 on. Iterating gives keys and values."""
+
+    __slots__ = ("body", "count")
+
+    def __init__(self, body: bytes, count: int) -> None:
+        self.body = body
+        self.count = count
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __iter__(self) -> Iterator[tuple[bytes | None, bytes | None]]:
+        batch = self.batch(0)
+        return ((record.key, record.value) for record in iterate_records(batch, read_batch(batch)))
+
+    def batch(self, timestamp_ms: int) -> bytes:
+        """The batch of these records, at base offset 0."""
+        count = self.count
+        header = _AFTER_CRC(0, count - 1, timestamp_ms, timestamp_ms, NO_PRODUCER, -1, -1, count)
+        checked = header + self.body
+        crc = google_crc32c.value(checked)
+        return _BEFORE_CRC(0, len(checked) + _CHECKED_AT - _LENGTH_AT, 0, MAGIC, crc) + checked
+
+
+def encode_record(key: bytes | None, value: bytes | None, position: int) -> bytes:
+    """One record of `EncodedRecords`, the `position`-th of its batch."""
+    return b"".join(_record(Record(key, value, 0), position, 0))
+
+
 def iterate_records(data: bytes | memoryview, batch: BatchInfo) -> Iterator[Record]:
     """The records of a batch of `data`, in order.
 

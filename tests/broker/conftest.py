@@ -139,7 +139,7 @@ class Client:
         """The same as responses of one API, with their correlation ids."""
         return [message(name).read_response(version, each) for each in self.heard()]
 
-    def asks(self, name: str, version: int = 0, **fields: object) -> Any:
+    def asks(self, name: str, version: int = 0, **fields: Any) -> Any:
         """Sends one request, and expects its answer at once."""
         self.says(frame(name, version, 77, **fields))
         ((correlation_id, response),) = self.hears(name, version)

@@ -198,7 +198,7 @@ def test_no_reply_is_no_reply() -> None:
         (b"GET / HTTP/1.1\r\n\r\n", "a request of 1195725856 bytes"),
         (bytes.fromhex("0000000a 03e7 0000 00000000 ffff"), "there is no API 999"),
         (bytes.fromhex("0000000b 000b 000a 00000000 ffff 00"), "join_group is served in versions 0 to 9, not 10"),
-        (bytes.fromhex("0000000a 0000 0002 00000000 ffff"), "produce is served in versions 3 to 13, not 2"),
+        (bytes.fromhex("0000000a 0008 0001 00000000 ffff"), "offset_commit is served in versions 2 to 10, not 1"),
         (bytes.fromhex("0000000d 000c 0000 00000000 ffff 000167"), "unreadable request: heartbeat v0"),
     ],
 )

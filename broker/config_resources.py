@@ -60,7 +60,7 @@ def topic_to_alter(node: Node, resource: Resource, twice: set[tuple[int, str]]) 
     problem = name_refusal(name)
     if problem is not None:
         return Refusal(ErrorCode.invalid_topic_exception, problem)
-    topic = node.cluster.topics.get(name)
+    topic = node.cluster.topics.by_name(name)
     if topic is None:
         return Refusal(ErrorCode.unknown_topic_or_partition, f"The topic '{name}' does not exist.")
     return topic

@@ -3,7 +3,7 @@
 from struct import Struct
 
 from kohort.protocol.batches import COMPRESSION_MASK, HEADER_SIZE, iterate_records, read_batch
-from kohort.protocol.compression import CodecNotInstalled, decompress
+from kohort.protocol.compression import CodecMissingError, decompress
 from kohort.protocol.errors import DecodeError
 from kohort.storage.segment import Chunk
 
@@ -20,7 +20,7 @@ def records_of(batch: Chunk) -> bytes | None:
     records = bytes(batch[HEADER_SIZE:])
     try:
         return decompress(compression, records) if compression else records
-    except CodecNotInstalled:
+    except CodecMissingError:
         return None
 
 

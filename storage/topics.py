@@ -131,7 +131,7 @@ class Topics:
         """Whether there is a topic of that name."""
         return name in self._by_name
 
-    def get(self, name: str) -> Topic | None:
+    def by_name(self, name: str) -> Topic | None:
         """The topic of that name, or None."""
         return self._by_name.get(name)
 
@@ -141,7 +141,7 @@ class Topics:
 
     def find(self, name: str | None, topic_id: UUID | None) -> Topic | None:
         """The topic that a request names by one or the other; the id counts when both are there."""
-        return self.by_id(topic_id) if topic_id is not None else self.get(name or "")
+        return self.by_id(topic_id) if topic_id is not None else self.by_name(name or "")
 
     def effective_configs(self, configs: Mapping[str, str]) -> dict[str, str]:
         """Every setting a topic with `configs` has, by name."""

@@ -45,7 +45,7 @@ def handle(node: Node, request: CreatePartitionsRequest, ticket: Ticket) -> Crea
 
 def _grow(node: Node, wanted: CreatePartitionsTopic, validate_only: bool) -> Refusal | None:
     topics = node.cluster.topics
-    topic = topics.get(wanted.name)
+    topic = topics.by_name(wanted.name)
     if topic is None:
         return Refusal(ErrorCode.unknown_topic_or_partition)
     assignments = None

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from kohort.broker.config_sources import source_of
+from kohort.broker.topic_defaults import source_of
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.create_topics import (
     CreatableTopic,

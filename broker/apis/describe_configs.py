@@ -12,14 +12,14 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kohort.broker.config_resources import BROKER, TOPIC
-from kohort.broker.config_sources import (
+from kohort.broker.settings import SETTINGS
+from kohort.broker.topic_defaults import (
     DEFAULT_CONFIG,
     DYNAMIC_TOPIC_CONFIG,
     STATIC_BROKER_CONFIG,
     given_synonym,
     source_of,
 )
-from kohort.broker.settings import SETTINGS
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -75,7 +75,7 @@ def _configs(node: Node, resource: DescribeConfigsResource) -> Iterable[Describe
         problem = name_refusal(name)
         if problem is not None:
             return Refusal(ErrorCode.invalid_topic_exception, problem)
-        topic = node.cluster.topics.get(name)
+        topic = node.cluster.topics.by_name(name)
         return Refusal(ErrorCode.unknown_topic_or_partition, "") if topic is None else _of_topic(node, topic)
     if resource.resource_type == BROKER:
         if not name:

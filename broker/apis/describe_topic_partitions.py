@@ -48,7 +48,7 @@ def handle(node: Node, request: DescribeTopicPartitionsRequest, ticket: Ticket) 
         if room == 0:
             response.next_cursor = Cursor(topic_name=name, partition_index=0)
             break
-        topic = cluster.topics.get(name)
+        topic = cluster.topics.by_name(name)
         if topic is None:
             described.append(_unknown(name))
             continue

@@ -95,7 +95,7 @@ class Reading:
     def _topic(self, number: int) -> Topic | None:
         asked = self._request.topics[number]
         topics = self._node.cluster.topics
-        return topics.by_id(asked.topic_id) if self.ticket.version >= TOPIC_IDS_FROM else topics.get(asked.topic)
+        return topics.by_id(asked.topic_id) if self.ticket.version >= TOPIC_IDS_FROM else topics.by_name(asked.topic)
 
     def keys(self) -> list[Hashable]:
         """What an append to one of the partitions is announced under."""

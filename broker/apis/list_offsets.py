@@ -48,7 +48,7 @@ def handle(node: Node, request: ListOffsetsRequest, ticket: Ticket) -> ListOffse
     asked = Counter((topic.name, part.partition_index) for topic in request.topics for part in topic.partitions)
     responses: dict[str, dict[int, ListOffsetsPartitionResponse]] = {}
     for each in request.topics:
-        topic = node.cluster.topics.get(each.name)
+        topic = node.cluster.topics.by_name(each.name)
         answers = responses.setdefault(each.name, {})
         for part in each.partitions:
             if asked[each.name, part.partition_index] > 1:

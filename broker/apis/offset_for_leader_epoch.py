@@ -33,7 +33,7 @@ def handle(node: Node, request: OffsetForLeaderEpochRequest, ticket: Ticket) -> 
             OffsetForLeaderTopicResult(
                 topic=asked.topic,
                 partitions=tuple(
-                    _end_offset(node, node.cluster.topics.get(asked.topic), part) for part in asked.partitions
+                    _end_offset(node, node.cluster.topics.by_name(asked.topic), part) for part in asked.partitions
                 ),
             )
             for asked in request.topics

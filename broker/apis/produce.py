@@ -56,7 +56,7 @@ def handle(node: Node, request: ProduceRequest, ticket: Ticket) -> ProduceRespon
     topics = node.cluster.topics
     responses = []
     for data in request.topic_data:
-        topic = topics.by_id(data.topic_id) if by_id else topics.get(data.name)
+        topic = topics.by_id(data.topic_id) if by_id else topics.by_name(data.name)
         answers = []
         for part in data.partition_data:
             if not may_use_transactions:

@@ -42,7 +42,7 @@ def test_names_no_topic_may_have(name: str) -> None:
 def test_a_topic_is_found_by_name_and_by_id() -> None:
     topics = topics_of()
     topic = created(topics)
-    assert topics.get("topic") is topics.by_id(topic.topic_id) is topics.find(None, topic.topic_id) is topic
+    assert topics.by_name("topic") is topics.by_id(topic.topic_id) is topics.find(None, topic.topic_id) is topic
     assert topics.find("topic", None) is topic
     assert topics.find(None, None) is None
     assert topics.by_id(None) is None

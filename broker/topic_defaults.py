@@ -1,9 +1,10 @@
-"""Where the value of a topic's setting comes from."""
+"""The broker's settings as defaults of topics' settings, and where the value of a topic's setting comes from."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kohort.broker.settings import SETTINGS
 from kohort.storage.topic_configs import TOPIC_CONFIGS
 
 if TYPE_CHECKING:
@@ -18,6 +19,28 @@ _FINER_FIRST = {
     "log.roll.ms": ("log.roll.hours",),
 }
 """Settings that count in the place of one that is not given."""
+
+_MS = {"ms": 1, "minutes": 60_000, "hours": 3_600_000}
+
+
+def topic_defaults(settings: Settings) -> dict[str, str]:
+    """What topics have where nothing is set for them, as text, by the topics' names of the settings."""
+    defaults = {}
+    for name, config in TOPIC_CONFIGS.items():
+        value = None if config.synonym is None else _value(settings, config.synonym)
+        defaults[name] = config.default if value is None else value
+    return defaults
+
+
+def _value(settings: Settings, name: str) -> str | None:
+    for candidate in (name, *_FINER_FIRST.get(name, ())):
+        setting = SETTINGS.get(candidate)
+        value = None if setting is None else getattr(settings, candidate.replace(".", "_"))
+        if setting is not None and value is not None:
+            return (
+                str(max(value, -1) * _MS[candidate.rsplit(".", 1)[1]]) if name in _FINER_FIRST else setting.show(value)
+            )
+    return None
 
 
 def given_synonym(settings: Settings, name: str) -> str | None:

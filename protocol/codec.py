@@ -13,7 +13,7 @@ from kio.serial import entity_reader, entity_writer
 from kio.static.constants import EntityType
 
 from kohort.protocol.api_keys import API_BY_NAME
-from kohort.protocol.conversion import from_shape, to_shape
+from kohort.protocol.conversion import dress, from_shape, to_shape
 from kohort.protocol.errors import DecodeError
 from kohort.protocol.guard import compile_guard, without_unknown_tags
 from kohort.protocol.wire import INT, SHORT, string
@@ -86,7 +86,9 @@ class Message(Generic[RequestT, ResponseT]):
         entity = self.entity(version, EntityType.request)
         read = entity_reader(entity)
         guard = compile_guard(entity)
-        convert = self._to_newest(entity, version, self.request)
+        older = self._older[self.request]
+        convert = older.to_newest if older is not None and version <= older.last_version else None
+        dress(entity, older.shape if convert and older else self.request)
 
         def reader(frame: bytes, offset: int) -> RequestT:
             try:
@@ -100,9 +102,7 @@ class Message(Generic[RequestT, ResponseT]):
                 raise
             except Exception as problem:
                 raise DecodeError(f"{api.name} v{version}: {problem!r}") from problem
-            if convert is not None:
-                return convert(request)  # type: ignore[no-any-return]
-            return request  # type: ignore[no-any-return]
+            return request if convert is None else convert(request)  # type: ignore[no-any-return]
 
         return reader
 
@@ -154,13 +154,9 @@ class Message(Generic[RequestT, ResponseT]):
 
     def to_newest(self, version: int) -> Callable[[Any], ResponseT]:
         """What makes our response of kio's. For tests."""
-        entity = self.entity(version, EntityType.response)
-        return self._to_newest(entity, version, self.response) or (lambda response: response)
-
-    def _to_newest(self, entity: type, version: int, shape: type) -> Callable[[Any], Any] | None:
-        older = self._older[shape]
+        entity, older = self.entity(version, EntityType.response), self._older[self.response]
         if older is None or version > older.last_version:
-            return to_shape(entity, shape)
+            return to_shape(entity, self.response) or (lambda response: response)
         convert, to_newest = to_shape(entity, older.shape), older.to_newest
         return to_newest if convert is None else lambda value: to_newest(convert(value))
 

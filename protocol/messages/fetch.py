@@ -47,6 +47,7 @@ class ForgottenTopic:
 class FetchRequest:
     cluster_id: str | None = None  # from v12 on
     replica_state: ReplicaState | None = None  # from v15 on
+    """None, or one without an id: a consumer."""
     max_wait_ms: int
     min_bytes: int
     max_bytes: int = 2**31 - 1

@@ -21,7 +21,7 @@ RENDER_LOGS_AFTER_S = 0.25
 """How long the first log lines wait: the first member joins before structlog is loaded, not after it."""
 
 GARBAGE_THRESHOLDS = (2_000, 5, 1_000)
-"""Nearly everything here dies by reference count: when 10,000 members had joined, a full collection took 40 ms and found
+"""Nearly everything here dies by reference count: with 10,000 members joined, a full collection took 40 ms and found
 nothing, and heartbeats waited. So the young are looked at in small portions (a millisecond), the old hardly ever."""
 
 

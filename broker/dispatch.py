@@ -47,8 +47,8 @@ class Dispatcher:
         if log.debug_enabled:
             log.debug(f"{connection.client}: {api.spec.name} v{version} {request}", client_id=ticket.client_id)
         self._answer(connection, api, request, ticket)
-        for node in self.cluster.nodes:
-            if node.coordinator.effects:
+        for coordinator in self.cluster.coordinators:
+            if coordinator.effects:
                 perform(self.cluster, now_ms)
 
     def respond(self, connection: Connection, ticket: Ticket, response: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kohort.broker.logs import log
+from kohort.coordinator.deleting import Sweep
 from kohort.coordinator.loading import load
 from kohort.coordinator.placement import partition_for
 from kohort.protocol.errors import ErrorCode
@@ -68,8 +69,10 @@ class OffsetsTopic:
         self._topic = created
         for partition in created.partitions:
             leader = cluster.node(partition.leader)
-            assert leader is not None
+            assert leader is not None, "every partition has a leader"
             load(leader.coordinator, partition.index, (), now_ms)
+        for node in cluster.nodes:
+            cluster.purgatory.wait(Sweep(node.coordinator, now_ms))
 
     def append(
         self, partition: int, records: list[tuple[bytes, bytes | None]], timestamp_ms: int, now_ms: int

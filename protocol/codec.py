@@ -13,7 +13,7 @@ from kio.serial import entity_reader, entity_writer
 from kio.static.constants import EntityType
 
 from kohort.protocol.api_keys import API_BY_NAME
-from kohort.protocol.conversion import from_shape, to_shape
+from kohort.protocol.conversion import dress, from_shape, to_shape
 from kohort.protocol.errors import DecodeError
 from kohort.protocol.guard import compile_guard, without_unknown_tags
 from kohort.protocol.wire import INT, SHORT, string
@@ -83,10 +83,12 @@ class Message(Generic[RequestT, ResponseT]):
         api = self.api
         if not max(api.min_version, api.readable_from) <= version <= api.max_version:
             raise DecodeError(f"{api.name} has no version {version}")
-        entity = self._entity(version, EntityType.request)
+        entity = self.entity(version, EntityType.request)
         read = entity_reader(entity)
         guard = compile_guard(entity)
-        convert = self._to_newest(entity, version, self.request)
+        older = self._older[self.request]
+        convert = older.to_newest if older is not None and version <= older.last_version else None
+        dress(entity, older.shape if convert and older else self.request)
 
         def reader(frame: bytes, offset: int) -> RequestT:
             try:
@@ -100,15 +102,13 @@ class Message(Generic[RequestT, ResponseT]):
                 raise
             except Exception as problem:
                 raise DecodeError(f"{api.name} v{version}: {problem!r}") from problem
-            if convert is not None:
-                return convert(request)  # type: ignore[no-any-return]
-            return request  # type: ignore[no-any-return]
+            return request if convert is None else convert(request)  # type: ignore[no-any-return]
 
         return reader
 
     def writer_by_kio(self, version: int) -> Callable[[int, ResponseT], Frame]:
         """What writes responses of `version` where nothing faster was made by hand."""
-        entity = self._entity(version, EntityType.response)
+        entity = self.entity(version, EntityType.response)
         put = entity_writer(entity)
         convert = self._from_newest(entity, version, self.response)
         tags = b"\x00" if version >= self.api.first_flexible and self.api.key != API_VERSIONS else b""
@@ -125,7 +125,7 @@ class Message(Generic[RequestT, ResponseT]):
 
     def write_request(self, version: int, correlation_id: int, client_id: str | None, request: RequestT) -> bytes:
         """The frame of a request without its length bytes, as `read_header` and `read` take it. For tests."""
-        entity = self._entity(version, EntityType.request)
+        entity = self.entity(version, EntityType.request)
         buffer = BytesIO()
         buffer.write(SHORT.pack(self.api.key) + SHORT.pack(version) + INT.pack(correlation_id) + string(client_id))
         if version >= self.api.first_flexible:
@@ -135,23 +135,28 @@ class Message(Generic[RequestT, ResponseT]):
 
     def read_response(self, version: int, frame: bytes) -> tuple[int, ResponseT]:
         """Correlation id and response of a frame without its length bytes. For tests: trusts the bytes."""
-        entity = self._entity(version, EntityType.response)
+        entity = self.entity(version, EntityType.response)
         start = 4 + (version >= self.api.first_flexible and self.api.key != API_VERSIONS)
         response, size = entity_reader(entity)(frame, start)
         if start + size != len(frame):
             raise DecodeError(f"{len(frame) - start - size} bytes too many")
-        convert = self._to_newest(entity, version, self.response)
-        return INT.unpack_from(frame)[0], convert(response) if convert else response
+        return INT.unpack_from(frame)[0], self.to_newest(version)(response)
 
-    def _entity(self, version: int, kind: EntityType) -> Any:
+    def entity(self, version: int, kind: EntityType) -> Any:
         """kio's class for the whole request or response."""
         module = load_payload_module(self.api.key, version, kind)  # type: ignore[arg-type]
         return next(c for c in vars(module).values() if getattr(c, "__type__", None) is kind)
 
-    def _to_newest(self, entity: type, version: int, shape: type) -> Callable[[Any], Any] | None:
-        older = self._older[shape]
+    @property
+    def written_by_hand(self) -> bool:
+        """Whether responses are written by more than kio."""
+        return self._write_by_hand is not None
+
+    def to_newest(self, version: int) -> Callable[[Any], ResponseT]:
+        """What makes our response of kio's. For tests."""
+        entity, older = self.entity(version, EntityType.response), self._older[self.response]
         if older is None or version > older.last_version:
-            return to_shape(entity, shape)
+            return to_shape(entity, self.response) or (lambda response: response)
         convert, to_newest = to_shape(entity, older.shape), older.to_newest
         return to_newest if convert is None else lambda value: to_newest(convert(value))
 

@@ -1,9 +1,12 @@
 """kio's classes, one per API and version, to our shapes, one per message, and back.
 
-A conversion is compiled once per pair of classes, by looking at their fields. A field has the same name on both sides;
-where kio has a timedelta or a datetime, ours is a number of milliseconds and its name ends in `_ms`. Fields that a
-version lacks have the shape's default. When nothing has to change, the object of kio is passed through as it is: it has
-the same attributes as the shape.
+A field has the same name on both sides; where kio has a timedelta or a datetime, ours is a number of milliseconds and
+its name ends in `_ms`. Fields that a version lacks have the shape's default. All of this is settled once per pair of
+classes, by looking at their fields.
+
+Requests are read often, so nothing is copied for them: kio's class is dressed to look like the shape, and its objects
+pass for one. They can be read, printed and compared like the shape, but they are not instances of it and cannot be
+changed. Responses (read in tests only) are converted.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,6 +20,33 @@ Convert = Callable[[Any], Any]
 
 _MS = timedelta(milliseconds=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def dress(entity: type, shape: type) -> None:
+    """Gives a kio class the attributes of a shape that it lacks: a default, or milliseconds of what it has.
+
+    Structures that were not sent in a tagged field stay what kio makes of them, its default.
+    """
+    theirs = _names(entity)
+    pairs = _pairs(entity, shape)
+    for name, hint in _names(shape).items():
+        kio = pairs.get(name)
+        if kio is None:
+            setattr(entity, name, shape.__dataclass_fields__[name].default)  # type: ignore[attr-defined]
+        elif kio != name:
+            setattr(entity, name, property(_milliseconds_of(kio)))
+        elif is_dataclass(inner := _innermost(theirs[kio])):
+            dress(inner, _innermost(hint))  # type: ignore[arg-type]
+
+
+def _milliseconds_of(name: str) -> Convert:
+    get = attrgetter(name)
+    return lambda entity: get(entity) // _MS
+
+
+def _innermost(hint: Any) -> Any:
+    hint = _without_none(hint)
+    return _without_none(get_args(hint)[0]) if get_origin(hint) is tuple else hint
 
 
 def to_shape(entity: type, shape: type) -> Convert | None:

@@ -3,12 +3,12 @@
 from struct import Struct, error
 from typing import NamedTuple
 
-from kohort.protocol.api_keys import API_BY_KEY
+from kohort.protocol.api_keys import APIS, NEVER
 from kohort.protocol.errors import DecodeError
 from kohort.protocol.wire import read_unsigned_varint
 
 _FIXED = Struct(">hhih")
-_FLEXIBLE = {(api.key, v): True for api in API_BY_KEY.values() for v in range(api.first_flexible, api.max_version + 1)}
+_FIRST_FLEXIBLE = {api.key: api.first_flexible for api in APIS}
 
 
 class RequestHeader(NamedTuple):
@@ -32,25 +32,18 @@ def read_header(frame: bytes) -> RequestHeader:
         api_key, version, correlation_id, length = _FIXED.unpack_from(frame)
         end = 10 + length
         if length >= 0:
-            client_id = str(frame[10:end], "utf-8")
+            client_id = frame[10:end].decode()
         elif length == -1:
             client_id, end = None, 10
         else:
             raise DecodeError(f"client id of {length} bytes")
-        if _is_flexible(api_key, version):
+        if version >= _FIRST_FLEXIBLE.get(api_key, NEVER):
             end = end + 1 if frame[end] == 0 else _skip_tags(frame, end)
     except (error, UnicodeDecodeError, IndexError) as problem:
         raise DecodeError(f"no request header: {problem}") from problem
     if end > len(frame):
         raise DecodeError("the request header ends too early")
     return RequestHeader(api_key, version, correlation_id, client_id, end)
-
-
-def _is_flexible(api_key: int, version: int) -> bool:
-    if (api_key, version) in _FLEXIBLE:
-        return True
-    api = API_BY_KEY.get(api_key)
-    return api is not None and version >= api.first_flexible
 
 
 def _skip_tags(frame: bytes, at: int) -> int:

@@ -4,13 +4,17 @@ Readers take a buffer and a position and return a value and the position after i
 IndexError. Writers return bytes, to be joined once. "Compact" is the form of flexible versions (KIP-482).
 """
 
+from collections.abc import Callable
 from struct import Struct
+from typing import NamedTuple
+from uuid import UUID
 
 from kohort.protocol.errors import DecodeError
 
 SHORT = Struct(">h")
 INT = Struct(">i")
 
+_NO_UUID = bytes(16)
 _ONE_BYTE = tuple(bytes((n,)) for n in range(128))
 
 
@@ -70,3 +74,42 @@ def string(text: str | None) -> bytes:
 def four_bytes(raw: bytes | None) -> bytes:
     """Bytes, or null, with four length bytes."""
     return b"\xff\xff\xff\xff" if raw is None else INT.pack(len(raw)) + raw
+
+
+def uuid(value: UUID | None) -> bytes:
+    """Sixteen bytes; null is all zeros, as on the wire."""
+    return _NO_UUID if value is None else value.bytes
+
+
+def tag(number: int, value: bytes) -> bytes:
+    """One tagged field."""
+    return unsigned_varint(number) + unsigned_varint(len(value)) + value
+
+
+class Form(NamedTuple):
+    """How lengths are written: in four or two bytes, or compactly. Chosen once per version."""
+
+    string: Callable[[str | None], bytes]
+    data: Callable[[bytes | None], bytes]
+    array: Callable[[int], bytes]
+    tags: bytes
+    """What a structure without tagged fields ends in."""
+
+
+PLAIN = Form(string, four_bytes, INT.pack, b"")
+FLEXIBLE = Form(compact_string, compact_bytes, compact_length, b"\x00")
+
+_PLAIN_HEADER = Struct(">ii")
+_FLEXIBLE_HEADER = Struct(">iiB")
+
+
+def frame(correlation_id: int, flexible: bool, body: bytes) -> bytes:
+    """A whole response: length, header, body."""
+    return frame_header(correlation_id, flexible, len(body)) + body
+
+
+def frame_header(correlation_id: int, flexible: bool, size: int) -> bytes:
+    """What comes before a body of `size` bytes that stays in pieces."""
+    if flexible:
+        return _FLEXIBLE_HEADER.pack(5 + size, correlation_id, 0)
+    return _PLAIN_HEADER.pack(4 + size, correlation_id)

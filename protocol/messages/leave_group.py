@@ -1,9 +1,11 @@
 """LeaveGroup (key 13): members leave, or are removed."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from kohort.protocol.codec import Message, Older
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.wire import FLEXIBLE, INT, PLAIN, SHORT, frame
 
 
 @dataclass(slots=True, kw_only=True)
@@ -67,10 +69,35 @@ def _error_of_one(response: LeaveGroupResponse) -> ErrorCode:
     return response.error_code
 
 
+def _writer(version: int) -> Callable[[int, LeaveGroupResponse], bytes]:
+    flexible = version >= 4
+    form = FLEXIBLE if flexible else PLAIN
+    string, tags = form.string, form.tags
+
+    def write(correlation_id: int, response: LeaveGroupResponse) -> bytes:
+        parts = [INT.pack(response.throttle_time_ms)] if version >= 1 else []
+        if version >= 3:
+            parts += SHORT.pack(response.error_code), form.array(len(response.members))
+            for member in response.members:
+                parts += (
+                    string(member.member_id),
+                    string(member.group_instance_id),
+                    SHORT.pack(member.error_code),
+                    tags,
+                )
+        else:
+            parts.append(SHORT.pack(_error_of_one(response)))
+        parts.append(tags)
+        return frame(correlation_id, flexible, b"".join(parts))
+
+    return write
+
+
 MESSAGE = Message(
     "leave_group",
     LeaveGroupRequest,
     LeaveGroupResponse,
     older_request=Older(2, _RequestForOne, _request_to_newest, _request_from_newest),
     older_response=Older(2, _ResponseForOne, _response_to_newest, _response_from_newest),
+    write_by_hand=_writer,
 )

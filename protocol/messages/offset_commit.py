@@ -1,10 +1,13 @@
 """OffsetCommit (key 8): how far a group has got."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from struct import Struct
 from uuid import UUID
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.wire import FLEXIBLE, INT, PLAIN, frame, uuid
 
 
 @dataclass(slots=True, kw_only=True)
@@ -51,4 +54,27 @@ class OffsetCommitResponse:
     topics: tuple[OffsetCommitResponseTopic, ...]
 
 
-MESSAGE = Message("offset_commit", OffsetCommitRequest, OffsetCommitResponse)
+def _writer(version: int) -> Callable[[int, OffsetCommitResponse], bytes]:
+    flexible = version >= 8
+    form = FLEXIBLE if flexible else PLAIN
+    array, string, tags = form.array, form.string, form.tags
+    partition_without_tags, partition_with_tags = Struct(">ih").pack, Struct(">ihB").pack
+
+    def write(correlation_id: int, response: OffsetCommitResponse) -> bytes:
+        parts = [INT.pack(response.throttle_time_ms)] if version >= 3 else []
+        parts.append(array(len(response.topics)))
+        for topic in response.topics:
+            parts.append(uuid(topic.topic_id) if version >= 10 else string(topic.name))
+            parts.append(array(len(topic.partitions)))
+            if flexible:
+                parts += [partition_with_tags(p.partition_index, p.error_code, 0) for p in topic.partitions]
+            else:
+                parts += [partition_without_tags(p.partition_index, p.error_code) for p in topic.partitions]
+            parts.append(tags)
+        parts.append(tags)
+        return frame(correlation_id, flexible, b"".join(parts))
+
+    return write
+
+
+MESSAGE = Message("offset_commit", OffsetCommitRequest, OffsetCommitResponse, write_by_hand=_writer)

@@ -49,7 +49,7 @@ def _look_up(
     refused: list[OffsetCommitResponseTopic],
 ) -> None:
     topics = node.cluster.topics
-    topic = topics.by_id(asked.topic_id) if by_id else topics.get(asked.name)
+    topic = topics.by_id(asked.topic_id) if by_id else topics.by_name(asked.name)
     if topic is None:
         error = ErrorCode.unknown_topic_id if by_id else ErrorCode.unknown_topic_or_partition
         refused.append(_refusal(asked, error))

@@ -37,7 +37,7 @@ def _by_id(node: Node, asked: OffsetFetchRequestGroup) -> OffsetFetchResponseGro
     if asked.topics is None:
         answer = offset_fetch(node.coordinator, asked.group_id, None)
         for answered in answer.topics:
-            there = topics.get(answered.name)
+            there = topics.by_name(answered.name)
             answered.topic_id = None if there is None else there.topic_id
         answer.topics = tuple(answered for answered in answer.topics if answered.topic_id is not None)
         return answer

@@ -213,17 +213,15 @@ class Play:
             if at > began
             for number in partitions
         }
+        moved = revoked.intersection(kept)
         outcome = self._outcome(
             "a cooperative member joins",
-            f"{len(kept)} of {PARTITIONS} partitions stayed where they were and were read on, "
-            "never silent for more than {partition_s:.1f} s",
+            f"{len(kept)} of {PARTITIONS} partitions stayed where they were, read on but for "
+            + self._pauses(kept, after, began)
+            + " (whose poll waits for the rejoin)",
             kept,
             group_id=COOPERATIVE,
-            problem=lambda _: (
-                f"partitions that stayed were revoked: {sorted(revoked.intersection(kept))}"
-                if revoked.intersection(kept)
-                else ""
-            ),
+            problem=lambda _: f"partitions that stayed were revoked: {sorted(moved)}" if moved else "",
         )
         await self._stop(self.cooperative)
         return outcome
@@ -333,6 +331,14 @@ class Play:
     def _owners(self, group_id: str = EAGER) -> dict[int, str]:
         owners = self.stage.owners(group_id)
         return {number: name for name, partitions in owners.items() for number in partitions}
+
+    def _pauses(self, kept: list[int], owners: dict[int, str], began: float) -> str:
+        """How long each library at most left partitions unread that it kept."""
+        group, now, pauses = self.watch.group(COOPERATIVE), time.monotonic(), []
+        for library in ("confluent-kafka", "kafka-python"):
+            partitions = [number for number in kept if owners[number].startswith(library)]
+            pauses.append(f"{group.longest_wait(began, now, partitions):.1f} s in {library}")
+        return " and ".join(pauses)
 
     def _leader(self) -> str:
         group = self.stage.group(EAGER)

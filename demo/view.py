@@ -10,19 +10,20 @@ from rich.box import SIMPLE_HEAD
 from rich.columns import Columns
 from rich.console import Console, Group
 from rich.live import Live
-from rich.padding import Padding
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
 from kohort.demo.acts import EAGER, Outcome
-from kohort.demo.summary import acts_table
 from kohort.demo.troupe import Troupe
 from kohort.demo.watch import GroupWatch, Watch
 
 PERIOD_S = 0.25
 HISTORY_S = 30
-LINES_SHOWN = 6
+FEWEST_LINES = 2
+"""Lines of the broker's log, however low the terminal."""
+FRAME_LINES = 9
+"""What surrounds partitions, acts and log."""
 BARS = " ▁▂▃▄▅▆▇█"
 
 COLORS = {"aiokafka": "cyan", "kafka-python": "yellow", "confluent-kafka": "magenta"}
@@ -66,45 +67,59 @@ class LiveView:
             await asyncio.sleep(PERIOD_S)
 
     def _picture(self, now: float) -> Group:
-        lines = [Text(f"  {line}", "dim", no_wrap=True) for line in list(self._watch.lines)[-LINES_SHOWN:]]
+        groups = [
+            self._group(group_id, group, now)
+            for group_id, group in self._watch.groups.items()
+            if group_id == EAGER or self._watch.stage.owners(group_id)
+        ]
+        acts = [_act_line(number, outcome) for number, outcome in enumerate(self._outcomes, 1)]
+        room = self._live.console.size.height - len(self._watch.produced) - len(acts) - FRAME_LINES
+        shown = list(self._watch.lines)[-max(room, FEWEST_LINES) :]
         return Group(
             Panel(self._act, title=f"kohort demo  {now - self._began:.0f} s", title_align="left"),
-            *(self._group(group_id, group, now) for group_id, group in self._watch.groups.items() if group_id),
-            *lines,
-            Padding(acts_table(self._outcomes), (1, 0)) if self._outcomes else "",
+            Columns([*groups, self._processes()], padding=(0, 3)),
+            *acts,
+            "",
+            *(Text(line, "dim", no_wrap=True, overflow="ellipsis") for line in shown),
         )
 
     def _group(self, group_id: str, group: GroupWatch, now: float) -> Group:
         owners = self._watch.stage.owners(group_id)
-        if not owners and group_id != EAGER:
-            return Group()
         heading = Text.assemble(
             (f" {group_id} ", "bold"),
-            (f" {group.state} ", STATE_COLORS.get(group.state, "")),
-            f" generation {group.generation}   {len(owners)} members   {group.rate(now):4.0f} records/s  ",
-            (_history(group, now), "green"),
+            (group.state, STATE_COLORS.get(group.state, "")),
+            f"  generation {group.generation}, {len(owners)} members",
         )
-        return Group(heading, Columns([self._partitions(group, owners, now), self._members(owners)], padding=(0, 4)))
+        speed = Text.assemble(f" {group.rate(now):5.0f} records/s ", (_history(group, now), "green"))
+        return Group(heading, speed, self._partitions(group, owners, now))
 
     def _partitions(self, group: GroupWatch, owners: dict[str, list[int]], now: float) -> Table:
         table = Table("partition", "owner", "", "behind", box=SIMPLE_HEAD, show_edge=False)
+        table.columns[1].min_width = len("confluent-kafka-1")
         table.columns[3].justify = "right"
-        rebalancing = group.state != "Stable"
         for number, produced in enumerate(self._watch.produced):
             owner = next((name for name, partitions in owners.items() if number in partitions), "")
-            style = "dim" if rebalancing else _color(owner)
-            reading = group.partition_rate(number, now) > 0
-            mark = Text("reading", "green") if reading else Text("silent", "red")
-            table.add_row(str(number), Text(owner, style), mark, f"{produced - group.position(number):,}")
+            style = _color(owner) if group.state == "Stable" else "dim"
+            reading = group.reports(number, now) > 0
+            mark = Text("read", "green") if reading else Text("silent", "bold red")
+            behind = max(produced - group.position(number), 0)  # the producer may tell later than the consumer
+            table.add_row(str(number), Text(owner, style), mark, f"{behind:,}")
         return table
 
-    def _members(self, owners: dict[str, list[int]]) -> Table:
+    def _processes(self) -> Group:
         table = Table("process", "", box=SIMPLE_HEAD, show_edge=False)
         for actor in self._troupe.actors:
             if not actor.gone:
                 doing = Text(actor.doing, "bold red" if actor.working else "")
                 table.add_row(Text(actor.name, _color(actor.name)), doing)
-        return table
+        return Group("", "", table)
+
+
+def _act_line(number: int, outcome: Outcome) -> Text:
+    title = (f"{number} {outcome.title}: ", "bold red" if outcome.problem else "bold")
+    line = Text.assemble(title, outcome.headline)
+    line.no_wrap, line.overflow = True, "ellipsis"
+    return line
 
 
 def _color(name: str) -> str:

@@ -65,8 +65,8 @@ class GroupWatch:
         recent = self.records_at[bisect_left(self.records_at, (now - 1.0, 0)) :]
         return float(sum(count for _, count in recent))
 
-    def partition_rate(self, partition: int, now: float) -> int:
-        """Reports about a partition in the last second: whether it is being read."""
+    def reports(self, partition: int, now: float) -> int:
+        """How often somebody read from a partition in the last second."""
         return len(self.read_at[partition]) - bisect_left(self.read_at[partition], now - 1.0)
 
     def rebalances(self, since_generation: int) -> int:

@@ -10,12 +10,12 @@ from uuid import UUID
 from kohort.broker.clock import Clock
 from kohort.broker.node import Node
 from kohort.broker.offsets_topic import OffsetsTopic
-from kohort.broker.settings import SETTINGS, Settings
+from kohort.broker.settings import Settings
+from kohort.broker.topic_defaults import topic_defaults
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.deleting import topic_deleted
 from kohort.coordinator.settings import GroupSettings
 from kohort.purgatory import DelayedOperation, Purgatory
-from kohort.storage.topic_configs import TOPIC_CONFIGS
 from kohort.storage.topics import Partition, Topic, Topics
 
 
@@ -104,20 +104,6 @@ class _Upkeep(DelayedOperation):
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
         self.wait(now_ms)
-
-
-def topic_defaults(settings: Settings) -> dict[str, str]:
-    """The broker's settings that are defaults of topics, by the topics' names for them."""
-    defaults = {}
-    for config in TOPIC_CONFIGS.values():
-        setting = SETTINGS.get(config.synonym or "")
-        if setting is not None:
-            value = getattr(settings, setting.name.replace(".", "_"))
-            if value is not None:
-                defaults[config.name] = setting.show(value)
-    defaults["retention.ms"] = str(settings.log_retention_effective_ms)
-    defaults["segment.ms"] = str(settings.log_roll_effective_ms)
-    return defaults
 
 
 def group_settings(settings: Settings) -> GroupSettings:

@@ -69,13 +69,13 @@ class Log:
         """What will hurt somebody."""
         self._put("warning", text, values)
 
-    def error(self, text: str, **values: object) -> None:
-        """Our bug. With the traceback of the exception that is being handled; written at once."""
-        trace = sys.exc_info()
-        if trace[1] is not None:
+    def error(self, text: str, problem: BaseException | None = None, **values: object) -> None:
+        """Our bug, with its traceback: `problem`'s, or that of what is being handled. Written at once."""
+        problem = problem or sys.exc_info()[1]
+        if problem is not None:
             from traceback import format_exception
 
-            text = text + "\n" + "".join(format_exception(*trace)).rstrip()
+            text = text + "\n" + "".join(format_exception(problem)).rstrip()
         self._put("error", text, values)
         self.flush()
 

@@ -67,7 +67,7 @@ def forget(node: Node, topic: Topic, now_ms: int) -> None:
     """Deletes a topic, tells the groups, and lets fetches that wait for its records go."""
     cluster = node.cluster
     cluster.topics.delete(topic)
-    cluster.topic_deleted(topic)
+    cluster.topic_deleted(topic, now_ms)
     for partition in topic.partitions:
         cluster.purgatory.check(("fetch", topic.topic_id, partition.index), now_ms)
 

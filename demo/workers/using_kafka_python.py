@@ -36,8 +36,19 @@ class KafkaPythonConsumer:
         self._consumer.subscribe([self._topic], listener=_Callbacks(self._listener))
 
     def poll(self) -> list[Fetched]:
+        self._remember_the_join()
         fetched = self._consumer.poll(timeout_ms=POLL_MS)
         return [Fetched(each.partition, each.offset, each.value) for batch in fetched.values() for each in batch]
+
+    def _remember_the_join(self) -> None:
+        """Has the library finish a join that was under way when the last poll's time was up.
+
+        When the leader rejoins because of new metadata, kafka-python 3.0 holds the reason to be gone as soon as it has
+        made the assignment; the next poll then never looks at what came of the join, and the consumer sits idle.
+        """
+        coordinator = self._consumer._coordinator
+        if coordinator.rejoining:
+            coordinator.request_rejoin()
 
     def identity(self) -> tuple[int, str]:
         metadata = self._consumer.group_metadata()

@@ -54,8 +54,8 @@ async def measure(bench: Bench) -> None:
     ]
     bench.figure("heartbeat p50", "µs", percentile(late, 0.5))
     bench.figure("heartbeat p99", "µs", percentile(late, 0.99))
-    bench.figure("heartbeat p99 while rebalancing", "µs", percentile(meanwhile, 0.99) if meanwhile else None)
-    bench.figure("of these, sent late p99", "µs", percentile(pulses.sent_late_ns, 0.99) / 1e3)
+    bench.figure("p99 while rebalancing", "µs", percentile(meanwhile, 0.99) if meanwhile else None)
+    bench.figure("of it sent late, p99", "µs", percentile(pulses.sent_late_ns, 0.99) / 1e3)
     bench.figure("commit p99", "µs", percentile(commits, 0.99))
     bench.figure("rebalance, median", "ms", percentile([(end - start) / 1e6 for start, end in rebalances], 0.5))
     bench.figure("sessions missed", "", pulses.sessions_missed)

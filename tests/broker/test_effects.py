@@ -7,6 +7,7 @@ import pytest
 from kohort.broker.effects import describe, perform
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.effects import Append, Cause, Remark, Reply, Transition
+from kohort.protocol.batches import EncodedRecords, encode_record
 from kohort.protocol.errors import ErrorCode
 from tests.broker.conftest import Broker
 
@@ -46,7 +47,9 @@ def test_records_are_written_before_the_answer_goes_out() -> None:
         assert (error, now_ms, log.log_end_offset) == (ErrorCode.none, 50, 2)
         coordinator.effects.append(Reply(ticket, "done"))
 
-    coordinator.append(PARTITION, [(b"k", b"v"), (b"l", None)], 50, written)
+    coordinator.append(
+        PARTITION, EncodedRecords(encode_record(b"k", b"v", 0) + encode_record(b"l", None, 1), 2), 50, written
+    )
     perform(broker.cluster, 50)
     assert listener.heard == ["done"]
     assert coordinator.effects == []

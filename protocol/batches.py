@@ -168,7 +168,7 @@ class EncodedRecords:
 
 def encode_record(key: bytes | None, value: bytes | None, position: int) -> bytes:
     """One record of `EncodedRecords`, the `position`-th of its batch."""
-    return b"".join(_record(Record(key, value, 0), position, 0))
+    return _record(Record(key, value, 0), b"\x00\x00" + varint(position))
 
 
 def iterate_records(data: bytes | memoryview, batch: BatchInfo) -> Iterator[Record]:

@@ -1,0 +1,19 @@
+"""Recorded conversations about what kohort does not do yet; neither played here nor by `make conformance`."""
+
+from fnmatch import fnmatch
+
+LATER = {
+    "classic/restart-*": "a log on disk, from which groups come back",
+    "classic/txn-*": "transactions (TxnOffsetCommit and its like)",
+    "classic/versions-of-txnoffsetcommit": "transactions",
+    "cluster/init-producer-id-transactional": "transactions",
+    "cluster/api-versions-shapes": "transactions: names TxnOffsetCommit among the APIs; see rules/api-versions-shapes",
+    "classic/mixed-*": "groups of the newer protocol (KIP-848) and the ways between the two",
+    "classic/leadership-moves-*": "moving the leadership of a partition",
+}
+"""Name, or pattern of names, and what is missing."""
+
+
+def why_later(name: str) -> str | None:
+    """What `classic/some-conversation` waits for; None: it is to be played."""
+    return next((reason for pattern, reason in LATER.items() if fnmatch(name, pattern)), None)

@@ -10,10 +10,12 @@ from uuid import UUID
 from kohort.broker.clock import Clock
 from kohort.broker.node import Node
 from kohort.broker.offsets_topic import OffsetsTopic
-from kohort.broker.settings import SETTINGS, Settings
+from kohort.broker.settings import Settings
+from kohort.broker.topic_defaults import topic_defaults
+from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.deleting import topic_deleted
+from kohort.coordinator.settings import GroupSettings
 from kohort.purgatory import DelayedOperation, Purgatory
-from kohort.storage.topic_configs import TOPIC_CONFIGS
 from kohort.storage.topics import Partition, Topic, Topics
 
 
@@ -34,7 +36,8 @@ class Cluster:
         """Called when `purgatory.next_wakeup_ms` may have become earlier; the server sets its timer then."""
         now_ms = clock.now_ms()
         self.purgatory = Purgatory(now_ms, lambda: self.on_wakeup_changed())
-        self.nodes = [Node(self, settings.node_id + number) for number in range(nodes)]
+        self.nodes = [Node(self, settings.node_id + number, self._coordinator()) for number in range(nodes)]
+        self.coordinators = [node.coordinator for node in self.nodes]
         self.topics = Topics(
             [node.id for node in self.nodes],
             self.new_uuid,
@@ -61,17 +64,26 @@ class Cluster:
         """A random UUID, from the one source of chance."""
         return UUID(int=self.random.getrandbits(128), version=4)
 
-    def topic_deleted(self, topic: Topic, now_ms: int) -> None:
-        """Groups forget what they have committed for a topic that is gone."""
-        for node in self.nodes:
-            topic_deleted(node.coordinator, topic.name, topic.topic_id, now_ms)
-
     def append(self, topic: Topic, partition: Partition, batch: bytes, now_ms: int) -> int:
         """Writes a validated batch; returns its base offset. Fetches that wait for it are tried again."""
         wall_ms = now_ms + self.clock.epoch_ms
         base_offset = partition.log.append(batch, wall_ms=wall_ms, leader_epoch=partition.leader_epoch)
         self.purgatory.check(("fetch", topic.topic_id, partition.index), now_ms)
         return base_offset
+
+    def topic_deleted(self, topic: Topic, now_ms: int) -> None:
+        """Groups forget what they have committed for a topic that is gone."""
+        for coordinator in self.coordinators:
+            topic_deleted(coordinator, topic.name, topic.topic_id, now_ms)
+
+    def _coordinator(self) -> GroupCoordinator:
+        return GroupCoordinator(
+            group_settings(self.settings),
+            self.purgatory,
+            lambda: str(self.new_uuid()),
+            partitions=self.settings.offsets_topic_num_partitions,
+            epoch_ms=self.clock.epoch_ms,
+        )
 
 
 class _Upkeep(DelayedOperation):
@@ -94,18 +106,17 @@ class _Upkeep(DelayedOperation):
         self.wait(now_ms)
 
 
-def topic_defaults(settings: Settings) -> dict[str, str]:
-    """The broker's settings that are defaults of topics, by the topics' names for them."""
-    defaults = {}
-    for config in TOPIC_CONFIGS.values():
-        setting = SETTINGS.get(config.synonym or "")
-        if setting is not None:
-            value = getattr(settings, setting.name.replace(".", "_"))
-            if value is not None:
-                defaults[config.name] = setting.show(value)
-    defaults["retention.ms"] = str(settings.log_retention_effective_ms)
-    defaults["segment.ms"] = str(settings.log_roll_effective_ms)
-    return defaults
+def group_settings(settings: Settings) -> GroupSettings:
+    """What of the broker's settings the coordinators are told."""
+    return GroupSettings(
+        group_min_session_timeout_ms=settings.group_min_session_timeout_ms,
+        group_max_session_timeout_ms=settings.group_max_session_timeout_ms,
+        group_initial_rebalance_delay_ms=settings.group_initial_rebalance_delay_ms,
+        group_max_size=settings.group_max_size,
+        offset_metadata_max_bytes=settings.offset_metadata_max_bytes,
+        offsets_retention_ms=settings.offsets_retention_minutes * 60_000,
+        offsets_retention_check_interval_ms=settings.offsets_retention_check_interval_ms,
+    )
 
 
 def _nobody_cares() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from socket import AF_INET6, inet_pton
-from struct import unpack
+from struct import Struct, unpack
 from typing import TYPE_CHECKING, cast
 
 from kohort.broker.logs import log
@@ -33,6 +33,8 @@ LARGE_REPLY = 32_768
 
 PARKED, UNREAD, TURN_OVER, CLOSED = 1, 2, 4, 8
 """What may be in the way of the next request: one that waits, a client that does not read, others' turn, the end."""
+
+_SIZE = Struct(">i")
 
 
 class Connection(asyncio.Protocol):
@@ -104,18 +106,13 @@ class Connection(asyncio.Protocol):
         """Bytes have come."""
         server = self.server
         self.heard_at_ms = now_ms = server.clock.now_ms()
+        if self._obstacles:
+            self._keep(data)
+            return
         if self._received:
-            assert isinstance(self._received, bytearray)
             self._received += data
         else:
             self._received = data
-        if self._obstacles:
-            if type(self._received) is bytes:
-                self._received = bytearray(data)
-            if len(self._received) > WAITING_BYTES and not self._reading_paused:
-                self._reading_paused = True
-                self._transport.pause_reading()
-            return
         self.in_turn = True
         self._handle_received(now_ms)
         self.in_turn = False
@@ -192,6 +189,17 @@ class Connection(asyncio.Protocol):
 
     # Within
 
+    def _keep(self, data: bytes) -> None:
+        """Puts bytes aside for when nothing is in the way any more."""
+        if self.closed:
+            return
+        if not self._received:
+            self._received = bytearray()
+        self._received += data
+        if len(self._received) > WAITING_BYTES and not self._reading_paused:
+            self._reading_paused = True
+            self._transport.pause_reading()
+
     def _handle_received(self, now_ms: int) -> None:
         """Handles one request after the other, until there is none or one has to wait."""
         received = self._received
@@ -200,7 +208,7 @@ class Connection(asyncio.Protocol):
         at, available = 0, len(received)
         left = REQUESTS_PER_TURN
         while available - at >= 4:
-            size = int.from_bytes(received[at : at + 4], "big", signed=True)
+            (size,) = _SIZE.unpack_from(received, at)
             if not 0 < size <= limit:
                 self.close(f"a request of {size} bytes (socket.request.max.bytes is {limit})")
                 return
@@ -208,9 +216,8 @@ class Connection(asyncio.Protocol):
             if end > available:
                 break
             at = end
-            handle(
-                self, received[start:end] if type(received) is bytes else bytes(memoryview(received)[start:end]), now_ms
-            )
+            frame = received[start:end] if type(received) is bytes else bytes(memoryview(received)[start:end])
+            handle(self, frame, now_ms)
             if self._obstacles:
                 break
             left -= 1

@@ -46,9 +46,21 @@ class Dispatcher:
         ticket = Ticket(connection, api, request, version, header.correlation_id, header.client_id or "", now_ms)
         if log.debug_enabled:
             log.debug(f"{connection.client}: {api.spec.name} v{version} {request}", client_id=ticket.client_id)
-        self._answer(connection, api, request, ticket)
-        for node in self.cluster.nodes:
-            if node.coordinator.effects:
+        try:
+            response = api.handle(connection.node, request, ticket)
+        except CloseConnection as reason:
+            connection.close(str(reason))
+        except Exception:
+            self._failed(connection, ticket)
+        else:
+            if response is None:
+                if not ticket.answered:
+                    connection.park()
+            elif response is not NO_REPLY:
+                ticket.answered = True
+                self.respond(connection, ticket, response)
+        for coordinator in self.cluster.coordinators:
+            if coordinator.effects:
                 perform(self.cluster, now_ms)
 
     def respond(self, connection: Connection, ticket: Ticket, response: Any) -> None:
@@ -71,23 +83,12 @@ class Dispatcher:
         else:
             connection.send_pieces(frame)
 
-    def _answer(self, connection: Connection, api: Api, request: Any, ticket: Ticket) -> None:
-        try:
-            response = api.handle(connection.node, request, ticket)
-        except CloseConnection as reason:
-            connection.close(str(reason))
-            return
-        except Exception:
-            log.error(f"{connection.client}: {api.spec.name} v{ticket.version} failed: {request}")
-            if ticket.answered:
-                return
-            response = _unknown_error(ticket)
-        if response is None:
-            if not ticket.answered:
-                connection.park()
-        elif response is not NO_REPLY:
+    def _failed(self, connection: Connection, ticket: Ticket) -> None:
+        """Our bug, whatever it is: the client hears of it, and the broker lives on."""
+        log.error(f"{connection.client}: {ticket.api.spec.name} v{ticket.version} failed: {ticket.request}")
+        if not ticket.answered:
             ticket.answered = True
-            self.respond(connection, ticket, response)
+            self.respond(connection, ticket, _unknown_error(ticket))
 
     def _refuse(
         self, connection: Connection, api: Api | None, header: RequestHeader, frame: bytes, now_ms: int

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 def perform(cluster: Cluster, now_ms: int) -> None:
     """Does what is to be done, together with what follows from it: an append, once reported, lets replies go."""
-    while any(node.coordinator.effects for node in cluster.nodes):
-        for node in cluster.nodes:
-            effects = node.coordinator.effects
+    while any(coordinator.effects for coordinator in cluster.coordinators):
+        for coordinator in cluster.coordinators:
+            effects = coordinator.effects
             for effect in effects:  # a list that grows while one walks along it is walked to its new end
                 try:
-                    _perform(cluster, node.coordinator, effect, now_ms)
+                    _perform(cluster, coordinator, effect, now_ms)
                 except Exception:  # each effect stands alone: the others must not be lost
                     log.error(f"an effect failed: {effect}")
             effects.clear()

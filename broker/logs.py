@@ -9,10 +9,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import NamedTuple, TextIO
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from kohort.broker.clock import Clock, SystemClock
 from kohort.broker.lean_imports import without
+
+if TYPE_CHECKING:
+    from structlog.typing import Processor
 
 LEVELS = ("debug", "info", "warning", "error")
 
@@ -66,13 +69,13 @@ class Log:
         """What will hurt somebody."""
         self._put("warning", text, values)
 
-    def error(self, text: str, **values: object) -> None:
-        """Our bug. With the traceback of the exception that is being handled; written at once."""
-        trace = sys.exc_info()
-        if trace[1] is not None:
+    def error(self, text: str, problem: BaseException | None = None, **values: object) -> None:
+        """Our bug, with its traceback: `problem`'s, or that of what is being handled. Written at once."""
+        problem = problem or sys.exc_info()[1]
+        if problem is not None:
             from traceback import format_exception
 
-            text = text + "\n" + "".join(format_exception(*trace)).rstrip()
+            text = text + "\n" + "".join(format_exception(problem)).rstrip()
         self._put("error", text, values)
         self.flush()
 
@@ -106,20 +109,23 @@ def _renderer(json: bool, stream: TextIO) -> Callable[[Line], str]:
     with without("rich"):
         import structlog
     if json:
-        write = structlog.processors.JSONRenderer(default=str)
+        write: Processor = structlog.processors.JSONRenderer(default=str)
     else:
         write = structlog.dev.ConsoleRenderer(colors=stream.isatty(), pad_event_to=0, pad_level=False)
 
     def render(line: Line) -> str:
         moment = datetime.fromtimestamp(line.wall_ms / 1000, UTC)
         if json:
-            event = {"timestamp": moment.isoformat(timespec="milliseconds"), "level": line.level, "event": line.text}
-            event |= line.values  # type: ignore[arg-type]
+            event: dict[str, object] = {
+                "timestamp": moment.isoformat(timespec="milliseconds"),
+                "level": line.level,
+                "event": line.text,
+            }
+            event.update(line.values)
         else:
             local = moment.astimezone().strftime("%H:%M:%S.%f")[:-3]
             event = {"timestamp": local, "level": line.level, "event": line.text}
-        rendered: str = write(None, line.level, event)
-        return rendered
+        return str(write(None, line.level, event))
 
     return render
 

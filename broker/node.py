@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kohort.broker.ticket import Ticket
-from kohort.coordinator.coordinator import GroupCoordinator
-from kohort.coordinator.settings import GroupSettings
 
 if TYPE_CHECKING:
     from kohort.broker.cluster import Cluster
+    from kohort.coordinator.coordinator import GroupCoordinator
 
 
 class Node:
@@ -17,27 +16,12 @@ class Node:
 
     __slots__ = ("cluster", "coordinator", "id", "port")
 
-    def __init__(self, cluster: Cluster, node_id: int) -> None:
+    def __init__(self, cluster: Cluster, node_id: int, coordinator: GroupCoordinator) -> None:
         self.id = node_id
         self.cluster = cluster
+        self.coordinator = coordinator
         self.port = 0
         """Where it listens; known once it does."""
-        settings = cluster.settings
-        self.coordinator = GroupCoordinator(
-            GroupSettings(
-                group_min_session_timeout_ms=settings.group_min_session_timeout_ms,
-                group_max_session_timeout_ms=settings.group_max_session_timeout_ms,
-                group_initial_rebalance_delay_ms=settings.group_initial_rebalance_delay_ms,
-                group_max_size=settings.group_max_size,
-                offset_metadata_max_bytes=settings.offset_metadata_max_bytes,
-                offsets_retention_ms=settings.offsets_retention_minutes * 60_000,
-                offsets_retention_check_interval_ms=settings.offsets_retention_check_interval_ms,
-            ),
-            cluster.purgatory,
-            lambda: str(cluster.new_uuid()),
-            partitions=settings.offsets_topic_num_partitions,
-            epoch_ms=cluster.clock.epoch_ms,
-        )
 
     def address_for(self, ticket: Ticket) -> tuple[str, int]:
         """Host and port under which the client that holds `ticket` reaches this node.

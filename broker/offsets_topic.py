@@ -8,6 +8,7 @@ from kohort.broker.logs import log
 from kohort.coordinator.deleting import Sweep
 from kohort.coordinator.loading import load
 from kohort.coordinator.placement import partition_for
+from kohort.protocol.batches import EncodedRecords
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
 from kohort.storage.topics import Refusal, Topic
@@ -69,22 +70,17 @@ class OffsetsTopic:
         self._topic = created
         for partition in created.partitions:
             leader = cluster.node(partition.leader)
-            assert leader is not None
+            assert leader is not None, "every partition has a leader"
             load(leader.coordinator, partition.index, (), now_ms)
         for node in cluster.nodes:
             cluster.purgatory.wait(Sweep(node.coordinator, now_ms))
 
-    def append(
-        self, partition: int, records: list[tuple[bytes, bytes | None]], timestamp_ms: int, now_ms: int
-    ) -> ErrorCode:
+    def append(self, partition: int, records: EncodedRecords, timestamp_ms: int, now_ms: int) -> ErrorCode:
         """Writes records of a coordinator as one batch. `timestamp_ms`: wall clock."""
         topic = self._topic
         if topic is None:
             return ErrorCode.unknown_topic_or_partition
-        from kohort.protocol.batches import Record, build_batch
-
-        batch = build_batch([Record(key=key, value=value, timestamp_ms=timestamp_ms) for key, value in records])
-        self._cluster.append(topic, topic.partitions[partition], batch, now_ms)
+        self._cluster.append(topic, topic.partitions[partition], records.batch(timestamp_ms), now_ms)
         return ErrorCode.none
 
 

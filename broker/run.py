@@ -6,6 +6,7 @@ import asyncio
 import gc
 import resource
 import signal
+from typing import Any
 
 import uvloop
 
@@ -33,6 +34,7 @@ def run(settings: Settings, host: str, port: int, nodes: int, advertise: str) ->
 
 async def _serve(settings: Settings, host: str, port: int, nodes: int, advertise: str) -> None:
     loop = asyncio.get_running_loop()
+    loop.set_exception_handler(_caught_by_loop)
     for name in settings.ignored:
         log.info(f"{name} has no meaning here", setting=name)
     cluster = Cluster(settings, log.clock, nodes, advertise=advertise)
@@ -54,6 +56,11 @@ async def _serve(settings: Settings, host: str, port: int, nodes: int, advertise
         log.later = None
         server.stop()
         log.flush()
+
+
+def _caught_by_loop(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """What slipped through everything else; the connection it came from is gone, the others are not."""
+    log.error(context["message"], context.get("exception"))
 
 
 def raise_file_limit() -> None:

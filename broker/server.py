@@ -126,10 +126,12 @@ class Server:
             self.cluster.purgatory.advance(now_ms)
         except Exception:
             log.error("an operation that fell due failed")
-        perform(self.cluster, now_ms)
-        self.end_turn(now_ms)
-        self._ticking = False
-        self._arm()
+        try:
+            perform(self.cluster, now_ms)
+            self.end_turn(now_ms)
+        finally:
+            self._ticking = False
+            self._arm()
 
 
 class IdleSweep(DelayedOperation):

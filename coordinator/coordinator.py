@@ -1,7 +1,7 @@
 """The group coordinator of one node: its groups, the partitions that hold them, and what it asks of the shell.
 
-The functions that serve the APIs are in files of their own (`classic/`, `committing.py`, `admin.py`, …); each is imported
-by the API that needs it, so that a broker which only answers heartbeats has not loaded the rest.
+The functions that serve the APIs are in files of their own (`classic/`, `committing.py`, `deleting.py`, …); each is
+imported by the API that needs it, so that a broker which only answers heartbeats has not loaded the rest.
 """
 
 from collections.abc import Callable
@@ -11,6 +11,7 @@ from kohort.coordinator.classic.group import ClassicGroup
 from kohort.coordinator.effects import Append, Effect
 from kohort.coordinator.placement import partition_for
 from kohort.coordinator.settings import GroupSettings
+from kohort.protocol.batches import EncodedRecords
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import Purgatory
 
@@ -61,7 +62,7 @@ class GroupCoordinator:
         return now_ms + self.epoch_ms
 
     def availability(self, group_id: str) -> ErrorCode:
-        """Whether this node may speak for a group that it does not know: NONE, NOT_COORDINATOR or ..._LOAD_IN_PROGRESS."""
+        """Whether this node may speak for a group that it does not know: NONE, NOT_COORDINATOR or still loading."""
         return self.partition_availability(self.partition_of(group_id))
 
     def partition_of(self, group_id: str) -> int:
@@ -81,16 +82,7 @@ class GroupCoordinator:
         self.groups[group_id] = group
         return group
 
-    def forget_group(self, group: ClassicGroup) -> None:
-        """Removes a group from memory, with the ids that wait to be used."""
-        if self.groups.get(group.group_id) is group:
-            del self.groups[group.group_id]
-        for member_id in list(group.pending_joins or ()):
-            group.forget_pending(member_id)
-
-    def append(
-        self, partition: int, records: list[tuple[bytes, bytes | None]], now_ms: int, then: Then | None = None
-    ) -> int:
+    def append(self, partition: int, records: EncodedRecords, now_ms: int, then: Then | None = None) -> int:
         """Asks for records to be written, and calls `then` when they are. Returns the token of the `Append`."""
         self._last_token = token = self._last_token + 1
         self._awaited[token] = partition, [] if then is None else [then]
@@ -102,11 +94,17 @@ class GroupCoordinator:
         self._awaited[token][1].append(then)
 
     def appended(self, token: int, error: ErrorCode, now_ms: int) -> None:
-        """The shell's word that an `Append` is written (NONE), or why not; the storage's error, not yet the client's."""
-        partition, following = self._awaited.pop(token)
-        told = STORAGE_ERRORS.get(error, ErrorCode.unknown_server_error)
-        if partition not in self.shards:
-            told = ErrorCode.not_coordinator  # it has gone to another node meanwhile, which loads what is written
+        """The shell's word that an `Append` is written (NONE), or the storage's error, which clients hear as theirs."""
+        if token in self._awaited:  # else its partition has gone meanwhile, and whoever waited has been told
+            self._conclude(token, STORAGE_ERRORS.get(error, ErrorCode.unknown_server_error), now_ms)
+
+    def abandon_appends(self, partition: int, now_ms: int) -> None:
+        """Waits no longer for what is being written to a partition: for the clients that failed (spec §1.5)."""
+        for token in [token for token, (where, _) in self._awaited.items() if where == partition]:
+            self._conclude(token, ErrorCode.not_coordinator, now_ms)
+
+    def _conclude(self, token: int, told: ErrorCode, now_ms: int) -> None:
+        _, following = self._awaited.pop(token)
         for then in following:
             then(told, now_ms)
 

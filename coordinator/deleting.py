@@ -1,15 +1,16 @@
-"""How offsets and groups go: OffsetDelete, DeleteGroups, deleted topics, and the sweep for what is too old (spec §7.5-8.3)."""
+"""How offsets and groups go: OffsetDelete, DeleteGroups, deleted topics, the sweep for what is old (spec §7.5-8.3)."""
 
 from collections.abc import Callable, Iterable
 from uuid import UUID
 
-from kohort.coordinator.classic.group import ClassicGroup
+from kohort.coordinator.classic.dissolving import dissolve
+from kohort.coordinator.classic.group import CONSUMER, ClassicGroup
 from kohort.coordinator.classic.states import DELETE, State
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.offsets import CommittedOffset, tombstones
 from kohort.coordinator.records import group_key
-from kohort.protocol.consumer import PROTOCOL_TYPE as CONSUMER
+from kohort.protocol.batches import EncodedRecords, encode_record
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
 
@@ -62,7 +63,7 @@ def delete_group(coordinator: GroupCoordinator, group_id: str, now_ms: int, done
 
 
 def topic_deleted(coordinator: GroupCoordinator, topic: str, topic_id: UUID | None, now_ms: int) -> None:
-    """Deletes a topic's offsets in all groups; those committed for another topic of that name stay. So do the groups."""
+    """Deletes a topic's offsets in all groups; those committed for another topic of that name stay, and the groups."""
     for group in list(coordinator.groups.values()):
         partitions = group.offsets.topics.get(topic) if group.offsets is not None else None
         if partitions is not None:
@@ -89,6 +90,8 @@ def sweep(coordinator: GroupCoordinator, now_ms: int) -> None:
     """One sweep over all groups (KIP-211; spec §7.6)."""
     wall_ms = coordinator.wall_ms(now_ms)
     for group in list(coordinator.groups.values()):
+        if group.commits_in_flight:
+            continue  # what is being committed must not be deleted behind it; the next sweep will see
         old = _expired(group, wall_ms)
         count = sum(map(len, group.offsets.topics.values())) if group.offsets is not None else 0
         if group.state is State.EMPTY and len(old) == count:
@@ -106,16 +109,16 @@ def _expired(group: ClassicGroup, wall_ms: int) -> list[tuple[str, int]]:
         (topic, partition)
         for topic, partition, committed in group.offsets
         if not (group.state is State.STABLE and group.is_subscribed_to(topic))
-        and _is_old(committed, group.state_timestamp_ms if by_state else committed.commit_timestamp_ms, wall_ms, retention_ms)
+        and _is_old(
+            committed, group.state_timestamp_ms if by_state else committed.commit_timestamp_ms, wall_ms, retention_ms
+        )
     ]
 
 
 def _may_expire(group: ClassicGroup) -> bool:
     if group.state is State.EMPTY:
         return True
-    return (
-        group.state is State.STABLE and group.protocol_type == CONSUMER and group.subscribed_topics is not None
-    )
+    return group.state is State.STABLE and group.protocol_type == CONSUMER and group.subscribed_topics is not None
 
 
 def _is_old(committed: CommittedOffset, since_ms: int, wall_ms: int, retention_ms: int) -> bool:
@@ -140,22 +143,26 @@ def _delete_offsets(group: ClassicGroup, offsets: list[tuple[str, int]], now_ms:
         if done is not None:
             done(error)
 
-    group.coordinator.append(group.partition, tombstones(group.group_id, there), now_ms, written)
+    records = EncodedRecords(b"".join(tombstones(group.group_id, there)), len(there))
+    group.coordinator.append(group.partition, records, now_ms, written)
 
 
 def _delete_group(group: ClassicGroup, now_ms: int, done: Done | None = None) -> None:
-    """The group and all its offsets. One that somebody joined while this was being written lives on without them."""
+    """The group and all its offsets. What begins while this is being written lives on: members, and newer offsets."""
     coordinator = group.coordinator
     offsets = [] if group.offsets is None else [(topic, partition) for topic, partition, _ in group.offsets]
-    records = [*tombstones(group.group_id, offsets), (group_key(group.group_id), None)]
+    bodies = [*tombstones(group.group_id, offsets), encode_record(group_key(group.group_id), None, len(offsets))]
 
     def written(error: ErrorCode, now_ms: int) -> None:
         if error is ErrorCode.none:
-            group.offsets = None
+            for topic, partition in offsets:
+                if group.offsets is not None:
+                    group.offsets.remove(topic, partition)
             if group.state is State.EMPTY:
-                coordinator.forget_group(group)
-                group.move(State.DEAD, Cause("group_deleted"), now_ms)
+                dissolve(group, error, Cause("group_deleted"), now_ms)
+                if group.offsets:
+                    coordinator.create_group(group.group_id, now_ms).offsets = group.offsets
         if done is not None:
             done(error)
 
-    coordinator.append(group.partition, records, now_ms, written)
+    coordinator.append(group.partition, EncodedRecords(b"".join(bodies), len(bodies)), now_ms, written)

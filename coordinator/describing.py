@@ -11,7 +11,7 @@ CLASSIC = "classic"
 
 
 def describe_group(coordinator: GroupCoordinator, group_id: str) -> DescribedGroup:
-    """One group with its members. GROUP_ID_NOT_FOUND: there is none; which versions say so is settled in the API's file."""
+    """One group with its members. GROUP_ID_NOT_FOUND: there is none; which versions say so is the API file's matter."""
     group = coordinator.groups.get(group_id)
     if group is not None:
         return _described(group)

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
-from kohort.coordinator.classic import pending_sync, sessions
+from kohort.coordinator.classic import sessions
+from kohort.coordinator.classic.dissolving import dissolve
 from kohort.coordinator.classic.group import ClassicGroup
 from kohort.coordinator.classic.member import Member
 from kohort.coordinator.classic.rebalancing import prepare_rebalance
-from kohort.coordinator.classic.replies import answer_join, answer_sync, join_refused, sync_refused
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.coordinator import GroupCoordinator, Shard
 from kohort.coordinator.effects import Cause
@@ -19,7 +19,7 @@ from kohort.coordinator.records import (
     read_key,
     read_offset_value,
 )
-from kohort.protocol.consumer import ImpossibleMetadata
+from kohort.protocol.consumer import ImpossibleLengthError
 from kohort.protocol.errors import ErrorCode
 
 
@@ -84,19 +84,11 @@ def load(
 
 
 def unload(coordinator: GroupCoordinator, partition: int, now_ms: int) -> None:
-    """Somebody else coordinates the partition's groups now: whoever waits is sent there, and the groups are forgotten."""
+    """Somebody else coordinates the partition's groups now: who waits is sent there, and the groups are forgotten."""
     coordinator.shards.pop(partition, None)
+    coordinator.abandon_appends(partition, now_ms)
     for group in [g for g in coordinator.groups.values() if g.partition == partition]:
-        for member in group.members.values():
-            answer_join(group, member, join_refused(ErrorCode.not_coordinator, member.member_id))
-            answer_sync(group, member, sync_refused(ErrorCode.not_coordinator))
-            if member.session is not None:
-                coordinator.purgatory.cancel(member.session)
-        pending_sync.stop(group)
-        if group.join_phase is not None:
-            coordinator.purgatory.cancel(group.join_phase)
-        coordinator.forget_group(group)
-        group.move(State.DEAD, Cause("coordinator_failover"), now_ms)
+        dissolve(group, ErrorCode.not_coordinator, Cause("coordinator_failover"), now_ms)
 
 
 def _restore(group: ClassicGroup, value: GroupValue, now_ms: int) -> None:
@@ -127,7 +119,7 @@ def _restore(group: ClassicGroup, value: GroupValue, now_ms: int) -> None:
     group.state = State.STABLE
     try:
         group.subscribed_topics = group.read_subscriptions()
-    except ImpossibleMetadata:
+    except ImpossibleLengthError:
         group.subscribed_topics = None
     if len(group.members) > group.coordinator.settings.group_max_size:
         prepare_rebalance(group, Cause("over_capacity"), now_ms)

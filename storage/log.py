@@ -7,11 +7,12 @@ Source: Kafka's `UnifiedLog`, `LocalLog`, `LeaderEpochFileCache`.
 
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from struct import Struct
 
 from kohort.storage.compaction import KEEP_TOMBSTONES, Compaction
 from kohort.storage.records import find_time
-from kohort.storage.segment import CHUNK_BYTES, Chunk, MemorySegment, Segment, batches_of, first_at_or_after
+from kohort.storage.segment import CHUNK_BYTES, NO_ROOM, Chunk, MemorySegment, Segment, batches_of, first_at_or_after
 from kohort.storage.topic_configs import LogConfig
 
 MEMORY_SEGMENT_BYTES = 16 << 20
@@ -29,7 +30,11 @@ _MAX_TIMESTAMP_AT = 35
 
 @dataclass(slots=True)
 class Memory:
-    """How much all logs of a cluster hold, and how much they may. A log above its retention's reach pays for what it adds."""
+    """How much all logs of a cluster hold, and how much they may.
+
+    Above the limit, the log that grows drops its own oldest segments, whatever its retention says: the alternative is
+    that the machine ends the process. Compacted logs drop nothing.
+    """
 
     limit_bytes: int = 4 << 30
     used_bytes: int = 0
@@ -114,7 +119,7 @@ class PartitionLog:
             self._segments[-1].close()
         segment = self._new_segment(self.log_end_offset, wall_ms)
         self._segments = [*self._segments, segment]
-        # By size at once, so that memory stays within it. By time only in `trim`: old timestamps are no reason for haste.
+        # By size at once, so that memory stays within it; by time only in `trim`, as in Kafka.
         self._trim_to_size()
         if self._memory.used_bytes > self._memory.limit_bytes and not self.config.compact:
             excess = self._memory.used_bytes - self._memory.limit_bytes
@@ -142,15 +147,19 @@ class PartitionLog:
         at_least_one: the first batch comes even when it alone is larger. The caller has checked that `offset` lies
         between `log_start_offset` and `log_end_offset`. A batch may begin before `offset`, as in Kafka.
         """
+        return self.read_and_look(offset, max_bytes, at_least_one=at_least_one)[0]
+
+    def read_and_look(self, offset: int, max_bytes: int, *, at_least_one: bool) -> tuple[list[Chunk], bool]:
+        """The same, and whether `max_bytes` left something out."""
         assert self.log_start_offset <= offset <= self.log_end_offset, "the caller checks the range"
         found: list[Chunk] = []
         segments = self._segments
         room = max_bytes
         for index in range(first_at_or_after(segments, offset), len(segments)):
             room = segments[index].read(offset, room, at_least_one, found)
-            if room <= 0:
-                break
-        return found
+            if room == NO_ROOM:
+                return found, True
+        return found, False
 
     def batches(self) -> Iterator[Chunk]:
         """Every batch there is, in order: what a coordinator replays."""
@@ -162,8 +171,10 @@ class PartitionLog:
         """Timestamp and offset of the first record that is not before `timestamp`; None: there is none."""
         for segment in self._segments:
             if segment.max_timestamp >= timestamp:
-                batch = segment.find_timestamp(timestamp)
-                return None if batch is None else find_time(batch, timestamp)
+                for batch in segment.batches_since(timestamp):
+                    found = find_time(batch, timestamp, self.log_start_offset)
+                    if found is not None:
+                        return found
         return None
 
     def max_timestamp(self) -> int:
@@ -186,7 +197,7 @@ class PartitionLog:
             return leader_epoch, self.log_end_offset
         if leader_epoch < epochs[0][0]:
             return leader_epoch, epochs[0][1]
-        for (epoch, _), (following, start) in zip(epochs, epochs[1:], strict=False):
+        for (epoch, _), (following, start) in pairwise(epochs):
             if epoch <= leader_epoch < following:
                 return epoch, start
         raise AssertionError("one of the pairs holds every epoch between the first and the last")

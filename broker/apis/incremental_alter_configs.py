@@ -78,7 +78,9 @@ def _change(configs: dict[str, str], defaults: dict[str, str], change: Alterable
         configs[name] = change.value
         return None
     if name not in TOPIC_CONFIGS or not TOPIC_CONFIGS[name].is_list:
-        return Refusal(ErrorCode.invalid_config, f"Can't {_NAMES[operation]} to key {name} because its type is not LIST.")
+        return Refusal(
+            ErrorCode.invalid_config, f"Can't {_NAMES[operation]} to key {name} because its type is not LIST."
+        )
     words = split_list(configs.get(name, defaults[name]))
     named = [word.strip() for word in change.value.split(",")]
     if operation == APPEND:

@@ -19,27 +19,15 @@ from kohort.protocol.messages.join_group import JoinGroupRequest, JoinGroupRespo
 def handle(node: Node, request: JoinGroupRequest, ticket: Ticket) -> JoinGroupResponse | None:
     """None: the join waits for the others, perhaps for minutes."""
     version = ticket.version
-    if version == 0:
-        request = _with_one_timeout(request)
     joiner = Joiner(
         ticket=ticket,
         client_id=ticket.client_id,
         client_host=ticket.client_host,
+        tells_rebalance_timeout=version >= 1,
         needs_member_id=version >= 4,
         can_skip_assignment=version >= 9,
     )
     return join_group(node.coordinator, request, joiner, ticket.received_at_ms)
-
-
-def _with_one_timeout(request: JoinGroupRequest) -> JoinGroupRequest:
-    return JoinGroupRequest(
-        group_id=request.group_id,
-        session_timeout_ms=request.session_timeout_ms,
-        rebalance_timeout_ms=request.session_timeout_ms,
-        member_id=request.member_id,
-        protocol_type=request.protocol_type,
-        protocols=request.protocols,
-    )
 
 
 def error_response(request: JoinGroupRequest, error_code: ErrorCode) -> JoinGroupResponse:

@@ -7,22 +7,25 @@ from kohort.coordinator.classic.member import Member, Protocols
 from kohort.coordinator.classic.states import ALLOWED_FROM, REBALANCES, State
 from kohort.coordinator.classic.voting import select_protocol
 from kohort.coordinator.effects import Cause, Transition
-from kohort.protocol.consumer import PROTOCOL_TYPE as CONSUMER
 from kohort.protocol.consumer import subscribed_topics
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
+    from kohort.coordinator.classic.pending_sync import PendingSync
     from kohort.coordinator.classic.rebalancing import JoinPhase
     from kohort.coordinator.classic.sessions import Session
-    from kohort.coordinator.classic.pending_sync import PendingSync
     from kohort.coordinator.coordinator import GroupCoordinator
     from kohort.coordinator.offsets import GroupOffsets
+
+CONSUMER = "consumer"
+"""The protocol type of groups whose members say which topics they subscribe to; of others they are not known."""
 
 
 class ClassicGroup:
     """Its state, as the table of spec §2.1 lists it. Collections that most groups never need are made when needed."""
 
     __slots__ = (
+        "commits_in_flight",
         "coordinator",
         "generation_id",
         "group_id",
@@ -75,6 +78,8 @@ class ClassicGroup:
         """Of the last completed join phase; None: not known."""
         self.new_member_added = False
         self.offsets: GroupOffsets | None = None
+        self.commits_in_flight = 0
+        """Commits that are being written; `offsets` does not show them yet."""
 
     # What is so
 
@@ -189,7 +194,7 @@ class ClassicGroup:
                 self.pending_joins = None
 
     def await_join(self, member: Member, ticket: object | None) -> None:
-        """Lets a member's join wait under `ticket`, or (None) no longer. An earlier one is never answered (spec §3.5)."""
+        """Lets a member's join wait under `ticket`, or (None) no more. An earlier one is never answered (spec §3.5)."""
         self.waiting_joins += (ticket is not None) - (member.join_ticket is not None)
         member.join_ticket = ticket
 
@@ -222,7 +227,7 @@ class ClassicGroup:
     def start_generation(self) -> None:
         """The next generation: its protocol, what it subscribes to, and nobody synced. The state is the caller's.
 
-        Raises NoCommonProtocol and consumer.ImpossibleMetadata when the generation has already been counted: as in
+        Raises NoCommonProtocol and consumer.ImpossibleLengthError when the generation has already been counted: as in
         Kafka, a phase that fails here leaves the group rebalancing at the new generation (spec §2.4).
         """
         self.generation_id += 1

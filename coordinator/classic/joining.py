@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from kohort.coordinator.classic import sessions
+from kohort.coordinator.classic.dissolving import dissolve
 from kohort.coordinator.classic.group import ClassicGroup
 from kohort.coordinator.classic.member import NOBODY, Member, Protocols
 from kohort.coordinator.classic.persisting import append_group
@@ -23,7 +24,7 @@ from kohort.coordinator.classic.replies import (
 )
 from kohort.coordinator.classic.states import REJOIN, State
 from kohort.coordinator.coordinator import GroupCoordinator
-from kohort.coordinator.effects import Remark
+from kohort.coordinator.effects import Cause, Remark
 from kohort.coordinator.settings import NEW_MEMBER_JOIN_TIMEOUT_MS
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
@@ -37,6 +38,8 @@ class Joiner:
     client_id: str
     client_host: str
     """As Java prints an address: `/127.0.0.1`."""
+    tells_rebalance_timeout: bool = True
+    """Otherwise its session timeout stands for it (KIP-62: from version 1 on)."""
     needs_member_id: bool = True
     """A dynamic newcomer is first given an id (KIP-394: from version 4 on)."""
     can_skip_assignment: bool = True
@@ -51,6 +54,11 @@ class _Join:
     joiner: Joiner
     protocols: Protocols
     now_ms: int
+
+    @property
+    def rebalance_timeout_ms(self) -> int:
+        request = self.request
+        return request.rebalance_timeout_ms if self.joiner.tells_rebalance_timeout else request.session_timeout_ms
 
     @property
     def reason(self) -> str:
@@ -94,10 +102,11 @@ def _create(coordinator: GroupCoordinator, group_id: str, now_ms: int) -> Classi
     group = coordinator.create_group(group_id, now_ms)
 
     def written(error: ErrorCode, now_ms: int) -> None:
-        if error is not ErrorCode.none:
+        # A group that has reached its first generation meanwhile does not need this record any more.
+        if error is not ErrorCode.none and group.generation_id == 0 and group.state is not State.DEAD:
             for member in group.members.values():
                 answer_join(group, member, join_refused(error, ""))
-            coordinator.forget_group(group)
+            dissolve(group, error, Cause("group_store_failed"), now_ms)
 
     append_group(group, now_ms, written)
     return group
@@ -144,7 +153,7 @@ def _add(group: ClassicGroup, member_id: str, join: _Join) -> JoinGroupResponse 
         request.group_instance_id,
         join.joiner.client_id,
         join.joiner.client_host,
-        request.rebalance_timeout_ms,
+        join.rebalance_timeout_ms,
         request.session_timeout_ms,
         join.protocols,
     )
@@ -179,7 +188,7 @@ def _rejoin(group: ClassicGroup, member: Member, join: _Join) -> JoinGroupRespon
 
 def _update(group: ClassicGroup, member: Member, join: _Join) -> None:
     request = join.request
-    group.update_member(member, join.protocols, request.rebalance_timeout_ms, request.session_timeout_ms)
+    group.update_member(member, join.protocols, join.rebalance_timeout_ms, request.session_timeout_ms)
     group.await_join(member, join.joiner.ticket)
 
 
@@ -204,13 +213,14 @@ def _replace(group: ClassicGroup, member: Member, member_id: str, join: _Join) -
         return None
 
     def written(error: ErrorCode, now_ms: int) -> None:
+        if group.members.get(member_id) is not member:
+            return  # gone, or come back once more: then this join has been answered
         if error is not ErrorCode.none:
-            ticket_response = join_refused(error, "")
-            ticket_response.generation_id = group.generation_id
-            ticket_response.protocol_type = group.protocol_type
-            ticket_response.protocol_name = group.protocol_name
-            ticket_response.leader = old_leader or ""
-            answer_join(group, member, ticket_response)
+            refusal = join_refused(error, "")
+            refusal.generation_id = group.generation_id
+            refusal.protocol_type, refusal.protocol_name = group.protocol_type, group.protocol_name
+            refusal.leader = old_leader or ""
+            answer_join(group, member, refusal)
             group.update_member(member, *before)
             group.rename_member(member, old_id)
             _renew_session(group, member, now_ms)

@@ -86,9 +86,7 @@ def _remove(group: ClassicGroup, member_id: str, name: str, reason: str) -> Caus
 
 
 def _entry(leaver: MemberIdentity, error: ErrorCode) -> MemberResponse:
-    return MemberResponse(
-        member_id=leaver.member_id, group_instance_id=leaver.group_instance_id, error_code=error
-    )
+    return MemberResponse(member_id=leaver.member_id, group_instance_id=leaver.group_instance_id, error_code=error)
 
 
 def _left(members: tuple[MemberResponse, ...]) -> LeaveGroupResponse:

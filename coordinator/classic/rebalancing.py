@@ -1,6 +1,6 @@
 """A rebalance from its cause to the next generation: the join phase and its timers (spec §4).
 
-Whatever gives a group's record to the log returns the token of that `Append`: an answer that depends on it waits for it.
+Whatever gives a group's record to the log returns the token of that `Append`: answers that depend on it wait for it.
 """
 
 # This module needs `sessions` and `pending_sync` and they need it: a rebalance starts timers, which start a rebalance.
@@ -12,11 +12,11 @@ from kohort.coordinator.classic.replies import answer_join, answer_sync, joined,
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.classic.voting import NoCommonProtocol
 from kohort.coordinator.effects import Cause, Remark
-from kohort.protocol.consumer import ImpossibleMetadata
+from kohort.protocol.consumer import ImpossibleLengthError
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
 
-UNFORESEEN = (NoCommonProtocol, ImpossibleMetadata)
+UNFORESEEN = (NoCommonProtocol, ImpossibleLengthError)
 """What Kafka does not foresee when a join phase completes: the group is stuck at its new generation (spec §2.4)."""
 
 
@@ -30,13 +30,13 @@ class JoinPhase(DelayedOperation):
         self.group = group
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
-        """Always by the deadline: a phase that ends early takes it away. Whoever is missing is dropped, or kept if static."""
+        """Always by the deadline: a phase that ends early takes it away. Who is missing goes, or stays if static."""
         self.group.join_phase = None
         _complete_unattended(self.group, now_ms)
 
 
 class InitialDelay(JoinPhase):
-    """The first phase of an empty group: waits a while for more members, and longer while more of them come (KIP-134)."""
+    """The first phase of an empty group: waits a while for members, and longer while more of them come (KIP-134)."""
 
     __slots__ = ("delay_ms", "remaining_ms")
 
@@ -101,9 +101,9 @@ def complete_if_nobody_is_missing(group: ClassicGroup, now_ms: int) -> None:
 def complete_join(group: ClassicGroup, now_ms: int) -> int | None:
     """Ends the join phase (spec §4.3). Returns the token of the record of a group that is empty now.
 
-    Raises NoCommonProtocol or consumer.ImpossibleMetadata: the group then stays as it is, one generation further.
+    Raises NoCommonProtocol or consumer.ImpossibleLengthError: the group then stays as it is, one generation further.
     """
-    _stop_waiting(group)
+    stop_waiting(group)
     missing = [m for m in group.members.values() if m.join_ticket is None]
     dropped = [m for m in missing if m.group_instance_id is None]
     for member in dropped:
@@ -159,12 +159,13 @@ def _elect_joined_leader(group: ClassicGroup) -> None:
 
 
 def _wait(phase: JoinPhase) -> None:
-    _stop_waiting(phase.group)
+    stop_waiting(phase.group)
     phase.group.join_phase = phase
     phase.group.coordinator.purgatory.wait(phase)
 
 
-def _stop_waiting(group: ClassicGroup) -> None:
+def stop_waiting(group: ClassicGroup) -> None:
+    """Ends the wait for joins, if there is one."""
     if group.join_phase is not None:
         group.coordinator.purgatory.cancel(group.join_phase)
         group.join_phase = None

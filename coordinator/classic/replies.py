@@ -11,7 +11,13 @@ from kohort.protocol.messages.sync_group import SyncGroupResponse
 def join_refused(error: ErrorCode, member_id: str) -> JoinGroupResponse:
     """A refusal; which id it names is a matter of the error (spec §3.2)."""
     return JoinGroupResponse(
-        error_code=error, generation_id=-1, protocol_type=None, protocol_name=None, leader="", member_id=member_id, members=()
+        error_code=error,
+        generation_id=-1,
+        protocol_type=None,
+        protocol_name=None,
+        leader="",
+        member_id=member_id,
+        members=(),
     )
 
 

@@ -7,9 +7,9 @@ A heartbeat only moves the session's deadline; the timing wheel finds out when t
 from kohort.coordinator.classic import rebalancing
 from kohort.coordinator.classic.group import ClassicGroup
 from kohort.coordinator.classic.member import Member
+from kohort.coordinator.classic.replies import answer_join, join_refused
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.effects import Cause
-from kohort.coordinator.classic.replies import answer_join, join_refused
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
 

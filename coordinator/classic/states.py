@@ -1,7 +1,7 @@
 """The states of a classic group, where each may go, and what each answers to which request, as data (spec §2.2).
 
-A test walks every pair of state and request. `None` means: there is real work, done by the function named in the table's
-comment.
+A test walks every pair of state and request. `None` means: there is real work, done by the function named in the
+table's comment.
 """
 
 from enum import Enum

@@ -25,7 +25,7 @@ FALSE_DEFAULTS: dict[type, Value] = {int: 0, str: "", bytes: "", bool: False, UU
 """What a field that is left out means where our shape, unlike Kafka's schema, insists on it."""
 
 
-class WrongBytes(Exception):  # noqa: N818
+class WrongBytes(Exception):
     """The broker sent something that is not what it should be."""
 
 

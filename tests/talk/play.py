@@ -30,7 +30,7 @@ MADE_UP = re.compile(r"\$\{?((?:group|topic|txn)[0-9a-z]*)\b")
 STAGEHAND = "stagehand"
 
 
-class Differs(Exception):  # noqa: N818  (nobody made an error yet)
+class Differs(Exception):
     """The broker does not do what the conversation says; a line for each difference."""
 
     def __init__(self, *lines: str) -> None:

@@ -69,10 +69,12 @@ class CommittedOffset:
         self.commit_timestamp_ms = commit_timestamp_ms
         self.expire_timestamp_ms = expire_timestamp_ms
 
-    def record(self, key: "OffsetKeys", partition: int, position: int, offset: int, epoch: int, now_ms: int) -> bytes:
-        """This partition's record with a new offset, as the `position`-th of its batch. Changes nothing else."""
+    def record(
+        self, group_id: str, topic: str, partition: int, position: int, offset: int, epoch: int, now_ms: int
+    ) -> bytes:
+        """The record of a new commit, as the `position`-th of its batch. Changes nothing of what has been committed."""
         if position != self._position:
-            self._make_ready(key.of(partition), position)
+            self._make_ready(offset_key(group_id, topic, partition), position)
         return self._pack(self._before, offset, epoch, self._note, now_ms, self._after)
 
     def _make_ready(self, key: bytes, position: int) -> None:
@@ -88,19 +90,6 @@ class CommittedOffset:
 @lru_cache(maxsize=4096)
 def _packer(before: int, note: int, after: int) -> Callable[..., bytes]:
     return Struct(f">{before}sqi{note}sq{after}s").pack
-
-
-class OffsetKeys:
-    """The keys of one topic's offsets in one group; they differ in their last four bytes."""
-
-    __slots__ = ("_prefix",)
-
-    def __init__(self, group_id: str, topic: str) -> None:
-        self._prefix = offset_key(group_id, topic, 0)[:-4]
-
-    def of(self, partition: int) -> bytes:
-        """The key of one partition."""
-        return self._prefix + partition.to_bytes(4, "big", signed=True)
 
 
 class GroupOffsets:

@@ -164,7 +164,8 @@ def _topic_answer(
         partitions = _partition_answers(indexes, tuple(errors))
     else:
         partitions = _partition_answers(indexes, error)
-    return OffsetCommitResponseTopic(name=name, topic_id=known.topic_id, partitions=partitions)
+    # As the client named it: by its name or by its id.
+    return OffsetCommitResponseTopic(name=known.topic.name, topic_id=known.topic.topic_id, partitions=partitions)
 
 
 @lru_cache(maxsize=1024)

@@ -319,7 +319,7 @@ def refuse_unless_foreign(name: str, known: Mapping[str, Setting[Any]]) -> None:
     """Raises SettingError for a name that Kafka does not have either, with the one that was probably meant."""
     if name in FOREIGN or name.startswith(_PREFIXES):
         return
-    near = get_close_matches(name, known, 1, 0.6) or get_close_matches(name, FOREIGN, 1, 0.6)
+    near = get_close_matches(name, [*known, *FOREIGN], 1)
     if not near:
         raise SettingError(f"there is no setting {name}; `kohort settings` lists those there are")
     hint = f", {known[near[0]].allowed}" if near[0] in known else ""

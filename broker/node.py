@@ -2,33 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from kohort.broker.ticket import Ticket
 
 if TYPE_CHECKING:
     from kohort.broker.cluster import Cluster
-    from kohort.protocol.errors import ErrorCode
-
-
-class Coordinator(Protocol):
-    """What the shell asks of a group coordinator beside its APIs.
-
-    What it wants done it adds to `Cluster.effects`; the shell does it after each request and each tick.
-    """
-
-    def load(self, partition: int, batches: Iterable[bytes | memoryview], now_ms: int) -> None:
-        """Takes over a partition of the offsets topic; `batches` is what its log holds."""
-        ...
-
-    def unload(self, partition: int, now_ms: int) -> None:
-        """Gives a partition up."""
-        ...
-
-    def appended(self, token: int, error_code: ErrorCode, now_ms: int) -> None:
-        """The records of the `Append` with this token are written, or `error_code` says why they are not."""
-        ...
+    from kohort.coordinator.coordinator import GroupCoordinator
 
 
 class Node:
@@ -36,12 +16,12 @@ class Node:
 
     __slots__ = ("cluster", "coordinator", "id", "port")
 
-    def __init__(self, cluster: Cluster, node_id: int) -> None:
+    def __init__(self, cluster: Cluster, node_id: int, coordinator: GroupCoordinator) -> None:
         self.id = node_id
         self.cluster = cluster
+        self.coordinator = coordinator
         self.port = 0
         """Where it listens; known once it does."""
-        self.coordinator: Coordinator | None = None
 
     def address_for(self, ticket: Ticket) -> tuple[str, int]:
         """Host and port under which the client that holds `ticket` reaches this node.

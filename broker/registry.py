@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -11,22 +11,20 @@ from kohort.protocol.api_keys import API_BY_KEY, ApiSpec
 if TYPE_CHECKING:
     from kohort.broker.node import Node
     from kohort.broker.ticket import Ticket
-
-Frame = bytes | Sequence[bytes | memoryview]
-"""A whole response frame, its length included; in pieces where its parts need not be copied."""
+    from kohort.protocol.codec import Frame
 
 NO_REPLY = object()
 """What a handler returns for a request that is never answered (Produce with acks=0)."""
 
 
-class CloseConnection(Exception):  # noqa: N818  (it is an instruction, not an error)
+class CloseConnection(Exception):
     """Raised by a handler that answers by hanging up; the text is the reason for the log."""
 
 
 class Api:
     """One API: how to read its requests, what to do with them, how to write its responses."""
 
-    __slots__ = ("error_response", "handle", "highest", "lowest", "read", "spec", "write")
+    __slots__ = ("error_response", "handle", "highest", "lowest", "read", "response", "spec", "write")
 
     def __init__(self, spec: ApiSpec) -> None:
         self.spec = spec
@@ -36,6 +34,7 @@ class Api:
         self.highest = spec.max_version
         self.read: Callable[[int, bytes, int], Any] = messages.MESSAGE.read
         self.write: Callable[[int, int, Any], Frame] = messages.MESSAGE.write
+        self.response: type = messages.MESSAGE.response
         self.handle: Callable[[Node, Any, Ticket], Any] = module.handle
         self.error_response: Callable[[Any, Any], Any] | None = getattr(module, "error_response", None)
 

@@ -125,15 +125,6 @@ class Settings:
         for name, setting in sorted(SETTINGS.items()):
             yield setting, getattr(self, name.replace(".", "_"))
 
-    @property
-    def log_retention_effective_ms(self) -> int:
-        """How long records are kept: the finest of ms, minutes and hours that is given; negative: for ever."""
-        if self.log_retention_ms is not None:
-            return self.log_retention_ms
-        if self.log_retention_minutes is not None:
-            return self.log_retention_minutes * 60_000
-        return self.log_retention_hours * 3_600_000
-
 
 SETTINGS: dict[str, Setting[Any]] = {each.name: each for each in vars(Settings).values() if isinstance(each, Setting)}
 """All settings that mean something here, by Kafka's name."""

@@ -1,6 +1,6 @@
 """A ticket stands for one request on one connection. It is answered exactly once, perhaps much later."""
 
-from typing import Protocol
+from typing import Any, Protocol
 
 
 class Asker(Protocol):
@@ -30,7 +30,8 @@ class Ticket:
         received_at_ms: int,
     ) -> None:
         self.asker = asker
-        self.api = api
+        self.api: Any = api
+        """Of `registry.Api`; nobody but the dispatcher asks."""
         self.request = request
         self.version = version
         self.correlation_id = correlation_id

@@ -1,6 +1,7 @@
 """OffsetCommit, the group's part of it (spec §7.2). Whether the topics exist is asked before, in the API's file."""
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from uuid import UUID
 
 from kohort.coordinator.classic.group import ClassicGroup
@@ -9,7 +10,8 @@ from kohort.coordinator.classic.states import COMMIT, State
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Reply
 from kohort.coordinator.offsets import NO_EXPIRY, CommittedOffset, GroupOffsets
-from kohort.coordinator.records import offset_key, offset_value
+from kohort.coordinator.records import expiring_offset_value, offset_key
+from kohort.protocol.batches import EncodedRecords, encode_record
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -87,32 +89,34 @@ def _store(coordinator: GroupCoordinator, commit: Commit, now_ms: int) -> Offset
     """Writes what is not too large, and takes it over once it is written."""
     request = commit.request
     group_id, limit = request.group_id, coordinator.settings.offset_metadata_max_bytes
+    group = coordinator.groups.get(group_id)
+    kept = {} if group is None or group.offsets is None else group.offsets.topics
     wall_ms = coordinator.wall_ms(now_ms)
     expire_ms = NO_EXPIRY if request.retention_time_ms == BROKERS_RETENTION else wall_ms + request.retention_time_ms
-    records: list[tuple[bytes, bytes | None]] = []
-    accepted: list[tuple[str, int, CommittedOffset]] = []
+    records: list[bytes] = []
+    accepted: list[tuple[str, int, CommittedOffset, int, int]] = []
     too_large: set[tuple[str, int]] = set()
     for known in commit.topics:
         name, topic_id = known.name, known.topic_id
+        before = kept.get(name, {})
         for asked in known.topic.partitions:
             metadata, partition = asked.committed_metadata or "", asked.partition_index
-            if len(metadata) > limit or _utf16_units(metadata) > limit:
+            if 2 * len(metadata) > limit and _utf16_units(metadata) > limit:
                 too_large.add((name, partition))
                 continue
-            offset, leader_epoch = asked.committed_offset, asked.committed_leader_epoch
-            accepted.append(
-                (name, partition, CommittedOffset(offset, leader_epoch, metadata, wall_ms, expire_ms, topic_id))
-            )
-            records.append(
-                (
-                    offset_key(group_id, name, partition),
-                    offset_value(offset, leader_epoch, metadata, wall_ms, expire_ms, topic_id),
-                )
-            )
+            committed = before.get(partition)
+            if committed is None or not committed.fits(metadata, topic_id):
+                committed = CommittedOffset(metadata, topic_id)
+            offset, epoch = asked.committed_offset, asked.committed_leader_epoch
+            if expire_ms < 0:
+                records.append(committed.record(group_id, name, partition, len(records), offset, epoch, wall_ms))
+            else:
+                value = expiring_offset_value(offset, metadata, wall_ms, expire_ms)
+                records.append(encode_record(offset_key(group_id, name, partition), value, len(records)))
+            accepted.append((name, partition, committed, offset, epoch))
     if not records:
         return _answer(commit, _NONE, too_large)
 
-    group = coordinator.groups.get(group_id)
     if group is not None:
         group.commits_in_flight += 1
 
@@ -120,23 +124,23 @@ def _store(coordinator: GroupCoordinator, commit: Commit, now_ms: int) -> Offset
         if group is not None:
             group.commits_in_flight -= 1
         if error is _NONE:
-            apply_offsets(coordinator, group_id, accepted, now_ms)
+            offsets = _offsets_of(coordinator, group_id, now_ms)
+            for name, partition, committed, offset, epoch in accepted:
+                committed.take(offset, epoch, wall_ms, expire_ms)
+                offsets.put(name, partition, committed)
         coordinator.effects.append(Reply(commit.ticket, _answer(commit, error, too_large)))
 
-    partition = coordinator.partition_of(group_id) if group is None else group.partition
-    coordinator.append(partition, records, now_ms, written)
+    home = coordinator.partition_of(group_id) if group is None else group.partition
+    coordinator.append(home, EncodedRecords(b"".join(records), len(records)), now_ms, written)
     return None
 
 
-def apply_offsets(
-    coordinator: GroupCoordinator, group_id: str, offsets: list[tuple[str, int, CommittedOffset]], now_ms: int
-) -> None:
-    """Takes over what the log holds now. A group that did not exist is a simple one from now on."""
+def _offsets_of(coordinator: GroupCoordinator, group_id: str, now_ms: int) -> GroupOffsets:
+    """Where a group's offsets are kept. A group that does not exist is a simple one from now on."""
     group = coordinator.groups.get(group_id) or coordinator.create_group(group_id, now_ms)
     if group.offsets is None:
         group.offsets = GroupOffsets()
-    for topic, partition, committed in offsets:
-        group.offsets.put(topic, partition, committed)
+    return group.offsets
 
 
 def _utf16_units(text: str) -> int:
@@ -156,18 +160,25 @@ def _topic_answer(
     known: KnownTopic, error: ErrorCode, too_large: set[tuple[str, int]] | frozenset[tuple[str, int]]
 ) -> OffsetCommitResponseTopic:
     name = known.name
-    return OffsetCommitResponseTopic(
-        name=name,
-        topic_id=known.topic_id,
-        partitions=tuple(
-            OffsetCommitResponsePartition(
-                partition_index=asked.partition_index,
-                error_code=ErrorCode.offset_metadata_too_large
-                if too_large and (name, asked.partition_index) in too_large
-                else error,
-            )
-            for asked in known.topic.partitions
-        ),
+    indexes = tuple([asked.partition_index for asked in known.topic.partitions])
+    if too_large:
+        errors = [ErrorCode.offset_metadata_too_large if (name, i) in too_large else error for i in indexes]
+        partitions = _partition_answers(indexes, tuple(errors))
+    else:
+        partitions = _partition_answers(indexes, error)
+    # As the client named it: by its name or by its id.
+    return OffsetCommitResponseTopic(name=known.topic.name, topic_id=known.topic.topic_id, partitions=partitions)
+
+
+@lru_cache(maxsize=1024)
+def _partition_answers(
+    indexes: tuple[int, ...], errors: ErrorCode | tuple[ErrorCode, ...]
+) -> tuple[OffsetCommitResponsePartition, ...]:
+    """What the partitions of a topic hear, all the same or each its own; consumers ask for the same ones every time."""
+    each = errors if isinstance(errors, tuple) else (errors,) * len(indexes)
+    return tuple(
+        OffsetCommitResponsePartition(partition_index=index, error_code=error)
+        for index, error in zip(indexes, each, strict=True)
     )
 
 

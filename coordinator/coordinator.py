@@ -11,6 +11,7 @@ from kohort.coordinator.classic.group import ClassicGroup
 from kohort.coordinator.effects import Append, Effect
 from kohort.coordinator.placement import partition_for
 from kohort.coordinator.settings import GroupSettings
+from kohort.protocol.batches import EncodedRecords
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import Purgatory
 
@@ -81,9 +82,7 @@ class GroupCoordinator:
         self.groups[group_id] = group
         return group
 
-    def append(
-        self, partition: int, records: list[tuple[bytes, bytes | None]], now_ms: int, then: Then | None = None
-    ) -> int:
+    def append(self, partition: int, records: EncodedRecords, now_ms: int, then: Then | None = None) -> int:
         """Asks for records to be written, and calls `then` when they are. Returns the token of the `Append`."""
         self._last_token = token = self._last_token + 1
         self._awaited[token] = partition, [] if then is None else [then]

@@ -10,6 +10,7 @@ from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.offsets import CommittedOffset, tombstones
 from kohort.coordinator.records import group_key
+from kohort.protocol.batches import EncodedRecords, encode_record
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
 
@@ -142,14 +143,15 @@ def _delete_offsets(group: ClassicGroup, offsets: list[tuple[str, int]], now_ms:
         if done is not None:
             done(error)
 
-    group.coordinator.append(group.partition, tombstones(group.group_id, there), now_ms, written)
+    records = EncodedRecords(b"".join(tombstones(group.group_id, there)), len(there))
+    group.coordinator.append(group.partition, records, now_ms, written)
 
 
 def _delete_group(group: ClassicGroup, now_ms: int, done: Done | None = None) -> None:
     """The group and all its offsets. What begins while this is being written lives on: members, and newer offsets."""
     coordinator = group.coordinator
     offsets = [] if group.offsets is None else [(topic, partition) for topic, partition, _ in group.offsets]
-    records = [*tombstones(group.group_id, offsets), (group_key(group.group_id), None)]
+    bodies = [*tombstones(group.group_id, offsets), encode_record(group_key(group.group_id), None, len(offsets))]
 
     def written(error: ErrorCode, now_ms: int) -> None:
         if error is ErrorCode.none:
@@ -163,4 +165,4 @@ def _delete_group(group: ClassicGroup, now_ms: int, done: Done | None = None) ->
         if done is not None:
             done(error)
 
-    coordinator.append(group.partition, records, now_ms, written)
+    coordinator.append(group.partition, EncodedRecords(b"".join(bodies), len(bodies)), now_ms, written)

@@ -5,6 +5,8 @@ An API's function answers at once (it returns its response) or later (it returns
 
 from typing import NamedTuple
 
+from kohort.protocol.batches import EncodedRecords
+
 
 class Reply(NamedTuple):
     """The answer to a request that had to wait. `ticket` is what the shell handed in with the request."""
@@ -21,8 +23,8 @@ class Append(NamedTuple):
 
     token: int
     partition: int
-    records: list[tuple[bytes, bytes | None]]
-    """Key and value; a value of None deletes the key."""
+    records: EncodedRecords
+    """Keys and values, ready to be put into a batch; a value of None deletes the key."""
     timestamp_ms: int
     """Wall clock; all records of one operation carry the same."""
 

@@ -15,7 +15,7 @@ _SHORT = struct.Struct(">h")
 _INT = struct.Struct(">i")
 _LONG = struct.Struct(">q")
 _TIMEOUTS = struct.Struct(">ii")
-_OFFSET_V4 = struct.Struct(">hqi")
+_OFFSET = struct.Struct(">qi")
 _OFFSET_V1 = struct.Struct(">hq")
 _NULL = b"\xff\xff"
 _NO_TAGS = b"\x00"
@@ -90,29 +90,32 @@ def group_key(group_id: str) -> bytes:
     return _SHORT.pack(GROUP_METADATA) + _string(group_id)
 
 
-def offset_value(
-    offset: int,
-    leader_epoch: int,
-    metadata: str,
-    commit_timestamp_ms: int,
-    expire_timestamp_ms: int,
-    topic_id: UUID | None,
-) -> bytes:
-    """Version 4, or version 1 for a commit that says itself how long it is to be kept (`expire_timestamp_ms` >= 0)."""
-    if expire_timestamp_ms >= 0:
-        return b"".join(
-            (
-                _OFFSET_V1.pack(1, offset),
-                _string(metadata),
-                _LONG.pack(commit_timestamp_ms),
-                _LONG.pack(expire_timestamp_ms),
-            )
+def expiring_offset_value(offset: int, metadata: str, commit_timestamp_ms: int, expire_timestamp_ms: int) -> bytes:
+    """Version 1: a commit that says itself how long it is to be kept. It has no room for leader epoch and topic id."""
+    return b"".join(
+        (
+            _OFFSET_V1.pack(1, offset),
+            _string(metadata),
+            _LONG.pack(commit_timestamp_ms),
+            _LONG.pack(expire_timestamp_ms),
         )
+    )
+
+
+def offset_value(
+    offset: int, leader_epoch: int, metadata: str, commit_timestamp_ms: int, topic_id: UUID | None
+) -> bytes:
+    """Version 4, the one that Kafka writes since 4.1."""
+    version, note, tags = offset_value_parts(metadata, topic_id)
+    return b"".join((version, _OFFSET.pack(offset, leader_epoch), note, _LONG.pack(commit_timestamp_ms), tags))
+
+
+def offset_value_parts(metadata: str, topic_id: UUID | None) -> tuple[bytes, bytes, bytes]:
+    """What does not change from commit to commit in version 4: before the offset and its leader epoch (12 bytes),
+    between them and the time of the commit (8 bytes), and behind that."""
     raw = metadata.encode()
     tags = _NO_TAGS if topic_id is None else b"\x01\x00\x10" + topic_id.bytes
-    return b"".join(
-        (_OFFSET_V4.pack(4, offset, leader_epoch), _uvarint(len(raw) + 1), raw, _LONG.pack(commit_timestamp_ms), tags)
-    )
+    return b"\x00\x04", _uvarint(len(raw) + 1) + raw, tags
 
 
 def group_value(group: GroupValue) -> bytes:

@@ -124,19 +124,51 @@ def build_batch(
 ) -> bytes:
     """A batch of these records, at least one, uncompressed, at the offsets from `base_offset` on."""
     base_timestamp = max_timestamp = records[0].timestamp_ms
-    body: list[bytes] = []
-    for delta, record in enumerate(records):
-        timestamp = record.timestamp_ms
-        if timestamp > max_timestamp:
-            max_timestamp = timestamp
-        body += _record(record, delta, timestamp - base_timestamp)
+    body = _record(records[0], b"\x00\x00\x00")
     count = len(records)
-    header = _AFTER_CRC(
-        attributes, count - 1, base_timestamp, max_timestamp, producer_id, producer_epoch, base_sequence, count
-    )
-    checked = b"".join((header, *body))
+    if count > 1:
+        parts = [body]
+        for delta in range(1, count):
+            record = records[delta]
+            timestamp = record.timestamp_ms
+            if timestamp > max_timestamp:
+                max_timestamp = timestamp
+            parts.append(_record(record, b"\x00" + varint(timestamp - base_timestamp) + varint(delta)))
+        body = b"".join(parts)
+    times = base_timestamp, max_timestamp
+    checked = _AFTER_CRC(attributes, count - 1, *times, producer_id, producer_epoch, base_sequence, count) + body
     crc = google_crc32c.value(checked)
     return _BEFORE_CRC(base_offset, len(checked) + _CHECKED_AT - _LENGTH_AT, leader_epoch, MAGIC, crc) + checked
+
+
+class EncodedRecords:
+    """Records of one moment that are encoded already, at offset deltas from 0 on. Iterating gives keys and values."""
+
+    __slots__ = ("body", "count")
+
+    def __init__(self, body: bytes, count: int) -> None:
+        self.body = body
+        self.count = count
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __iter__(self) -> Iterator[tuple[bytes | None, bytes | None]]:
+        batch = self.batch(0)
+        return ((record.key, record.value) for record in iterate_records(batch, read_batch(batch)))
+
+    def batch(self, timestamp_ms: int) -> bytes:
+        """The batch of these records, at base offset 0."""
+        count = self.count
+        header = _AFTER_CRC(0, count - 1, timestamp_ms, timestamp_ms, NO_PRODUCER, -1, -1, count)
+        checked = header + self.body
+        crc = google_crc32c.value(checked)
+        return _BEFORE_CRC(0, len(checked) + _CHECKED_AT - _LENGTH_AT, 0, MAGIC, crc) + checked
+
+
+def encode_record(key: bytes | None, value: bytes | None, position: int) -> bytes:
+    """One record of `EncodedRecords`, the `position`-th of its batch."""
+    return _record(Record(key, value, 0), b"\x00\x00" + varint(position))
 
 
 def iterate_records(data: bytes | memoryview, batch: BatchInfo) -> Iterator[Record]:
@@ -179,19 +211,20 @@ def varint(value: int) -> bytes:
 _ONE_BYTE = tuple(bytes((n,)) for n in range(128))
 
 
-def _record(record: Record, offset_delta: int, timestamp_delta: int) -> tuple[bytes, ...]:
+def _record(record: Record, start: bytes) -> bytes:
+    """`start`: attributes and both deltas."""
     key, value, _, headers, _ = record
     body = b"".join(
         (
-            b"\x00",
-            varint(timestamp_delta),
-            varint(offset_delta),
-            b"\x01" if key is None else varint(len(key)) + key,
-            b"\x01" if value is None else varint(len(value)) + value,
+            start,
+            b"\x01" if key is None else varint(len(key)),
+            key or b"",
+            b"\x01" if value is None else varint(len(value)),
+            value or b"",
             _headers(headers) if headers else b"\x00",
         )
     )
-    return varint(len(body)), body
+    return varint(len(body)) + body
 
 
 def _headers(headers: tuple[tuple[str, bytes | None], ...]) -> bytes:

@@ -19,12 +19,11 @@ from kohort.protocol.messages.join_group import JoinGroupRequest, JoinGroupRespo
 def handle(node: Node, request: JoinGroupRequest, ticket: Ticket) -> JoinGroupResponse | None:
     """None: the join waits for the others, perhaps for minutes."""
     version = ticket.version
-    if version == 0:
-        request.rebalance_timeout_ms = request.session_timeout_ms
     joiner = Joiner(
         ticket=ticket,
         client_id=ticket.client_id,
         client_host=ticket.client_host,
+        tells_rebalance_timeout=version >= 1,
         needs_member_id=version >= 4,
         can_skip_assignment=version >= 9,
     )

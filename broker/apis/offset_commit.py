@@ -1,8 +1,8 @@
 """OffsetCommit (key 8), versions 2-10: remember how far a group has got.
 
-v2-4: a retention time of its own. v3: throttle time. v5: without that time. v6: KIP-320, leader epochs. v7: KIP-345, group
-instance ids. v8: flexible. v9: KIP-848, a generation of a group that does not exist hears GROUP_ID_NOT_FOUND, before
-ILLEGAL_GENERATION. v10: topics by id.
+v2-4: a retention time of its own. v3: throttle time. v5: without that time. v6: KIP-320, leader epochs.
+v7: KIP-345, group instance ids. v8: flexible. v9: KIP-848, a generation of a
+group that does not exist hears GROUP_ID_NOT_FOUND, before ILLEGAL_GENERATION. v10: topics by id.
 
 Whether topics exist is asked before the group is looked at: what does not exist is refused by itself, and if nothing is
 left the group is not asked at all (spec §7.1). Left out on purpose: groups of the newer protocols, authorization.
@@ -49,7 +49,7 @@ def _look_up(
     refused: list[OffsetCommitResponseTopic],
 ) -> None:
     topics = node.cluster.topics
-    topic = topics.by_id(asked.topic_id) if by_id else topics.get(asked.name)
+    topic = topics.by_id(asked.topic_id) if by_id else topics.by_name(asked.name)
     if topic is None:
         error = ErrorCode.unknown_topic_id if by_id else ErrorCode.unknown_topic_or_partition
         refused.append(_refusal(asked, error))
@@ -65,7 +65,9 @@ def _look_up(
 
 
 def _refusal(
-    asked: OffsetCommitRequestTopic, error: ErrorCode, partitions: tuple[OffsetCommitRequestPartition, ...] | None = None
+    asked: OffsetCommitRequestTopic,
+    error: ErrorCode,
+    partitions: tuple[OffsetCommitRequestPartition, ...] | None = None,
 ) -> OffsetCommitResponseTopic:
     return OffsetCommitResponseTopic(
         name=asked.name,

@@ -22,7 +22,7 @@ def handle(node: Node, request: OffsetDeleteRequest, ticket: Ticket) -> OffsetDe
     answers: dict[str, dict[int, ErrorCode]] = {}
     wanted: list[tuple[str, int]] = []
     for asked in request.topics:
-        topic = topics.get(asked.name)
+        topic = topics.by_name(asked.name)
         count = 0 if topic is None else len(topic.partitions)
         for each in asked.partitions:
             if 0 <= each.partition_index < count:

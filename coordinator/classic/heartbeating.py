@@ -22,7 +22,7 @@ def heartbeat(
     `states.HEARTBEAT` says. While the group's partition is loading everything is fine, whoever asks (spec §1.3).
     """
     group = coordinator.groups.get(group_id)
-    if group is None:
+    if group is None or not group_id:  # the empty id may hold offsets, but nobody is a member of it
         return _without_group(coordinator, group_id)
     if group_instance_id is not None:
         error = group.check_member(member_id, group_instance_id)

@@ -38,6 +38,8 @@ class Joiner:
     client_id: str
     client_host: str
     """As Java prints an address: `/127.0.0.1`."""
+    tells_rebalance_timeout: bool = True
+    """Otherwise its session timeout stands for it (KIP-62: from version 1 on)."""
     needs_member_id: bool = True
     """A dynamic newcomer is first given an id (KIP-394: from version 4 on)."""
     can_skip_assignment: bool = True
@@ -52,6 +54,11 @@ class _Join:
     joiner: Joiner
     protocols: Protocols
     now_ms: int
+
+    @property
+    def rebalance_timeout_ms(self) -> int:
+        request = self.request
+        return request.rebalance_timeout_ms if self.joiner.tells_rebalance_timeout else request.session_timeout_ms
 
     @property
     def reason(self) -> str:
@@ -146,7 +153,7 @@ def _add(group: ClassicGroup, member_id: str, join: _Join) -> JoinGroupResponse 
         request.group_instance_id,
         join.joiner.client_id,
         join.joiner.client_host,
-        request.rebalance_timeout_ms,
+        join.rebalance_timeout_ms,
         request.session_timeout_ms,
         join.protocols,
     )
@@ -181,7 +188,7 @@ def _rejoin(group: ClassicGroup, member: Member, join: _Join) -> JoinGroupRespon
 
 def _update(group: ClassicGroup, member: Member, join: _Join) -> None:
     request = join.request
-    group.update_member(member, join.protocols, request.rebalance_timeout_ms, request.session_timeout_ms)
+    group.update_member(member, join.protocols, join.rebalance_timeout_ms, request.session_timeout_ms)
     group.await_join(member, join.joiner.ticket)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from kohort.coordinator.classic.group import ClassicGroup
 from kohort.coordinator.classic.member import NO_ASSIGNMENT
 from kohort.coordinator.records import GroupValue, MemberValue, group_key, group_value
+from kohort.protocol.batches import EncodedRecords, encode_record
 from kohort.protocol.errors import ErrorCode
 
 Then = Callable[[ErrorCode, int], None]
@@ -41,4 +42,5 @@ def append_group(
             for member in group.members.values()
         ),
     )
-    return group.coordinator.append(group.partition, [(group_key(group.group_id), group_value(value))], now_ms, then)
+    record = encode_record(group_key(group.group_id), group_value(value), 0)
+    return group.coordinator.append(group.partition, EncodedRecords(record, 1), now_ms, then)

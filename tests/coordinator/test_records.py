@@ -14,6 +14,7 @@ from kohort.coordinator.records import (
     OffsetKey,
     OffsetValue,
     UnreadableRecord,
+    expiring_offset_value,
     group_key,
     group_value,
     offset_key,
@@ -85,12 +86,12 @@ def test_keys_of_other_kinds_are_nobodys_business_here(kind: int) -> None:
 
 
 def test_offsets_are_written_as_version_4() -> None:
-    assert offset_value(100, 10, "m", 1_234, -1, TOPIC_ID) == OFFSET_V4
-    assert offset_value(100, 10, "", 1_234, -1, None) == OFFSET_V4_BARE
+    assert offset_value(100, 10, "m", 1_234, TOPIC_ID) == OFFSET_V4
+    assert offset_value(100, 10, "", 1_234, None) == OFFSET_V4_BARE
 
 
 def test_offsets_with_an_expiry_of_their_own_are_written_as_version_1() -> None:
-    written = offset_value(100, 10, "m", 1_234, 5_000, TOPIC_ID)
+    written = expiring_offset_value(100, "m", 1_234, 5_000)
     assert written == OFFSET_V1[:-8] + (5_000).to_bytes(8, "big")
     assert read_offset_value(written) == offset(leader_epoch=-1, expire_timestamp_ms=5_000)
 
@@ -180,6 +181,6 @@ def test_no_bytes_do_any_harm(data: bytes) -> None:
     topic_id=st.none() | st.uuids().filter(lambda value: value.int != 0),
 )
 def test_what_is_written_is_read(offset: int, epoch: int, metadata: str, at_ms: int, topic_id: UUID | None) -> None:
-    read = read_offset_value(offset_value(offset, epoch, metadata, at_ms, -1, topic_id))
+    read = read_offset_value(offset_value(offset, epoch, metadata, at_ms, topic_id))
     assert (read.offset, read.leader_epoch, read.metadata, read.commit_timestamp_ms) == (offset, epoch, metadata, at_ms)
     assert (read.topic_id, read.expire_timestamp_ms) == (topic_id, -1)

@@ -12,11 +12,15 @@ import click
 gc.disable()
 
 COMMANDS = {
+    "demo": "Watch three client libraries share a group.",
     "health": "Ask a broker whether it serves: exit code 0 or 1.",
     "serve": "Run a broker, or a cluster of them.",
     "settings": "List the settings: names, defaults, what they allow.",
 }
-"""Each is a module in commands/ with a function of the same name."""
+"""Each is a module in commands/ with a function of the same name, unless it lives elsewhere."""
+
+ELSEWHERE = {"demo": "kohort.demo.command"}
+"""Commands of rooms above this one: named, not imported."""
 
 
 class _Commands(click.Group):
@@ -26,7 +30,8 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = getattr(import_module(f"kohort.broker.commands.{cmd_name}"), cmd_name)
+        module = import_module(ELSEWHERE.get(cmd_name, f"kohort.broker.commands.{cmd_name}"))
+        command: click.Command = getattr(module, cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

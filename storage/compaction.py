@@ -5,7 +5,7 @@ So every record is read once, and a batch of which nothing or everything stays i
 
 A tombstone goes once it is older than `delete.retention.ms`, counted from the largest timestamp of its batch. (Kafka
 counts from the first compaction that saw it, KIP-534, for which it rewrites all timestamps of the batch.) Transactional
-and control batches stay as they are, and so does what cannot be decompressed; while there are such, tombstones stay
+and control batches stay as they are, and so does what cannot be read; while there are such, tombstones stay
 too, because a record that they delete might be in there.
 """
 
@@ -14,6 +14,7 @@ from struct import Struct
 import google_crc32c
 
 from kohort.protocol.batches import COMPRESSION_MASK, CONTROL, HEADER_SIZE, TRANSACTIONAL
+from kohort.protocol.errors import DecodeError
 from kohort.storage.records import record_spans, records_of
 from kohort.storage.segment import Chunk, batches_of
 
@@ -57,11 +58,14 @@ class Compaction:
 
     def _compact_batch(self, batch: memoryview) -> Chunk | None:
         attributes = _ATTRIBUTES.unpack_from(batch, _ATTRIBUTES_AT)[0]
-        records = None if attributes & (TRANSACTIONAL | CONTROL) else records_of(batch)
-        if records is None:
+        try:
+            records = None if attributes & (TRANSACTIONAL | CONTROL) else records_of(batch)
+            spans = None if records is None else record_spans(records)
+        except DecodeError:  # what a producer sent while the topic was not compacted is not looked into
+            records = spans = None
+        if records is None or spans is None:
             self._opaque = True
             return batch
-        spans = record_spans(records)
         tombstones_go = _MAX_TIMESTAMP.unpack_from(batch, _MAX_TIMESTAMP_AT)[0] < self._tombstones_before_ms
         seen = self._seen
         kept = []

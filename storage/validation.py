@@ -59,33 +59,43 @@ def only_batch(records: bytes | None, version: int) -> tuple[bytes, BatchInfo] |
 
     Bytes behind it that are too few for another one are ignored, as in Kafka.
     """
-    size = 0 if records is None else len(records)
-    if records is None or size < _LOG_OVERHEAD:
+    if records is None:
         return _NO_RECORD
-    length = int.from_bytes(records[8:12], "big", signed=True)
-    if length < _LEAST_RECORD_SIZE:
-        return Rejection(
-            ErrorCode.corrupt_message,
-            f"Record size {length} is less than the minimum record overhead ({_LEAST_RECORD_SIZE})",
-        )
-    if size < _UP_TO_MAGIC:
-        return _NO_RECORD
-    magic = records[16] - 256 if records[16] > 127 else records[16]
-    if not 0 <= magic <= MAGIC:
-        return Rejection(ErrorCode.corrupt_message, f"Invalid magic found in record: {magic}")
-    end = _LOG_OVERHEAD + length
-    if end > size or magic != MAGIC:
+    end = _batch_end(records, 0)
+    if isinstance(end, Rejection):
+        return end
+    if end is None or records[_UP_TO_MAGIC - 1] != MAGIC:
         return _NO_RECORD
     if end < HEADER_SIZE:
         return _CORRUPT
     header = read_batch(records)
     if version < ZSTD_FROM and header.compression == Compression.ZSTD:
         return Rejection(ErrorCode.unsupported_compression_type)
-    if end == size:
+    if end == len(records):
         return records, header
-    if not isinstance(only_batch(records[end:], version), Rejection):
-        return _NO_RECORD
+    another = _batch_end(records, end)
+    if another is not None:
+        return another if isinstance(another, Rejection) else _NO_RECORD
     return records[:end], header
+
+
+def _batch_end(records: bytes, start: int) -> int | Rejection | None:
+    """Where the batch ends that starts there; None: there is no whole one. Source: `ByteBufferLogInputStream`."""
+    left = len(records) - start
+    if left < _LOG_OVERHEAD:
+        return None
+    length = int.from_bytes(records[start + 8 : start + 12], "big", signed=True)
+    if length < _LEAST_RECORD_SIZE:
+        return Rejection(
+            ErrorCode.corrupt_message,
+            f"Record size {length} is less than the minimum record overhead ({_LEAST_RECORD_SIZE})",
+        )
+    if left < _UP_TO_MAGIC:
+        return None
+    magic = int.from_bytes(records[start + 16 : start + 17], "big", signed=True)
+    if not 0 <= magic <= MAGIC:
+        return Rejection(ErrorCode.corrupt_message, f"Invalid magic found in record: {magic}")
+    return start + _LOG_OVERHEAD + length if _LOG_OVERHEAD + length <= left else None
 
 
 def check_batch(batch: bytes, header: BatchInfo, config: LogConfig, where: str, wall_ms: int) -> Rejection | None:

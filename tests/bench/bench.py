@@ -67,6 +67,8 @@ class Meter:
 
     def __init__(self, bench: Bench, server: Server) -> None:
         self.seconds = 0.0
+        self.own_s = 0.0
+        """Processor time that the load generator used."""
         self.server_s: float | None = None
         """Processor time that the server used; None when it cannot be known."""
         self._bench = bench
@@ -84,13 +86,14 @@ class Meter:
     def stop(self) -> None:
         """The interval ends."""
         self.seconds = perf_counter() - self._clock
+        self.own_s = process_time() - self._own
         cpu, machine = self._server.cpu_s(), machine_s()
         if cpu is None or self._cpu is None or machine is None or self._machine is None:
             return
         self.server_s = cpu - self._cpu
         worked, had = machine[0] - self._machine[0], machine[1] - self._machine[1]
         if self.seconds > 0.5:  # ticks are too coarse for less
-            others = 100 * (worked - self.server_s - (process_time() - self._own)) / max(had, 0.01)
+            others = 100 * (worked - self.server_s - self.own_s) / max(had, 0.01)
             self._bench.others_percent = max(self._bench.others_percent, others)
 
     def per_request_us(self, requests: int) -> float | None:

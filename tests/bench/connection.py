@@ -26,7 +26,9 @@ class Connection(asyncio.Protocol):
         self.waiting: deque[tuple[bytes, Callable[[bytes, Any], None], Any]] = deque()
         self.bytes_received = 0
         self._last_id = 0
-        self._rest = bytearray()
+        self._pieces: list[bytes] = []
+        """The beginning of a reply; its length is in the first piece if that has four bytes."""
+        self._held = self._wanted = 0
         self._transport: Any = None
         self._closing = False
 
@@ -62,19 +64,27 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self.bytes_received += len(data)
-        rest = self._rest
-        if not rest and int.from_bytes(data[:4], "big") == len(data) - 4:  # nearly always: one reply, whole
-            self._reply(data[4:])
-            return
-        rest += data
-        at, end = 0, len(rest)
+        if self._pieces:
+            self._pieces.append(data)
+            self._held += len(data)
+            if self._held < self._wanted:
+                return
+            pieces, self._pieces = self._pieces, []
+            if self._held == self._wanted > 4:  # a long reply is put together once, and not copied again
+                self._reply(b"".join((pieces[0][4:], *pieces[1:])))
+                return
+            data = b"".join(pieces)
+        at, end = 0, len(data)
         while end - at >= 4:
-            next_at = at + 4 + int.from_bytes(rest[at : at + 4], "big")
+            next_at = at + 4 + int.from_bytes(data[at : at + 4], "big")
             if next_at > end:
                 break
-            self._reply(bytes(memoryview(rest)[at + 4 : next_at]))
+            self._reply(data[at + 4 : next_at])
             at = next_at
-        del rest[:at]
+        if at < end:
+            self._pieces = [data[at:]]
+            self._held = end - at
+            self._wanted = next_at - at if end - at >= 4 else 4
 
     def _reply(self, payload: bytes) -> None:
         if not self.waiting:

@@ -14,6 +14,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from time import perf_counter_ns
 
+from kohort.protocol.errors import ErrorCode
 from tests.bench import replies, requests
 from tests.bench.connection import Connection, within
 from tests.bench.failures import Failures
@@ -74,6 +75,9 @@ class Member:
             asyncio.get_running_loop().call_later(RETRY_AFTER_S, self.join)
         elif code:
             failures.add_code("JoinGroup", code)
+            if code == ErrorCode.unknown_member_id and self.id:  # as a client would; the failure is counted
+                self.id, self.join_frame = "", b""
+                self.join()
         else:
             if not self.id:
                 self.id, self.join_frame = reply.member_id, b""

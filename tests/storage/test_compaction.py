@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from kohort.storage.compaction import KEEP_TOMBSTONES, Compaction
 from kohort.storage.log import PartitionLog
 from kohort.storage.topic_configs import LogConfig
-from tests.storage.batches import Pair, batch, contents
+from tests.storage.batches import Pair, batch, contents, offsets
 
 EVERYTHING = 1 << 30
 DAY_MS = 86_400_000
@@ -73,6 +73,16 @@ def test_control_batches_stay_and_keep_old_tombstones_from_going() -> None:
         log.append(each, wall_ms=0)
     run(log, wall_ms=DAY_MS)
     assert contents(log.read(0, EVERYTHING)) == [(0, b"a", b"1"), (1, b"a", None), (2, b"z", b"open segment")]
+
+
+def test_what_cannot_be_read_stays_as_it_is() -> None:
+    log = PartitionLog(LogConfig(compact=True, delete=False, segment_bytes=1))
+    broken = batch((b"a", b"1"), attributes=1)[:61] + b"no gzip, and no record either"
+    broken = broken[:8] + (len(broken) - 12).to_bytes(4, "big") + broken[12:]
+    for each in (broken, batch((b"a", b"1")), batch((b"a", b"2")), batch((b"a", b"3"))):
+        log.append(each, wall_ms=0)
+    run(log)
+    assert offsets(log.read(0, EVERYTHING)) == [0, 2, 3]
 
 
 def test_a_log_compacts_its_closed_segments() -> None:

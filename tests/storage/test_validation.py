@@ -46,6 +46,8 @@ def test_a_few_bytes_behind_a_batch_are_ignored() -> None:
         (bytes(8) + b"\x7f\xff\xff\xff" + bytes(60), ErrorCode.invalid_record, False),
         (batch(b"x")[:-1], ErrorCode.invalid_record, False),
         (batch(b"x") + batch(b"y"), ErrorCode.invalid_record, False),
+        (batch(b"x") * 100_000, ErrorCode.invalid_record, False),
+        (batch(b"x") + bytes(20), ErrorCode.corrupt_message, False),
         (batch(b"x", magic=0), ErrorCode.invalid_record, False),
         (batch(b"x", magic=1), ErrorCode.invalid_record, False),
         (batch(b"x", magic=3), ErrorCode.corrupt_message, False),

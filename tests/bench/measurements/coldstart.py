@@ -20,16 +20,22 @@ SETTLE_S = 0.7
 
 
 async def measure(bench: Bench) -> None:
-    """One node, then several."""
-    bench.figure("idle memory", "MiB", one_kib / 1024 if (one_kib := await _one_node(bench)) is not None else None)
-    async with bench.server("--nodes", str(NODES)) as server:
-        await sleep(SETTLE_S)
-        many_kib = server.rss_kib()
-    if one_kib is not None and many_kib is not None:
+    """One node that a member uses; then one and several that nobody does, for what a further node takes."""
+    used_kib = await _first_start(bench)
+    one_kib, many_kib = await _idle_kib(bench, 1), await _idle_kib(bench, NODES)
+    if used_kib is not None and one_kib is not None and many_kib is not None:
+        bench.figure("idle memory", "MiB", used_kib / 1024)
+        bench.figure("idle memory, never used", "MiB", one_kib / 1024)
         bench.figure("each further node", "MiB", (many_kib - one_kib) / 1024 / (NODES - 1))
 
 
-async def _one_node(bench: Bench) -> float | None:
+async def _idle_kib(bench: Bench, nodes: int) -> float | None:
+    async with bench.server("--nodes", str(nodes)) as server:
+        await sleep(SETTLE_S)
+        return server.rss_kib()
+
+
+async def _first_start(bench: Bench) -> float | None:
     port = _free_port()
     start = perf_counter()
     server = Server(["--listen", f"127.0.0.1:{port}", *bench.arguments], bench.failures)

@@ -7,6 +7,7 @@ partition. The first reply of a kind is read whole; later ones must be the same 
 from collections.abc import Callable
 from typing import Any
 
+from kohort.protocol.codec import Message
 from kohort.protocol.messages import offset_commit, offset_fetch
 from kohort.protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -14,6 +15,7 @@ from kohort.protocol.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from kohort.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopic
+from tests.bench import replies
 from tests.bench.bench import Bench, percentile
 from tests.bench.connection import ClosedLoop, run_closed_loops
 from tests.bench.failures import Failures
@@ -137,9 +139,9 @@ def judge_fetch(body: bytes, expected: dict[int, int], failures: Failures) -> bo
     return not codes
 
 
-def _read(message: Any, body: bytes, failures: Failures) -> Any:
+def _read(message: Message[Any, Any], body: bytes, failures: Failures) -> Any:
     try:
-        return message.read_response(VERSION, bytes(4) + body)[1]
-    except Exception as problem:  # kio raises many kinds for bytes that it cannot read
-        failures.add("malformed reply", f"{message.api.name}: {problem!r}")
+        return replies.reader(message.api.key, VERSION)(bytes(4) + body)
+    except replies.MalformedReplyError as problem:
+        failures.add("malformed reply", str(problem))
         return None

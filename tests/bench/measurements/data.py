@@ -13,6 +13,7 @@ from kohort.protocol.messages import fetch, list_offsets, produce
 from kohort.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from kohort.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from kohort.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from tests.bench import replies
 from tests.bench.bench import Bench, Meter, percentile
 from tests.bench.connection import Connection, drain
 from tests.bench.measurements.topics import create_topic
@@ -20,6 +21,8 @@ from tests.bench.requests import by_kio
 
 TOPIC = "bench-data"
 PRODUCE, FETCH, LIST_OFFSETS = 11, 12, 7
+READ_PRODUCED = replies.reader(produce.MESSAGE.api.key, PRODUCE)
+READ_OFFSETS = replies.reader(list_offsets.MESSAGE.api.key, LIST_OFFSETS)
 MIB = 1 << 20
 MOST_BYTES = 512 * MIB
 """Produced at most, so that a fast server does not fill the machine's memory."""
@@ -80,11 +83,10 @@ class Producer:
     def judge(self, payload: bytes) -> bool:
         """Whether the batch was appended where it should be; counts what is wrong."""
         try:
-            _, reply = produce.MESSAGE.read_response(PRODUCE, payload)
-            (topic,) = reply.responses
+            (topic,) = READ_PRODUCED(payload).responses
             (answer,) = topic.partition_responses
-        except Exception as problem:  # kio raises many kinds for bytes that it cannot read
-            self.failures.add("malformed reply", f"Produce: {problem!r}")
+        except (replies.MalformedReplyError, ValueError) as problem:
+            self.failures.add("malformed reply", f"Produce: {problem}")
             return False
         if answer.error_code:
             self.failures.add_code("Produce", answer.error_code)
@@ -102,6 +104,7 @@ class Fetcher:
     def __init__(self, client: Connection, partition: int, batch: bytes, records: int, phase: Phase) -> None:
         self.client, self.phase = client, phase
         self.failures = client.failures
+        self.partition = partition
         self.batch, self.records = batch[_MAGIC_AT:], records
         self.offset = 0
         what = FetchPartition(partition=partition, fetch_offset=_MARK, partition_max_bytes=MIB)
@@ -119,8 +122,7 @@ class Fetcher:
             self.client.ask(self.rewind_frame, self._rewound)
 
     def _rewound(self, payload: bytes, _: object) -> None:
-        _, reply = list_offsets.MESSAGE.read_response(LIST_OFFSETS, payload)
-        answer = reply.topics[0].partitions[0]
+        answer = READ_OFFSETS(payload).topics[0].partitions[0]
         if answer.error_code:
             self.failures.add_code("ListOffsets", answer.error_code)
             return
@@ -145,36 +147,36 @@ class Fetcher:
     def judge(self, payload: bytes) -> tuple[int, int]:
         """The bytes of right batches, and the high watermark; counts what is wrong."""
         try:
-            _, reply = fetch.MESSAGE.read_response(FETCH, payload)
-            (topic,) = reply.responses
-            (answer,) = topic.partitions
-        except Exception as problem:  # kio raises many kinds for bytes that it cannot read
-            self.failures.add("malformed reply", f"Fetch: {problem!r}")
+            reply = replies.fetched(payload, TOPIC)
+        except replies.MalformedReplyError as problem:
+            self.failures.add("malformed reply", str(problem))
             return 0, 0
-        code = reply.error_code or answer.error_code
-        if code:
-            self.failures.add_code("Fetch", code)
+        if reply.error_code:
+            self.failures.add_code("Fetch", reply.error_code)
             return 0, 0
-        size = self._check(_joined(answer.records))
+        if reply.partition != self.partition:
+            self.failures.add("another partition fetched than asked", f"{reply.partition}, not {self.partition}")
+            return 0, 0
+        size = self._check(payload, reply.start, reply.end)
         if not size:
-            self.failures.add("nothing fetched", f"at {self.offset}; high watermark {answer.high_watermark}")
-        return size, answer.high_watermark
+            self.failures.add("nothing fetched", f"at {self.offset}; high watermark {reply.high_watermark}")
+        return size, reply.high_watermark
 
-    def _check(self, records: bytes) -> int:
+    def _check(self, payload: bytes, start: int, end: int) -> int:
         """Walks the batches. One that is cut off at the end is allowed, as in Kafka."""
         size = _MAGIC_AT + len(self.batch)
-        at = 0
-        while len(records) - at >= size:
-            base = int.from_bytes(records[at : at + 8], "big")
+        at = start
+        while end - at >= size:
+            base = int.from_bytes(payload[at : at + 8], "big")
             if base != self.offset:
                 self.failures.add("a batch is not the next one", f"at {base}, expected {self.offset}")
                 return 0
-            if records[at + _MAGIC_AT : at + size] != self.batch:
+            if not payload.startswith(self.batch, at + _MAGIC_AT):
                 self.failures.add("a batch is not what was produced", f"at {base}")
                 return 0
             self.offset += self.records
             at += size
-        return at
+        return at - start
 
 
 async def measure(bench: Bench, *, connections: int, records: int, value_bytes: int) -> None:
@@ -212,6 +214,7 @@ async def _run(
     bench.figure(name, "MB/s", phase.bytes / took_s / 1e6 if phase.bytes else 0)
     bench.figure(f"{name} p99", "µs", percentile(phase.latencies_ns, 0.99) / 1e3)
     bench.figure(f"{name} server CPU", "µs/request", meter.per_request_us(len(phase.latencies_ns)))
+    bench.figure(f"{name} load generator CPU", "µs/request", meter.own_s / max(len(phase.latencies_ns), 1) * 1e6)
 
 
 def make_batch(records: int, value_bytes: int) -> bytes:
@@ -219,13 +222,3 @@ def make_batch(records: int, value_bytes: int) -> bytes:
     value = bytes(n * 7 + (n >> 8) & 0xFF for n in range(value_bytes))
     now_ms = int(time() * 1000)
     return bytes(build_batch([Record(key=None, value=value, timestamp_ms=now_ms) for _ in range(records)]))
-
-
-def _joined(records: object) -> bytes:
-    """The records of a reply in one piece, however they come."""
-    if records is None:
-        return b""
-    if isinstance(records, bytes | bytearray | memoryview):
-        return bytes(records)
-    assert isinstance(records, Sequence)
-    return b"".join(records)

@@ -48,7 +48,7 @@ async def measure(bench: Bench, *, groups: int, members: int) -> None:
         bench.figure("memory per member", "KiB", (after_kib - before_kib) / (groups * members))
     bench.figure("heartbeat lateness p50", "µs", percentile(late, 0.5))
     bench.figure("heartbeat lateness p99", "µs", percentile(late, 0.99))
-    bench.figure("of these, sent late p99", "µs", percentile(pulses.sent_late_ns, 0.99) / 1e3)
+    bench.figure("of it sent late, p99", "µs", percentile(pulses.sent_late_ns, 0.99) / 1e3)
     bench.figure("sessions missed", "", pulses.sessions_missed)
     bench.figure("created in", "s", took_s)
     bench.figure("server CPU", "µs/request", meter.per_request_us(len(late)))

@@ -22,6 +22,7 @@ async def measure(bench: Bench, *, connections: int, in_flight: int) -> None:
     bench.figure("p50", "µs", percentile(latencies, 0.5) / 1e3)
     bench.figure("p99", "µs", percentile(latencies, 0.99) / 1e3)
     bench.figure("server CPU", "µs/request", meter.per_request_us(len(latencies)))
+    bench.figure("load generator CPU", "µs/request", meter.own_s / len(latencies) * 1e6 if latencies else None)
 
 
 def beating(group: Group) -> ClosedLoop:

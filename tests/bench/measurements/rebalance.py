@@ -23,8 +23,8 @@ async def measure(bench: Bench, *, members: int, times: int) -> None:
             if meter.server_s is not None:
                 cpu_ms.append(meter.server_s * 1000)
             joins.append(await group.join(leaver))
-    bench.figure("a member leaves, median", "ms", median(leaves))
-    bench.figure("a member leaves, longest", "ms", max(leaves))
-    bench.figure("a member joins, median", "ms", median(joins))
-    bench.figure("forms", "ms", form_ms)
-    bench.figure("server CPU, a leave", "ms", sum(cpu_ms) / len(cpu_ms) if cpu_ms else None)
+    bench.figure("leave, median", "ms", median(leaves))
+    bench.figure("leave, longest", "ms", max(leaves))
+    bench.figure("join, median", "ms", median(joins))
+    bench.figure("form", "ms", form_ms)
+    bench.figure("leave, server CPU", "ms", sum(cpu_ms) / len(cpu_ms) if cpu_ms else None)

@@ -104,11 +104,12 @@ class PartitionLog:
         base_offset = self.log_end_offset
         if leader_epoch != self._epochs[-1][0]:
             self.start_epoch(leader_epoch)
-        segment = self._segment_for(len(batch), _MAX_TIMESTAMP.unpack_from(batch, _MAX_TIMESTAMP_AT)[0], wall_ms)
+        size = len(batch)
+        segment = self._segment_for(size, _MAX_TIMESTAMP.unpack_from(batch, _MAX_TIMESTAMP_AT)[0], wall_ms)
         segment.append(batch, base_offset, leader_epoch)
         self.log_end_offset = segment.next_offset
-        self.size_bytes += len(batch)
-        self._memory.used_bytes += len(batch)
+        self.size_bytes += size
+        self._memory.used_bytes += size
         return base_offset
 
     def start_epoch(self, leader_epoch: int) -> None:

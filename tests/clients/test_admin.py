@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
@@ -18,6 +20,13 @@ from kafka import TopicPartition as KafkaPythonPartition
 from kafka.admin import ConfigResource, ConfigResourceType, OffsetSpec
 
 from tests.clients.company import PATIENCE_S, Company
+
+
+def eventually(holds: Callable[[], bool]) -> None:
+    """Asks until it is so: in a cluster of several processes, metadata comes to a node a little later."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert time.monotonic() < deadline
 
 
 @pytest.fixture
@@ -46,9 +55,9 @@ class TestConfluentKafka:
             admin.create_topics([wanted])[topic].result(PATIENCE_S)
         assert refused.value.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS
         admin.create_partitions([confluent.NewPartitions(topic, 5)])[topic].result(PATIENCE_S)
-        assert len(admin.list_topics(topic, PATIENCE_S).topics[topic].partitions) == 5
+        eventually(lambda: len(admin.list_topics(topic, PATIENCE_S).topics[topic].partitions) == 5)
         admin.delete_topics([topic])[topic].result(PATIENCE_S)
-        assert topic not in admin.list_topics(timeout=PATIENCE_S).topics
+        eventually(lambda: topic not in admin.list_topics(timeout=PATIENCE_S).topics)
 
     def test_configs(self, admin: confluent.AdminClient, topic: str) -> None:
         admin.create_topics([confluent.NewTopic(topic, 1, 1)])[topic].result(PATIENCE_S)
@@ -108,10 +117,9 @@ class TestKafkaPython:
     def test_topics(self, admin: Any, topic: str) -> None:
         admin.create_topics({topic: {"num_partitions": 3, "replication_factor": 1}}, wait_for_metadata=True)
         admin.create_partitions({topic: 5})
-        [described] = admin.describe_topics([topic])
-        assert len(described["partitions"]) == 5
+        eventually(lambda: [len(each["partitions"]) for each in admin.describe_topics([topic])] == [5])
         admin.delete_topics([topic])
-        assert topic not in admin.list_topics()
+        eventually(lambda: topic not in admin.list_topics())
 
     def test_configs(self, admin: Any, topic: str) -> None:
         admin.create_topics({topic: {}}, wait_for_metadata=True)
@@ -146,10 +154,12 @@ class TestAiokafka:
         async with _aiokafka(bootstrap) as admin:
             await admin.create_topics([NewTopic(topic, 3, 1)])
             await admin.create_partitions({topic: NewPartitions(5)})
-            [described] = await admin.describe_topics([topic])
-            assert len(described["partitions"]) == 5
-            await admin.delete_topics([topic])
-            assert topic not in await admin.list_topics()
+            async with asyncio.timeout(PATIENCE_S):
+                while [len(each["partitions"]) for each in await admin.describe_topics([topic])] != [5]:
+                    pass
+                await admin.delete_topics([topic])
+                while topic in await admin.list_topics():
+                    pass
 
     async def test_configs(self, bootstrap: str, topic: str) -> None:
         async with _aiokafka(bootstrap) as admin:

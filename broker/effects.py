@@ -6,38 +6,35 @@ from typing import TYPE_CHECKING
 
 from kohort.broker.logs import log
 from kohort.broker.offsets_topic import OFFSETS_TOPIC
-from kohort.broker.ticket import Ticket
 from kohort.coordinator.effects import Append, Cause, Effect, Remark, Reply, Transition
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from kohort.broker.cluster import Cluster
-    from kohort.coordinator.coordinator import GroupCoordinator
 
 
 def perform(cluster: Cluster, now_ms: int) -> None:
     """Does what is to be done, together with what follows from it: an append, once reported, lets replies go."""
-    while any(coordinator.effects for coordinator in cluster.coordinators):
-        for coordinator in cluster.coordinators:
-            effects = coordinator.effects
-            for effect in effects:  # a list that grows while one walks along it is walked to its new end
-                try:
-                    _perform(cluster, coordinator, effect, now_ms)
-                except Exception:  # each effect stands alone: the others must not be lost
-                    log.error(f"an effect failed: {effect}")
-            effects.clear()
+    for coordinator in cluster.coordinators:
+        effects = coordinator.effects
+        for effect in effects:  # a list that grows while one walks along it is walked to its new end
+            try:
+                if type(effect) is Reply:
+                    effect.ticket.reply(effect.response)  # type: ignore[attr-defined]
+                elif type(effect) is Append:
+                    coordinator.appended(effect.token, _append(cluster, effect, now_ms), now_ms)
+                else:
+                    _tell(effect)
+            except Exception:  # each effect stands alone: the others must not be lost
+                log.error(f"an effect failed: {effect}")
+        effects.clear()
 
 
-def _perform(cluster: Cluster, coordinator: GroupCoordinator, effect: Effect, now_ms: int) -> None:
-    if type(effect) is Reply:
-        assert isinstance(effect.ticket, Ticket)
-        effect.ticket.reply(effect.response)
-    elif type(effect) is Append:
-        coordinator.appended(effect.token, _append(cluster, effect, now_ms), now_ms)
-    elif type(effect) is Transition:
+def _tell(effect: Effect) -> None:
+    if isinstance(effect, Transition):
         log.info(describe(effect), **_values(effect))
     else:
-        assert type(effect) is Remark
+        assert isinstance(effect, Remark)
         log.warning(f"{effect.group_id}: {effect.text}", group=effect.group_id)
 
 

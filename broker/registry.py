@@ -17,7 +17,7 @@ NO_REPLY = object()
 """What a handler returns for a request that is never answered (Produce with acks=0)."""
 
 
-class CloseConnection(Exception):  # noqa: N818  (it is an instruction, not an error)
+class CloseConnection(Exception):
     """Raised by a handler that answers by hanging up; the text is the reason for the log."""
 
 

@@ -1,4 +1,4 @@
-"""The cluster's settings as the defaults of its topics' settings, and where the value of a topic's setting comes from."""
+"""The broker's settings as defaults of topics' settings, and where the value of a topic's setting comes from."""
 
 from __future__ import annotations
 

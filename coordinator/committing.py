@@ -9,8 +9,8 @@ from kohort.coordinator.classic.sessions import extend
 from kohort.coordinator.classic.states import COMMIT, State
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Reply
-from kohort.coordinator.offsets import NO_EXPIRY, CommittedOffset, GroupOffsets, OffsetKeys
-from kohort.coordinator.records import expiring_offset_value
+from kohort.coordinator.offsets import NO_EXPIRY, CommittedOffset, GroupOffsets
+from kohort.coordinator.records import expiring_offset_value, offset_key
 from kohort.protocol.batches import EncodedRecords, encode_record
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.offset_commit import (
@@ -96,7 +96,7 @@ def _store(coordinator: GroupCoordinator, commit: Commit, now_ms: int) -> Offset
     too_large: set[tuple[str, int]] = set()
     for known in commit.topics:
         name, topic_id = known.name, known.topic_id
-        keys, before = OffsetKeys(group_id, name), kept.get(name, {})
+        before = kept.get(name, {})
         for asked in known.topic.partitions:
             metadata, partition = asked.committed_metadata or "", asked.partition_index
             if 2 * len(metadata) > limit and _utf16_units(metadata) > limit:
@@ -107,10 +107,10 @@ def _store(coordinator: GroupCoordinator, commit: Commit, now_ms: int) -> Offset
                 committed = CommittedOffset(metadata, topic_id)
             offset, epoch = asked.committed_offset, asked.committed_leader_epoch
             if expire_ms < 0:
-                records.append(committed.record(keys, partition, len(records), offset, epoch, wall_ms))
+                records.append(committed.record(group_id, name, partition, len(records), offset, epoch, wall_ms))
             else:
                 value = expiring_offset_value(offset, metadata, wall_ms, expire_ms)
-                records.append(encode_record(keys.of(partition), value, len(records)))
+                records.append(encode_record(offset_key(group_id, name, partition), value, len(records)))
             accepted.append((name, partition, committed, offset, epoch))
     if not records:
         return _answer(commit, _NONE, too_large)
@@ -164,7 +164,8 @@ def _topic_answer(
         partitions = _partition_answers(indexes, tuple(errors))
     else:
         partitions = _partition_answers(indexes, error)
-    return OffsetCommitResponseTopic(name=name, topic_id=known.topic_id, partitions=partitions)
+    # As the client named it: by its name or by its id.
+    return OffsetCommitResponseTopic(name=known.topic.name, topic_id=known.topic.topic_id, partitions=partitions)
 
 
 @lru_cache(maxsize=1024)

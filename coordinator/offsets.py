@@ -3,10 +3,14 @@
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from struct import Struct
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from kohort.coordinator.records import OffsetValue, offset_key, offset_value_parts
 from kohort.protocol.batches import encode_record, varint
+
+if TYPE_CHECKING:
+    from kohort.protocol.messages.offset_fetch import OffsetFetchResponsePartition
 
 NO_EXPIRY = -1
 
@@ -25,6 +29,7 @@ class CommittedOffset:
         "_note",
         "_pack",
         "_position",
+        "answer",
         "commit_timestamp_ms",
         "expire_timestamp_ms",
         "leader_epoch",
@@ -41,6 +46,8 @@ class CommittedOffset:
         self.expire_timestamp_ms = NO_EXPIRY
         """-1: as long as the broker keeps offsets (spec §7.6)."""
         self.topic_id = topic_id
+        self.answer: OffsetFetchResponsePartition | None = None
+        """What OffsetFetch last said of it; see fetching_offsets.py."""
         self._position = -1
         """Where in a batch the record that is kept ready may stand; -1: none is."""
         self._pack: Callable[..., bytes]
@@ -68,11 +75,14 @@ class CommittedOffset:
         self.leader_epoch = leader_epoch
         self.commit_timestamp_ms = commit_timestamp_ms
         self.expire_timestamp_ms = expire_timestamp_ms
+        self.answer = None
 
-    def record(self, key: "OffsetKeys", partition: int, position: int, offset: int, epoch: int, now_ms: int) -> bytes:
-        """This partition's record with a new offset, as the `position`-th of its batch. Changes nothing else."""
+    def record(
+        self, group_id: str, topic: str, partition: int, position: int, offset: int, epoch: int, now_ms: int
+    ) -> bytes:
+        """The record of a new commit, as the `position`-th of its batch. Changes nothing of what has been committed."""
         if position != self._position:
-            self._make_ready(key.of(partition), position)
+            self._make_ready(offset_key(group_id, topic, partition), position)
         return self._pack(self._before, offset, epoch, self._note, now_ms, self._after)
 
     def _make_ready(self, key: bytes, position: int) -> None:
@@ -88,19 +98,6 @@ class CommittedOffset:
 @lru_cache(maxsize=4096)
 def _packer(before: int, note: int, after: int) -> Callable[..., bytes]:
     return Struct(f">{before}sqi{note}sq{after}s").pack
-
-
-class OffsetKeys:
-    """The keys of one topic's offsets in one group; they differ in their last four bytes."""
-
-    __slots__ = ("_prefix",)
-
-    def __init__(self, group_id: str, topic: str) -> None:
-        self._prefix = offset_key(group_id, topic, 0)[:-4]
-
-    def of(self, partition: int) -> bytes:
-        """The key of one partition."""
-        return self._prefix + partition.to_bytes(4, "big", signed=True)
 
 
 class GroupOffsets:

@@ -124,17 +124,19 @@ def build_batch(
 ) -> bytes:
     """A batch of these records, at least one, uncompressed, at the offsets from `base_offset` on."""
     base_timestamp = max_timestamp = records[0].timestamp_ms
-    body: list[bytes] = []
-    for delta, record in enumerate(records):
-        timestamp = record.timestamp_ms
-        if timestamp > max_timestamp:
-            max_timestamp = timestamp
-        body += _record(record, delta, timestamp - base_timestamp)
+    body = _record(records[0], b"\x00\x00\x00")
     count = len(records)
-    header = _AFTER_CRC(
-        attributes, count - 1, base_timestamp, max_timestamp, producer_id, producer_epoch, base_sequence, count
-    )
-    checked = b"".join((header, *body))
+    if count > 1:
+        parts = [body]
+        for delta in range(1, count):
+            record = records[delta]
+            timestamp = record.timestamp_ms
+            if timestamp > max_timestamp:
+                max_timestamp = timestamp
+            parts.append(_record(record, b"\x00" + varint(timestamp - base_timestamp) + varint(delta)))
+        body = b"".join(parts)
+    times = base_timestamp, max_timestamp
+    checked = _AFTER_CRC(attributes, count - 1, *times, producer_id, producer_epoch, base_sequence, count) + body
     crc = google_crc32c.value(checked)
     return _BEFORE_CRC(base_offset, len(checked) + _CHECKED_AT - _LENGTH_AT, leader_epoch, MAGIC, crc) + checked
 
@@ -166,7 +168,7 @@ class EncodedRecords:
 
 def encode_record(key: bytes | None, value: bytes | None, position: int) -> bytes:
     """One record of `EncodedRecords`, the `position`-th of its batch."""
-    return b"".join(_record(Record(key, value, 0), position, 0))
+    return _record(Record(key, value, 0), b"\x00\x00" + varint(position))
 
 
 def iterate_records(data: bytes | memoryview, batch: BatchInfo) -> Iterator[Record]:
@@ -209,19 +211,20 @@ def varint(value: int) -> bytes:
 _ONE_BYTE = tuple(bytes((n,)) for n in range(128))
 
 
-def _record(record: Record, offset_delta: int, timestamp_delta: int) -> tuple[bytes, ...]:
+def _record(record: Record, start: bytes) -> bytes:
+    """`start`: attributes and both deltas."""
     key, value, _, headers, _ = record
     body = b"".join(
         (
-            b"\x00",
-            varint(timestamp_delta),
-            varint(offset_delta),
-            b"\x01" if key is None else varint(len(key)) + key,
-            b"\x01" if value is None else varint(len(value)) + value,
+            start,
+            b"\x01" if key is None else varint(len(key)),
+            key or b"",
+            b"\x01" if value is None else varint(len(value)),
+            value or b"",
             _headers(headers) if headers else b"\x00",
         )
     )
-    return varint(len(body)), body
+    return varint(len(body)) + body
 
 
 def _headers(headers: tuple[tuple[str, bytes | None], ...]) -> bytes:

@@ -62,7 +62,7 @@ class Message(Generic[RequestT, ResponseT]):
         self._writers: dict[int, Callable[[int, ResponseT], Frame]] = {}
 
     def read(self, version: int, frame: bytes, offset: int) -> RequestT:
-        """The request whose body starts at `offset`. Bytes after its end are not looked at, as in Kafka.
+        """The request whose body starts at `offset`. Bytes after its end are not looked at.
 
         Raises DecodeError for whatever cannot be read, versions that are not served included.
         """

@@ -16,6 +16,8 @@ _XERIAL = b"\x82SNAPPY\x00"
 _XERIAL_HEADER_SIZE = 16
 _LENGTH = Struct(">i")
 _FIRST_GUESS = 8
+_TOO_SMALL = "whole buffer"
+"""What cramjam says of a buffer that is too small; it has no exception for that alone."""
 
 
 class Compression(IntEnum):
@@ -95,7 +97,7 @@ def _unfold(cramjam: Any, codec: Any, data: bytes) -> bytes:
         buffer = bytearray(size)
         try:
             return bytes(memoryview(buffer)[: codec.decompress_into(data, buffer)])
-        except cramjam.DecompressionError:
-            if size == MAX_DECOMPRESSED_BYTES:
+        except cramjam.DecompressionError as problem:
+            if _TOO_SMALL not in str(problem) or size == MAX_DECOMPRESSED_BYTES:
                 raise
             size = min(4 * size, MAX_DECOMPRESSED_BYTES)

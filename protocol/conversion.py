@@ -12,6 +12,7 @@ changed. Responses (read in tests only) are converted.
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from operator import attrgetter
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
@@ -113,6 +114,7 @@ def _pairs(entity: type, shape: type) -> dict[str, str]:
     return pairs
 
 
+@cache
 def _names(cls: type) -> dict[str, Any]:
     hints = get_type_hints(cls)
     return {member.name: hints[member.name] for member in fields(cls)}

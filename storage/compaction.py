@@ -5,29 +5,28 @@ So every record is read once, and a batch of which nothing or everything stays i
 
 A tombstone goes once it is older than `delete.retention.ms`, counted from the largest timestamp of its batch. (Kafka
 counts from the first compaction that saw it, KIP-534, for which it rewrites all timestamps of the batch.) Transactional
-and control batches stay as they are, and so does what cannot be decompressed; while there are such, tombstones stay too,
-because a record that they delete might be in there.
+and control batches stay as they are, and so does what cannot be read; while there are such, tombstones stay
+too, because a record that they delete might be in there.
 """
 
 from struct import Struct
 
-from google_crc32c import value as crc32c
+import google_crc32c
 
+from kohort.protocol.batches import COMPRESSION_MASK, CONTROL, HEADER_SIZE, TRANSACTIONAL
+from kohort.protocol.errors import DecodeError
 from kohort.storage.records import record_spans, records_of
 from kohort.storage.segment import Chunk, batches_of
 
 KEEP_TOMBSTONES = -(2**63)
 """Nothing is older than this."""
 
-_HEADER_BYTES = 61
 _ATTRIBUTES = Struct(">h")
 _ATTRIBUTES_AT = 21
 _MAX_TIMESTAMP = Struct(">q")
 _MAX_TIMESTAMP_AT = 35
 _COUNT = Struct(">i")
 _COUNT_AT = 57
-_COMPRESSION_BITS = 0x07
-_TRANSACTIONAL_OR_CONTROL = 0x30
 
 
 class Compaction:
@@ -59,11 +58,14 @@ class Compaction:
 
     def _compact_batch(self, batch: memoryview) -> Chunk | None:
         attributes = _ATTRIBUTES.unpack_from(batch, _ATTRIBUTES_AT)[0]
-        records = None if attributes & _TRANSACTIONAL_OR_CONTROL else records_of(batch)
-        if records is None:
+        try:
+            records = None if attributes & (TRANSACTIONAL | CONTROL) else records_of(batch)
+            spans = None if records is None else record_spans(records)
+        except DecodeError:  # what a producer sent while the topic was not compacted is not looked into
+            records = spans = None
+        if records is None or spans is None:
             self._opaque = True
             return batch
-        spans = record_spans(records)
         tombstones_go = _MAX_TIMESTAMP.unpack_from(batch, _MAX_TIMESTAMP_AT)[0] < self._tombstones_before_ms
         seen = self._seen
         kept = []
@@ -81,7 +83,7 @@ class Compaction:
         if not kept:
             return None
         kept.reverse()
-        return _rebuilt(batch, attributes & ~_COMPRESSION_BITS, kept)
+        return _rebuilt(batch, attributes & ~COMPRESSION_MASK, kept)
 
 
 def _rebuilt(batch: memoryview, attributes: int, records: list[bytes]) -> bytes:
@@ -95,5 +97,7 @@ def _rebuilt(batch: memoryview, attributes: int, records: list[bytes]) -> bytes:
             body,
         )
     )
-    length = _HEADER_BYTES - 12 + len(body)
-    return b"".join((batch[:8], _COUNT.pack(length), batch[12:17], crc32c(covered).to_bytes(4, "big"), covered))
+    length = HEADER_SIZE - 12 + len(body)
+    return b"".join(
+        (batch[:8], _COUNT.pack(length), batch[12:17], google_crc32c.value(covered).to_bytes(4, "big"), covered)
+    )

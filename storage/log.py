@@ -7,11 +7,12 @@ Source: Kafka's `UnifiedLog`, `LocalLog`, `LeaderEpochFileCache`.
 
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from struct import Struct
 
 from kohort.storage.compaction import KEEP_TOMBSTONES, Compaction
 from kohort.storage.records import find_time
-from kohort.storage.segment import CHUNK_BYTES, Chunk, MemorySegment, Segment, batches_of, first_at_or_after
+from kohort.storage.segment import CHUNK_BYTES, NO_ROOM, Chunk, MemorySegment, Segment, batches_of, first_at_or_after
 from kohort.storage.topic_configs import LogConfig
 
 MEMORY_SEGMENT_BYTES = 16 << 20
@@ -29,7 +30,11 @@ _MAX_TIMESTAMP_AT = 35
 
 @dataclass(slots=True)
 class Memory:
-    """How much all logs of a cluster hold, and how much they may. A log above its retention's reach pays for what it adds."""
+    """How much all logs of a cluster hold, and how much they may.
+
+    Above the limit, the log that grows drops its own oldest segments, whatever its retention says: the alternative is
+    that the machine ends the process. Compacted logs drop nothing.
+    """
 
     limit_bytes: int = 4 << 30
     used_bytes: int = 0
@@ -44,11 +49,13 @@ class PartitionLog:
     """
 
     __slots__ = (
+        "_config",
         "_epochs",
         "_memory",
         "_new_segment",
+        "_roll_bytes",
+        "_roll_ms",
         "_segments",
-        "config",
         "log_end_offset",
         "log_start_offset",
         "size_bytes",
@@ -61,7 +68,6 @@ class PartitionLog:
         new_segment: Callable[[int, int], Segment] = MemorySegment,
     ) -> None:
         self.config = config
-        """Replaced when the topic's settings change."""
         self.log_start_offset = 0
         self.log_end_offset = 0
         """The offset that the next record gets."""
@@ -70,6 +76,18 @@ class PartitionLog:
         self._new_segment = new_segment
         self._segments: list[Segment] | tuple[()] = ()
         self._epochs: tuple[tuple[int, int], ...] = _FIRST_EPOCH
+
+    @property
+    def config(self) -> LogConfig:
+        """Replaced when the topic's settings change."""
+        return self._config
+
+    @config.setter
+    def config(self, config: LogConfig) -> None:
+        self._config = config
+        # Looked at by every append, hence worked out once.
+        self._roll_bytes = _roll_bytes(config)
+        self._roll_ms = _roll_ms(config)
 
     @property
     def high_watermark(self) -> int:
@@ -103,8 +121,7 @@ class PartitionLog:
             return self._roll(wall_ms)
         segment = self._segments[-1]
         if segment.size_bytes and (
-            segment.size_bytes + size_bytes > self._roll_bytes()
-            or _age_ms(segment, timestamp, wall_ms) > self._roll_ms()
+            segment.size_bytes + size_bytes > self._roll_bytes or _age_ms(segment, timestamp, wall_ms) > self._roll_ms
         ):
             return self._roll(wall_ms)
         return segment
@@ -114,25 +131,12 @@ class PartitionLog:
             self._segments[-1].close()
         segment = self._new_segment(self.log_end_offset, wall_ms)
         self._segments = [*self._segments, segment]
-        # By size at once, so that memory stays within it. By time only in `trim`: old timestamps are no reason for haste.
+        # By size at once, so that memory stays within it; by time only in `trim`, as in Kafka.
         self._trim_to_size()
         if self._memory.used_bytes > self._memory.limit_bytes and not self.config.compact:
             excess = self._memory.used_bytes - self._memory.limit_bytes
             self._memory.dropped_bytes += self._drop_oldest(lambda oldest, dropped: dropped < excess)
         return segment
-
-    def _roll_bytes(self) -> int:
-        config = self.config
-        most = min(config.segment_bytes, COMPACTED_SEGMENT_BYTES if config.compact else MEMORY_SEGMENT_BYTES)
-        if config.delete and config.retention_bytes >= 0:
-            most = min(most, max(config.retention_bytes // SEGMENTS_PER_RETENTION, LEAST_SEGMENT_BYTES))
-        return most
-
-    def _roll_ms(self) -> int:
-        config = self.config
-        if config.delete and config.retention_ms >= 0:
-            return min(config.segment_ms, max(config.retention_ms // SEGMENTS_PER_RETENTION, LEAST_SEGMENT_MS))
-        return config.segment_ms
 
     # Reading
 
@@ -142,15 +146,19 @@ class PartitionLog:
         at_least_one: the first batch comes even when it alone is larger. The caller has checked that `offset` lies
         between `log_start_offset` and `log_end_offset`. A batch may begin before `offset`, as in Kafka.
         """
+        return self.read_and_look(offset, max_bytes, at_least_one=at_least_one)[0]
+
+    def read_and_look(self, offset: int, max_bytes: int, *, at_least_one: bool) -> tuple[list[Chunk], bool]:
+        """The same, and whether `max_bytes` left something out."""
         assert self.log_start_offset <= offset <= self.log_end_offset, "the caller checks the range"
         found: list[Chunk] = []
         segments = self._segments
         room = max_bytes
         for index in range(first_at_or_after(segments, offset), len(segments)):
             room = segments[index].read(offset, room, at_least_one, found)
-            if room <= 0:
-                break
-        return found
+            if room == NO_ROOM:
+                return found, True
+        return found, False
 
     def batches(self) -> Iterator[Chunk]:
         """Every batch there is, in order: what a coordinator replays."""
@@ -162,8 +170,10 @@ class PartitionLog:
         """Timestamp and offset of the first record that is not before `timestamp`; None: there is none."""
         for segment in self._segments:
             if segment.max_timestamp >= timestamp:
-                batch = segment.find_timestamp(timestamp)
-                return None if batch is None else find_time(batch, timestamp)
+                for batch in segment.batches_since(timestamp):
+                    found = find_time(batch, timestamp, self.log_start_offset)
+                    if found is not None:
+                        return found
         return None
 
     def max_timestamp(self) -> int:
@@ -186,7 +196,7 @@ class PartitionLog:
             return leader_epoch, self.log_end_offset
         if leader_epoch < epochs[0][0]:
             return leader_epoch, epochs[0][1]
-        for (epoch, _), (following, start) in zip(epochs, epochs[1:], strict=False):
+        for (epoch, _), (following, start) in pairwise(epochs):
             if epoch <= leader_epoch < following:
                 return epoch, start
         raise AssertionError("one of the pairs holds every epoch between the first and the last")
@@ -299,7 +309,7 @@ class PartitionLog:
         size = 0
         for segment, remaining in kept:
             remaining_size = sum(map(len, remaining))
-            if merged and size + remaining_size <= self._roll_bytes():
+            if merged and size + remaining_size <= self._roll_bytes:
                 # Several become one, as in Kafka's cleaner; else a long log would end as many nearly empty segments.
                 chunks += remaining
                 size += remaining_size
@@ -319,6 +329,21 @@ class PartitionLog:
 
 
 _FIRST_EPOCH = ((0, 0),)
+
+
+def _roll_bytes(config: LogConfig) -> int:
+    """The size at which a segment is full."""
+    most = min(config.segment_bytes, COMPACTED_SEGMENT_BYTES if config.compact else MEMORY_SEGMENT_BYTES)
+    if config.delete and config.retention_bytes >= 0:
+        most = min(most, max(config.retention_bytes // SEGMENTS_PER_RETENTION, LEAST_SEGMENT_BYTES))
+    return most
+
+
+def _roll_ms(config: LogConfig) -> int:
+    """The time that a segment may span."""
+    if config.delete and config.retention_ms >= 0:
+        return min(config.segment_ms, max(config.retention_ms // SEGMENTS_PER_RETENTION, LEAST_SEGMENT_MS))
+    return config.segment_ms
 
 
 def _age_ms(segment: Segment, timestamp: int, wall_ms: int) -> int:

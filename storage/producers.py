@@ -63,8 +63,8 @@ class Producers:
     def check(self, producer_id: int, epoch: int, first_sequence: int) -> ErrorCode:
         """Whether a batch that is no duplicate may be appended.
 
-        Answers INVALID_PRODUCER_EPOCH for an older epoch, OUT_OF_ORDER_SEQUENCE_NUMBER for a gap. A producer that is not
-        known may begin anywhere: its earlier records may be gone by retention.
+        Answers INVALID_PRODUCER_EPOCH for an older epoch, OUT_OF_ORDER_SEQUENCE_NUMBER for a gap. A producer that is
+        not known may begin anywhere: its earlier records may be gone by retention.
         """
         producer = self._producers.get(producer_id)
         if producer is None:

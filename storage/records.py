@@ -1,68 +1,49 @@
-"""Inside a batch: its records, as far as storage has to look at them.
+"""Inside a batch: its records, as far as storage has to look at them."""
 
-The record-by-record decoding that clients do is in protocol/batches.py; here are the few fields that compaction, checks
-and look-ups by time need, read without making an object per record.
-"""
-
-from collections.abc import Iterator
 from struct import Struct
 
+from kohort.protocol.batches import COMPRESSION_MASK, HEADER_SIZE, iterate_records, read_batch
+from kohort.protocol.compression import CodecMissingError, decompress
 from kohort.protocol.errors import DecodeError
 from kohort.storage.segment import Chunk
 
-HEADER_BYTES = 61
-COMPRESSION_BITS = 0x07
-LOG_APPEND_TIME_BIT = 0x08
-
 _ATTRIBUTES = Struct(">h")
 _ATTRIBUTES_AT = 21
-_BASE_OFFSET = Struct(">q")
-_TIMES = Struct(">qq")
-_TIMES_AT = 27
 
 
 def records_of(batch: Chunk) -> bytes | None:
-    """The records behind a batch's header, decompressed; None: in a compression that nothing here can read.
+    """The records behind a batch's header, decompressed; None: in a compression whose codec is not installed.
 
     Raises DecodeError for bytes that are not in the compression that the header says.
     """
-    compression = _ATTRIBUTES.unpack_from(batch, _ATTRIBUTES_AT)[0] & COMPRESSION_BITS
-    records = bytes(batch[HEADER_BYTES:])
-    return decompress(compression, records) if compression else records
+    compression = _ATTRIBUTES.unpack_from(batch, _ATTRIBUTES_AT)[0] & COMPRESSION_MASK
+    records = bytes(batch[HEADER_SIZE:])
+    try:
+        return decompress(compression, records) if compression else records
+    except CodecMissingError:
+        return None
 
 
-def find_time(batch: Chunk, timestamp: int) -> tuple[int, int] | None:
-    """Timestamp and offset of the first record that is not before `timestamp`; None: there is none."""
-    base_offset = _BASE_OFFSET.unpack_from(batch)[0]
-    base_timestamp, max_timestamp = _TIMES.unpack_from(batch, _TIMES_AT)
-    if _ATTRIBUTES.unpack_from(batch, _ATTRIBUTES_AT)[0] & LOG_APPEND_TIME_BIT:
-        return (max_timestamp, base_offset) if max_timestamp >= timestamp else None
-    records = records_of(batch)
-    if records is None:
-        return (max_timestamp, base_offset) if max_timestamp >= timestamp else None
-    for time_delta, offset_delta in _deltas(records):
-        if base_timestamp + time_delta >= timestamp:
-            return base_timestamp + time_delta, base_offset + offset_delta
+def find_time(batch: Chunk, timestamp: int, least_offset: int) -> tuple[int, int] | None:
+    """Timestamp and offset of the first record that is before neither of the two; None: there is none.
+
+    A batch that cannot be read stands for its records.
+    """
+    header = read_batch(batch)
+    try:
+        for record in iterate_records(batch, header):
+            if record.timestamp_ms >= timestamp and record.offset >= least_offset:
+                return record.timestamp_ms, record.offset
+    except DecodeError:
+        if header.max_timestamp >= timestamp and header.last_offset >= least_offset:
+            return header.max_timestamp, max(header.base_offset, least_offset)
     return None
 
 
-def _deltas(records: bytes) -> Iterator[tuple[int, int]]:
-    """Of each record: the differences of its time and its offset to the batch's first."""
-    at = 0
-    try:
-        while at < len(records):
-            length, at = _varint(records, at)
-            time_delta, after = _varint(records, at + 1)
-            yield time_delta, _varint(records, after)[0]
-            at += length
-    except IndexError as problem:
-        raise DecodeError("a record that ends in the middle") from problem
-
-
 def record_spans(records: bytes) -> list[tuple[int, int, bytes | None, bool]]:
-    """Of each record: where it starts and ends, its key, whether its value is null.
+    """Of each record: where it starts and ends, its key, whether its value is null. Raises DecodeError.
 
-    Hot: most bytes of a varint are the only one, and are read in place.
+    For compaction, which goes through every record: no object per record, and no look at what it does not need.
     """
     spans = []
     at, size = 0, len(records)

@@ -19,6 +19,9 @@ CHUNK_BYTES = 32 * 1024
 LARGE_BATCH_BYTES = 8 * 1024
 """A batch of this size is a chunk of its own: it is copied once, and its share of a chunk's cost is small."""
 
+NO_ROOM = -1
+"""There was a batch that did not fit any more."""
+
 _STAMP = Struct(">qii")
 """Base offset, length, leader epoch: the head of a batch, which its checksum does not cover."""
 _HEAD = Struct(">qi")
@@ -52,8 +55,8 @@ class Segment(Protocol):
     def read(self, offset: int, max_bytes: int, at_least_one: bool, found: list[Chunk]) -> int:
         """Adds whole batches to `found`, from the one that holds `offset` or the next; returns the room that is left.
 
-        Stops before `max_bytes` would be exceeded; with `at_least_one` the first batch comes whatever its size. No room
-        is left once a batch did not fit, so that what follows does not leave it out.
+        Stops before `max_bytes` would be exceeded, and then returns NO_ROOM; with `at_least_one` the first batch comes
+        whatever its size.
         """
         ...
 
@@ -61,8 +64,8 @@ class Segment(Protocol):
         """Says that nothing will be appended any more."""
         ...
 
-    def find_timestamp(self, timestamp: int) -> Chunk | None:
-        """The first batch whose largest timestamp is not before `timestamp`."""
+    def batches_since(self, timestamp: int) -> Iterator[Chunk]:
+        """The batches whose largest timestamp is not before `timestamp`."""
         ...
 
     def chunks(self) -> Sequence[Chunk]:
@@ -173,13 +176,13 @@ class MemorySegment:
             end = _cut(data, start, room)
             if end == start:
                 if not at_least_one or found:
-                    return 0
+                    return NO_ROOM
                 end = start + 12 + _LENGTH.unpack_from(data, start + 8)[0]
             room -= end - start
             found.append(_piece(data, start, end))
             if end < len(data):
-                return 0
-        return room
+                return NO_ROOM
+        return max(room, 0)
 
     def close(self) -> None:
         """Gives back the room that the tail has kept for more."""
@@ -192,7 +195,7 @@ class MemorySegment:
         return self._tail
 
     def _start_of(self, index: int, data: bytes | bytearray, offset: int) -> int:
-        """Where in a chunk the first batch starts that holds `offset` or something behind it; its end: there is none."""
+        """Where in a chunk the batch starts that holds `offset` or comes next after it; its end: there is none."""
         if offset <= self._bases[index]:
             return 0
         if data is self._tail:
@@ -211,14 +214,13 @@ class MemorySegment:
         )
         return start if last >= offset else after
 
-    def find_timestamp(self, timestamp: int) -> Chunk | None:
-        """The first batch with that time or a later one; see `Segment`."""
+    def batches_since(self, timestamp: int) -> Iterator[Chunk]:
+        """The batches with that time or a later one; see `Segment`."""
         for index, latest in enumerate(self._max_timestamps):
             if latest >= timestamp:
                 for batch in batches_of(bytes(self._data(index))):
                     if _TIMESTAMP.unpack_from(batch, _MAX_TIMESTAMP_AT)[0] >= timestamp:
-                        return batch
-        return None
+                        yield batch
 
     def chunks(self) -> Sequence[Chunk]:
         """Everything in order; see `Segment`."""

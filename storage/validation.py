@@ -8,45 +8,33 @@ texts and which refusals tell the log's start are those of Kafka 4.3.0.
 """
 
 from dataclasses import dataclass
-from struct import Struct
-from typing import NamedTuple
 
-from google_crc32c import value as crc32c
+import google_crc32c
 
+from kohort.protocol.batches import (
+    CONTROL,
+    HEADER_SIZE,
+    LOG_APPEND_TIME,
+    MAGIC,
+    NO_PRODUCER,
+    BatchInfo,
+    crc_matches,
+    read_batch,
+)
+from kohort.protocol.compression import Compression
 from kohort.protocol.errors import DecodeError, ErrorCode
-from kohort.storage.records import COMPRESSION_BITS, HEADER_BYTES, LOG_APPEND_TIME_BIT, record_spans, records_of
+from kohort.storage.records import record_spans, records_of
 from kohort.storage.topic_configs import LogConfig
 
 _LOG_OVERHEAD = 12
 _UP_TO_MAGIC = 17
 _LEAST_RECORD_SIZE = 14
 
-GZIP, SNAPPY, LZ4, ZSTD = 1, 2, 3, 4
-TRANSACTIONAL_BIT = 0x10
-CONTROL_BIT = 0x20
+ZSTD_FROM = 7
+"""The version of Produce from which on a batch may be compressed with zstd (KIP-110)."""
 
 ERRORS_SHOWN = 3
 """Bad records that the error message names; the list of record errors has all of them."""
-
-_HEADER = Struct(">qiibIhiqqqhii")
-
-
-class Header(NamedTuple):
-    """The fields in front of a batch's records."""
-
-    base_offset: int
-    length: int
-    leader_epoch: int
-    magic: int
-    crc: int
-    attributes: int
-    last_offset_delta: int
-    base_timestamp: int
-    max_timestamp: int
-    producer_id: int
-    producer_epoch: int
-    base_sequence: int
-    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,53 +54,63 @@ _BAD_BATCH = Rejection(ErrorCode.invalid_record, tells_log_start=True)
 _CORRUPT = Rejection(ErrorCode.corrupt_message)
 
 
-def only_batch(records: bytes | None, version: int) -> tuple[bytes, Header] | Rejection:
+def only_batch(records: bytes | None, version: int) -> tuple[bytes, BatchInfo] | Rejection:
     """The one batch that a Produce request of that version may carry per partition, and its header.
 
     Bytes behind it that are too few for another one are ignored, as in Kafka.
     """
-    size = 0 if records is None else len(records)
-    if records is None or size < _LOG_OVERHEAD:
+    if records is None:
         return _NO_RECORD
-    length = int.from_bytes(records[8:12], "big", signed=True)
+    end = _batch_end(records, 0)
+    if isinstance(end, Rejection):
+        return end
+    if end is None or records[_UP_TO_MAGIC - 1] != MAGIC:
+        return _NO_RECORD
+    if end < HEADER_SIZE:
+        return _CORRUPT
+    header = read_batch(records)
+    if version < ZSTD_FROM and header.compression == Compression.ZSTD:
+        return Rejection(ErrorCode.unsupported_compression_type)
+    if end == len(records):
+        return records, header
+    another = _batch_end(records, end)
+    if another is not None:
+        return another if isinstance(another, Rejection) else _NO_RECORD
+    return records[:end], header
+
+
+def _batch_end(records: bytes, start: int) -> int | Rejection | None:
+    """Where the batch ends that starts there; None: there is no whole one. Source: `ByteBufferLogInputStream`."""
+    left = len(records) - start
+    if left < _LOG_OVERHEAD:
+        return None
+    length = int.from_bytes(records[start + 8 : start + 12], "big", signed=True)
     if length < _LEAST_RECORD_SIZE:
         return Rejection(
             ErrorCode.corrupt_message,
             f"Record size {length} is less than the minimum record overhead ({_LEAST_RECORD_SIZE})",
         )
-    if size < _UP_TO_MAGIC:
-        return _NO_RECORD
-    magic = records[16] - 256 if records[16] > 127 else records[16]
-    if not 0 <= magic <= 2:
+    if left < _UP_TO_MAGIC:
+        return None
+    magic = int.from_bytes(records[start + 16 : start + 17], "big", signed=True)
+    if not 0 <= magic <= MAGIC:
         return Rejection(ErrorCode.corrupt_message, f"Invalid magic found in record: {magic}")
-    end = _LOG_OVERHEAD + length
-    if end > size or magic != 2:
-        return _NO_RECORD
-    if end < HEADER_BYTES:
-        return _CORRUPT
-    header = Header._make(_HEADER.unpack_from(records))
-    if version < 7 and header.attributes & COMPRESSION_BITS == ZSTD:
-        return Rejection(ErrorCode.unsupported_compression_type)
-    if end == size:
-        return records, header
-    if not isinstance(only_batch(records[end:], version), Rejection):
-        return _NO_RECORD
-    return records[:end], header
+    return start + _LOG_OVERHEAD + length if _LOG_OVERHEAD + length <= left else None
 
 
-def check_batch(batch: bytes, header: Header, config: LogConfig, where: str, wall_ms: int) -> Rejection | None:
+def check_batch(batch: bytes, header: BatchInfo, config: LogConfig, where: str, wall_ms: int) -> Rejection | None:
     """Whether a batch may be stored in a log of this configuration. `where`: topic and partition, for the message."""
     if header.base_offset != 0:
         return _BAD_BATCH
     if len(batch) > config.max_message_bytes:
         return Rejection(ErrorCode.message_too_large)
-    if crc32c(batch[21:]) != header.crc:
+    if not crc_matches(batch, header):
         return _CORRUPT
-    if header.count <= 0 or header.count != header.last_offset_delta + 1:
+    if header.record_count <= 0 or header.record_count != header.last_offset_delta + 1:
         return _BAD_BATCH
-    if header.attributes & CONTROL_BIT:
+    if header.attributes & CONTROL:
         return _BAD_BATCH
-    if header.producer_id >= 0 and header.base_sequence < 0:
+    if header.producer_id != NO_PRODUCER and header.base_sequence < 0:
         return _BAD_BATCH
     if config.compact:
         return _check_records(batch, header, config, where, wall_ms)
@@ -121,7 +119,7 @@ def check_batch(batch: bytes, header: Header, config: LogConfig, where: str, wal
     return None
 
 
-def _check_times(header: Header, config: LogConfig, wall_ms: int) -> Rejection | None:
+def _check_times(header: BatchInfo, config: LogConfig, wall_ms: int) -> Rejection | None:
     """By the times in the header: those of the records lie between them, unless the producer lies."""
     errors = []
     least, most = wall_ms - config.timestamp_before_max_ms, wall_ms + config.timestamp_after_max_ms
@@ -145,7 +143,7 @@ def _check_times(header: Header, config: LogConfig, wall_ms: int) -> Rejection |
     )
 
 
-def _check_records(batch: bytes, header: Header, config: LogConfig, where: str, wall_ms: int) -> Rejection | None:
+def _check_records(batch: bytes, header: BatchInfo, config: LogConfig, where: str, wall_ms: int) -> Rejection | None:
     """A compacted topic takes only records with a key."""
     try:
         records = records_of(batch)
@@ -154,7 +152,7 @@ def _check_records(batch: bytes, header: Header, config: LogConfig, where: str, 
         spans = record_spans(records)
     except DecodeError:
         return Rejection(ErrorCode.corrupt_message)
-    if len(spans) != header.count:
+    if len(spans) != header.record_count:
         return _BAD_BATCH
     problem = f"Compacted topic cannot accept message without key in topic partition {where}"
     errors = tuple((number, problem) for number, (_, _, key, _) in enumerate(spans) if key is None)
@@ -170,10 +168,10 @@ def _check_records(batch: bytes, header: Header, config: LogConfig, where: str, 
     )
 
 
-def with_log_append_time(batch: bytes, header: Header, wall_ms: int) -> bytes:
+def with_log_append_time(batch: bytes, header: BatchInfo, wall_ms: int) -> bytes:
     """The batch with the broker's time on it (`message.timestamp.type=LogAppendTime`); its checksum is made anew."""
-    attributes = header.attributes | LOG_APPEND_TIME_BIT
+    attributes = header.attributes | LOG_APPEND_TIME
     covered = b"".join(
         (attributes.to_bytes(2, "big", signed=True), batch[23:35], wall_ms.to_bytes(8, "big"), memoryview(batch)[43:])
     )
-    return b"".join((memoryview(batch)[:17], crc32c(covered).to_bytes(4, "big"), covered))
+    return b"".join((memoryview(batch)[:17], google_crc32c.value(covered).to_bytes(4, "big"), covered))

@@ -36,7 +36,7 @@ def handle(node: Node, request: CreateTopicsRequest, ticket: Ticket) -> CreateTo
             outcome: Topic | Refusal = Refusal(ErrorCode.invalid_request, "Duplicate topic name.")
         else:
             outcome = _create(node, wanted, request.validate_only)
-        results.append(_result(node, name, outcome, request.validate_only))
+        results.append(_result(node, name, outcome))
     return CreateTopicsResponse(throttle_time_ms=0, topics=tuple(results))
 
 
@@ -64,13 +64,13 @@ def _create(node: Node, wanted: CreatableTopic, validate_only: bool) -> Topic | 
     )
 
 
-def _result(node: Node, name: str, outcome: Topic | Refusal, validate_only: bool) -> CreatableTopicResult:
+def _result(node: Node, name: str, outcome: Topic | Refusal) -> CreatableTopicResult:
     if isinstance(outcome, Refusal):
         return CreatableTopicResult(name=name, error_code=outcome.error_code, error_message=outcome.message, configs=())
     cluster = node.cluster
     return CreatableTopicResult(
         name=name,
-        topic_id=None if validate_only else outcome.topic_id,
+        topic_id=outcome.topic_id,
         error_code=ErrorCode.none,
         error_message=None,
         num_partitions=len(outcome.partitions),

@@ -1,6 +1,7 @@
 """DeleteGroups (key 42), versions 0-2: delete empty groups with all their offsets (KIP-229).
 
-v1: throttle time as in other APIs. v2: flexible. A group named twice is answered once. Left out on purpose: authorization.
+v1: throttle time as in other APIs. v2: flexible. A group named twice is answered once.
+Left out on purpose: authorization.
 """
 
 from functools import partial

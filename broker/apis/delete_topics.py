@@ -1,7 +1,7 @@
 """DeleteTopics (key 20), versions 1 to 6.
 
-v1 and v2 alike · v3 TOPIC_DELETION_DISABLED may be answered · v4 tagged fields · v5 error messages (KIP-599) · v6 topics by
-id (KIP-516).
+v1 and v2 alike · v3 TOPIC_DELETION_DISABLED may be answered · v4 tagged fields · v5 error messages (KIP-599) ·
+v6 topics by id (KIP-516).
 
 Left out: the controller quota (throttling). Answers come in the order of the request; Kafka shuffles them.
 """
@@ -69,7 +69,7 @@ def forget(node: Node, topic: Topic, now_ms: int) -> None:
     cluster.topics.delete(topic)
     cluster.topic_deleted(topic, now_ms)
     for partition in topic.partitions:
-        cluster.purgatory.check(("fetch", topic.topic_id, partition.index), now_ms)
+        cluster.purgatory.check(partition, now_ms)
 
 
 def _refused(

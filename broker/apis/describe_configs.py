@@ -2,8 +2,8 @@
 
 v1 sources and synonyms (KIP-226) · v2 as v1 · v3 types and documentation (KIP-569) · v4 tagged fields.
 
-Serves topics and brokers. Left out: broker loggers, client metrics and groups. Of a broker the settings are told that mean
-something here; none can be changed while it runs.
+Serves topics and brokers. Left out: broker loggers, client metrics and groups. Of a broker the settings are told that
+mean something here; none can be changed while it runs.
 """
 
 from __future__ import annotations

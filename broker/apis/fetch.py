@@ -1,11 +1,11 @@
 """Fetch (key 1), versions 4 to 18.
 
 v4 isolation level (KIP-98) · v5 the log's start (KIP-107) · v6 as v5 · v7 sessions (KIP-227) · v8 as v7 · v9 leader
-epochs (KIP-320) · v10 zstd (KIP-110) · v11 racks (KIP-392) · v12 tagged fields, diverging epochs (KIP-595) · v13 topics by
-id (KIP-516) · v14 tiered storage (KIP-405) · v15 replica state (KIP-903) · v16 the new leader is told (KIP-951) ·
+epochs (KIP-320) · v10 zstd (KIP-110) · v11 racks (KIP-392) · v12 tagged fields, diverging epochs (KIP-595) · v13 topics
+by id (KIP-516) · v14 tiered storage (KIP-405) · v15 replica state (KIP-903) · v16 the new leader is told (KIP-951) ·
 v17 directory ids (KIP-853) · v18 followers tell their high watermark (KIP-1166).
 
-Left out: sessions; every client is told that it has none (session id 0), as a Kafka whose cache of sessions is full does.
+Left out: sessions; every client is told that it has none (session id 0), as by a Kafka whose cache of sessions is full.
 What only followers use: replica ids, diverging epochs, high watermarks. Replicas nearby are never named (one copy).
 """
 
@@ -21,10 +21,9 @@ from kohort.protocol.messages.fetch import (
     FetchPartition,
     FetchRequest,
     FetchResponse,
-    LeaderIdAndEpoch,
-    NodeEndpoint,
     PartitionData,
 )
+from kohort.protocol.messages.leaders import LeaderIdAndEpoch, NodeEndpoint
 from kohort.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ def handle(node: Node, request: FetchRequest, ticket: Ticket) -> FetchResponse |
     now_ms = ticket.received_at_ms
     reading = Reading(node, request, ticket)
     fetch = DelayedFetch(reading, now_ms + max(request.max_wait_ms, 0))
-    if request.max_wait_ms <= 0 or not request.topics or fetch.can_complete(now_ms):
+    if fetch.can_complete(now_ms) or request.max_wait_ms <= 0 or not any(each.partitions for each in request.topics):
         return reading.response()
     node.cluster.purgatory.wait(fetch, reading.keys())
     return None
@@ -68,7 +67,7 @@ class DelayedFetch(DelayedOperation):
         """Reads, and looks whether that is enough. Source: Kafka's `DelayedFetch.tryComplete`."""
         reading = self._reading
         reading.read()
-        return reading.failed or reading.size_bytes >= reading.min_bytes
+        return reading.failed or reading.full or reading.size_bytes >= reading.min_bytes
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
         """Answers with what made it complete, or with what there is when the time is up."""
@@ -80,16 +79,18 @@ class DelayedFetch(DelayedOperation):
 class Reading:
     """What a fetch asks for, and what reading it gave the last time."""
 
-    __slots__ = ("_node", "_parts", "_request", "failed", "min_bytes", "size_bytes", "ticket")
+    __slots__ = ("_node", "_parts", "_request", "failed", "full", "min_bytes", "size_bytes", "ticket")
 
     def __init__(self, node: Node, request: FetchRequest, ticket: Ticket) -> None:
         self.ticket = ticket
         self._node = node
         self._request = request
         self.min_bytes = min(request.min_bytes, request.max_bytes, node.cluster.settings.fetch_max_bytes)
-        self._parts: list[list[PartitionData]] | None = None
+        self._parts: list[list[PartitionData]] = []
         self.size_bytes = 0
         self.failed = False
+        self.full = False
+        """Whether a limit left something out: waiting would not bring more."""
 
     def _topic(self, number: int) -> Topic | None:
         asked = self._request.topics[number]
@@ -97,12 +98,13 @@ class Reading:
         return topics.by_id(asked.topic_id) if self.ticket.version >= TOPIC_IDS_FROM else topics.by_name(asked.topic)
 
     def keys(self) -> list[Hashable]:
-        """What an append to one of the partitions is announced under."""
+        """The partitions: an append to one is announced under itself."""
         return [
-            ("fetch", topic.topic_id, part.partition)
+            partition
             for number, asked in enumerate(self._request.topics)
             if (topic := self._topic(number)) is not None
             for part in asked.partitions
+            if (partition := topic.partition(part.partition)) is not None
         ]
 
     def read(self) -> None:
@@ -111,7 +113,7 @@ class Reading:
         The first batch found comes whatever its size, so that a large one does not stop a consumer (KIP-74).
         """
         self.size_bytes = 0
-        self.failed = False
+        self.failed = self.full = False
         room = min(self._request.max_bytes, self._node.cluster.settings.fetch_max_bytes)
         self._parts = []
         for number, asked in enumerate(self._request.topics):
@@ -134,6 +136,9 @@ class Reading:
         log, offset = partition.log, part.fetch_offset
         if not log.log_start_offset <= offset <= log.log_end_offset:
             return _refused(part, ErrorCode.offset_out_of_range, None)
+        limit = max(min(part.partition_max_bytes, room), 0)
+        records, full = log.read_and_look(offset, limit, at_least_one=self.size_bytes == 0)
+        self.full |= full
         high_watermark = log.high_watermark
         return PartitionData(
             partition_index=part.partition,
@@ -142,20 +147,18 @@ class Reading:
             last_stable_offset=high_watermark,
             log_start_offset=log.log_start_offset,
             aborted_transactions=() if self._request.isolation_level == READ_COMMITTED else None,
-            records=log.read(offset, max(min(part.partition_max_bytes, room), 0), at_least_one=self.size_bytes == 0),
+            records=records,
         )
 
     def response(self) -> FetchResponse:
         """The answer made of what was read last."""
-        if self._parts is None:
-            self.read()
-        assert self._parts is not None, "read just now"
         response = FetchResponse(
             throttle_time_ms=0,
             session_id=NO_SESSION,
             responses=tuple(
                 FetchableTopicResponse(topic_id=asked.topic_id, topic=asked.topic, partitions=tuple(datas))
                 for asked, datas in zip(self._request.topics, self._parts, strict=True)
+                if datas
             ),
         )
         if self.failed and self.ticket.version >= LEADERS_FROM:
@@ -166,8 +169,8 @@ class Reading:
         """Tells who leads the partitions that this node does not (KIP-951)."""
         cluster = self._node.cluster
         leaders = {}
-        for number, data in enumerate(response.responses):
-            topic = self._topic(number)
+        for data in response.responses:
+            topic = cluster.topics.find(data.topic, data.topic_id)
             for part in data.partitions:
                 partition = topic.partition(part.partition_index) if topic is not None else None
                 if partition is not None and part.error_code in _ASK_THE_LEADER:

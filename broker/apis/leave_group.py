@@ -1,7 +1,7 @@
 """LeaveGroup (key 13), versions 0-5: members go, by their own wish or an administrator's.
 
-v0: one member, and its refusal is the whole answer. v1: throttle time. v2: as v1. v3: KIP-345, several members, by id or
-instance id, each with an answer of its own. v4: flexible. v5: KIP-800, a reason.
+v0: one member, and its refusal is the whole answer. v1: throttle time. v2: as v1. v3: KIP-345, several members, by id
+or instance id, each with an answer of its own. v4: flexible. v5: KIP-800, a reason.
 
 Left out on purpose: groups of the newer protocols (KIP-848), authorization.
 """

@@ -1,9 +1,9 @@
 """Metadata (key 3), versions 0 to 13.
 
-v0 an empty list asks for all topics · v1 null does; controller, racks, internal topics · v2 cluster id · v3 throttle time ·
-v4 whether topics may be created (KIP-204) · v5 offline replicas (KIP-112) · v6 as v5 · v7 leader epochs (KIP-320) ·
-v8 authorized operations (KIP-430) · v9 tagged fields · v10 topic ids in the answer (KIP-516) · v11 no more authorized
-operations of the cluster (KIP-700) · v12 topics by id · v13 an error for the whole answer (KIP-1102).
+v0 an empty list asks for all topics · v1 null does; controller, racks, internal topics · v2 cluster id · v3 throttle
+time · v4 whether topics may be created (KIP-204) · v5 offline replicas (KIP-112) · v6 as v5 · v7 leader epochs
+(KIP-320) · v8 authorized operations (KIP-430) · v9 tagged fields · v10 topic ids in the answer (KIP-516) · v11 no more
+authorized operations of the cluster (KIP-700) · v12 topics by id · v13 an error for the whole answer (KIP-1102).
 
 Left out: authorization, so that everything is allowed. REBOOTSTRAP_REQUIRED (v13) is never answered.
 A topic that is created on the way is still unknown in this answer, as in Kafka; clients ask again.
@@ -43,8 +43,7 @@ def handle(node: Node, request: MetadataRequest, ticket: Ticket) -> MetadataResp
         topics = [_asked(node, asked, request, ticket) for asked in _once(request.topics)]
     if request.include_topic_authorized_operations:
         for topic in topics:
-            if topic.error_code == ErrorCode.none:
-                topic.topic_authorized_operations = ALL_TOPIC_OPERATIONS
+            topic.topic_authorized_operations = ALL_TOPIC_OPERATIONS
     response = MetadataResponse(
         brokers=tuple(
             MetadataResponseBroker(

@@ -1,8 +1,8 @@
 """OffsetCommit (key 8), versions 2-10: remember how far a group has got.
 
-v2-4: a retention time of its own. v3: throttle time. v5: without that time. v6: KIP-320, leader epochs. v7: KIP-345, group
-instance ids. v8: flexible. v9: KIP-848, a generation of a group that does not exist hears GROUP_ID_NOT_FOUND, before
-ILLEGAL_GENERATION. v10: topics by id.
+v2-4: a retention time of its own. v3: throttle time. v5: without that time. v6: KIP-320, leader epochs.
+v7: KIP-345, group instance ids. v8: flexible. v9: KIP-848, a generation of a
+group that does not exist hears GROUP_ID_NOT_FOUND, before ILLEGAL_GENERATION. v10: topics by id.
 
 Whether topics exist is asked before the group is looked at: what does not exist is refused by itself, and if nothing is
 left the group is not asked at all (spec §7.1). Left out on purpose: groups of the newer protocols, authorization.

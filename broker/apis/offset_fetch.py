@@ -1,8 +1,8 @@
 """OffsetFetch (key 9), versions 1-10: how far groups have got.
 
-v1: named partitions only; a refusal of the group stands on each partition. v2: null for all, and an error of the whole.
-v3: throttle time. v4: as v3. v5: KIP-320, leader epochs. v6: flexible. v7: KIP-447, `require_stable`. v8: KIP-709, several
-groups. v9: KIP-848, member ids and epochs, not looked at for classic groups. v10: topics by id.
+v1: named partitions only; a refusal of the group stands on each partition. v2: null for all, and an error of the
+whole. v3: throttle time. v4: as v3. v5: KIP-320, leader epochs. v6: flexible. v7: KIP-447, `require_stable`.
+v8: KIP-709, several groups. v9: KIP-848, member ids and epochs, not looked at for classic groups. v10: topics by id.
 
 Left out on purpose: groups of the newer protocols, authorization.
 """

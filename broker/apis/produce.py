@@ -5,8 +5,8 @@ told · v6 as v5 · v7 zstd (KIP-110) · v8 which record was bad (KIP-467) · v9
 (KIP-951) · v11 as v10 · v12 transactions may begin with it (KIP-890) · v13 topics by id (KIP-516).
 
 Left out: transactions. A transactional batch hears what Kafka says without a reachable transaction coordinator.
-`compression.type` other than `producer`: batches stay as they were sent. acks: there is one copy, so that 1 and -1 (all)
-are the same.
+`compression.type` other than `producer`: batches stay as they were sent. acks: there is one copy, so that 1 and -1
+(all) are the same.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 from kohort.broker.leadership import led_partition
 from kohort.broker.registry import NO_REPLY, CloseConnection
+from kohort.protocol.batches import NO_PRODUCER, TRANSACTIONAL, BatchInfo
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.leaders import LeaderIdAndEpoch, NodeEndpoint
 from kohort.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
-    LeaderIdAndEpoch,
-    NodeEndpoint,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
@@ -28,8 +28,6 @@ from kohort.protocol.messages.produce import (
 )
 from kohort.storage.producers import Remembered, last_sequence
 from kohort.storage.validation import (
-    TRANSACTIONAL_BIT,
-    Header,
     Rejection,
     check_batch,
     only_batch,
@@ -78,7 +76,7 @@ def handle(node: Node, request: ProduceRequest, ticket: Ticket) -> ProduceRespon
 
 def _has_transactional_records(request: ProduceRequest) -> bool:
     return any(
-        part.records is not None and len(part.records) > 22 and part.records[22] & TRANSACTIONAL_BIT
+        part.records is not None and len(part.records) > 22 and part.records[22] & TRANSACTIONAL
         for data in request.topic_data
         for part in data.partition_data
     )
@@ -105,7 +103,7 @@ def _produce(
     if not -1 <= acks <= 1:
         return _refused(part.index, ErrorCode.invalid_required_acks)
     batch, header = found
-    if header.attributes & TRANSACTIONAL_BIT and header.producer_id >= 0:
+    if header.attributes & TRANSACTIONAL and header.producer_id != NO_PRODUCER:
         return _refused(part.index, ErrorCode.not_enough_replicas, _NO_TRANSACTIONS)
     if topic.internal and ticket.client_id != ADMIN_CLIENT_ID:
         return _refused(part.index, ErrorCode.invalid_topic_exception)
@@ -116,21 +114,21 @@ def _produce(
 
 
 def _append(
-    node: Node, topic: Topic, partition: Partition, batch: bytes, header: Header, now_ms: int
+    node: Node, topic: Topic, partition: Partition, batch: bytes, header: BatchInfo, now_ms: int
 ) -> PartitionProduceResponse:
     cluster, log, config = node.cluster, partition.log, topic.log_config
     wall_ms = now_ms + cluster.clock.epoch_ms
     rejection = check_batch(batch, header, config, f"{topic.name}-{partition.index}", wall_ms)
     if rejection is not None:
         return _rejected(partition.index, rejection, log.log_start_offset)
-    idempotent = header.producer_id >= 0
+    idempotent = header.producer_id != NO_PRODUCER
     if idempotent:
         answer = _out_of_sequence(node, partition, header)
         if answer is not None:
             return answer
     if config.log_append_time:
         batch = with_log_append_time(batch, header, wall_ms)
-    base_offset = cluster.append(topic, partition, batch, now_ms)
+    base_offset = cluster.append(partition, batch, now_ms)
     append_time_ms = wall_ms if config.log_append_time else -1
     if idempotent:
         cluster.topics.producers_of(partition).appended(
@@ -138,7 +136,7 @@ def _append(
             header.producer_epoch,
             Remembered(
                 header.base_sequence,
-                last_sequence(header.base_sequence, header.count),
+                last_sequence(header.base_sequence, header.record_count),
                 base_offset,
                 wall_ms if config.log_append_time else header.max_timestamp,
             ),
@@ -153,10 +151,12 @@ def _append(
     )
 
 
-def _out_of_sequence(node: Node, partition: Partition, header: Header) -> PartitionProduceResponse | None:
+def _out_of_sequence(node: Node, partition: Partition, header: BatchInfo) -> PartitionProduceResponse | None:
     """The answer to an idempotent batch that came before, or that does not follow; None: it is to be stored."""
     producers = node.cluster.topics.producers_of(partition)
-    duplicate = producers.find_duplicate(header.producer_id, header.producer_epoch, header.base_sequence, header.count)
+    duplicate = producers.find_duplicate(
+        header.producer_id, header.producer_epoch, header.base_sequence, header.record_count
+    )
     if duplicate is not None:
         return PartitionProduceResponse(
             index=partition.index,

@@ -40,6 +40,7 @@ class ApiVersionsResponse:
     throttle_time_ms: int = 0  # from v1 on
     supported_features: tuple[SupportedFeatureKey, ...] = ()  # from v3 on
     finalized_features_epoch: int = -1  # from v3 on
+    """-1: none are known, which clients of the classic protocol do not ask for."""
     finalized_features: tuple[FinalizedFeatureKey, ...] = ()  # from v3 on
     zk_migration_ready: bool = False  # from v3 on
 

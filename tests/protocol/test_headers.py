@@ -1,5 +1,7 @@
 """The header of requests, in its two forms."""
 
+import contextlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -48,7 +50,5 @@ def test_no_header(frame: str) -> None:
 @given(st.sampled_from(sorted(API_BY_KEY)), st.integers(0, 20), st.binary(max_size=30))
 def test_random_bytes(key: int, version: int, rest: bytes) -> None:
     frame = key.to_bytes(2, "big") + version.to_bytes(2, "big") + rest
-    try:
+    with contextlib.suppress(DecodeError):
         assert read_header(frame).body_offset <= len(frame)
-    except DecodeError:
-        assert len(frame) < 10 or rest

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from kohort.protocol.errors import DecodeError
 from tests.protocol.messages import VERSIONS, load, request_bodies
 
-quick = settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+quick = settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 
 HUGE = [b"\x7f\xff\xff\xff", b"\x80\x00\x00\x00", b"\xff\xff\xff\xff\x07", b"\xff\xff\xff\xff\x0f", b"\xff" * 6]
 """Counts in the thousands of millions, as four bytes and compactly."""

@@ -19,7 +19,7 @@ def test_the_hot_replies_are_written_by_hand() -> None:
 
 
 @pytest.mark.parametrize(("name", "version"), BY_HAND)
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data(), correlation_id=st.integers(-(2**31), 2**31 - 1))
 def test_hand_writers(name: str, version: int, data: st.DataObject, correlation_id: int) -> None:
     message = load(name)
@@ -31,7 +31,7 @@ def test_hand_writers(name: str, version: int, data: st.DataObject, correlation_
 
 
 @pytest.mark.parametrize(("name", "version"), VERSIONS)
-@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_what_is_written_is_read_again(name: str, version: int, data: st.DataObject) -> None:
     message = load(name)

@@ -80,7 +80,7 @@ class OffsetsTopic:
         topic = self._topic
         if topic is None:
             return ErrorCode.unknown_topic_or_partition
-        self._cluster.append(topic, topic.partitions[partition], records.batch(timestamp_ms), now_ms)
+        self._cluster.append(topic.partitions[partition], records.batch(timestamp_ms), now_ms)
         return ErrorCode.none
 
 

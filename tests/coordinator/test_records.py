@@ -199,6 +199,9 @@ def test_no_bytes_do_any_harm(data: bytes) -> None:
     topic_id=st.none() | st.uuids().filter(lambda value: value.int != 0),
 )
 def test_what_is_written_is_read(offset: int, epoch: int, metadata: str, at_ms: int, topic_id: UUID | None) -> None:
-    read = read_offset_value(offset_value(offset, epoch, metadata, at_ms, -1, topic_id))
+    record = CommittedOffset(metadata, topic_id).record("g", "t", 0, 0, offset, epoch, at_ms)
+    ((_, value),) = EncodedRecords(record, 1)
+    assert value is not None
+    read = read_offset_value(value)
     assert (read.offset, read.leader_epoch, read.metadata, read.commit_timestamp_ms) == (offset, epoch, metadata, at_ms)
     assert (read.topic_id, read.expire_timestamp_ms) == (topic_id, -1)

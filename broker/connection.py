@@ -135,7 +135,7 @@ class Connection(asyncio.Protocol):
     def answer(self, ticket: Ticket, response: object) -> None:
         """Sends the reply of a request that had to wait."""
         self._obstacles &= ~PARKED
-        if self.closed:
+        if self._obstacles >= CLOSED:
             return
         self.server.dispatcher.respond(self, ticket, response)
         if not self.in_turn:

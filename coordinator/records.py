@@ -15,7 +15,6 @@ _SHORT = struct.Struct(">h")
 _INT = struct.Struct(">i")
 _LONG = struct.Struct(">q")
 _TIMEOUTS = struct.Struct(">ii")
-_OFFSET = struct.Struct(">qi")
 _OFFSET_V1 = struct.Struct(">hq")
 _NULL = b"\xff\xff"
 _NO_TAGS = b"\x00"
@@ -100,14 +99,6 @@ def expiring_offset_value(offset: int, metadata: str, commit_timestamp_ms: int, 
             _LONG.pack(expire_timestamp_ms),
         )
     )
-
-
-def offset_value(
-    offset: int, leader_epoch: int, metadata: str, commit_timestamp_ms: int, topic_id: UUID | None
-) -> bytes:
-    """Version 4, the one that Kafka writes since 4.1."""
-    version, note, tags = offset_value_parts(metadata, topic_id)
-    return b"".join((version, _OFFSET.pack(offset, leader_epoch), note, _LONG.pack(commit_timestamp_ms), tags))
 
 
 def offset_value_parts(metadata: str, topic_id: UUID | None) -> tuple[bytes, bytes, bytes]:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kohort.coordinator.offsets import CommittedOffset
 from kohort.coordinator.records import (
     GroupKey,
     GroupValue,
@@ -18,11 +19,11 @@ from kohort.coordinator.records import (
     group_key,
     group_value,
     offset_key,
-    offset_value,
     read_group_value,
     read_key,
     read_offset_value,
 )
+from kohort.protocol.batches import EncodedRecords
 
 TOPIC_ID = UUID(bytes=bytes(range(16)))
 OFFSET_KEY = bytes.fromhex("0001 0001 67 0001 74 00000003")
@@ -85,9 +86,26 @@ def test_keys_of_other_kinds_are_nobodys_business_here(kind: int) -> None:
     assert read_key(kind.to_bytes(2, "big", signed=True) + b"\x00\x01g") is None
 
 
+def value_of_commit(metadata: str, topic_id: UUID | None) -> bytes | None:
+    record = CommittedOffset(metadata, topic_id).record("g", "t", 3, 0, 100, 10, 1_234)
+    ((key, value),) = EncodedRecords(record, 1)
+    assert key == offset_key("g", "t", 3)
+    return value
+
+
 def test_offsets_are_written_as_version_4() -> None:
-    assert offset_value(100, 10, "m", 1_234, TOPIC_ID) == OFFSET_V4
-    assert offset_value(100, 10, "", 1_234, None) == OFFSET_V4_BARE
+    assert value_of_commit("m", TOPIC_ID) == OFFSET_V4
+    assert value_of_commit("", None) == OFFSET_V4_BARE
+
+
+def test_a_record_that_is_kept_ready_is_written_with_the_next_offset() -> None:
+    committed = CommittedOffset("m", TOPIC_ID)
+    records = [committed.record("g", "t", 3, position, 100 + position, 10, 1_234) for position in (0, 0, 1)]
+    assert records[0] == records[1]
+    assert [read_offset_value(value).offset for _, value in EncodedRecords(b"".join(records[1:]), 2) if value] == [
+        100,
+        101,
+    ]
 
 
 def test_offsets_with_an_expiry_of_their_own_are_written_as_version_1() -> None:
@@ -181,6 +199,9 @@ def test_no_bytes_do_any_harm(data: bytes) -> None:
     topic_id=st.none() | st.uuids().filter(lambda value: value.int != 0),
 )
 def test_what_is_written_is_read(offset: int, epoch: int, metadata: str, at_ms: int, topic_id: UUID | None) -> None:
-    read = read_offset_value(offset_value(offset, epoch, metadata, at_ms, topic_id))
+    record = CommittedOffset(metadata, topic_id).record("g", "t", 0, 0, offset, epoch, at_ms)
+    ((_, value),) = EncodedRecords(record, 1)
+    assert value is not None
+    read = read_offset_value(value)
     assert (read.offset, read.leader_epoch, read.metadata, read.commit_timestamp_ms) == (offset, epoch, metadata, at_ms)
     assert (read.topic_id, read.expire_timestamp_ms) == (topic_id, -1)

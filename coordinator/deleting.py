@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from uuid import UUID
 
-from kohort.coordinator.classic.dissolving import dissolve
+from kohort.coordinator.classic.dissolving import dissolve_but_for_offsets
 from kohort.coordinator.classic.group import CONSUMER, ClassicGroup
 from kohort.coordinator.classic.states import DELETE, State
 from kohort.coordinator.coordinator import GroupCoordinator
@@ -159,9 +159,7 @@ def _delete_group(group: ClassicGroup, now_ms: int, done: Done | None = None) ->
                 if group.offsets is not None:
                     group.offsets.remove(topic, partition)
             if group.state is State.EMPTY:
-                dissolve(group, error, Cause("group_deleted"), now_ms)
-                if group.offsets:
-                    coordinator.create_group(group.group_id, now_ms).offsets = group.offsets
+                dissolve_but_for_offsets(group, error, Cause("group_deleted"), now_ms)
         if done is not None:
             done(error)
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from kohort.coordinator.classic import sessions
-from kohort.coordinator.classic.dissolving import dissolve
+from kohort.coordinator.classic.dissolving import dissolve_but_for_offsets
 from kohort.coordinator.classic.group import ClassicGroup
 from kohort.coordinator.classic.member import NOBODY, Member, Protocols
 from kohort.coordinator.classic.persisting import append_group
@@ -106,7 +106,7 @@ def _create(coordinator: GroupCoordinator, group_id: str, now_ms: int) -> Classi
         if error is not ErrorCode.none and group.generation_id == 0 and group.state is not State.DEAD:
             for member in group.members.values():
                 answer_join(group, member, join_refused(error, ""))
-            dissolve(group, error, Cause("group_store_failed"), now_ms)
+            dissolve_but_for_offsets(group, error, Cause("group_store_failed"), now_ms)
 
     append_group(group, now_ms, written)
     return group

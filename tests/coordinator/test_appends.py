@@ -123,6 +123,17 @@ def test_whoever_came_while_the_group_was_created_hears_it_too() -> None:
     assert len(world.purgatory) == 0
 
 
+def test_offsets_that_were_written_before_that_failed_are_kept() -> None:
+    world = World()
+    world.holding = True
+    world.speaker("tool").commits(7)
+    world.speaker("ada").joins()
+    world.write(E.none, count=1)
+    world.write(E.not_enough_replicas)
+    assert world.offsets() == {"t-0": 7}
+    assert world.group().is_simple
+
+
 def test_a_group_that_was_faster_than_its_first_record_lives_on() -> None:
     """That record only says that there is a group; the next one says more."""
     world = World()

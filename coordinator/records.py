@@ -55,7 +55,7 @@ class OffsetValue:
     topic_id: UUID | None = None
 
 
-@dataclass(slots=True, frozen=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class MemberValue:
     """A member as the log keeps it."""
 

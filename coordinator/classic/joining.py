@@ -31,7 +31,7 @@ from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
 
-@dataclass(slots=True, frozen=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Joiner:
     """Who asks, as far as the request does not say: the connection's client, and what its version is able to do."""
 
@@ -47,7 +47,7 @@ class Joiner:
     """Knows the field that tells a static leader to keep the assignment (KIP-814: from version 9 on)."""
 
 
-@dataclass(slots=True, frozen=True)
+@dataclass(slots=True)
 class _Join:
     """One JoinGroup on its way through the rules."""
 

@@ -9,11 +9,11 @@ from uuid import UUID
 
 from kohort.broker.clock import Clock
 from kohort.broker.node import Node
-from kohort.broker.offsets_topic import OffsetsTopic
+from kohort.broker.offsets_topic import OFFSETS_TOPIC, OffsetsTopic
 from kohort.broker.settings import Settings
 from kohort.broker.topic_defaults import topic_defaults
 from kohort.coordinator.coordinator import GroupCoordinator
-from kohort.coordinator.deleting import topic_deleted
+from kohort.coordinator.deleting import Sweep, topic_deleted
 from kohort.coordinator.settings import GroupSettings
 from kohort.purgatory import DelayedOperation, Purgatory
 from kohort.storage.topics import Partition, Topic, Topics
@@ -48,6 +48,8 @@ class Cluster:
             retention_check_interval_ms=settings.log_retention_check_interval_ms,
         )
         self.offsets_topic = OffsetsTopic(self)
+        for coordinator in self.coordinators:
+            self.purgatory.wait(Sweep(coordinator, now_ms))
         _Upkeep(self).wait(now_ms)
 
     @property
@@ -73,6 +75,8 @@ class Cluster:
 
     def topic_deleted(self, topic: Topic, now_ms: int) -> None:
         """Groups forget what they have committed for a topic that is gone."""
+        if topic.name == OFFSETS_TOPIC:
+            self.offsets_topic.deleted(now_ms)
         for coordinator in self.coordinators:
             topic_deleted(coordinator, topic.name, topic.topic_id, now_ms)
 

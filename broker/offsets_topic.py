@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kohort.broker.logs import log
-from kohort.coordinator.deleting import Sweep
-from kohort.coordinator.loading import load
+from kohort.coordinator.loading import load, unload
 from kohort.coordinator.placement import partition_for
 from kohort.protocol.batches import EncodedRecords
 from kohort.protocol.errors import ErrorCode
@@ -49,10 +48,13 @@ class OffsetsTopic:
             self._cluster.purgatory.wait(self._creation)
 
     def create(self, now_ms: int) -> None:
-        """Creates it, and has each partition's leader take it over. With too few nodes for its copies: a log line."""
+        """Creates it, and has each partition's leader take it over. With too few nodes for its copies: a log line.
+
+        One that a client has created itself is taken as it is, with its own number of partitions (spec §1.1).
+        """
         self._creation = None
         cluster, settings = self._cluster, self._cluster.settings
-        created = cluster.topics.create(
+        created = cluster.topics.by_name(OFFSETS_TOPIC) or cluster.topics.create(
             OFFSETS_TOPIC,
             settings.offsets_topic_num_partitions,
             settings.offsets_topic_replication_factor,
@@ -68,12 +70,22 @@ class OffsetsTopic:
             self._refused = True
             return
         self._topic = created
+        for coordinator in cluster.coordinators:
+            coordinator.partitions = len(created.partitions)
         for partition in created.partitions:
             leader = cluster.node(partition.leader)
             assert leader is not None, "every partition has a leader"
             load(leader.coordinator, partition.index, (), now_ms)
-        for node in cluster.nodes:
-            cluster.purgatory.wait(Sweep(node.coordinator, now_ms))
+
+    def deleted(self, now_ms: int) -> None:
+        """Somebody has deleted it, which Kafka allows: all groups are gone, till somebody asks for a coordinator."""
+        if self._topic is None:
+            return
+        for partition in self._topic.partitions:
+            leader = self._cluster.node(partition.leader)
+            assert leader is not None
+            unload(leader.coordinator, partition.index, now_ms)
+        self._topic = None
 
     def append(self, number: int, records: EncodedRecords, timestamp_ms: int, now_ms: int) -> ErrorCode:
         """Writes records of a coordinator as one batch to partition `number`. `timestamp_ms`: wall clock."""

@@ -16,7 +16,7 @@ $(BIN)/kohort: pyproject.toml
 	@touch $@
 
 $(VENV)/.test: $(BIN)/kohort
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,check]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,check,pipeline]'
 	@touch $@
 
 demo: $(VENV)/.test  ## three client libraries share a group, stall, crash and come back (90 s)
@@ -33,7 +33,7 @@ check: $(VENV)/.test  ## format, lint, types, import directions, fast tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	PYTHONPATH=typings $(BIN)/lint-imports
-	$(BIN)/python -m pytest -m "not clients"
+	$(BIN)/python -m pytest -m "not clients and not spark"
 
 conformance: $(VENV)/.test  ## conversations recorded from a real Kafka, when ../shared is there
 	$(BIN)/python -m tests.conformance --shared $(SHARED)

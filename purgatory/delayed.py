@@ -102,16 +102,32 @@ class Purgatory:
     def advance(self, now_ms: int) -> int:
         """Completes by force what is due until `now_ms`, each at its own deadline. Returns how many completed.
 
-        Operations that are added meanwhile and are already due complete too, in their turn.
+        Operations that are added meanwhile and are already due complete too, in their turn. One that raises ends this
+        call; what else is due completes at the next.
         """
         count = 0
         wheel = self._wheel
         while (wakeup_ms := wheel.next_wakeup_ms) is not None and wakeup_ms <= now_ms:
             # One moment at a time: what completes at it may add something that is due before the next one.
-            for entry in wheel.advance(wakeup_ms):
-                assert isinstance(entry, DelayedOperation)
-                count += self._complete(entry, wakeup_ms, expired=True)
+            count += self._expire(wheel.advance(wakeup_ms), wakeup_ms)
         wheel.advance(now_ms)
+        return count
+
+    def _expire(self, due: list[TimerEntry], now_ms: int) -> int:
+        """Completes what the wheel has let go. An earlier one may have cancelled or postponed a later one."""
+        count = 0
+        due.reverse()
+        try:
+            while due:
+                operation = due.pop()
+                assert isinstance(operation, DelayedOperation)
+                if operation.deadline_ms <= now_ms:
+                    count += self._complete(operation, now_ms, expired=True)
+                elif not operation.completed:
+                    self._wheel.add(operation)
+        finally:
+            for entry in reversed(due):
+                self._wheel.add(entry)
         return count
 
     def _complete(self, operation: DelayedOperation, now_ms: int, *, expired: bool) -> bool:

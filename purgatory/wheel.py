@@ -30,6 +30,10 @@ class TimerEntry:
         return self._bucket is not None
 
 
+OUT_OF_QUEUE = -1
+"""In place of a bucket's moment once it has come up."""
+
+
 class _Bucket(dict[TimerEntry, None]):
     """Entries whose deadlines lie in one tick of one level, which starts at `start_ms`."""
 
@@ -66,7 +70,7 @@ class TimingWheel:
         """When to call `advance` next: not later than the earliest deadline, perhaps earlier. None: nothing waits."""
         queue = self._queue
         while queue and not queue[0][2]:
-            heappop(queue)
+            heappop(queue)[2].start_ms = OUT_OF_QUEUE
         return queue[0][0] if queue else None
 
     def add(self, entry: TimerEntry) -> None:
@@ -93,9 +97,8 @@ class TimingWheel:
         due: list[TimerEntry] = []
         while queue and queue[0][0] <= now_ms:
             _, _, bucket = heappop(queue)
-            if not bucket:
-                continue
             self.now_ms = max(self.now_ms, bucket.start_ms)
+            bucket.start_ms = OUT_OF_QUEUE
             entries = list(bucket)
             bucket.clear()
             for entry in entries:
@@ -124,8 +127,8 @@ class TimingWheel:
         tick = moment // level.tick_ms
         bucket = level.buckets[tick % BUCKETS]
         start_ms = tick * level.tick_ms
-        if bucket is None or bucket.start_ms != start_ms or not bucket:
-            # An emptied bucket may still be in the queue, under its old time: that one is dropped when it comes up.
+        if bucket is None or bucket.start_ms != start_ms:
+            # One of an earlier round may still be in the queue, with entries that were cancelled or are postponed.
             bucket = _Bucket()
             bucket.start_ms = start_ms
             level.buckets[tick % BUCKETS] = bucket

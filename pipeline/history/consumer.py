@@ -83,7 +83,7 @@ class _Walk:
         result: set[Place] = set()
         for row in self.parts.get(offset, []):
             if row["role"] == role:
-                topic: str = row["topic"] or self.group.topic_names.get(row["topic_id"], row["topic_id"])
+                topic = str(row["topic"] or self.group.topic_names.get(row["topic_id"], row["topic_id"]))
                 result.update((topic, part) for part in row["parts"])
         return result
 

@@ -6,7 +6,6 @@ step, for offsets, times, and where key and value lie. Source: KIP-98 and the re
 
 from __future__ import annotations
 
-import gzip
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,15 +14,14 @@ import google_crc32c
 import numpy as np
 
 from kohort.pipeline.records.commits import Bools, Bytes, Ints, Places
-from kohort.pipeline.records.schema import RecordError
+from kohort.protocol.compression import decompress
+from kohort.protocol.errors import DecodeError
 
 HEADER = struct.Struct(">qiibIhiqqqhii")  # 61 bytes, from the base offset to the record count
 _LENGTH_AND_OFFSET = 12
 _CHECKED_FROM = 21
 _DELETE_HORIZON, _CONTROL, _TRANSACTIONAL, _CODEC = 0x40, 0x20, 0x10, 0x07
 _RECORDS_AT_ONCE = 200_000
-_MOST_DECOMPRESSED = 256 << 20
-"""A block that unpacks to more is taken for damage; Kafka's own limit per batch is message.max.bytes, 1 MiB."""
 
 
 @dataclass(slots=True)
@@ -138,7 +136,7 @@ def _read_run(view: memoryview, headers: list[Header], damage: list[Damage]) -> 
         if header.codec:
             try:
                 block = decompress(header.codec, bytes(view[first + start : first + stop]))
-            except RecordError as error:
+            except DecodeError as error:
                 damage.append(Damage(header.position, str(error), header.base_offset))
                 header.count = 0
                 block = b""
@@ -247,83 +245,3 @@ def _zigzag(buffer: Bytes, at: Ints, stop: Ints) -> tuple[Ints, Ints, Bools]:
         shift += 7
     value = (raw >> np.uint64(1)).view(np.int64) ^ -(raw & np.uint64(1)).view(np.int64)
     return value, after, fits
-
-
-def decompress(codec: int, block: bytes) -> bytes:
-    """The records of a compressed batch. Raises RecordError for damage and for a codec that isn't installed."""
-    try:
-        if codec == 1:
-            result = gzip.decompress(block)
-        else:
-            import cramjam
-
-            if codec == 2:
-                result = _unsnappy(block, cramjam)
-            elif codec == 3:
-                result = bytes(cramjam.lz4.decompress(block))
-            elif codec == 4:
-                result = bytes(cramjam.zstd.decompress(block))
-            else:
-                raise RecordError(f"compression codec {codec} is not known")
-    except RecordError:
-        raise
-    except ImportError:
-        raise RecordError("compressed batch: needs the package cramjam") from None
-    except Exception as error:
-        raise RecordError(f"compressed block can't be unpacked: {error}") from None
-    if len(result) > _MOST_DECOMPRESSED:
-        raise RecordError(f"compressed block unpacks to {len(result)} bytes")
-    return result
-
-
-_XERIAL = b"\x82SNAPPY\x00"
-
-
-def _unsnappy(block: bytes, cramjam) -> bytes:  # type: ignore[no-untyped-def]
-    """Java clients frame snappy in blocks of their own (a magic, two versions, then length and block); others don't."""
-    if not block.startswith(_XERIAL):
-        return bytes(cramjam.snappy.decompress_raw(block))
-    result, at = bytearray(), 16
-    while at < len(block):
-        size = int.from_bytes(block[at : at + 4], "big")
-        result += bytes(cramjam.snappy.decompress_raw(block[at + 4 : at + 4 + size]))
-        at += 4 + size
-    return bytes(result)
-
-
-def build_batch(
-    base_offset: int,
-    records: list[tuple[int, bytes | None, bytes | None]],
-    *,
-    leader_epoch: int = 0,
-    attributes: int = 0,
-    producer_id: int = -1,
-) -> bytes:
-    """A batch of (timestamp, key, value): for synthetic logs, and for tests."""
-    base_time = records[0][0]
-    body = b"".join(_record(n, time - base_time, key, value) for n, (time, key, value) in enumerate(records))
-    checked = struct.pack(
-        ">hiqqqhii", attributes, len(records) - 1, base_time, max(r[0] for r in records),
-        producer_id, -1 if producer_id < 0 else 0, -1, len(records),
-    ) + body  # fmt: skip
-    head = struct.pack(">qiib", base_offset, len(checked) + 9, leader_epoch, 2)
-    return head + struct.pack(">I", google_crc32c.value(checked)) + checked
-
-
-def zigzag(value: int) -> bytes:
-    value = (value << 1) ^ (value >> 63)
-    result = bytearray()
-    while value > 0x7F:
-        result.append(value & 0x7F | 0x80)
-        value >>= 7
-    result.append(value)
-    return bytes(result)
-
-
-def _record(offset_delta: int, time_delta: int, key: bytes | None, value: bytes | None) -> bytes:
-    parts = [b"\0", zigzag(time_delta), zigzag(offset_delta)]
-    for blob in (key, value):
-        parts += (zigzag(-1),) if blob is None else (zigzag(len(blob)), blob)
-    parts.append(b"\0")
-    body = b"".join(parts)
-    return zigzag(len(body)) + body

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import struct as packing
 import uuid
 from dataclasses import dataclass, field
 from typing import Any
 
-from kohort.pipeline.records.layouts import ASSIGNMENT, KEYS, NEWEST_EMBEDDED, SUBSCRIPTION, VALUES
+from kohort.pipeline.records.layouts import KEYS, VALUES
 from kohort.pipeline.records.schema import Array, Field, Layout, RecordError, Struct
 
 Value = dict[str, Any]
@@ -206,28 +207,6 @@ def _read_layout(layout: Layout, version: int, value: bytes) -> tuple[Value, lis
     return result, reader.unknown_tags
 
 
-def read_subscription(blob: bytes) -> Value:
-    """What a consumer asked for. A newer version is read as the newest we know: fields are only ever appended."""
-    return _read_embedded(SUBSCRIPTION, blob)
-
-
-def read_assignment(blob: bytes) -> Value:
-    return _read_embedded(ASSIGNMENT, blob)
-
-
-def _read_embedded(kind: Struct, blob: bytes) -> Value:
-    reader = _Reader(blob)
-    version = reader.fixed("int16")
-    if version < 0:
-        raise RecordError(f"embedded version {version}")
-    reader.version = min(version, NEWEST_EMBEDDED)
-    result = reader.struct(kind)
-    if reader.at != reader.end and version <= NEWEST_EMBEDDED:
-        raise RecordError(f"{reader.end - reader.at} bytes after the embedded value")
-    result["version"] = version
-    return result
-
-
 # --- the other direction: tests, the generator of synthetic logs, and decoded exports need bytes again
 
 
@@ -302,29 +281,11 @@ def encode_value(kind: int, version: int, value: Value, dialect: str = "") -> by
     return packing.pack(">h", version) + b"".join(writer.parts)
 
 
-def write_subscription(version: int, value: Value) -> bytes:
-    return _write_embedded(SUBSCRIPTION, version, value)
-
-
-def write_assignment(version: int, value: Value) -> bytes:
-    return _write_embedded(ASSIGNMENT, version, value)
-
-
-def _write_embedded(kind: Struct, version: int, value: Value) -> bytes:
-    writer = _Writer(min(version, NEWEST_EMBEDDED))
-    writer.struct(kind, value)
-    return packing.pack(">h", version) + b"".join(writer.parts)
-
-
 def kafka_uuid(raw: bytes) -> str:
     """A topic id as Kafka prints it: base64 for URLs, without padding."""
-    import base64
-
     return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
 
 def uuid_bytes(text: str) -> bytes:
     """Both ways to print a topic id: Kafka's 22 letters, or the hexadecimal one with dashes."""
-    import base64
-
     return base64.urlsafe_b64decode(text + "==") if len(text) == 22 else uuid.UUID(text).bytes

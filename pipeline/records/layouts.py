@@ -251,21 +251,3 @@ VALUES: dict[int, tuple[Layout, ...]] = {
         ),
     ),
 }
-
-SUBSCRIPTION = struct(
-    Field("topics", Array("string")),
-    Field("userData", "bytes?"),
-    Field(
-        "ownedPartitions",
-        Array(struct(Field("topic", "string"), Field("partitions", Array("int32")))),
-        since=1,
-        default=(),
-    ),
-    Field("generationId", "int32", since=2, default=-1),
-    Field("rackId", "string?", since=3),
-)
-ASSIGNMENT = struct(
-    Field("assignedPartitions", Array(struct(Field("topic", "string"), Field("partitions", Array("int32"))))),
-    Field("userData", "bytes?"),
-)
-NEWEST_EMBEDDED = 3

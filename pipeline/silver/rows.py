@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from kohort.pipeline.records.codec import Decoded, decode, kafka_uuid, read_assignment, read_subscription
+from kohort.pipeline.records.codec import Decoded, decode, kafka_uuid
 from kohort.pipeline.records.commits import Commits, Ints, read_commits
 from kohort.pipeline.records.layouts import GROUP_TYPES
 from kohort.pipeline.records.schema import RecordError
 from kohort.pipeline.silver.tables import SCHEMAS
 from kohort.pipeline.sources.chunk import TRANSACTION_NAMES, Chunk
+from kohort.protocol.consumer import ImpossibleLengthError, Subscription, read_assignment, read_subscription
 
 Row = dict[str, Any]
+T = TypeVar("T")
 
 _NO_ID = bytes(16)
 
@@ -224,12 +226,12 @@ class SilverRows:
         is_consumer = value["protocolType"] == "consumer"
         for member in value["members"]:
             name = {**where, "group_id": group, "member_id": member["memberId"]}
-            subscription: Row = {}
+            subscription: Subscription | None = None
             if is_consumer:
                 subscription = self._embedded(read_subscription, member["subscription"], row, member["memberId"])
                 assignment = self._embedded(read_assignment, member["assignment"], row, member["memberId"])
-                self._parts(name, "assigned", assignment.get("assignedPartitions", ()))
-                self._parts(name, "owned_before", subscription.get("ownedPartitions", ()))
+                self._parts(name, "assigned", assignment.partitions if assignment else {})
+                self._parts(name, "owned_before", subscription.owned_partitions if subscription else {})
             instance = member["groupInstanceId"]
             timeout = member["rebalanceTimeout"]
             self._rows["group_members"].append(
@@ -240,32 +242,32 @@ class SilverRows:
                     "client_host": member["clientHost"],
                     "session_timeout_ms": member["sessionTimeout"],
                     "rebalance_timeout_ms": timeout if timeout >= 0 else member["sessionTimeout"],
-                    "subscribed_topics": subscription.get("topics"),
-                    "rack": subscription.get("rackId") or None,
-                    "owned_generation": subscription.get("generationId"),
-                    "subscription_version": subscription.get("version"),
+                    "subscribed_topics": list(subscription.topics) if subscription else None,
+                    "rack": subscription.rack_id or None if subscription else None,
+                    "owned_generation": subscription.generation_id if subscription else None,
+                    "subscription_version": subscription.version if subscription else None,
                     "is_leader": member["memberId"] == value["leader"],
                     "speaks": "classic",
                     "logical_client": instance or f"{member['clientId']}@{member['clientHost'].lstrip('/')}",
                 }
             )
 
-    def _embedded(self, read: Any, blob: bytes, row: Row, member: str) -> Row:
+    def _embedded(self, read: Callable[[bytes], T | None], blob: bytes, row: Row, member: str) -> T | None:
+        """A member that was given nothing has an empty assignment; all else that can't be read is kept as an error."""
         if not blob:
-            return {}
+            return None
         try:
-            result: Row = read(blob)
-        except RecordError as error:
-            detail = f"subscription or assignment of member {member}: {error}"
+            result = read(blob)
+        except (ImpossibleLengthError, UnicodeDecodeError):
+            result = None
+        if result is None:
+            detail = f"subscription or assignment of member {member} can't be read"
             self._error({k: row[k] for k in ("partition", "offset")}, row["ts_ms"], None, blob, detail)
-            return {}
         return result
 
-    def _parts(self, name: Row, role: str, topics: Any) -> None:
-        for topic in topics or ():
-            self._rows["member_partitions"].append(
-                {**name, "role": role, "topic": topic["topic"], "parts": topic["partitions"]}
-            )
+    def _parts(self, name: Row, role: str, topics: Mapping[str, tuple[int, ...]]) -> None:
+        for topic, parts in topics.items():
+            self._rows["member_partitions"].append({**name, "role": role, "topic": topic, "parts": list(parts)})
 
     def _parts_by_id(self, name: Row, role: str, topics: Any) -> None:
         for topic in topics or ():

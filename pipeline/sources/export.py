@@ -17,17 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from kohort.pipeline.records.codec import (
-    encode_key,
-    encode_value,
-    uuid_bytes,
-    write_assignment,
-    write_subscription,
-)
+from kohort.pipeline.records.codec import encode_key, encode_value, uuid_bytes
 from kohort.pipeline.records.layouts import KEYS, VALUES
 from kohort.pipeline.records.schema import Array, RecordError, Struct
 from kohort.pipeline.sources.chunk import ABORTED, COMMITTED, PENDING, Chunk, Issue, chunk_of_rows
 from kohort.pipeline.sources.lines import read_lines
+from kohort.protocol.consumer import Assignment, Subscription, write_assignment, write_subscription
 
 _ROWS_AT_ONCE = 100_000
 _MOST_ISSUES = 20
@@ -216,9 +211,21 @@ def _blob(name: str, value: Any) -> bytes:
     """Subscriptions and assignments come as base64 from some versions of the tool and taken apart from others."""
     if isinstance(value, str):
         return base64.b64decode(value)
-    value = dict(value)
-    for part in ("userData",):
-        if isinstance(value.get(part), str):
-            value[part] = base64.b64decode(value[part])
+    user_data = value.get("userData")
+    raw = base64.b64decode(user_data) if user_data is not None else None
     # the tool doesn't print the version: an older one would have had fewer fields, all at their defaults
-    return write_subscription(3, value) if name == "subscription" else write_assignment(3, value)
+    if name == "assignment":
+        return write_assignment(Assignment(partitions=_partitions(value["assignedPartitions"]), user_data=raw))
+    return write_subscription(
+        Subscription(
+            topics=tuple(value["topics"]),
+            user_data=raw,
+            owned_partitions=_partitions(value.get("ownedPartitions", ())),
+            generation_id=value.get("generationId", -1),
+            rack_id=value.get("rackId"),
+        )
+    )
+
+
+def _partitions(topics: Any) -> dict[str, tuple[int, ...]]:
+    return {topic["topic"]: tuple(topic["partitions"]) for topic in topics}

@@ -1,0 +1,51 @@
+"""ApiVersions (key 18): which APIs are served, and in which versions. Answered from the registry's table.
+
+v0
+v1  throttle time
+v2
+v3  KIP-511: name and version of the client's software; KIP-584: features; flexible, but for the response header
+v4  a feature's lowest version may be 0 (KIP-1022)
+
+A version that is too new is answered in version 0, with UNSUPPORTED_VERSION and the range of this API alone, so that a
+client can begin again. Left out: features (KIP-584). A cluster of one process has nothing to finalize, and clients take
+their absence as that of an older broker.
+"""
+
+import re
+from functools import lru_cache
+
+from kohort.broker.node import Node
+from kohort.broker.ticket import Ticket
+from kohort.protocol.api_keys import API_BY_NAME, APIS
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.api_versions import MESSAGE, ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+
+_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
+"""What name and version of a client's software must look like. Source: KIP-511."""
+
+
+def handle(node: Node, request: ApiVersionsRequest, ticket: Ticket) -> ApiVersionsResponse | bytes:
+    """The table, or INVALID_REQUEST for a client that does not say properly what it is."""
+    if ticket.version >= 3 and not (
+        _SOFTWARE.fullmatch(request.client_software_name) and _SOFTWARE.fullmatch(request.client_software_version)
+    ):
+        return ApiVersionsResponse(error_code=ErrorCode.invalid_request, api_keys=())
+    return _table(ticket.version)
+
+
+def unsupported_version() -> ApiVersionsResponse:
+    """For a version that is too new; to be written in version 0."""
+    api = API_BY_NAME["api_versions"]
+    only = ApiVersion(api_key=api.key, min_version=api.min_version, max_version=api.max_version)
+    return ApiVersionsResponse(error_code=ErrorCode.unsupported_version, api_keys=(only,))
+
+
+@lru_cache
+def _table(version: int) -> bytes:
+    """The whole frame; nothing in it but the correlation id ever changes."""
+    api_keys = tuple(
+        ApiVersion(api_key=api.key, min_version=api.min_version, max_version=api.max_version) for api in APIS
+    )
+    frame = MESSAGE.write(version, 0, ApiVersionsResponse(error_code=ErrorCode.none, api_keys=api_keys))
+    assert isinstance(frame, bytes)
+    return frame

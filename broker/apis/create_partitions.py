@@ -1,0 +1,54 @@
+"""CreatePartitions (key 37), versions 0 to 3.
+
+v0 (KIP-195) and v1 alike · v2 tagged fields · v3 as v2 (THROTTLING_QUOTA_EXCEEDED may be answered, KIP-599).
+
+Left out: the controller quota (throttling).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+)
+from kohort.storage.topics import Refusal
+
+if TYPE_CHECKING:
+    from kohort.broker.node import Node
+    from kohort.broker.ticket import Ticket
+
+
+def handle(node: Node, request: CreatePartitionsRequest, ticket: Ticket) -> CreatePartitionsResponse:
+    """Gives topics more partitions, each for itself."""
+    named = Counter(topic.name for topic in request.topics)
+    results = []
+    for name, wanted in {topic.name: topic for topic in request.topics}.items():
+        if named[name] > 1:
+            refusal: Refusal | None = Refusal(ErrorCode.invalid_request, "Duplicate topic name.")
+        else:
+            refusal = _grow(node, wanted, request.validate_only)
+        results.append(
+            CreatePartitionsTopicResult(
+                name=name,
+                error_code=ErrorCode.none if refusal is None else refusal.error_code,
+                error_message=None if refusal is None else refusal.message,
+            )
+        )
+    return CreatePartitionsResponse(throttle_time_ms=0, results=tuple(results))
+
+
+def _grow(node: Node, wanted: CreatePartitionsTopic, validate_only: bool) -> Refusal | None:
+    topics = node.cluster.topics
+    topic = topics.by_name(wanted.name)
+    if topic is None:
+        return Refusal(ErrorCode.unknown_topic_or_partition)
+    assignments = None
+    if wanted.assignments is not None:
+        assignments = [assignment.broker_ids for assignment in wanted.assignments]
+    return topics.grow(topic, wanted.count, assignments, validate_only=validate_only)

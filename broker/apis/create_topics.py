@@ -1,0 +1,88 @@
+"""CreateTopics (key 19), versions 2 to 7.
+
+v2 and v3 alike · v4 -1 partitions or replicas: the broker's default (KIP-464) · v5 tagged fields; the answer tells what
+the topic is like (KIP-525) · v6 as v5 · v7 the topic's id (KIP-516).
+
+Left out: the controller quota (throttling). The -1 of v4 works in v2 and v3 too, as in Kafka.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from kohort.broker.topic_defaults import source_of
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from kohort.storage.topics import Refusal, Topic
+
+if TYPE_CHECKING:
+    from kohort.broker.node import Node
+    from kohort.broker.ticket import Ticket
+
+
+def handle(node: Node, request: CreateTopicsRequest, ticket: Ticket) -> CreateTopicsResponse:
+    """Creates topics, each for itself."""
+    named = Counter(topic.name for topic in request.topics)
+    results = []
+    for name, wanted in {topic.name: topic for topic in request.topics}.items():
+        if named[name] > 1:
+            outcome: Topic | Refusal = Refusal(ErrorCode.invalid_request, "Duplicate topic name.")
+        else:
+            outcome = _create(node, wanted, request.validate_only)
+        results.append(_result(node, name, outcome))
+    return CreateTopicsResponse(throttle_time_ms=0, topics=tuple(results))
+
+
+def _create(node: Node, wanted: CreatableTopic, validate_only: bool) -> Topic | Refusal:
+    configs: dict[str, str] = {}
+    for config in wanted.configs:
+        if config.value is None:
+            return Refusal(ErrorCode.invalid_config, f"Null value not supported for topic configs: {config.name}")
+        configs[config.name] = config.value
+    assignments: dict[int, tuple[int, ...]] = {}
+    for assignment in wanted.assignments:
+        if assignment.partition_index in assignments:
+            return Refusal(
+                ErrorCode.invalid_replica_assignment,
+                f"Found multiple manual partition assignments for partition {assignment.partition_index}",
+            )
+        assignments[assignment.partition_index] = assignment.broker_ids
+    return node.cluster.topics.create(
+        wanted.name,
+        wanted.num_partitions,
+        wanted.replication_factor,
+        configs,
+        assignments=assignments,
+        validate_only=validate_only,
+    )
+
+
+def _result(node: Node, name: str, outcome: Topic | Refusal) -> CreatableTopicResult:
+    if isinstance(outcome, Refusal):
+        return CreatableTopicResult(name=name, error_code=outcome.error_code, error_message=outcome.message, configs=())
+    cluster = node.cluster
+    return CreatableTopicResult(
+        name=name,
+        topic_id=outcome.topic_id,
+        error_code=ErrorCode.none,
+        error_message=None,
+        num_partitions=len(outcome.partitions),
+        replication_factor=len(outcome.partitions[0].replicas),
+        configs=tuple(
+            CreatableTopicConfigs(
+                name=config,
+                value=value,
+                read_only=False,
+                config_source=source_of(cluster.settings, outcome, config),
+                is_sensitive=False,
+            )
+            for config, value in cluster.topics.effective_configs(outcome.configs).items()
+        ),
+    )

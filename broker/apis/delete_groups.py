@@ -1,0 +1,41 @@
+"""DeleteGroups (key 42), versions 0-2: delete empty groups with all their offsets (KIP-229).
+
+v1: throttle time as in other APIs. v2: flexible. A group named twice is answered once.
+Left out on purpose: authorization.
+"""
+
+from functools import partial
+
+from kohort.broker.node import Node
+from kohort.broker.ticket import Ticket
+from kohort.coordinator.deleting import delete_group
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
+
+
+def handle(node: Node, request: DeleteGroupsRequest, ticket: Ticket) -> DeleteGroupsResponse | None:
+    """None: answered when the deletions are written."""
+    group_ids = dict.fromkeys(request.groups_names)
+    outcomes: dict[str, ErrorCode] = {}
+
+    def done(group_id: str, error: ErrorCode) -> None:
+        outcomes[group_id] = error
+        if len(outcomes) == len(group_ids):
+            ticket.reply(_answer(outcomes))
+
+    for group_id in group_ids:
+        refusal = delete_group(node.coordinator, group_id, ticket.received_at_ms, partial(done, group_id))
+        if refusal is not ErrorCode.none:
+            done(group_id, refusal)
+    return None if group_ids else _answer({})
+
+
+def _answer(outcomes: dict[str, ErrorCode]) -> DeleteGroupsResponse:
+    return DeleteGroupsResponse(
+        results=tuple(DeletableGroupResult(group_id=name, error_code=error) for name, error in outcomes.items())
+    )
+
+
+def error_response(request: DeleteGroupsRequest, error_code: ErrorCode) -> DeleteGroupsResponse:
+    """What a request hears that failed here."""
+    return _answer(dict.fromkeys(request.groups_names, error_code))

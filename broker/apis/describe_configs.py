@@ -1,0 +1,137 @@
+"""DescribeConfigs (key 32), versions 1 to 4.
+
+v1 sources and synonyms (KIP-226) · v2 as v1 · v3 types and documentation (KIP-569) · v4 tagged fields.
+
+Serves topics and brokers. Left out: broker loggers, client metrics and groups. Of a broker the settings are told that
+mean something here; none can be changed while it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from kohort.broker.config_resources import BROKER, TOPIC
+from kohort.broker.settings import SETTINGS
+from kohort.broker.topic_defaults import (
+    DEFAULT_CONFIG,
+    DYNAMIC_TOPIC_CONFIG,
+    STATIC_BROKER_CONFIG,
+    given_synonym,
+    source_of,
+)
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+from kohort.storage.topic_configs import BOOLEAN, INT, LIST, LONG, STRING, TOPIC_CONFIGS
+from kohort.storage.topics import Refusal, Topic, name_refusal
+
+if TYPE_CHECKING:
+    from kohort.broker.node import Node
+    from kohort.broker.settings import Settings
+    from kohort.broker.ticket import Ticket
+
+_KINDS = {"boolean": BOOLEAN, "string": STRING, "int": INT, "long": LONG, "list": LIST}
+
+
+def handle(node: Node, request: DescribeConfigsRequest, ticket: Ticket) -> DescribeConfigsResponse:
+    """Tells the settings of topics and brokers."""
+    return DescribeConfigsResponse(
+        throttle_time_ms=0, results=tuple(_describe(node, resource, request) for resource in request.resources)
+    )
+
+
+def _describe(node: Node, resource: DescribeConfigsResource, request: DescribeConfigsRequest) -> DescribeConfigsResult:
+    configs = _configs(node, resource)
+    result = DescribeConfigsResult(
+        error_code=ErrorCode.none,
+        error_message="",
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+        configs=(),
+    )
+    if isinstance(configs, Refusal):
+        result.error_code, result.error_message = configs.error_code, configs.message
+        return result
+    wanted = set(resource.configuration_keys or ())
+    result.configs = tuple(config for config in configs if not wanted or config.name in wanted)
+    for config in result.configs:
+        if not request.include_synonyms:
+            config.synonyms = ()
+        if not request.include_documentation:
+            config.documentation = None
+    return result
+
+
+def _configs(node: Node, resource: DescribeConfigsResource) -> Iterable[DescribeConfigsResourceResult] | Refusal:
+    name = resource.resource_name
+    if resource.resource_type == TOPIC:
+        problem = name_refusal(name)
+        if problem is not None:
+            return Refusal(ErrorCode.invalid_topic_exception, problem)
+        topic = node.cluster.topics.by_name(name)
+        return Refusal(ErrorCode.unknown_topic_or_partition, "") if topic is None else _of_topic(node, topic)
+    if resource.resource_type == BROKER:
+        if not name:
+            return ()  # the defaults that all brokers share and that were set while they ran: there are none
+        if not name.lstrip("-").isdecimal():
+            return Refusal(ErrorCode.invalid_request, f"Broker id must be an integer, but it is: {name}")
+        if int(name) != node.id:
+            message = f"Unexpected broker id, expected {node.id} or empty string, but received {name}"
+            return Refusal(ErrorCode.invalid_request, message)
+        return _of_broker(node.cluster.settings)
+    return Refusal(ErrorCode.invalid_request, f"Unsupported resource type: {resource.resource_type}")
+
+
+def _of_topic(node: Node, topic: Topic) -> Iterable[DescribeConfigsResourceResult]:
+    settings = node.cluster.settings
+    for name, value in node.cluster.topics.effective_configs(topic.configs).items():
+        config = TOPIC_CONFIGS[name]
+        yield DescribeConfigsResourceResult(
+            name=name,
+            value=value,
+            read_only=False,
+            config_source=source_of(settings, topic, name),
+            is_sensitive=False,
+            synonyms=tuple(_topic_synonyms(node, topic, name)),
+            config_type=config.kind,
+            documentation=config.documentation,
+        )
+
+
+def _topic_synonyms(node: Node, topic: Topic, name: str) -> Iterable[DescribeConfigsSynonym]:
+    """Where the value comes from and what it would be otherwise, the one that counts first."""
+    config = TOPIC_CONFIGS[name]
+    if name in topic.configs:
+        yield DescribeConfigsSynonym(name=name, value=topic.configs[name], source=DYNAMIC_TOPIC_CONFIG)
+    given = given_synonym(node.cluster.settings, name)
+    if given is not None:
+        value = node.cluster.settings.given[given]
+        yield DescribeConfigsSynonym(name=given, value=value, source=STATIC_BROKER_CONFIG)
+    if config.synonym is not None:
+        yield DescribeConfigsSynonym(name=config.synonym, value=config.default, source=DEFAULT_CONFIG)
+
+
+def _of_broker(settings: Settings) -> Iterable[DescribeConfigsResourceResult]:
+    for name, setting in sorted(SETTINGS.items()):
+        value = setting.show(getattr(settings, name.replace(".", "_")))
+        default = setting.show(setting.default)
+        synonyms = [DescribeConfigsSynonym(name=name, value=default, source=DEFAULT_CONFIG)]
+        if value != default:
+            synonyms.insert(0, DescribeConfigsSynonym(name=name, value=value, source=STATIC_BROKER_CONFIG))
+        yield DescribeConfigsResourceResult(
+            name=name,
+            value=value,
+            read_only=True,
+            config_source=synonyms[0].source,
+            is_sensitive=False,
+            synonyms=tuple(synonyms),
+            config_type=_KINDS[setting.kind],
+            documentation=setting.doc,
+        )

@@ -1,0 +1,44 @@
+"""DescribeGroups (key 15), versions 0-6: groups with their members.
+
+v1: throttle time. v2: as v1. v3: KIP-430, the operations a client may perform. v4: KIP-345, group instance ids.
+v5: flexible. v6: KIP-1043, a group that does not exist is an error with a message; before it is Dead without one.
+
+Left out on purpose: authorization; everybody may do everything, and is told so when asking.
+"""
+
+from kohort.broker.node import Node
+from kohort.broker.ticket import Ticket
+from kohort.coordinator.describing import describe_group
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
+
+ALL_OPERATIONS = 3400
+"""READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS and ALTER_CONFIGS: what Kafka 4 tells without an authorizer (spec §8.1)."""
+
+
+def handle(node: Node, request: DescribeGroupsRequest, ticket: Ticket) -> DescribeGroupsResponse:
+    """Groups that are missing, or not this node's, come first, as in Kafka."""
+    described = [_describe(node, group_id, request, ticket.version) for group_id in request.groups]
+    described.sort(key=lambda group: group.error_code is ErrorCode.none)
+    return DescribeGroupsResponse(groups=tuple(described))
+
+
+def _describe(node: Node, group_id: str, request: DescribeGroupsRequest, version: int) -> DescribedGroup:
+    group = describe_group(node.coordinator, group_id)
+    if version < 6 and group.error_code is ErrorCode.group_id_not_found:
+        group.error_code, group.error_message = ErrorCode.none, None
+    if request.include_authorized_operations and group.error_code is ErrorCode.none:
+        group.authorized_operations = ALL_OPERATIONS
+    return group
+
+
+def error_response(request: DescribeGroupsRequest, error_code: ErrorCode) -> DescribeGroupsResponse:
+    """What a request hears that failed here."""
+    return DescribeGroupsResponse(
+        groups=tuple(
+            DescribedGroup(
+                error_code=error_code, group_id=group_id, group_state="", protocol_type="", protocol_data="", members=()
+            )
+            for group_id in request.groups
+        )
+    )

@@ -1,0 +1,96 @@
+"""DescribeTopicPartitions (key 75), version 0 (KIP-966).
+
+Topics come sorted by name and in pages: when the limit is reached, a cursor says where to go on.
+
+Left out: eligible leader replicas and last known ones, which are always empty; authorization, so that everything is
+allowed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kohort.broker.apis.metadata import ALL_TOPIC_OPERATIONS
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+)
+from kohort.storage.topics import Partition, Topic, name_refusal
+
+if TYPE_CHECKING:
+    from kohort.broker.node import Node
+    from kohort.broker.ticket import Ticket
+
+
+def handle(node: Node, request: DescribeTopicPartitionsRequest, ticket: Ticket) -> DescribeTopicPartitionsResponse:
+    """Describes the topics named, or all of them, from the cursor on."""
+    cluster, cursor = node.cluster, request.cursor
+    if cursor is not None and cursor.partition_index < 0:
+        return DescribeTopicPartitionsResponse(
+            throttle_time_ms=0,
+            topics=tuple(_refused(asked.name, ErrorCode.invalid_request) for asked in request.topics),
+        )
+    names = {asked.name for asked in request.topics} or {topic.name for topic in cluster.topics}
+    most = cluster.settings.max_request_partition_size_limit
+    room = max(min(request.response_partition_limit, most), 1)
+    response = DescribeTopicPartitionsResponse(throttle_time_ms=0, topics=())
+    described = []
+    for name in sorted(names):
+        first = 0
+        if cursor is not None:
+            if name < cursor.topic_name:
+                continue
+            first = cursor.partition_index if name == cursor.topic_name else 0
+        if room == 0:
+            response.next_cursor = Cursor(topic_name=name, partition_index=0)
+            break
+        topic = cluster.topics.by_name(name)
+        if topic is None:
+            described.append(_unknown(name))
+            continue
+        partitions = topic.partitions[first : first + room]
+        described.append(_described(topic, partitions))
+        room -= len(partitions)
+        if first + len(partitions) < len(topic.partitions):
+            response.next_cursor = Cursor(topic_name=name, partition_index=first + len(partitions))
+            break
+    response.topics = tuple(described)
+    return response
+
+
+def _described(topic: Topic, partitions: list[Partition]) -> DescribeTopicPartitionsResponseTopic:
+    return DescribeTopicPartitionsResponseTopic(
+        error_code=ErrorCode.none,
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.internal,
+        partitions=tuple(
+            DescribeTopicPartitionsResponsePartition(
+                error_code=ErrorCode.none,
+                partition_index=partition.index,
+                leader_id=partition.leader,
+                leader_epoch=partition.leader_epoch,
+                replica_nodes=partition.replicas,
+                isr_nodes=partition.replicas,
+                eligible_leader_replicas=(),
+                last_known_elr=(),
+            )
+            for partition in partitions
+        ),
+        topic_authorized_operations=ALL_TOPIC_OPERATIONS,
+    )
+
+
+def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
+    illegal = name_refusal(name) is not None
+    answer = _refused(name, ErrorCode.invalid_topic_exception if illegal else ErrorCode.unknown_topic_or_partition)
+    answer.topic_authorized_operations = ALL_TOPIC_OPERATIONS
+    return answer
+
+
+def _refused(name: str, error_code: ErrorCode) -> DescribeTopicPartitionsResponseTopic:
+    return DescribeTopicPartitionsResponseTopic(error_code=error_code, name=name, topic_id=None, partitions=())

@@ -1,0 +1,77 @@
+"""FindCoordinator (key 10): which node coordinates a group.
+
+v0
+v1  key types; an error message; throttle time
+v3  flexible
+v4  KIP-699: several keys
+v5  a new error of transactions, which changes nothing here
+v6  KIP-932: keys of share groups
+
+The first one asks for `__consumer_offsets`, and hears COORDINATOR_NOT_AVAILABLE until that is there.
+Left out: transactions and share groups have no coordinator yet; well-formed keys hear COORDINATOR_NOT_AVAILABLE.
+Source: spec §1.2; the group id is not checked, even "" has a coordinator.
+"""
+
+import re
+
+from kohort.broker.node import Node
+from kohort.broker.ticket import Ticket
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
+
+GROUP, TRANSACTION, SHARE = 0, 1, 2
+
+_SHARE_KEY = re.compile(r".+:[A-Za-z0-9_-]{22}:\d+", re.DOTALL)
+"""groupId:topicId:partition"""
+
+_MESSAGES = {
+    ErrorCode.none: "NONE",
+    ErrorCode.coordinator_not_available: "The coordinator is not available.",
+    ErrorCode.invalid_request: (
+        "This most likely occurs because of a request being malformed by the client library or the message was sent to "
+        "an incompatible broker. See the broker logs for more details."
+    ),
+}
+"""What Kafka 4.3.0 says beside the code, up to v3; from v4 on nothing, unless the key type is wrong."""
+
+
+def handle(node: Node, request: FindCoordinatorRequest, ticket: Ticket) -> FindCoordinatorResponse:
+    """One coordinator for each key, in the order of the keys."""
+    return FindCoordinatorResponse(
+        coordinators=tuple(_coordinator(node, key, request.key_type, ticket) for key in request.coordinator_keys)
+    )
+
+
+def _coordinator(node: Node, key: str, key_type: int, ticket: Ticket) -> Coordinator:
+    if key_type == GROUP:
+        offsets_topic = node.cluster.offsets_topic
+        coordinator = offsets_topic.coordinator_of(key)
+        if coordinator is not None:
+            host, port = coordinator.address_for(ticket)
+            return Coordinator(
+                key=key,
+                node_id=coordinator.id,
+                host=host,
+                port=port,
+                error_code=ErrorCode.none,
+                error_message=_message(ErrorCode.none, ticket),
+            )
+        offsets_topic.wanted(ticket.received_at_ms)
+        return _none(key, ErrorCode.coordinator_not_available, ticket)
+    if key_type == TRANSACTION:
+        return _none(key, ErrorCode.coordinator_not_available, ticket)
+    if key_type == SHARE:
+        well_formed = ticket.version >= 6 and _SHARE_KEY.fullmatch(key)
+        return _none(key, ErrorCode.coordinator_not_available if well_formed else ErrorCode.invalid_request, ticket)
+    refusal = _none(key, ErrorCode.invalid_request, ticket)
+    refusal.error_message = _MESSAGES[ErrorCode.invalid_request]
+    return refusal
+
+
+def _none(key: str, error_code: ErrorCode, ticket: Ticket) -> Coordinator:
+    message = _message(error_code, ticket)
+    return Coordinator(key=key, node_id=-1, host="", port=-1, error_code=error_code, error_message=message)
+
+
+def _message(error_code: ErrorCode, ticket: Ticket) -> str:
+    return _MESSAGES[error_code] if ticket.version < 4 else ""

@@ -1,0 +1,30 @@
+"""Heartbeat (key 12), versions 0-4: I am still here; is there anything I should know?
+
+v1: throttle time. v2: as v1. v3: KIP-345, group instance ids. v4: flexible.
+
+Left out on purpose: groups of the newer protocols (KIP-848), authorization.
+"""
+
+from kohort.broker.node import Node
+from kohort.broker.ticket import Ticket
+from kohort.coordinator.classic.heartbeating import heartbeat
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+
+
+def handle(node: Node, request: HeartbeatRequest, ticket: Ticket) -> HeartbeatResponse:
+    """Always answered at once."""
+    error_code = heartbeat(
+        node.coordinator,
+        request.group_id,
+        request.member_id,
+        request.group_instance_id,
+        request.generation_id,
+        ticket.received_at_ms,
+    )
+    return HeartbeatResponse(error_code=error_code)
+
+
+def error_response(request: HeartbeatRequest, error_code: ErrorCode) -> HeartbeatResponse:
+    """What a request hears that failed here."""
+    return HeartbeatResponse(error_code=error_code)

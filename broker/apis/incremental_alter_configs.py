@@ -1,0 +1,91 @@
+"""IncrementalAlterConfigs (key 44), versions 0 and 1.
+
+v0 (KIP-339) · v1 tagged fields.
+
+Left out: settings of brokers, which are fixed at start; of broker loggers, client metrics and groups.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kohort.broker.config_resources import named_twice, topic_to_alter
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from kohort.storage.topic_configs import TOPIC_CONFIGS, split_list
+from kohort.storage.topics import Refusal
+
+if TYPE_CHECKING:
+    from kohort.broker.node import Node
+    from kohort.broker.ticket import Ticket
+
+SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
+"""What may be done to a setting."""
+
+_NAMES = {APPEND: "APPEND", SUBTRACT: "SUBTRACT"}
+
+
+def handle(node: Node, request: IncrementalAlterConfigsRequest, ticket: Ticket) -> IncrementalAlterConfigsResponse:
+    """Changes single settings of topics; of one topic all or none."""
+    twice = named_twice(request.resources)
+    responses = []
+    for resource in request.resources:
+        refusal = _alter(node, resource, twice, request.validate_only)
+        responses.append(
+            AlterConfigsResourceResponse(
+                error_code=ErrorCode.none if refusal is None else refusal.error_code,
+                error_message=None if refusal is None else refusal.message,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+            )
+        )
+    return IncrementalAlterConfigsResponse(throttle_time_ms=0, responses=tuple(responses))
+
+
+def _alter(
+    node: Node, resource: AlterConfigsResource, twice: set[tuple[int, str]], validate_only: bool
+) -> Refusal | None:
+    topic = topic_to_alter(node, resource, twice)
+    if isinstance(topic, Refusal):
+        return topic
+    topics = node.cluster.topics
+    configs = dict(topic.configs)
+    for change in resource.configs:
+        refusal = _change(configs, topics.defaults, change)
+        if refusal is not None:
+            return refusal
+    return topics.configure(topic, configs, validate_only=validate_only)
+
+
+def _change(configs: dict[str, str], defaults: dict[str, str], change: AlterableConfig) -> Refusal | None:
+    """Applies one change to `configs`. Source: Kafka's `ConfigurationControlManager`."""
+    name, operation = change.name, change.config_operation
+    if operation == DELETE:
+        configs.pop(name, None)
+        return None
+    if operation not in (SET, *_NAMES):
+        # Kafka fails over it, and says no more than this.
+        return Refusal(ErrorCode.unknown_server_error)
+    if change.value is None:
+        return Refusal(ErrorCode.invalid_request, f"Null value not supported for : {name}")
+    if operation == SET:
+        configs[name] = change.value
+        return None
+    if name not in TOPIC_CONFIGS or not TOPIC_CONFIGS[name].is_list:
+        return Refusal(
+            ErrorCode.invalid_config, f"Can't {_NAMES[operation]} to key {name} because its type is not LIST."
+        )
+    words = split_list(configs.get(name, defaults[name]))
+    named = [word.strip() for word in change.value.split(",")]
+    if operation == APPEND:
+        words += [word for number, word in enumerate(named) if word not in words and word not in named[:number]]
+    else:
+        words = [word for word in words if word not in named]
+    configs[name] = ",".join(words)
+    return None

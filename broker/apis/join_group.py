@@ -1,0 +1,35 @@
+"""JoinGroup (key 11), versions 0-9: enter a group, or its next generation.
+
+v0: no rebalance timeout, the session timeout stands for it. v1: KIP-62, a rebalance timeout of its own.
+v2: throttle time. v3: as v2. v4: KIP-394, a newcomer is first given an id. v5: KIP-345, group instance ids.
+v6: flexible. v7: KIP-559, the protocol type in the answer. v8: KIP-800, a reason. v9: KIP-814, a static leader that
+comes back is told to keep the assignment.
+
+Left out on purpose: groups of the newer protocols (KIP-848), authorization.
+"""
+
+from kohort.broker.node import Node
+from kohort.broker.ticket import Ticket
+from kohort.coordinator.classic.joining import Joiner, join_group
+from kohort.coordinator.classic.replies import join_refused
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
+
+
+def handle(node: Node, request: JoinGroupRequest, ticket: Ticket) -> JoinGroupResponse | None:
+    """None: the join waits for the others, perhaps for minutes."""
+    version = ticket.version
+    joiner = Joiner(
+        ticket=ticket,
+        client_id=ticket.client_id,
+        client_host=ticket.client_host,
+        tells_rebalance_timeout=version >= 1,
+        needs_member_id=version >= 4,
+        can_skip_assignment=version >= 9,
+    )
+    return join_group(node.coordinator, request, joiner, ticket.received_at_ms)
+
+
+def error_response(request: JoinGroupRequest, error_code: ErrorCode) -> JoinGroupResponse:
+    """What a request hears that failed here."""
+    return join_refused(error_code, "")

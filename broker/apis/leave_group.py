@@ -1,0 +1,23 @@
+"""LeaveGroup (key 13), versions 0-5: members go, by their own wish or an administrator's.
+
+v0: one member, and its refusal is the whole answer. v1: throttle time. v2: as v1. v3: KIP-345, several members, by id
+or instance id, each with an answer of its own. v4: flexible. v5: KIP-800, a reason.
+
+Left out on purpose: groups of the newer protocols (KIP-848), authorization.
+"""
+
+from kohort.broker.node import Node
+from kohort.broker.ticket import Ticket
+from kohort.coordinator.classic.leaving import leave_group
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+
+
+def handle(node: Node, request: LeaveGroupRequest, ticket: Ticket) -> LeaveGroupResponse | None:
+    """None: answered when the record of the emptied group is written."""
+    return leave_group(node.coordinator, request, ticket, ticket.received_at_ms)
+
+
+def error_response(request: LeaveGroupRequest, error_code: ErrorCode) -> LeaveGroupResponse:
+    """What a request hears that failed here."""
+    return LeaveGroupResponse(error_code=error_code, members=())

@@ -1,0 +1,100 @@
+"""ListOffsets (key 2), versions 1 to 11.
+
+v1 one offset per partition (KIP-79) · v2 isolation level (KIP-98) · v3 as v2 · v4 leader epochs (KIP-320) · v5 as v4 ·
+v6 tagged fields · v7 -3: the record with the largest timestamp (KIP-734) · v8 -4: the start of what is stored locally
+(KIP-405) · v9 -5: the end of what is in tiered storage (KIP-1005) · v10 a timeout (KIP-1075) · v11 -6: the first record
+that still has to go to tiered storage (KIP-1023).
+
+Left out: tiered storage, so that -4 is the start of the log and -5 and -6 answer that there is none, as in a Kafka
+without it. Isolation levels: without transactions the last stable offset is the high watermark.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from kohort.broker.leadership import led_partition
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+
+if TYPE_CHECKING:
+    from kohort.broker.node import Node
+    from kohort.broker.ticket import Ticket
+    from kohort.storage.log import PartitionLog
+    from kohort.storage.topics import Topic
+
+LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -1, -2, -3, -4, -5, -6
+
+SINCE_VERSION = {
+    LATEST: 1,
+    EARLIEST: 1,
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL: 8,
+    LATEST_TIERED: 9,
+    EARLIEST_PENDING_UPLOAD: 11,
+}
+"""From which version on a negative timestamp means something."""
+
+
+def handle(node: Node, request: ListOffsetsRequest, ticket: Ticket) -> ListOffsetsResponse:
+    """Finds the offset that belongs to each timestamp."""
+    asked = Counter((topic.name, part.partition_index) for topic in request.topics for part in topic.partitions)
+    responses: dict[str, dict[int, ListOffsetsPartitionResponse]] = {}
+    for each in request.topics:
+        topic = node.cluster.topics.by_name(each.name)
+        answers = responses.setdefault(each.name, {})
+        for part in each.partitions:
+            if asked[each.name, part.partition_index] > 1:
+                answers[part.partition_index] = _refused(part, ErrorCode.invalid_request)
+            else:
+                answers[part.partition_index] = _find(node, topic, part, ticket.version)
+    return ListOffsetsResponse(
+        topics=tuple(
+            ListOffsetsTopicResponse(name=name, partitions=tuple(answers.values()))
+            for name, answers in responses.items()
+        )
+    )
+
+
+def _find(node: Node, topic: Topic | None, part: ListOffsetsPartition, version: int) -> ListOffsetsPartitionResponse:
+    if topic is None or topic.partition(part.partition_index) is None:
+        return _refused(part, ErrorCode.unknown_topic_or_partition)
+    if part.timestamp < 0 and version < SINCE_VERSION.get(part.timestamp, version + 1):
+        return _refused(part, ErrorCode.unsupported_version)
+    partition = led_partition(node, topic, part.partition_index, part.current_leader_epoch)
+    if isinstance(partition, ErrorCode):
+        return _refused(part, partition)
+    timestamp, offset = _offset_at(partition.log, part.timestamp)
+    return ListOffsetsPartitionResponse(
+        partition_index=part.partition_index,
+        error_code=ErrorCode.none,
+        timestamp=timestamp,
+        offset=offset,
+        leader_epoch=partition.log.epoch_at(offset) if offset >= 0 else -1,
+    )
+
+
+def _offset_at(log: PartitionLog, timestamp: int) -> tuple[int, int]:
+    """The timestamp that is told and the offset; -1 and -1: there is none."""
+    if timestamp == LATEST:
+        return -1, log.high_watermark
+    if timestamp in (EARLIEST, EARLIEST_LOCAL):
+        return -1, log.log_start_offset
+    if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
+        return -1, -1
+    if timestamp == MAX_TIMESTAMP:
+        timestamp = log.max_timestamp()
+        if timestamp < 0:
+            return -1, -1
+    return log.offset_for_timestamp(timestamp) or (-1, -1)
+
+
+def _refused(part: ListOffsetsPartition, error_code: ErrorCode) -> ListOffsetsPartitionResponse:
+    return ListOffsetsPartitionResponse(partition_index=part.partition_index, error_code=error_code)

@@ -1,0 +1,122 @@
+"""Metadata (key 3), versions 0 to 13.
+
+v0 an empty list asks for all topics · v1 null does; controller, racks, internal topics · v2 cluster id · v3 throttle
+time · v4 whether topics may be created (KIP-204) · v5 offline replicas (KIP-112) · v6 as v5 · v7 leader epochs
+(KIP-320) · v8 authorized operations (KIP-430) · v9 tagged fields · v10 topic ids in the answer (KIP-516) · v11 no more
+authorized operations of the cluster (KIP-700) · v12 topics by id · v13 an error for the whole answer (KIP-1102).
+
+Left out: authorization, so that everything is allowed. REBOOTSTRAP_REQUIRED (v13) is never answered.
+A topic that is created on the way is still unknown in this answer, as in Kafka; clients ask again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kohort.broker.apis.describe_cluster import ALL_CLUSTER_OPERATIONS
+from kohort.broker.offsets_topic import OFFSETS_TOPIC
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from kohort.storage.topics import INTERNAL_TOPICS, Topic, name_refusal
+
+if TYPE_CHECKING:
+    from kohort.broker.node import Node
+    from kohort.broker.ticket import Ticket
+
+ALL_TOPIC_OPERATIONS = 3576
+"""What one may do to a topic without an authorizer, as bits (KIP-430)."""
+
+
+def handle(node: Node, request: MetadataRequest, ticket: Ticket) -> MetadataResponse:
+    """Tells which nodes and topics there are, and creates topics that are asked for."""
+    cluster = node.cluster
+    if request.topics is None or (ticket.version == 0 and not request.topics):
+        topics = [_described(topic) for topic in cluster.topics]
+    else:
+        topics = [_asked(node, asked, request, ticket) for asked in _once(request.topics)]
+    if request.include_topic_authorized_operations:
+        for topic in topics:
+            topic.topic_authorized_operations = ALL_TOPIC_OPERATIONS
+    response = MetadataResponse(
+        brokers=tuple(
+            MetadataResponseBroker(
+                node_id=each.id,
+                host=(at := each.address_for(ticket))[0],
+                port=at[1],
+                rack=cluster.settings.broker_rack or None,
+            )
+            for each in cluster.nodes
+        ),
+        cluster_id=cluster.cluster_id,
+        controller_id=cluster.controller_id,
+        topics=tuple(topics),
+    )
+    if request.include_cluster_authorized_operations:
+        response.cluster_authorized_operations = ALL_CLUSTER_OPERATIONS
+    return response
+
+
+def _once(topics: tuple[MetadataRequestTopic, ...]) -> list[MetadataRequestTopic]:
+    """A topic that is asked for twice is answered once."""
+    return list({(topic.name, topic.topic_id): topic for topic in topics}.values())
+
+
+def _asked(node: Node, asked: MetadataRequestTopic, request: MetadataRequest, ticket: Ticket) -> MetadataResponseTopic:
+    topics = node.cluster.topics
+    topic = topics.find(asked.name, asked.topic_id)
+    if topic is not None:
+        return _described(topic)
+    if asked.topic_id is not None:
+        return _unknown(None, ErrorCode.unknown_topic_id, asked)
+    name = asked.name or ""
+    if name_refusal(name) is not None:
+        return _unknown(name, ErrorCode.invalid_topic_exception, asked)
+    if request.allow_auto_topic_creation and node.cluster.settings.auto_create_topics_enable:
+        _create(node, name, ticket)
+    return _unknown(name, ErrorCode.unknown_topic_or_partition, asked)
+
+
+def _create(node: Node, name: str, ticket: Ticket) -> None:
+    """Creates a topic with the defaults; one that cannot be created stays unknown."""
+    cluster = node.cluster
+    if name == OFFSETS_TOPIC:
+        cluster.offsets_topic.wanted(ticket.received_at_ms)
+    elif name not in INTERNAL_TOPICS:  # the others belong to what is not served here
+        cluster.topics.create(name)
+
+
+def _described(topic: Topic) -> MetadataResponseTopic:
+    return MetadataResponseTopic(
+        error_code=ErrorCode.none,
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.internal,
+        partitions=tuple(
+            MetadataResponsePartition(
+                error_code=ErrorCode.none,
+                partition_index=partition.index,
+                leader_id=partition.leader,
+                leader_epoch=partition.leader_epoch,
+                replica_nodes=partition.replicas,
+                isr_nodes=partition.replicas,
+            )
+            for partition in topic.partitions
+        ),
+    )
+
+
+def _unknown(name: str | None, error_code: ErrorCode, asked: MetadataRequestTopic) -> MetadataResponseTopic:
+    return MetadataResponseTopic(
+        error_code=error_code,
+        name=name,
+        topic_id=asked.topic_id,
+        is_internal=name in INTERNAL_TOPICS,
+        partitions=(),
+    )

@@ -1,0 +1,84 @@
+"""OffsetCommit (key 8), versions 2-10: remember how far a group has got.
+
+v2-4: a retention time of its own. v3: throttle time. v5: without that time. v6: KIP-320, leader epochs.
+v7: KIP-345, group instance ids. v8: flexible. v9: KIP-848, a generation of a
+group that does not exist hears GROUP_ID_NOT_FOUND, before ILLEGAL_GENERATION. v10: topics by id.
+
+Whether topics exist is asked before the group is looked at: what does not exist is refused by itself, and if nothing is
+left the group is not asked at all (spec §7.1). Left out on purpose: groups of the newer protocols, authorization.
+"""
+
+from kohort.broker.node import Node
+from kohort.broker.ticket import Ticket
+from kohort.coordinator.committing import Commit, KnownTopic, offset_commit
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+
+
+def handle(node: Node, request: OffsetCommitRequest, ticket: Ticket) -> OffsetCommitResponse | None:
+    """None: answered when the offsets are written."""
+    known: list[KnownTopic] = []
+    refused: list[OffsetCommitResponseTopic] = []
+    by_id = ticket.version >= 10
+    for asked in request.topics:
+        _look_up(node, asked, by_id, known, refused)
+    if not known:
+        return OffsetCommitResponse(topics=tuple(refused))
+    commit = Commit(
+        request=request,
+        topics=known,
+        refused=refused,
+        ticket=ticket,
+        missing_group=ErrorCode.group_id_not_found if ticket.version >= 9 else ErrorCode.illegal_generation,
+    )
+    return offset_commit(node.coordinator, commit, ticket.received_at_ms)
+
+
+def _look_up(
+    node: Node,
+    asked: OffsetCommitRequestTopic,
+    by_id: bool,
+    known: list[KnownTopic],
+    refused: list[OffsetCommitResponseTopic],
+) -> None:
+    topics = node.cluster.topics
+    topic = topics.by_id(asked.topic_id) if by_id else topics.by_name(asked.name)
+    if topic is None:
+        error = ErrorCode.unknown_topic_id if by_id else ErrorCode.unknown_topic_or_partition
+        refused.append(_refusal(asked, error))
+        return
+    count = len(topic.partitions)
+    missing = [each for each in asked.partitions if not 0 <= each.partition_index < count]
+    if missing:
+        refused.append(_refusal(asked, ErrorCode.unknown_topic_or_partition, tuple(missing)))
+        there = tuple(each for each in asked.partitions if 0 <= each.partition_index < count)
+        asked = OffsetCommitRequestTopic(name=asked.name, topic_id=asked.topic_id, partitions=there)
+    if asked.partitions:
+        known.append(KnownTopic(topic.name, topic.topic_id, asked))
+
+
+def _refusal(
+    asked: OffsetCommitRequestTopic,
+    error: ErrorCode,
+    partitions: tuple[OffsetCommitRequestPartition, ...] | None = None,
+) -> OffsetCommitResponseTopic:
+    return OffsetCommitResponseTopic(
+        name=asked.name,
+        topic_id=asked.topic_id,
+        partitions=tuple(
+            OffsetCommitResponsePartition(partition_index=each.partition_index, error_code=error)
+            for each in (asked.partitions if partitions is None else partitions)
+        ),
+    )
+
+
+def error_response(request: OffsetCommitRequest, error_code: ErrorCode) -> OffsetCommitResponse:
+    """What a request hears that failed here."""
+    return OffsetCommitResponse(topics=tuple(_refusal(asked, error_code) for asked in request.topics))

@@ -1,0 +1,86 @@
+"""OffsetFetch (key 9), versions 1-10: how far groups have got.
+
+v1: named partitions only; a refusal of the group stands on each partition. v2: null for all, and an error of the
+whole. v3: throttle time. v4: as v3. v5: KIP-320, leader epochs. v6: flexible. v7: KIP-447, `require_stable`.
+v8: KIP-709, several groups. v9: KIP-848, member ids and epochs, not looked at for classic groups. v10: topics by id.
+
+Left out on purpose: groups of the newer protocols, authorization.
+"""
+
+from kohort.broker.node import Node
+from kohort.broker.ticket import Ticket
+from kohort.coordinator.fetching_offsets import offset_fetch
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponseTopic,
+)
+
+
+def handle(node: Node, request: OffsetFetchRequest, ticket: Ticket) -> OffsetFetchResponse:
+    """Always answered at once."""
+    if ticket.version >= 10:
+        return OffsetFetchResponse(groups=tuple(_by_id(node, asked) for asked in request.groups))
+    groups = tuple(offset_fetch(node.coordinator, asked.group_id, asked.topics) for asked in request.groups)
+    if ticket.version == 1 and groups[0].error_code is not ErrorCode.none:
+        groups = (_on_each_partition(request.groups[0], groups[0].error_code),)
+    return OffsetFetchResponse(groups=groups)
+
+
+def _by_id(node: Node, asked: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
+    topics = node.cluster.topics
+    if asked.topics is None:
+        answer = offset_fetch(node.coordinator, asked.group_id, None)
+        for answered in answer.topics:
+            there = topics.by_name(answered.name)
+            answered.topic_id = None if there is None else there.topic_id
+        answer.topics = tuple(answered for answered in answer.topics if answered.topic_id is not None)
+        return answer
+    named = []
+    for wanted in asked.topics:
+        there = topics.by_id(wanted.topic_id)
+        if there is not None:
+            named.append(
+                OffsetFetchRequestTopic(
+                    name=there.name, topic_id=there.topic_id, partition_indexes=wanted.partition_indexes
+                )
+            )
+    answer = offset_fetch(node.coordinator, asked.group_id, tuple(named))
+    if answer.error_code is ErrorCode.none:
+        unknown = (_refusal(w, ErrorCode.unknown_topic_id) for w in asked.topics if topics.by_id(w.topic_id) is None)
+        answer.topics = (*answer.topics, *unknown)
+    return answer
+
+
+def _refusal(asked: OffsetFetchRequestTopic, error: ErrorCode) -> OffsetFetchResponseTopic:
+    return OffsetFetchResponseTopic(
+        name=asked.name,
+        topic_id=asked.topic_id,
+        partitions=tuple(
+            OffsetFetchResponsePartition(
+                partition_index=partition, committed_offset=-1, committed_leader_epoch=-1, metadata="", error_code=error
+            )
+            for partition in asked.partition_indexes
+        ),
+    )
+
+
+def _on_each_partition(asked: OffsetFetchRequestGroup, error: ErrorCode) -> OffsetFetchResponseGroup:
+    """Version 1 has no other place for an error (KAFKA-19246)."""
+    topics = tuple(_refusal(topic, error) for topic in asked.topics or ())
+    return OffsetFetchResponseGroup(group_id=asked.group_id, topics=topics, error_code=ErrorCode.none)
+
+
+def error_response(request: OffsetFetchRequest, error_code: ErrorCode) -> OffsetFetchResponse:
+    """What a request hears that failed here."""
+    return OffsetFetchResponse(
+        groups=tuple(
+            OffsetFetchResponseGroup(group_id=asked.group_id, topics=(), error_code=error_code)
+            for asked in request.groups
+        )
+    )

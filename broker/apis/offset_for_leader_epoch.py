@@ -1,0 +1,51 @@
+"""OffsetForLeaderEpoch (key 23), versions 2 to 4.
+
+v2 the current leader epoch is checked (KIP-320) · v3 replica id · v4 tagged fields.
+
+Left out: nothing. Leader epochs change only when leadership moves.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kohort.broker.leadership import led_partition
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.offset_for_leader_epoch import (
+    EpochEndOffset,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopicResult,
+)
+
+if TYPE_CHECKING:
+    from kohort.broker.node import Node
+    from kohort.broker.ticket import Ticket
+    from kohort.storage.topics import Topic
+
+
+def handle(node: Node, request: OffsetForLeaderEpochRequest, ticket: Ticket) -> OffsetForLeaderEpochResponse:
+    """Tells where the records of a leader epoch end, so that a consumer notices that it read some which are gone."""
+    return OffsetForLeaderEpochResponse(
+        throttle_time_ms=0,
+        topics=tuple(
+            OffsetForLeaderTopicResult(
+                topic=asked.topic,
+                partitions=tuple(
+                    _end_offset(node, node.cluster.topics.by_name(asked.topic), part) for part in asked.partitions
+                ),
+            )
+            for asked in request.topics
+        ),
+    )
+
+
+def _end_offset(node: Node, topic: Topic | None, part: OffsetForLeaderPartition) -> EpochEndOffset:
+    partition = led_partition(node, topic, part.partition, part.current_leader_epoch)
+    if isinstance(partition, ErrorCode):
+        return EpochEndOffset(error_code=partition, partition=part.partition)
+    epoch, end_offset = partition.log.end_offset_for_epoch(part.leader_epoch)
+    return EpochEndOffset(
+        error_code=ErrorCode.none, partition=part.partition, leader_epoch=epoch, end_offset=end_offset
+    )

@@ -1,0 +1,26 @@
+"""SyncGroup (key 14), versions 0-5: hand out the shares (leader), or ask for one's own.
+
+v1: throttle time. v2: as v1. v3: KIP-345, group instance ids. v4: flexible. v5: KIP-559, protocol type and name in
+request and answer; a request without them is refused before anything else.
+
+Left out on purpose: groups of the newer protocols (KIP-848), authorization.
+"""
+
+from kohort.broker.node import Node
+from kohort.broker.ticket import Ticket
+from kohort.coordinator.classic.replies import sync_refused
+from kohort.coordinator.classic.syncing import sync_group
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+
+def handle(node: Node, request: SyncGroupRequest, ticket: Ticket) -> SyncGroupResponse | None:
+    """None: the sync waits for the leader's."""
+    if ticket.version >= 5 and (request.protocol_type is None or request.protocol_name is None):
+        return sync_refused(ErrorCode.inconsistent_group_protocol)
+    return sync_group(node.coordinator, request, ticket, ticket.received_at_ms)
+
+
+def error_response(request: SyncGroupRequest, error_code: ErrorCode) -> SyncGroupResponse:
+    """What a request hears that failed here."""
+    return sync_refused(error_code)

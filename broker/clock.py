@@ -1,0 +1,49 @@
+"""The only module that reads the time. Everything else is told.
+
+Time is whole milliseconds on a monotonic scale that starts at 0 with the clock. Wall-clock time is the same scale
+plus `epoch_ms`, fixed at start: a test that moves the clock moves both, a step of the system's clock moves neither.
+"""
+
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """What tells the time."""
+
+    epoch_ms: int
+    """Add it to monotonic milliseconds for the wall clock (since 1970, UTC)."""
+
+    def now_ms(self) -> int:
+        """Monotonic milliseconds."""
+        ...
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def __init__(self) -> None:
+        self._start_ns = time.monotonic_ns()
+        self.epoch_ms = time.time_ns() // 1_000_000
+
+    def now_ms(self) -> int:
+        """Monotonic milliseconds since this clock was made."""
+        return (time.monotonic_ns() - self._start_ns) // 1_000_000
+
+
+class ManualClock:
+    """A clock that stands still until somebody moves it."""
+
+    def __init__(self, now_ms: int = 0, epoch_ms: int = 1_700_000_000_000) -> None:
+        self._now_ms = now_ms
+        self.epoch_ms = epoch_ms
+
+    def now_ms(self) -> int:
+        """Where the hand stands."""
+        return self._now_ms
+
+    def advance(self, length_ms: int) -> int:
+        """Moves on by `length_ms`; returns the new moment."""
+        assert length_ms >= 0, "time does not go back"
+        self._now_ms += length_ms
+        return self._now_ms

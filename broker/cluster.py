@@ -1,0 +1,123 @@
+"""Everything the nodes share: topics, purgatory, clock, chance, settings. Knows no socket and no event loop."""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+from collections.abc import Callable
+from random import Random
+from uuid import UUID
+
+from kohort.broker.clock import Clock
+from kohort.broker.node import Node
+from kohort.broker.offsets_topic import OffsetsTopic
+from kohort.broker.settings import Settings
+from kohort.broker.topic_defaults import topic_defaults
+from kohort.coordinator.coordinator import GroupCoordinator
+from kohort.coordinator.deleting import topic_deleted
+from kohort.coordinator.settings import GroupSettings
+from kohort.purgatory import DelayedOperation, Purgatory
+from kohort.storage.topics import Partition, Topic, Topics
+
+
+class Cluster:
+    """One or several nodes in one process."""
+
+    def __init__(
+        self, settings: Settings, clock: Clock, nodes: int = 1, seed: int | None = None, advertise: str = ""
+    ) -> None:
+        """`seed`: of everything that is left to chance; None takes one from the system."""
+        self.settings = settings
+        self.clock = clock
+        self.advertise = advertise
+        """The host that clients are told; empty: the one each has dialled."""
+        self.random = Random(seed)
+        self.cluster_id = urlsafe_b64encode(self.random.randbytes(16)).decode()[:22]
+        self.on_wakeup_changed: Callable[[], None] = _nobody_cares
+        """Called when `purgatory.next_wakeup_ms` may have become earlier; the server sets its timer then."""
+        now_ms = clock.now_ms()
+        self.purgatory = Purgatory(now_ms, lambda: self.on_wakeup_changed())
+        self.nodes = [Node(self, settings.node_id + number, self._coordinator()) for number in range(nodes)]
+        self.coordinators = [node.coordinator for node in self.nodes]
+        self.topics = Topics(
+            [node.id for node in self.nodes],
+            self.new_uuid,
+            topic_defaults(settings),
+            num_partitions=settings.num_partitions,
+            replication_factor=settings.default_replication_factor,
+            producer_expiration_ms=settings.producer_id_expiration_ms,
+            retention_check_interval_ms=settings.log_retention_check_interval_ms,
+        )
+        self.offsets_topic = OffsetsTopic(self)
+        _Upkeep(self).wait(now_ms)
+
+    @property
+    def controller_id(self) -> int:
+        """The node that clients are told is the controller."""
+        return self.nodes[0].id
+
+    def node(self, node_id: int) -> Node | None:
+        """The node of that id."""
+        number = node_id - self.nodes[0].id
+        return self.nodes[number] if 0 <= number < len(self.nodes) else None
+
+    def new_uuid(self) -> UUID:
+        """A random UUID, from the one source of chance."""
+        return UUID(int=self.random.getrandbits(128), version=4)
+
+    def append(self, topic: Topic, partition: Partition, batch: bytes, now_ms: int) -> int:
+        """Writes a validated batch; returns its base offset. Fetches that wait for it are tried again."""
+        wall_ms = now_ms + self.clock.epoch_ms
+        base_offset = partition.log.append(batch, wall_ms=wall_ms, leader_epoch=partition.leader_epoch)
+        self.purgatory.check(("fetch", topic.topic_id, partition.index), now_ms)
+        return base_offset
+
+    def topic_deleted(self, topic: Topic, now_ms: int) -> None:
+        """Groups forget what they have committed for a topic that is gone."""
+        for coordinator in self.coordinators:
+            topic_deleted(coordinator, topic.name, topic.topic_id, now_ms)
+
+    def _coordinator(self) -> GroupCoordinator:
+        return GroupCoordinator(
+            group_settings(self.settings),
+            self.purgatory,
+            lambda: str(self.new_uuid()),
+            partitions=self.settings.offsets_topic_num_partitions,
+            epoch_ms=self.clock.epoch_ms,
+        )
+
+
+class _Upkeep(DelayedOperation):
+    """Lets the topics drop what is old and compact what is to be compacted, now and then, for as long as they live."""
+
+    __slots__ = ("_cluster",)
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(0)
+        self._cluster = cluster
+
+    def wait(self, now_ms: int) -> None:
+        # At least a millisecond, even when there is more to do at once: requests come between.
+        pause_ms = max(self._cluster.topics.maintain(now_ms + self._cluster.clock.epoch_ms), 1)
+        self.deadline_ms = now_ms + pause_ms
+        self.completed = False
+        self._cluster.purgatory.wait(self)
+
+    def on_complete(self, now_ms: int, *, expired: bool) -> None:
+        self.wait(now_ms)
+
+
+def group_settings(settings: Settings) -> GroupSettings:
+    """What of the broker's settings the coordinators are told."""
+    return GroupSettings(
+        group_min_session_timeout_ms=settings.group_min_session_timeout_ms,
+        group_max_session_timeout_ms=settings.group_max_session_timeout_ms,
+        group_initial_rebalance_delay_ms=settings.group_initial_rebalance_delay_ms,
+        group_max_size=settings.group_max_size,
+        offset_metadata_max_bytes=settings.offset_metadata_max_bytes,
+        offsets_retention_ms=settings.offsets_retention_minutes * 60_000,
+        offsets_retention_check_interval_ms=settings.offsets_retention_check_interval_ms,
+    )
+
+
+def _nobody_cares() -> None:
+    """What a wakeup means to a cluster without a server, as tests have it."""

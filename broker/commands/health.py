@@ -1,0 +1,43 @@
+"""`kohort health HOST:PORT`: does a broker answer there? Blocking sockets and a request by hand: nothing to load."""
+
+import socket
+import sys
+
+import click
+
+from kohort.broker.address import AddressError, parse_address, show_address
+
+_API_VERSIONS_V0 = bytes.fromhex("0012 0000 00000001 ffff")
+"""Key 18, version 0, correlation id 1, no client id."""
+
+
+@click.command()
+@click.argument("address", metavar="HOST:PORT", default="127.0.0.1:9092")
+@click.option("--timeout", "timeout_s", default=2.0, show_default=True, help="Seconds to wait for the answer.")
+def health(address: str, timeout_s: float) -> None:
+    """Ask the broker at HOST:PORT which APIs it serves. Exit code 0 when it answers, 1 when it does not.
+
+    Any broker that speaks Kafka's protocol will do.
+    """
+    try:
+        host, port = parse_address(address)
+    except AddressError as problem:
+        click.echo(f"kohort: {problem}", err=True)
+        sys.exit(2)
+    try:
+        count = ask(host, port, timeout_s)
+    except (OSError, ValueError) as problem:
+        click.echo(f"{show_address(host, port)} does not answer: {problem}", err=True)
+        sys.exit(1)
+    click.echo(f"{show_address(host, port)} serves {count} APIs")
+
+
+def ask(host: str, port: int, timeout_s: float) -> int:
+    """How many APIs the broker serves. Raises OSError or ValueError when there is no proper answer."""
+    with socket.create_connection((host, port), timeout_s) as connection, connection.makefile("rb") as replies:
+        connection.sendall(len(_API_VERSIONS_V0).to_bytes(4, "big") + _API_VERSIONS_V0)
+        start = replies.read(14)
+        correlation_id, error_code, count = start[4:8], start[8:10], int.from_bytes(start[10:14], "big")
+    if len(start) < 14 or correlation_id != bytes((0, 0, 0, 1)) or error_code != bytes(2) or not count:
+        raise ValueError("what answers is no Kafka broker")
+    return count

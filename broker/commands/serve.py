@@ -1,0 +1,96 @@
+"""`kohort serve`: a broker, until it is told to stop."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from kohort.broker.address import AddressError, parse_address
+from kohort.broker.lean_imports import without
+from kohort.broker.properties import parse_properties
+from kohort.broker.settings import PROFILES, SettingError, Settings
+
+
+@click.command()
+@click.option(
+    "--listen", default="127.0.0.1:9092", show_default=True, metavar="HOST:PORT", help="Port 0: any free one."
+)
+@click.option("--nodes", default=1, show_default=True, type=click.IntRange(1, 100), help="On consecutive ports.")
+@click.option("--advertise", default="", metavar="HOST", help="Told to clients instead of the address they dialled.")
+@click.option(
+    "--profile",
+    type=click.Choice(sorted(PROFILES)),
+    default="faithful",
+    show_default=True,
+    help="faithful: as Kafka 4.3. test: nobody waits for a first rebalance.",
+)
+@click.option(
+    "--set", "assignments", multiple=True, metavar="NAME=VALUE", help="A setting; `kohort settings` lists them."
+)
+@click.option("--config", metavar="FILE", help="Settings, as in server.properties.")
+@click.option("--log-format", type=click.Choice(["console", "json"]), default="console", show_default=True)
+@click.option(
+    "--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info", show_default=True
+)
+def serve(
+    listen: str,
+    nodes: int,
+    advertise: str,
+    profile: str,
+    assignments: tuple[str, ...],
+    config: str | None,
+    log_format: str,
+    log_level: str,
+) -> None:
+    """Run a broker, or with --nodes a cluster of them, until SIGINT or SIGTERM.
+
+    When every node accepts, one line goes to stdout: READY bootstrap=HOST:PORT[,HOST:PORT...]. Logs go to stderr.
+
+    Of settings the later counts: Kafka's defaults, the profile, --config, --set. The copies of __consumer_offsets
+    are as many as there are nodes, up to Kafka's 3, unless offsets.topic.replication.factor is set.
+    """
+    try:
+        host, port = parse_address(listen)
+        settings = Settings(read_settings(config, assignments), profile, nodes)
+        if port and port + nodes - 1 > 65_535:
+            raise AddressError(f"{nodes} nodes from port {port} on need ports beyond 65535; choose a lower one")
+    except (AddressError, SettingError) as problem:
+        refuse(str(problem))
+
+    # Loaded only now: a mistake in the line above is told at once.
+    with without("hypothesis"):
+        from kohort.broker.logs import log
+        from kohort.broker.run import run
+        from kohort.broker.server import ListenError
+
+    log.configure(level=log_level, json=log_format == "json")
+    try:
+        run(settings, host, port, nodes, advertise)
+    except ListenError as problem:
+        refuse(str(problem))
+
+
+def read_settings(config: str | None, assignments: tuple[str, ...]) -> dict[str, str]:
+    """What the file and then the command line set. Raises SettingError for what is no setting at all."""
+    given: dict[str, str] = {}
+    if config is not None:
+        try:
+            with open(config, encoding="utf-8") as file:
+                given |= parse_properties(file.read())
+        except OSError as problem:
+            raise SettingError(f"cannot read {config}: {problem.strerror}; --config wants a file of settings") from None
+        except UnicodeDecodeError:
+            raise SettingError(f"{config} is not text; --config wants lines of NAME=VALUE") from None
+    for assignment in assignments:
+        name, equals, value = assignment.partition("=")
+        if not equals or not name.strip():
+            raise SettingError(f"--set {assignment} sets nothing; write --set NAME=VALUE")
+        given[name.strip()] = value.strip()
+    return given
+
+
+def refuse(sentence: str) -> None:
+    """Says why not, and ends with exit code 2."""
+    click.echo(f"kohort: {sentence}", err=True)
+    sys.exit(2)

@@ -1,0 +1,99 @@
+"""Does what the coordinators want done."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kohort.broker.logs import log
+from kohort.broker.offsets_topic import OFFSETS_TOPIC
+from kohort.coordinator.effects import Append, Cause, Effect, Remark, Reply, Transition
+from kohort.protocol.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from kohort.broker.cluster import Cluster
+
+
+def perform(cluster: Cluster, now_ms: int) -> None:
+    """Does what is to be done, together with what follows from it: an append, once reported, lets replies go."""
+    for coordinator in cluster.coordinators:
+        effects = coordinator.effects
+        for effect in effects:  # a list that grows while one walks along it is walked to its new end
+            try:
+                if type(effect) is Reply:
+                    effect.ticket.reply(effect.response)  # type: ignore[attr-defined]
+                elif type(effect) is Append:
+                    coordinator.appended(effect.token, _append(cluster, effect, now_ms), now_ms)
+                else:
+                    _tell(effect)
+            except Exception:  # each effect stands alone: the others must not be lost
+                log.error(f"an effect failed: {effect}")
+        effects.clear()
+
+
+def _tell(effect: Effect) -> None:
+    if isinstance(effect, Transition):
+        log.info(describe(effect), **_values(effect))
+    else:
+        assert isinstance(effect, Remark)
+        log.warning(f"{effect.group_id}: {effect.text}", group=effect.group_id)
+
+
+def _append(cluster: Cluster, effect: Append, now_ms: int) -> ErrorCode:
+    try:
+        return cluster.offsets_topic.append(effect.partition, effect.records, effect.timestamp_ms, now_ms)
+    except Exception:
+        log.error(f"writing to {OFFSETS_TOPIC}-{effect.partition} failed: {effect.records}")
+        return ErrorCode.unknown_server_error
+
+
+CAUSES = {
+    "all_joined": "everybody joined",
+    "join_new": "joined",
+    "join_static": "joined as a static member",
+    "rejoin_leader": "asked for a rebalance, as its leader",
+    "metadata_changed": "changed its subscription",
+    "static_protocol_changed": "came back with other protocols",
+    "leave_explicit": "left",
+    "leave_poll_timeout": "left: it took too long between polls",
+    "leave_admin": "was removed by an administrator",
+    "session_expired": "fell silent for its session timeout",
+    "new_member_join_timeout": "never came back to join",
+    "barrier_timeout": "did not rejoin in time",
+    "sync_timeout": "did not sync in time",
+    "over_capacity": "the group is larger than group.max.size",
+    "coordinator_failover": "the coordinator moved",
+    "group_deleted": "the group was deleted",
+}
+"""Causes of spec/offsets-topic §9.3 in words."""
+
+
+def describe(transition: Transition) -> str:
+    """A transition as one readable line: which group, from where to where, who, why."""
+    states = f"{transition.from_state} -> {transition.to_state}"
+    return f"{transition.group_id}: {states}, generation {transition.generation_id}, {_why(transition.cause)}"
+
+
+def _why(cause: Cause) -> str:
+    words = CAUSES.get(cause.name, cause.name.replace("_", " "))
+    who = cause.client_id or cause.member_id
+    if who:
+        host = cause.client_host.removeprefix("/")
+        words = f"{who}@{host} {words}" if host else f"{who} {words}"
+    return f"{words} ({cause.reason})" if cause.reason else words
+
+
+def _values(transition: Transition) -> dict[str, object]:
+    cause = transition.cause
+    return {
+        "group": transition.group_id,
+        "partition": transition.partition,
+        "from": transition.from_state,
+        "to": transition.to_state,
+        "generation": transition.generation_id,
+        "members": transition.members,
+        "cause": cause.name,
+        "member": cause.member_id,
+        "client_id": cause.client_id,
+        "client_host": cause.client_host,
+        "reason": cause.reason,
+    }

@@ -1,0 +1,97 @@
+"""`__consumer_offsets`: created on first use or at start, and written for the coordinators."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kohort.broker.logs import log
+from kohort.coordinator.deleting import Sweep
+from kohort.coordinator.loading import load
+from kohort.coordinator.placement import partition_for
+from kohort.protocol.batches import EncodedRecords
+from kohort.protocol.errors import ErrorCode
+from kohort.purgatory import DelayedOperation
+from kohort.storage.topics import Refusal, Topic
+
+if TYPE_CHECKING:
+    from kohort.broker.cluster import Cluster
+    from kohort.broker.node import Node
+
+OFFSETS_TOPIC = "__consumer_offsets"
+
+
+class OffsetsTopic:
+    """The topic that keeps groups and their offsets, and who looks after which part of it."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._topic: Topic | None = None
+        self._creation: DelayedOperation | None = None
+        self._refused = False
+
+    @property
+    def exists(self) -> bool:
+        """Whether it has been created."""
+        return self._topic is not None
+
+    def coordinator_of(self, group_id: str) -> Node | None:
+        """The node that coordinates a group; None while there is no offsets topic. Source: spec §1.1."""
+        topic = self._topic
+        if topic is None:
+            return None
+        partition = topic.partitions[partition_for(group_id, len(topic.partitions))]
+        return self._cluster.node(partition.leader)
+
+    def wanted(self, now_ms: int) -> None:
+        """Somebody asked for it: it will be there in a moment, though not yet for this request, as in Kafka."""
+        if self._topic is None and self._creation is None:
+            self._creation = _Creation(self, now_ms)
+            self._cluster.purgatory.wait(self._creation)
+
+    def create(self, now_ms: int) -> None:
+        """Creates it, and has each partition's leader take it over. With too few nodes for its copies: a log line."""
+        self._creation = None
+        cluster, settings = self._cluster, self._cluster.settings
+        created = cluster.topics.create(
+            OFFSETS_TOPIC,
+            settings.offsets_topic_num_partitions,
+            settings.offsets_topic_replication_factor,
+            {
+                "cleanup.policy": "compact",
+                "compression.type": "producer",
+                "segment.bytes": str(settings.offsets_topic_segment_bytes),
+            },
+        )
+        if isinstance(created, Refusal):
+            if not self._refused:
+                log.warning(f"no group finds a coordinator, as {OFFSETS_TOPIC} cannot be created: {created.message}")
+            self._refused = True
+            return
+        self._topic = created
+        for partition in created.partitions:
+            leader = cluster.node(partition.leader)
+            assert leader is not None, "every partition has a leader"
+            load(leader.coordinator, partition.index, (), now_ms)
+        for node in cluster.nodes:
+            cluster.purgatory.wait(Sweep(node.coordinator, now_ms))
+
+    def append(self, partition: int, records: EncodedRecords, timestamp_ms: int, now_ms: int) -> ErrorCode:
+        """Writes records of a coordinator as one batch. `timestamp_ms`: wall clock."""
+        topic = self._topic
+        if topic is None:
+            return ErrorCode.unknown_topic_or_partition
+        self._cluster.append(topic, topic.partitions[partition], records.batch(timestamp_ms), now_ms)
+        return ErrorCode.none
+
+
+class _Creation(DelayedOperation):
+    """The moment after the first FindCoordinator."""
+
+    __slots__ = ("_offsets_topic",)
+
+    def __init__(self, offsets_topic: OffsetsTopic, now_ms: int) -> None:
+        super().__init__(now_ms)
+        self._offsets_topic = offsets_topic
+
+    def on_complete(self, now_ms: int, *, expired: bool) -> None:
+        self._offsets_topic.create(now_ms)

@@ -1,0 +1,58 @@
+"""A ticket stands for one request on one connection. It is answered exactly once, perhaps much later."""
+
+from typing import Any, Protocol
+
+
+class Asker(Protocol):
+    """Where a request came from: a connection, or a test."""
+
+    client_host: str
+    listener: tuple[str, int]
+
+    def answer(self, ticket: "Ticket", response: object) -> None:
+        """Sends the response of the request that `ticket` stands for."""
+        ...
+
+
+class Ticket:
+    """What a handler knows about the request beside its content, and how it answers later."""
+
+    __slots__ = ("answered", "api", "asker", "client_id", "correlation_id", "received_at_ms", "request", "version")
+
+    def __init__(
+        self,
+        asker: Asker,
+        api: object,
+        request: object,
+        version: int,
+        correlation_id: int,
+        client_id: str,
+        received_at_ms: int,
+    ) -> None:
+        self.asker = asker
+        self.api: Any = api
+        """Of `registry.Api`; nobody but the dispatcher asks."""
+        self.request = request
+        self.version = version
+        self.correlation_id = correlation_id
+        self.client_id = client_id
+        """Empty for a null one (spec §0)."""
+        self.received_at_ms = received_at_ms
+        """Monotonic; when handling it began. The `now_ms` of a handler."""
+        self.answered = False
+
+    @property
+    def client_host(self) -> str:
+        """The client's address as Kafka writes it: `/127.0.0.1`."""
+        return self.asker.client_host
+
+    @property
+    def listener(self) -> tuple[str, int]:
+        """The address the client dialled."""
+        return self.asker.listener
+
+    def reply(self, response: object) -> None:
+        """Answers a request whose handler returned None. A client that hung up meanwhile is not told."""
+        assert not self.answered, "a ticket is answered once"
+        self.answered = True
+        self.asker.answer(self, response)

@@ -1,0 +1,25 @@
+"""The end of a group: deleted, gone to another node, or never really begun."""
+
+from kohort.coordinator.classic import pending_sync
+from kohort.coordinator.classic.group import ClassicGroup
+from kohort.coordinator.classic.rebalancing import stop_waiting
+from kohort.coordinator.classic.replies import answer_join, answer_sync, join_refused, sync_refused
+from kohort.coordinator.classic.states import State
+from kohort.coordinator.effects import Cause
+from kohort.protocol.errors import ErrorCode
+
+
+def dissolve(group: ClassicGroup, error: ErrorCode, cause: Cause, now_ms: int) -> None:
+    """Forgets a group with its timers and the ids that wait to be used. Joins and syncs that wait hear `error`."""
+    for member in group.members.values():
+        answer_join(group, member, join_refused(error, member.member_id))
+        answer_sync(group, member, sync_refused(error))
+        if member.session is not None:
+            group.coordinator.purgatory.cancel(member.session)
+            member.session = None
+    for member_id in list(group.pending_joins or ()):
+        group.forget_pending(member_id)
+    pending_sync.stop(group)
+    stop_waiting(group)
+    del group.coordinator.groups[group.group_id]
+    group.move(State.DEAD, cause, now_ms)

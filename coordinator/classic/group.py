@@ -1,0 +1,281 @@
+"""A classic group: who is in it, in which state and generation (spec §2). What happens to it is in the files beside."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from kohort.coordinator.classic.member import Member, Protocols
+from kohort.coordinator.classic.states import ALLOWED_FROM, REBALANCES, State
+from kohort.coordinator.classic.voting import select_protocol
+from kohort.coordinator.effects import Cause, Transition
+from kohort.protocol.consumer import subscribed_topics
+from kohort.protocol.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from kohort.coordinator.classic.pending_sync import PendingSync
+    from kohort.coordinator.classic.rebalancing import JoinPhase
+    from kohort.coordinator.classic.sessions import Session
+    from kohort.coordinator.coordinator import GroupCoordinator
+    from kohort.coordinator.offsets import GroupOffsets
+
+CONSUMER = "consumer"
+"""The protocol type of groups whose members say which topics they subscribe to; of others they are not known."""
+
+
+class ClassicGroup:
+    """Its state, as the table of spec §2.1 lists it. Collections that most groups never need are made when needed."""
+
+    __slots__ = (
+        "commits_in_flight",
+        "coordinator",
+        "generation_id",
+        "group_id",
+        "join_phase",
+        "leader_id",
+        "members",
+        "new_member_added",
+        "offsets",
+        "partition",
+        "pending_joins",
+        "pending_sync",
+        "pending_sync_timer",
+        "previous_state",
+        "protocol_name",
+        "protocol_type",
+        "state",
+        "state_timestamp_ms",
+        "static_members",
+        "subscribed_topics",
+        "supported_protocols",
+        "waiting_joins",
+    )
+
+    def __init__(self, coordinator: "GroupCoordinator", group_id: str, partition: int, wall_ms: int) -> None:
+        self.coordinator = coordinator
+        self.group_id = group_id
+        self.partition = partition
+        self.state = State.EMPTY
+        self.previous_state = State.DEAD
+        self.state_timestamp_ms = wall_ms
+        """Wall clock of the last change of state; -1 where an old record does not tell."""
+        self.protocol_type: str | None = None
+        """None until the first member is added; an empty group keeps it."""
+        self.protocol_name: str | None = None
+        self.generation_id = 0
+        self.leader_id: str | None = None
+        self.members: dict[str, Member] = {}
+        self.static_members: dict[str, str] | None = None
+        """Group instance id to member id."""
+        self.pending_joins: dict[str, Session] | None = None
+        """Ids handed out with MEMBER_ID_REQUIRED and not used yet, with the timers that end them."""
+        self.supported_protocols: dict[str, int] = {}
+        """Protocol name to how often members list it. One that lists a name twice counts twice, as in Kafka."""
+        self.waiting_joins = 0
+        self.pending_sync: set[str] | None = None
+        """Members of this generation that have not synced yet."""
+        self.pending_sync_timer: PendingSync | None = None
+        self.join_phase: JoinPhase | None = None
+        self.subscribed_topics: frozenset[str] | None = None
+        """Of the last completed join phase; None: not known."""
+        self.new_member_added = False
+        self.offsets: GroupOffsets | None = None
+        self.commits_in_flight = 0
+        """Commits that are being written; `offsets` does not show them yet."""
+
+    # What is so
+
+    @property
+    def has_all_members_joined(self) -> bool:
+        """All members' joins wait, and nobody holds an id that is still to be used."""
+        return self.waiting_joins == len(self.members) and not self.pending_joins
+
+    @property
+    def rebalance_timeout_ms(self) -> int:
+        """The longest of the members', never below 0."""
+        return max(0, max((member.rebalance_timeout_ms for member in self.members.values()), default=0))
+
+    @property
+    def is_simple(self) -> bool:
+        """Holds offsets and never had a member."""
+        return self.protocol_type is None and self.state is State.EMPTY and not self.pending_joins
+
+    def supports_protocols(self, protocol_type: str, protocols: Protocols) -> bool:
+        """Whether somebody with these protocols may join (spec §2.4).
+
+        Judged before membership is, and counting the own, old list of whoever asks: a sole member cannot trade its
+        protocols for others.
+        """
+        if self.state is State.EMPTY:
+            return bool(protocol_type) and bool(protocols)
+        if protocol_type != self.protocol_type:
+            return False
+        count, supported = len(self.members), self.supported_protocols
+        return any(supported.get(name, 0) == count for name, _ in protocols)
+
+    def accepts(self, member_id: str, max_size: int) -> bool:
+        """Whether there is room (spec §3.8). While a group rebalances the waiting joins count, not the members."""
+        if self.state is State.EMPTY:
+            return True
+        member = self.members.get(member_id)
+        if self.state is State.PREPARING_REBALANCE:
+            return (member is not None and member.join_ticket is not None) or self.waiting_joins < max_size
+        return member is not None or len(self.members) < max_size
+
+    def check_member(self, member_id: str, group_instance_id: str | None) -> ErrorCode:
+        """NONE, UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID (KIP-345; Kafka: `ClassicGroup.validateMember`)."""
+        if group_instance_id is not None:
+            known = self.static_members.get(group_instance_id) if self.static_members else None
+            if known is None:
+                return ErrorCode.unknown_member_id
+            if known != member_id:
+                return ErrorCode.fenced_instance_id
+        return ErrorCode.none if member_id in self.members else ErrorCode.unknown_member_id
+
+    def static_member_id(self, group_instance_id: str | None) -> str | None:
+        """The member that an instance id stands for."""
+        if group_instance_id is None or self.static_members is None:
+            return None
+        return self.static_members.get(group_instance_id)
+
+    def is_pending(self, member_id: str) -> bool:
+        """Whether this id was handed out and not used yet."""
+        return self.pending_joins is not None and member_id in self.pending_joins
+
+    def choose_protocol(self) -> str:
+        """The outcome of a vote now. Raises NoCommonProtocol."""
+        count = len(self.members)
+        candidates = {name for name, supporters in self.supported_protocols.items() if supporters == count}
+        return select_protocol(self.members.values(), candidates)
+
+    def is_subscribed_to(self, topic: str) -> bool:
+        """Whether a `consumer` group uses this topic; one whose subscriptions are not known uses all."""
+        return self.protocol_type == CONSUMER and (self.subscribed_topics is None or topic in self.subscribed_topics)
+
+    # What changes it
+
+    def add(self, member: Member, ticket: object | None) -> None:
+        """Takes a member in; the first one decides on the group's type and leads."""
+        if self.leader_id is None:
+            self.leader_id = member.member_id
+        self.members[member.member_id] = member
+        self._count_protocols(member.protocols, 1)
+        if member.group_instance_id is not None:
+            if self.static_members is None:
+                self.static_members = {}
+            self.static_members[member.group_instance_id] = member.member_id
+        self.await_join(member, ticket)
+
+    def remove(self, member_id: str) -> None:
+        """Forgets a member or a pending id. The one who led is followed by the first of those who remain.
+
+        Its waiting requests are the caller's to answer; a waiting sync never is (spec §6.4).
+        """
+        member = self.members.pop(member_id, None)
+        if member is not None:
+            self._count_protocols(member.protocols, -1)
+            self.await_join(member, None)
+            if member.session is not None:
+                self.coordinator.purgatory.cancel(member.session)
+                member.session = None
+            if member.group_instance_id is not None and self.static_members is not None:
+                self.static_members.pop(member.group_instance_id, None)
+        if self.leader_id == member_id:
+            self.leader_id = next(iter(self.members), None)
+        self.forget_pending(member_id)
+        if self.pending_sync is not None:
+            self.pending_sync.discard(member_id)
+
+    def forget_pending(self, member_id: str) -> None:
+        """Takes an id off the list of those handed out, and stops its timer."""
+        if self.pending_joins is not None:
+            session = self.pending_joins.pop(member_id, None)
+            if session is not None:
+                self.coordinator.purgatory.cancel(session)
+            if not self.pending_joins:
+                self.pending_joins = None
+
+    def await_join(self, member: Member, ticket: object | None) -> None:
+        """Lets a member's join wait under `ticket`, or (None) no more. An earlier one is never answered (spec §3.5)."""
+        self.waiting_joins += (ticket is not None) - (member.join_ticket is not None)
+        member.join_ticket = ticket
+
+    def update_member(
+        self, member: Member, protocols: Protocols, rebalance_timeout_ms: int, session_timeout_ms: int
+    ) -> None:
+        """What a member says of itself when it joins again."""
+        if protocols != member.protocols:
+            self._count_protocols(member.protocols, -1)
+            self._count_protocols(protocols, 1)
+            member.protocols = protocols
+        member.rebalance_timeout_ms = rebalance_timeout_ms
+        member.session_timeout_ms = session_timeout_ms
+
+    def rename_member(self, member: Member, member_id: str) -> None:
+        """Gives a member another id; it keeps everything else, leadership and instance id included.
+
+        `pending_sync` is left alone: a stale id in it makes the sync timer start a rebalance (spec §3.6, step 5).
+        """
+        old = member.member_id
+        del self.members[old]
+        member.member_id = member_id
+        self.members[member_id] = member
+        if self.leader_id == old:
+            self.leader_id = member_id
+        assert member.group_instance_id is not None, "only static members are replaced"
+        assert self.static_members is not None, "a static member is registered"
+        self.static_members[member.group_instance_id] = member_id
+
+    def start_generation(self) -> None:
+        """The next generation: its protocol, what it subscribes to, and nobody synced. The state is the caller's.
+
+        Raises NoCommonProtocol and consumer.ImpossibleLengthError when the generation has already been counted: as in
+        Kafka, a phase that fails here leaves the group rebalancing at the new generation (spec §2.4).
+        """
+        self.generation_id += 1
+        self.protocol_name = self.choose_protocol() if self.members else None
+        self.subscribed_topics = self.read_subscriptions()
+        self.pending_sync = None
+
+    def read_subscriptions(self) -> frozenset[str] | None:
+        """The topics of all members, from their metadata for the selected protocol; None: not known."""
+        if self.protocol_type != CONSUMER:
+            return None
+        topics: set[str] = set()
+        for member in self.members.values():
+            subscription = subscribed_topics(member.metadata(self.protocol_name))
+            if subscription is None:
+                return None
+            topics.update(subscription)
+        return frozenset(topics)
+
+    def move(self, state: State, cause: Cause, now_ms: int) -> None:
+        """Changes the state, and says so."""
+        assert self.state in ALLOWED_FROM[state], f"{self.state} -> {state}"
+        coordinator = self.coordinator
+        self.previous_state = self.state
+        self.state = state
+        self.state_timestamp_ms = coordinator.wall_ms(now_ms)
+        coordinator.effects.append(
+            Transition(
+                self.group_id,
+                self.partition,
+                self.previous_state.value,
+                state.value,
+                self.generation_id,
+                len(self.members),
+                cause,
+            )
+        )
+
+    @property
+    def can_rebalance(self) -> bool:
+        """Whether a rebalance may start from here."""
+        return self.state in REBALANCES
+
+    def _count_protocols(self, protocols: Iterable[tuple[str, bytes]], by: int) -> None:
+        supported = self.supported_protocols
+        for name, _ in protocols:
+            count = supported.get(name, 0) + by
+            if count:
+                supported[name] = count
+            else:
+                del supported[name]

@@ -1,0 +1,46 @@
+"""Heartbeat (spec §6.1). The most frequent request by far, hence one function, and no look at what it does not need."""
+
+from kohort.coordinator.classic.sessions import extend
+from kohort.coordinator.classic.states import HEARTBEAT, State
+from kohort.coordinator.coordinator import GroupCoordinator
+from kohort.protocol.errors import ErrorCode
+
+_NONE, _EMPTY = ErrorCode.none, State.EMPTY
+
+
+def heartbeat(
+    coordinator: GroupCoordinator,
+    group_id: str,
+    member_id: str,
+    group_instance_id: str | None,
+    generation_id: int,
+    now_ms: int,
+) -> ErrorCode:
+    """Keeps a member alive, and tells it when to rejoin.
+
+    Answers INVALID_GROUP_ID, NOT_COORDINATOR, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION, or what
+    `states.HEARTBEAT` says. While the group's partition is loading everything is fine, whoever asks (spec §1.3).
+    """
+    group = coordinator.groups.get(group_id)
+    if group is None or not group_id:  # the empty id may hold offsets, but nobody is a member of it
+        return _without_group(coordinator, group_id)
+    if group_instance_id is not None:
+        error = group.check_member(member_id, group_instance_id)
+        if error is not _NONE:
+            return error
+    member = group.members.get(member_id)
+    if member is None:
+        return ErrorCode.unknown_member_id
+    if generation_id != group.generation_id:
+        return ErrorCode.illegal_generation
+    extend(group, member, now_ms)
+    return HEARTBEAT[group.state]
+
+
+def _without_group(coordinator: GroupCoordinator, group_id: str) -> ErrorCode:
+    if not group_id:
+        return ErrorCode.invalid_group_id
+    error = coordinator.availability(group_id)
+    if error is ErrorCode.coordinator_load_in_progress:
+        return _NONE
+    return ErrorCode.unknown_member_id if error is _NONE else error

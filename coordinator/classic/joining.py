@@ -1,0 +1,252 @@
+"""JoinGroup (spec §3)."""
+
+from dataclasses import dataclass
+
+from kohort.coordinator.classic import sessions
+from kohort.coordinator.classic.dissolving import dissolve
+from kohort.coordinator.classic.group import ClassicGroup
+from kohort.coordinator.classic.member import NOBODY, Member, Protocols
+from kohort.coordinator.classic.persisting import append_group
+from kohort.coordinator.classic.rebalancing import (
+    UNFORESEEN,
+    maybe_complete_join,
+    prepare_rebalance,
+    rebalance_or_complete,
+    stuck,
+)
+from kohort.coordinator.classic.replies import (
+    answer_join,
+    answer_sync,
+    join_refused,
+    joined,
+    members_for_leader,
+    sync_refused,
+)
+from kohort.coordinator.classic.states import REJOIN, State
+from kohort.coordinator.coordinator import GroupCoordinator
+from kohort.coordinator.effects import Cause, Remark
+from kohort.coordinator.settings import NEW_MEMBER_JOIN_TIMEOUT_MS
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
+
+
+@dataclass(slots=True, frozen=True, kw_only=True)
+class Joiner:
+    """Who asks, as far as the request does not say: the connection's client, and what its version is able to do."""
+
+    ticket: object
+    client_id: str
+    client_host: str
+    """As Java prints an address: `/127.0.0.1`."""
+    tells_rebalance_timeout: bool = True
+    """Otherwise its session timeout stands for it (KIP-62: from version 1 on)."""
+    needs_member_id: bool = True
+    """A dynamic newcomer is first given an id (KIP-394: from version 4 on)."""
+    can_skip_assignment: bool = True
+    """Knows the field that tells a static leader to keep the assignment (KIP-814: from version 9 on)."""
+
+
+@dataclass(slots=True, frozen=True)
+class _Join:
+    """One JoinGroup on its way through the rules."""
+
+    request: JoinGroupRequest
+    joiner: Joiner
+    protocols: Protocols
+    now_ms: int
+
+    @property
+    def rebalance_timeout_ms(self) -> int:
+        request = self.request
+        return request.rebalance_timeout_ms if self.joiner.tells_rebalance_timeout else request.session_timeout_ms
+
+    @property
+    def reason(self) -> str:
+        return self.request.reason or ""
+
+
+def join_group(
+    coordinator: GroupCoordinator, request: JoinGroupRequest, joiner: Joiner, now_ms: int
+) -> JoinGroupResponse | None:
+    """Admits a member, or tells it why not. None: its join waits, and is answered when the phase completes.
+
+    Answers INVALID_GROUP_ID, INVALID_SESSION_TIMEOUT, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, UNKNOWN_MEMBER_ID,
+    GROUP_MAX_SIZE_REACHED, INCONSISTENT_GROUP_PROTOCOL, FENCED_INSTANCE_ID, MEMBER_ID_REQUIRED in this order of checks
+    (spec §3.3), and UNKNOWN_SERVER_ERROR where Kafka fails too.
+    """
+    member_id, settings = request.member_id, coordinator.settings
+    if not request.group_id:
+        return join_refused(ErrorCode.invalid_group_id, member_id)
+    shortest, longest = settings.group_min_session_timeout_ms, settings.group_max_session_timeout_ms
+    if not shortest <= request.session_timeout_ms <= longest:
+        return join_refused(ErrorCode.invalid_session_timeout, member_id)
+    group = coordinator.groups.get(request.group_id)
+    if group is None:
+        error = coordinator.availability(request.group_id)
+        if error is not ErrorCode.none:
+            return join_refused(error, "")
+        if member_id:
+            return join_refused(ErrorCode.unknown_member_id, member_id)
+        group = _create(coordinator, request.group_id, now_ms)
+    protocols = tuple((protocol.name, protocol.metadata) for protocol in request.protocols)
+    join = _Join(request, joiner, protocols, now_ms)
+    try:
+        return _admit(group, join)
+    except UNFORESEEN as error:
+        coordinator.effects.append(Remark(group.group_id, stuck(error)))
+        return _answered_in_error(group, join)
+
+
+def _create(coordinator: GroupCoordinator, group_id: str, now_ms: int) -> ClassicGroup:
+    """A group begins with a record of its own, even if whoever asked for it is then refused (spec §1.4 a)."""
+    group = coordinator.create_group(group_id, now_ms)
+
+    def written(error: ErrorCode, now_ms: int) -> None:
+        # A group that has reached its first generation meanwhile does not need this record any more.
+        if error is not ErrorCode.none and group.generation_id == 0 and group.state is not State.DEAD:
+            for member in group.members.values():
+                answer_join(group, member, join_refused(error, ""))
+            dissolve(group, error, Cause("group_store_failed"), now_ms)
+
+    append_group(group, now_ms, written)
+    return group
+
+
+def _admit(group: ClassicGroup, join: _Join) -> JoinGroupResponse | None:
+    member_id = join.request.member_id
+    if not group.accepts(member_id, group.coordinator.settings.group_max_size):
+        # No check whether this ends the phase: as in Kafka it then waits for its timer (spec §3.8).
+        group.remove(member_id)
+        return join_refused(ErrorCode.group_max_size_reached, "")
+    if not group.supports_protocols(join.request.protocol_type, join.protocols):
+        return join_refused(ErrorCode.inconsistent_group_protocol, member_id)
+    if not member_id:
+        return _newcomer(group, join)
+    if group.is_pending(member_id):
+        if join.request.group_instance_id is not None:
+            return join_refused(ErrorCode.unknown_server_error, "")
+        return _add(group, member_id, join)
+    error = group.check_member(member_id, join.request.group_instance_id)
+    if error is not ErrorCode.none:
+        return join_refused(error, member_id)
+    return _rejoin(group, group.members[member_id], join)
+
+
+def _newcomer(group: ClassicGroup, join: _Join) -> JoinGroupResponse | None:
+    """Somebody without an id (spec §3.4)."""
+    instance_id = join.request.group_instance_id
+    prefix = join.joiner.client_id if instance_id is None else instance_id
+    member_id = f"{prefix}-{group.coordinator.new_uuid()}"
+    known = group.static_member_id(instance_id)
+    if known is not None:
+        return _replace(group, group.members[known], member_id, join)
+    if instance_id is None and join.joiner.needs_member_id:
+        sessions.hand_out(group, member_id, join.request.session_timeout_ms, join.now_ms)
+        return join_refused(ErrorCode.member_id_required, member_id)
+    return _add(group, member_id, join)
+
+
+def _add(group: ClassicGroup, member_id: str, join: _Join) -> JoinGroupResponse | None:
+    request, now_ms = join.request, join.now_ms
+    member = Member(
+        member_id,
+        request.group_instance_id,
+        join.joiner.client_id,
+        join.joiner.client_host,
+        join.rebalance_timeout_ms,
+        request.session_timeout_ms,
+        join.protocols,
+    )
+    member.is_new = True
+    if group.state is State.PREPARING_REBALANCE and group.previous_state is State.EMPTY:
+        group.new_member_added = True
+    group.forget_pending(member_id)
+    if not group.members:
+        group.protocol_type = request.protocol_type
+    group.add(member, join.joiner.ticket)
+    sessions.extend(group, member, now_ms, NEW_MEMBER_JOIN_TIMEOUT_MS)
+    cause = member.cause("join_new" if request.group_instance_id is None else "join_static", join.reason)
+    rebalance_or_complete(group, cause, now_ms)
+    return None
+
+
+def _rejoin(group: ClassicGroup, member: Member, join: _Join) -> JoinGroupResponse | None:
+    """A known member (spec §3.5). Nothing of the request counts where it is answered at once."""
+    error = REJOIN[group.state]
+    if error is not None:
+        return join_refused(error, member.member_id)
+    leads, same = member.member_id == group.leader_id, member.protocols == join.protocols
+    if group.state is State.COMPLETING_REBALANCE and same:
+        return joined(group, member.member_id, members_for_leader(group) if leads else ())
+    if group.state is State.STABLE and same and not leads:
+        return joined(group, member.member_id)
+    name = "rejoin_leader" if same else "metadata_changed"
+    _update(group, member, join)
+    rebalance_or_complete(group, member.cause(name, join.reason), join.now_ms)
+    return None
+
+
+def _update(group: ClassicGroup, member: Member, join: _Join) -> None:
+    request = join.request
+    group.update_member(member, join.protocols, join.rebalance_timeout_ms, request.session_timeout_ms)
+    group.await_join(member, join.joiner.ticket)
+
+
+def _replace(group: ClassicGroup, member: Member, member_id: str, join: _Join) -> JoinGroupResponse | None:
+    """A static member has come back without its id: it takes its own place under a new one (spec §3.6; KIP-345)."""
+    old_id, old_leader = member.member_id, group.leader_id
+    before = member.protocols, member.rebalance_timeout_ms, member.session_timeout_ms
+    answer_join(group, member, join_refused(ErrorCode.fenced_instance_id, old_id))
+    answer_sync(group, member, sync_refused(ErrorCode.fenced_instance_id))
+    group.rename_member(member, member_id)
+    member.is_new = False
+    _renew_session(group, member, join.now_ms)
+    _update(group, member, join)
+    if group.state is State.PREPARING_REBALANCE:
+        maybe_complete_join(group, join.now_ms)
+        return None
+    if group.state is State.COMPLETING_REBALANCE:
+        prepare_rebalance(group, member.cause("join_static", join.reason), join.now_ms)
+        return None
+    if group.choose_protocol() != group.protocol_name:
+        prepare_rebalance(group, member.cause("static_protocol_changed", join.reason), join.now_ms)
+        return None
+
+    def written(error: ErrorCode, now_ms: int) -> None:
+        if group.members.get(member_id) is not member:
+            return  # gone, or come back once more: then this join has been answered
+        if error is not ErrorCode.none:
+            refusal = join_refused(error, "")
+            refusal.generation_id = group.generation_id
+            refusal.protocol_type, refusal.protocol_name = group.protocol_type, group.protocol_name
+            refusal.leader = old_leader or ""
+            answer_join(group, member, refusal)
+            group.update_member(member, *before)
+            group.rename_member(member, old_id)
+            _renew_session(group, member, now_ms)
+        elif join.joiner.can_skip_assignment:
+            leads = member.member_id == group.leader_id
+            members = members_for_leader(group) if leads else ()
+            answer_join(group, member, joined(group, member.member_id, members, skip_assignment=leads))
+        else:
+            # Under the old name, so that the client does not think it leads and assigns anew (KIP-345).
+            answer_join(group, member, joined(group, member.member_id, leader_id=old_leader))
+
+    append_group(group, join.now_ms, written)
+    return None
+
+
+def _renew_session(group: ClassicGroup, member: Member, now_ms: int) -> None:
+    """A member under a new id has a session of its own, as long as the old one's was."""
+    if member.session is not None:
+        group.coordinator.purgatory.cancel(member.session)
+        member.session = None
+    sessions.extend(group, member, now_ms)
+
+
+def _answered_in_error(group: ClassicGroup, join: _Join) -> JoinGroupResponse:
+    """The join that would have ended the phase is answered, yet its member still counts as waiting (spec §2.4)."""
+    for member in group.members.values():
+        if member.join_ticket is join.joiner.ticket:
+            member.join_ticket = NOBODY
+    return join_refused(ErrorCode.unknown_server_error, "")

@@ -1,0 +1,101 @@
+"""LeaveGroup (spec §6.4)."""
+
+from kohort.coordinator.classic.group import ClassicGroup
+from kohort.coordinator.classic.rebalancing import UNFORESEEN, maybe_complete_join, prepare_rebalance, stuck
+from kohort.coordinator.classic.replies import answer_join, join_refused
+from kohort.coordinator.classic.states import State
+from kohort.coordinator.coordinator import GroupCoordinator
+from kohort.coordinator.effects import Cause, Remark, Reply
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity, MemberResponse
+
+POLL_TIMEOUT = "poll timeout"
+"""What Java's and librdkafka's consumers say when they leave because they were not polled in time."""
+
+
+def leave_group(
+    coordinator: GroupCoordinator, request: LeaveGroupRequest, ticket: object, now_ms: int
+) -> LeaveGroupResponse | None:
+    """Removes members, by id or by instance id. None: it is answered when the record of the emptied group is written.
+
+    One answer for each entry, in their order: NONE, UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID. For all of them:
+    INVALID_GROUP_ID, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, UNKNOWN_SERVER_ERROR where Kafka fails too.
+    """
+    if not request.group_id:
+        return _refused(ErrorCode.invalid_group_id)
+    group = coordinator.groups.get(request.group_id)
+    if group is None:
+        error = coordinator.availability(request.group_id)
+        if error is not ErrorCode.none:
+            return _refused(error)
+        return _left(tuple(_entry(leaver, ErrorCode.unknown_member_id) for leaver in request.members))
+    cause: Cause | None = None
+    entries = []
+    for leaver in request.members:
+        left = _leave(group, leaver)
+        if isinstance(left, Cause):
+            cause = left
+        entries.append(_entry(leaver, ErrorCode.none if isinstance(left, Cause) else left))
+    response = _left(tuple(entries))
+    if cause is None:
+        return response
+    try:
+        token = _rebalance(group, cause, now_ms)
+    except UNFORESEEN as fault:
+        coordinator.effects.append(Remark(group.group_id, stuck(fault)))
+        return _refused(ErrorCode.unknown_server_error)
+    if token is None:
+        return response
+    coordinator.after(token, lambda error, _: coordinator.effects.append(Reply(ticket, _outcome(response, error))))
+    return None
+
+
+def _leave(group: ClassicGroup, leaver: MemberIdentity) -> Cause | ErrorCode:
+    """Removes one. Returns the cause of the rebalance that this is worth, or a refusal."""
+    member_id, instance_id, reason = leaver.member_id, leaver.group_instance_id, leaver.reason or ""
+    if not member_id:
+        by_instance = group.static_member_id(instance_id)
+        if by_instance is None:
+            return ErrorCode.unknown_member_id
+        return _remove(group, by_instance, "leave_admin", reason)
+    if group.is_pending(member_id):
+        group.forget_pending(member_id)
+        # Counts as a success, so that a running group rebalances for somebody who never was in it (spec §6.4).
+        return Cause("leave_explicit", member_id, reason=reason)
+    error = group.check_member(member_id, instance_id)
+    if error is not ErrorCode.none:
+        return error
+    return _remove(group, member_id, "leave_poll_timeout" if POLL_TIMEOUT in reason else "leave_explicit", reason)
+
+
+def _rebalance(group: ClassicGroup, cause: Cause, now_ms: int) -> int | None:
+    """One rebalance for all who have left; an empty group has nothing to rebalance."""
+    if group.state in (State.STABLE, State.COMPLETING_REBALANCE):
+        return prepare_rebalance(group, cause, now_ms)
+    return maybe_complete_join(group, now_ms)
+
+
+def _remove(group: ClassicGroup, member_id: str, name: str, reason: str) -> Cause:
+    member = group.members[member_id]
+    answer_join(group, member, join_refused(ErrorCode.unknown_member_id, ""))
+    if member.sync_ticket is not None:
+        remark = f"{member_id} was removed while its SyncGroup waited; as in Kafka that request is never answered"
+        group.coordinator.effects.append(Remark(group.group_id, remark))
+    group.remove(member_id)
+    return member.cause(name, reason)
+
+
+def _entry(leaver: MemberIdentity, error: ErrorCode) -> MemberResponse:
+    return MemberResponse(member_id=leaver.member_id, group_instance_id=leaver.group_instance_id, error_code=error)
+
+
+def _left(members: tuple[MemberResponse, ...]) -> LeaveGroupResponse:
+    return LeaveGroupResponse(error_code=ErrorCode.none, members=members)
+
+
+def _refused(error: ErrorCode) -> LeaveGroupResponse:
+    return LeaveGroupResponse(error_code=error, members=())
+
+
+def _outcome(response: LeaveGroupResponse, error: ErrorCode) -> LeaveGroupResponse:
+    return response if error is ErrorCode.none else _refused(error)

@@ -1,0 +1,82 @@
+"""A member of a classic group (spec §2.1)."""
+
+from typing import TYPE_CHECKING
+
+from kohort.coordinator.effects import Cause
+
+if TYPE_CHECKING:
+    from kohort.coordinator.classic.sessions import Session
+
+Protocols = tuple[tuple[str, bytes], ...]
+"""A member's protocols in its own order: name and metadata."""
+
+NO_ASSIGNMENT = b""
+
+
+class Nobody:
+    """Stands for the ticket of a request that is answered already, while its member still counts as waiting."""
+
+
+NOBODY = Nobody()
+
+
+class Member:
+    """One consumer. Client id and host are those of its first join, whoever speaks for it later."""
+
+    __slots__ = (
+        "assignment",
+        "client_host",
+        "client_id",
+        "group_instance_id",
+        "is_new",
+        "join_ticket",
+        "member_id",
+        "protocols",
+        "rebalance_timeout_ms",
+        "session",
+        "session_timeout_ms",
+        "sync_ticket",
+    )
+
+    def __init__(
+        self,
+        member_id: str,
+        group_instance_id: str | None,
+        client_id: str,
+        client_host: str,
+        rebalance_timeout_ms: int,
+        session_timeout_ms: int,
+        protocols: Protocols,
+        assignment: bytes = NO_ASSIGNMENT,
+    ) -> None:
+        self.member_id = member_id
+        self.group_instance_id = group_instance_id
+        self.client_id = client_id
+        self.client_host = client_host
+        self.rebalance_timeout_ms = rebalance_timeout_ms
+        self.session_timeout_ms = session_timeout_ms
+        self.protocols = protocols
+        self.assignment = assignment
+        self.is_new = False
+        """Has not yet taken part in a completed join phase."""
+        self.join_ticket: object | None = None
+        """The JoinGroup that waits, if one does."""
+        self.sync_ticket: object | None = None
+        """The SyncGroup that waits, if one does."""
+        self.session: Session | None = None
+
+    @property
+    def satisfies_heartbeat(self) -> bool:
+        """A member whose join or sync waits need not beat; a new one is only given its time (spec §6.3)."""
+        return not self.is_new and (self.join_ticket is not None or self.sync_ticket is not None)
+
+    def metadata(self, protocol_name: str | None) -> bytes:
+        """Its metadata for the named protocol; empty where it does not list it."""
+        for name, metadata in self.protocols:
+            if name == protocol_name:
+                return metadata
+        return b""
+
+    def cause(self, name: str, reason: str = "") -> Cause:
+        """This member as the one who brings a change about."""
+        return Cause(name, self.member_id, self.client_id, self.client_host, reason)

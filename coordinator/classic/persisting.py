@@ -1,0 +1,46 @@
+"""A group's record in `__consumer_offsets`, at the moments that spec §1.4 lists."""
+
+from collections.abc import Callable, Mapping
+
+from kohort.coordinator.classic.group import ClassicGroup
+from kohort.coordinator.classic.member import NO_ASSIGNMENT
+from kohort.coordinator.records import GroupValue, MemberValue, group_key, group_value
+from kohort.protocol.batches import EncodedRecords, encode_record
+from kohort.protocol.errors import ErrorCode
+
+Then = Callable[[ErrorCode, int], None]
+"""What follows when the record is written (NONE), or could not be; with the time."""
+
+
+def append_group(
+    group: ClassicGroup, now_ms: int, then: Then | None = None, assignments: Mapping[str, bytes] | None = None
+) -> int:
+    """Gives the group's record to the log. `assignments`: to be written in place of those that the members have.
+
+    Returns the token of the `Append`.
+    """
+    name = group.protocol_name
+    value = GroupValue(
+        protocol_type=group.protocol_type or "",
+        generation_id=group.generation_id,
+        protocol_name=name,
+        leader_id=group.leader_id,
+        state_timestamp_ms=group.state_timestamp_ms,
+        members=tuple(
+            MemberValue(
+                member_id=member.member_id,
+                group_instance_id=member.group_instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                rebalance_timeout_ms=member.rebalance_timeout_ms,
+                session_timeout_ms=member.session_timeout_ms,
+                subscription=member.metadata(name),
+                assignment=member.assignment
+                if assignments is None
+                else assignments.get(member.member_id, NO_ASSIGNMENT),
+            )
+            for member in group.members.values()
+        ),
+    )
+    record = encode_record(group_key(group.group_id), group_value(value), 0)
+    return group.coordinator.append(group.partition, EncodedRecords(record, 1), now_ms, then)

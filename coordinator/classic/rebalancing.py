@@ -1,0 +1,171 @@
+"""A rebalance from its cause to the next generation: the join phase and its timers (spec §4).
+
+Whatever gives a group's record to the log returns the token of that `Append`: answers that depend on it wait for it.
+"""
+
+# This module needs `sessions` and `pending_sync` and they need it: a rebalance starts timers, which start a rebalance.
+from kohort.coordinator.classic import pending_sync, sessions
+from kohort.coordinator.classic.group import ClassicGroup
+from kohort.coordinator.classic.member import NO_ASSIGNMENT
+from kohort.coordinator.classic.persisting import append_group
+from kohort.coordinator.classic.replies import answer_join, answer_sync, joined, members_for_leader, sync_refused
+from kohort.coordinator.classic.states import State
+from kohort.coordinator.classic.voting import NoCommonProtocol
+from kohort.coordinator.effects import Cause, Remark
+from kohort.protocol.consumer import ImpossibleLengthError
+from kohort.protocol.errors import ErrorCode
+from kohort.purgatory import DelayedOperation
+
+UNFORESEEN = (NoCommonProtocol, ImpossibleLengthError)
+"""What Kafka does not foresee when a join phase completes: the group is stuck at its new generation (spec §2.4)."""
+
+
+class JoinPhase(DelayedOperation):
+    """Waits until all members have joined, at most the longest of their rebalance timeouts."""
+
+    __slots__ = ("group",)
+
+    def __init__(self, deadline_ms: int, group: ClassicGroup) -> None:
+        super().__init__(deadline_ms)
+        self.group = group
+
+    def on_complete(self, now_ms: int, *, expired: bool) -> None:
+        """Always by the deadline: a phase that ends early takes it away. Who is missing goes, or stays if static."""
+        self.group.join_phase = None
+        _complete_unattended(self.group, now_ms)
+
+
+class InitialDelay(JoinPhase):
+    """The first phase of an empty group: waits a while for members, and longer while more of them come (KIP-134)."""
+
+    __slots__ = ("delay_ms", "remaining_ms")
+
+    def __init__(self, group: ClassicGroup, now_ms: int, delay_ms: int, remaining_ms: int) -> None:
+        super().__init__(now_ms + delay_ms, group)
+        self.delay_ms = delay_ms
+        self.remaining_ms = remaining_ms
+
+    def on_complete(self, now_ms: int, *, expired: bool) -> None:
+        """One more round if a member was added in this one and there is time left."""
+        group = self.group
+        if not (group.new_member_added and self.remaining_ms):
+            super().on_complete(now_ms, expired=expired)
+            return
+        group.new_member_added = False
+        group.join_phase = None
+        delay_ms = min(group.coordinator.settings.group_initial_rebalance_delay_ms, self.remaining_ms)
+        _wait(InitialDelay(group, now_ms, delay_ms, max(0, self.remaining_ms - self.delay_ms)))
+
+
+def prepare_rebalance(group: ClassicGroup, cause: Cause, now_ms: int) -> int | None:
+    """Sends everybody back to join (spec §4.1). Returns the token of a record that this wrote, if it did.
+
+    Raises what `complete_join` raises, where nobody is missing.
+    """
+    if group.state is State.COMPLETING_REBALANCE:
+        refuse_waiting_syncs(group, ErrorCode.rebalance_in_progress, now_ms)
+    pending_sync.stop(group)
+    if group.state is State.EMPTY:
+        delay_ms = group.coordinator.settings.group_initial_rebalance_delay_ms
+        remaining_ms = max(0, group.rebalance_timeout_ms - delay_ms)
+        group.move(State.PREPARING_REBALANCE, cause, now_ms)
+        _wait(InitialDelay(group, now_ms, delay_ms, remaining_ms))
+        return None
+    group.move(State.PREPARING_REBALANCE, cause, now_ms)
+    if group.has_all_members_joined:
+        return complete_join(group, now_ms)
+    _wait(JoinPhase(now_ms + group.rebalance_timeout_ms, group))
+    return None
+
+
+def rebalance_or_complete(group: ClassicGroup, cause: Cause, now_ms: int) -> int | None:
+    """After a member joined or changed: starts a rebalance, or ends the one that runs if nobody is missing now."""
+    if group.can_rebalance:
+        return prepare_rebalance(group, cause, now_ms)
+    return maybe_complete_join(group, now_ms)
+
+
+def maybe_complete_join(group: ClassicGroup, now_ms: int) -> int | None:
+    """Ends the join phase if nobody is missing; an initial one goes on till its timer (spec §4.2)."""
+    if group.state is not State.PREPARING_REBALANCE or group.previous_state is State.EMPTY:
+        return None
+    return complete_join(group, now_ms) if group.has_all_members_joined else None
+
+
+def complete_if_nobody_is_missing(group: ClassicGroup, now_ms: int) -> None:
+    """As above when a session or a handed-out id has ended: that ends an initial phase too (spec §4.2)."""
+    if group.state is State.PREPARING_REBALANCE and group.has_all_members_joined:
+        _complete_unattended(group, now_ms)
+
+
+def complete_join(group: ClassicGroup, now_ms: int) -> int | None:
+    """Ends the join phase (spec §4.3). Returns the token of the record of a group that is empty now.
+
+    Raises NoCommonProtocol or consumer.ImpossibleLengthError: the group then stays as it is, one generation further.
+    """
+    stop_waiting(group)
+    missing = [m for m in group.members.values() if m.join_ticket is None]
+    dropped = [m for m in missing if m.group_instance_id is None]
+    for member in dropped:
+        group.remove(member.member_id)
+    if group.members and not group.waiting_joins:
+        # Only static members are left, and all are absent: their sessions will end this.
+        _wait(JoinPhase(now_ms + group.rebalance_timeout_ms, group))
+        return None
+    _elect_joined_leader(group)
+    group.start_generation()
+    reason = ", ".join(f"{m.member_id}@{m.client_host.lstrip('/')}" for m in missing)
+    cause = Cause("barrier_timeout" if missing else "all_joined", reason=reason)
+    if not group.members:
+        group.move(State.EMPTY, cause, now_ms)
+        return append_group(group, now_ms)
+    group.move(State.COMPLETING_REBALANCE, cause, now_ms)
+    for_leader = members_for_leader(group)
+    for member in group.members.values():
+        leads = member.member_id == group.leader_id
+        answer_join(group, member, joined(group, member.member_id, for_leader if leads else ()))
+        sessions.extend(group, member, now_ms)
+        member.is_new = False
+    pending_sync.start(group, now_ms)
+    return None
+
+
+def refuse_waiting_syncs(group: ClassicGroup, error: ErrorCode, now_ms: int) -> None:
+    """Takes all shares back and answers the syncs that wait; those members get a new session."""
+    for member in group.members.values():
+        member.assignment = NO_ASSIGNMENT
+        if answer_sync(group, member, sync_refused(error)):
+            sessions.extend(group, member, now_ms)
+
+
+def stuck(error: Exception) -> str:
+    """What to tell a person when Kafka's own fault has left a group without a way on."""
+    return f"the join phase failed ({error}); as in Kafka the group stays in PreparingRebalance and its joins wait"
+
+
+def _complete_unattended(group: ClassicGroup, now_ms: int) -> None:
+    """Completes where no request asks for it, so that there is nobody to tell but the log."""
+    try:
+        complete_join(group, now_ms)
+    except UNFORESEEN as error:
+        group.coordinator.effects.append(Remark(group.group_id, stuck(error)))
+
+
+def _elect_joined_leader(group: ClassicGroup) -> None:
+    """A leader that has not rejoined (it is static) hands over to the first who has."""
+    leader = group.members.get(group.leader_id or "")
+    if leader is not None and leader.join_ticket is None:
+        group.leader_id = next(m.member_id for m in group.members.values() if m.join_ticket is not None)
+
+
+def _wait(phase: JoinPhase) -> None:
+    stop_waiting(phase.group)
+    phase.group.join_phase = phase
+    phase.group.coordinator.purgatory.wait(phase)
+
+
+def stop_waiting(group: ClassicGroup) -> None:
+    """Ends the wait for joins, if there is one."""
+    if group.join_phase is not None:
+        group.coordinator.purgatory.cancel(group.join_phase)
+        group.join_phase = None

@@ -1,0 +1,86 @@
+"""Answers to those who joined or synced, at once or after a wait."""
+
+from kohort.coordinator.classic.group import ClassicGroup
+from kohort.coordinator.classic.member import NOBODY, Member
+from kohort.coordinator.effects import Reply
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
+from kohort.protocol.messages.sync_group import SyncGroupResponse
+
+
+def join_refused(error: ErrorCode, member_id: str) -> JoinGroupResponse:
+    """A refusal; which id it names is a matter of the error (spec §3.2)."""
+    return JoinGroupResponse(
+        error_code=error,
+        generation_id=-1,
+        protocol_type=None,
+        protocol_name=None,
+        leader="",
+        member_id=member_id,
+        members=(),
+    )
+
+
+def joined(
+    group: ClassicGroup,
+    member_id: str,
+    members: tuple[JoinGroupResponseMember, ...] = (),
+    *,
+    leader_id: str | None = None,
+    skip_assignment: bool = False,
+) -> JoinGroupResponse:
+    """The current generation as one member hears of it. `leader_id`: to be named in place of the group's own."""
+    return JoinGroupResponse(
+        error_code=ErrorCode.none,
+        generation_id=group.generation_id,
+        protocol_type=group.protocol_type,
+        protocol_name=group.protocol_name,
+        leader=leader_id or group.leader_id or "",
+        skip_assignment=skip_assignment,
+        member_id=member_id,
+        members=members,
+    )
+
+
+def members_for_leader(group: ClassicGroup) -> tuple[JoinGroupResponseMember, ...]:
+    """All members with their metadata for the selected protocol; those who have not rejoined too (spec §3.2)."""
+    name = group.protocol_name
+    return tuple(
+        JoinGroupResponseMember(
+            member_id=member.member_id, group_instance_id=member.group_instance_id, metadata=member.metadata(name)
+        )
+        for member in group.members.values()
+    )
+
+
+def sync_refused(error: ErrorCode) -> SyncGroupResponse:
+    """A refusal names neither type nor protocol."""
+    return SyncGroupResponse(error_code=error, protocol_type=None, protocol_name=None, assignment=b"")
+
+
+def synced(group: ClassicGroup, member: Member) -> SyncGroupResponse:
+    """A member's share in the current generation."""
+    return SyncGroupResponse(
+        error_code=ErrorCode.none,
+        protocol_type=group.protocol_type,
+        protocol_name=group.protocol_name,
+        assignment=member.assignment,
+    )
+
+
+def answer_join(group: ClassicGroup, member: Member, response: JoinGroupResponse) -> None:
+    """Answers the join that waits, if one does."""
+    ticket = member.join_ticket
+    if ticket is not None:
+        group.await_join(member, None)
+        if ticket is not NOBODY:
+            group.coordinator.effects.append(Reply(ticket, response))
+
+
+def answer_sync(group: ClassicGroup, member: Member, response: SyncGroupResponse) -> bool:
+    """Answers the sync that waits; returns whether one did."""
+    ticket, member.sync_ticket = member.sync_ticket, None
+    if ticket is None:
+        return False
+    group.coordinator.effects.append(Reply(ticket, response))
+    return True

@@ -1,0 +1,77 @@
+"""The states of a classic group, where each may go, and what each answers to which request, as data (spec §2.2).
+
+A test walks every pair of state and request. `None` means: there is real work, done by the function named in the
+table's comment.
+"""
+
+from enum import Enum
+
+from kohort.protocol.errors import ErrorCode
+
+
+class State(Enum):
+    """A group's state; the value is its name on the wire."""
+
+    EMPTY = "Empty"
+    PREPARING_REBALANCE = "PreparingRebalance"
+    COMPLETING_REBALANCE = "CompletingRebalance"
+    STABLE = "Stable"
+    DEAD = "Dead"
+
+
+ALLOWED_FROM: dict[State, frozenset[State]] = {
+    State.EMPTY: frozenset({State.PREPARING_REBALANCE}),
+    State.PREPARING_REBALANCE: frozenset({State.EMPTY, State.COMPLETING_REBALANCE, State.STABLE}),
+    State.COMPLETING_REBALANCE: frozenset({State.PREPARING_REBALANCE}),
+    State.STABLE: frozenset({State.COMPLETING_REBALANCE}),
+    State.DEAD: frozenset(State),
+}
+"""Which states a state is entered from (Kafka: `ClassicGroupState.validPreviousStates`)."""
+
+HEARTBEAT: dict[State, ErrorCode] = {
+    State.EMPTY: ErrorCode.unknown_member_id,
+    State.PREPARING_REBALANCE: ErrorCode.rebalance_in_progress,
+    State.COMPLETING_REBALANCE: ErrorCode.none,  # members may beat between their join and their sync
+    State.STABLE: ErrorCode.none,
+    State.DEAD: ErrorCode.coordinator_not_available,
+}
+"""A valid member's heartbeat (spec §6.1)."""
+
+SYNC: dict[State, ErrorCode | None] = {
+    State.EMPTY: ErrorCode.unknown_member_id,
+    State.PREPARING_REBALANCE: ErrorCode.rebalance_in_progress,
+    State.COMPLETING_REBALANCE: None,  # syncing.await_assignment
+    State.STABLE: None,  # syncing.current_assignment
+    State.DEAD: ErrorCode.coordinator_not_available,
+}
+"""A valid member's SyncGroup (spec §5.2)."""
+
+REJOIN: dict[State, ErrorCode | None] = {
+    State.EMPTY: ErrorCode.unknown_member_id,
+    State.PREPARING_REBALANCE: None,  # joining.rejoin
+    State.COMPLETING_REBALANCE: None,
+    State.STABLE: None,
+    State.DEAD: ErrorCode.coordinator_not_available,
+}
+"""A known member's JoinGroup (spec §3.5)."""
+
+COMMIT: dict[State, ErrorCode] = {
+    State.EMPTY: ErrorCode.unknown_member_id,  # with a generation; without one anybody may (spec §7.2)
+    State.PREPARING_REBALANCE: ErrorCode.none,
+    State.COMPLETING_REBALANCE: ErrorCode.rebalance_in_progress,
+    State.STABLE: ErrorCode.none,
+    State.DEAD: ErrorCode.coordinator_not_available,
+}
+"""A valid member's OffsetCommit in the current generation (spec §7.2)."""
+
+DELETE: dict[State, ErrorCode] = {
+    State.EMPTY: ErrorCode.none,
+    State.PREPARING_REBALANCE: ErrorCode.non_empty_group,
+    State.COMPLETING_REBALANCE: ErrorCode.non_empty_group,
+    State.STABLE: ErrorCode.non_empty_group,
+    State.DEAD: ErrorCode.group_id_not_found,
+}
+"""DeleteGroups (spec §8.3)."""
+
+REBALANCES = ALLOWED_FROM[State.PREPARING_REBALANCE]
+"""The states from which a rebalance can start."""

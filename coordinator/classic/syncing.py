@@ -1,0 +1,89 @@
+"""SyncGroup (spec §5)."""
+
+from kohort.coordinator.classic import pending_sync, sessions
+from kohort.coordinator.classic.group import ClassicGroup
+from kohort.coordinator.classic.member import NO_ASSIGNMENT, Member
+from kohort.coordinator.classic.persisting import append_group
+from kohort.coordinator.classic.rebalancing import rebalance_or_complete, refuse_waiting_syncs
+from kohort.coordinator.classic.replies import answer_sync, sync_refused, synced
+from kohort.coordinator.classic.states import SYNC, State
+from kohort.coordinator.coordinator import GroupCoordinator
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+
+def sync_group(
+    coordinator: GroupCoordinator, request: SyncGroupRequest, ticket: object, now_ms: int
+) -> SyncGroupResponse | None:
+    """A member's share of the partitions. None: it waits for the leader's assignment.
+
+    `request.protocol_type` and `protocol_name` are None where the version has none. Answers INVALID_GROUP_ID,
+    NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION,
+    INCONSISTENT_GROUP_PROTOCOL, or what `states.SYNC` says, in this order of checks (spec §5.1).
+    """
+    if not request.group_id:
+        return sync_refused(ErrorCode.invalid_group_id)
+    group = coordinator.groups.get(request.group_id)
+    if group is None:
+        error = coordinator.availability(request.group_id)
+        return sync_refused(ErrorCode.unknown_member_id if error is ErrorCode.none else error)
+    error = _check(group, request)
+    if error is not ErrorCode.none:
+        return sync_refused(error)
+    refusal = SYNC[group.state]
+    if refusal is not None:
+        return sync_refused(refusal)
+    member = group.members[request.member_id]
+    if group.state is State.STABLE:
+        pending_sync.received(group, member.member_id)
+        return synced(group, member)
+    _await_assignment(group, member, request, ticket, now_ms)
+    return None
+
+
+def _check(group: ClassicGroup, request: SyncGroupRequest) -> ErrorCode:
+    error = group.check_member(request.member_id, request.group_instance_id)
+    if error is not ErrorCode.none:
+        return error
+    if request.generation_id != group.generation_id:
+        return ErrorCode.illegal_generation
+    if _differ(request.protocol_type, group.protocol_type) or _differ(request.protocol_name, group.protocol_name):
+        return ErrorCode.inconsistent_group_protocol
+    return ErrorCode.none
+
+
+def _differ(told: str | None, known: str | None) -> bool:
+    return told is not None and known is not None and told != known
+
+
+def _await_assignment(
+    group: ClassicGroup, member: Member, request: SyncGroupRequest, ticket: object, now_ms: int
+) -> None:
+    """The sync waits, an earlier one of this member in vain; the leader's brings everybody's share (spec §5.2)."""
+    member.sync_ticket = ticket
+    pending_sync.received(group, member.member_id)
+    if member.member_id != group.leader_id:
+        return
+    generation_id = group.generation_id
+    assignments = {a.member_id: a.assignment for a in request.assignments}
+
+    def written(error: ErrorCode, now_ms: int) -> None:
+        # Somebody may have joined meanwhile: then the assignment is of no use any more, though it is in the log.
+        if group.state is not State.COMPLETING_REBALANCE or group.generation_id != generation_id:
+            return
+        if error is not ErrorCode.none:
+            refuse_waiting_syncs(group, error, now_ms)
+            rebalance_or_complete(group, member.cause("assignment_store_failed"), now_ms)
+            return
+        _hand_out(group, assignments, now_ms)
+        group.move(State.STABLE, member.cause("assignment_stored"), now_ms)
+
+    append_group(group, now_ms, written, assignments)
+
+
+def _hand_out(group: ClassicGroup, assignments: dict[str, bytes], now_ms: int) -> None:
+    """Every member gets its share, empty where the leader gave none; those who wait for it hear of it."""
+    for member in group.members.values():
+        member.assignment = assignments.get(member.member_id, NO_ASSIGNMENT)
+        if answer_sync(group, member, synced(group, member)):
+            sessions.extend(group, member, now_ms)

@@ -1,0 +1,82 @@
+"""DescribeGroups and ListGroups (spec §8.1, §8.2)."""
+
+from kohort.coordinator.classic.group import ClassicGroup
+from kohort.coordinator.classic.states import State
+from kohort.coordinator.coordinator import GroupCoordinator, Shard
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember
+from kohort.protocol.messages.list_groups import ListedGroup, ListGroupsResponse
+
+CLASSIC = "classic"
+
+
+def describe_group(coordinator: GroupCoordinator, group_id: str) -> DescribedGroup:
+    """One group with its members. GROUP_ID_NOT_FOUND: there is none; which versions say so is the API file's matter."""
+    group = coordinator.groups.get(group_id)
+    if group is not None:
+        return _described(group)
+    error = coordinator.availability(group_id)
+    if error is ErrorCode.none:
+        return _missing(group_id, ErrorCode.group_id_not_found, f"Group {group_id} not found.", State.DEAD.value)
+    return _missing(group_id, error, None, "")
+
+
+def list_groups(coordinator: GroupCoordinator, states: tuple[str, ...], types: tuple[str, ...]) -> ListGroupsResponse:
+    """The groups that this node coordinates, in the given states and of the given types; none given: all.
+
+    States are compared without case and blanks, types without case; a name that does not exist matches nothing.
+    While one partition is loading the whole answer is COORDINATOR_LOAD_IN_PROGRESS.
+    """
+    if Shard.LOADING in coordinator.shards.values():
+        return ListGroupsResponse(error_code=ErrorCode.coordinator_load_in_progress, groups=())
+    wanted = {state.strip().lower() for state in states}
+    if types and CLASSIC not in {name.lower() for name in types}:
+        return ListGroupsResponse(error_code=ErrorCode.none, groups=())
+    return ListGroupsResponse(
+        error_code=ErrorCode.none,
+        groups=tuple(
+            ListedGroup(
+                group_id=group.group_id,
+                protocol_type=group.protocol_type or "",
+                group_state=group.state.value,
+                group_type=CLASSIC,
+            )
+            for group in coordinator.groups.values()
+            if not wanted or group.state.value.lower() in wanted
+        ),
+    )
+
+
+def _described(group: ClassicGroup) -> DescribedGroup:
+    """Metadata only while the group is stable; shares are shown as they are stored, old ones too."""
+    stable = group.state is State.STABLE
+    return DescribedGroup(
+        error_code=ErrorCode.none,
+        group_id=group.group_id,
+        group_state=group.state.value,
+        protocol_type=group.protocol_type or "",
+        protocol_data=(group.protocol_name or "") if stable else "",
+        members=tuple(
+            DescribedGroupMember(
+                member_id=member.member_id,
+                group_instance_id=member.group_instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                member_metadata=member.metadata(group.protocol_name) if stable else b"",
+                member_assignment=member.assignment,
+            )
+            for member in group.members.values()
+        ),
+    )
+
+
+def _missing(group_id: str, error: ErrorCode, message: str | None, state: str) -> DescribedGroup:
+    return DescribedGroup(
+        error_code=error,
+        error_message=message,
+        group_id=group_id,
+        group_state=state,
+        protocol_type="",
+        protocol_data="",
+        members=(),
+    )

@@ -1,0 +1,62 @@
+"""What the coordinator wants done, as values. The shell does it, in this order, and nothing else.
+
+An API's function answers at once (it returns its response) or later (it returns None, and a `Reply` follows).
+"""
+
+from typing import NamedTuple
+
+from kohort.protocol.batches import EncodedRecords
+
+
+class Reply(NamedTuple):
+    """The answer to a request that had to wait. `ticket` is what the shell handed in with the request."""
+
+    ticket: object
+    response: object
+
+
+class Append(NamedTuple):
+    """Records for a partition of `__consumer_offsets`, to be written as one batch.
+
+    When they are written, or cannot be, the shell calls `GroupCoordinator.appended` with the token.
+    """
+
+    token: int
+    partition: int
+    records: EncodedRecords
+    """Keys and values, ready to be put into a batch; a value of None deletes the key."""
+    timestamp_ms: int
+    """Wall clock; all records of one operation carry the same."""
+
+
+class Cause(NamedTuple):
+    """Why a group changes its state: a name of the closed list of spec/offsets-topic §9.3, and who brought it about."""
+
+    name: str
+    member_id: str = ""
+    client_id: str = ""
+    client_host: str = ""
+    reason: str = ""
+    """What the client said (JoinGroup from v8, LeaveGroup from v5), or which members a phase waited for in vain."""
+
+
+class Transition(NamedTuple):
+    """A group has changed its state."""
+
+    group_id: str
+    partition: int
+    from_state: str
+    to_state: str
+    generation_id: int
+    members: int
+    cause: Cause
+
+
+class Remark(NamedTuple):
+    """Something a person should know about a group: mostly that Kafka's own behaviour is about to hurt somebody."""
+
+    group_id: str
+    text: str
+
+
+Effect = Reply | Append | Transition | Remark

@@ -1,0 +1,73 @@
+"""OffsetFetch (spec §7.4): what groups have committed. Asks neither for members nor for generations."""
+
+from kohort.coordinator.coordinator import GroupCoordinator
+from kohort.coordinator.offsets import CommittedOffset, GroupOffsets
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.offset_fetch import (
+    OffsetFetchRequestTopic,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponseTopic,
+)
+
+NO_OFFSET = -1
+
+
+def offset_fetch(
+    coordinator: GroupCoordinator, group_id: str, topics: tuple[OffsetFetchRequestTopic, ...] | None
+) -> OffsetFetchResponseGroup:
+    """The offsets of one group; `topics` None: all it has. Topics are asked for by name, with their id where known.
+
+    What was never committed has offset -1 and no error. For the group: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS.
+    """
+    group = coordinator.groups.get(group_id)
+    if group is None:
+        error = coordinator.availability(group_id)
+        if error is not ErrorCode.none:
+            return OffsetFetchResponseGroup(group_id=group_id, topics=(), error_code=error)
+        offsets = None
+    else:
+        offsets = group.offsets
+    answers = _all(offsets) if topics is None else tuple(_named(offsets, topic) for topic in topics)
+    return OffsetFetchResponseGroup(group_id=group_id, topics=answers, error_code=ErrorCode.none)
+
+
+def _all(offsets: GroupOffsets | None) -> tuple[OffsetFetchResponseTopic, ...]:
+    if offsets is None:
+        return ()
+    return tuple(
+        OffsetFetchResponseTopic(
+            name=name, partitions=tuple(_answer(partition, committed) for partition, committed in partitions.items())
+        )
+        for name, partitions in offsets.topics.items()
+    )
+
+
+def _named(offsets: GroupOffsets | None, topic: OffsetFetchRequestTopic) -> OffsetFetchResponseTopic:
+    known = {} if offsets is None else offsets.topics.get(topic.name, {})
+    topic_id = topic.topic_id
+    partitions = []
+    for partition in topic.partition_indexes:
+        committed = known.get(partition)
+        if committed is not None and topic_id is not None and committed.topic_id not in (None, topic_id):
+            committed = None  # of an earlier topic of that name
+        partitions.append(_answer(partition, committed))
+    return OffsetFetchResponseTopic(name=topic.name, topic_id=topic_id, partitions=tuple(partitions))
+
+
+def _answer(partition: int, committed: CommittedOffset | None) -> OffsetFetchResponsePartition:
+    if committed is None:
+        return OffsetFetchResponsePartition(
+            partition_index=partition,
+            committed_offset=NO_OFFSET,
+            committed_leader_epoch=-1,
+            metadata="",
+            error_code=ErrorCode.none,
+        )
+    return OffsetFetchResponsePartition(
+        partition_index=partition,
+        committed_offset=committed.offset,
+        committed_leader_epoch=committed.leader_epoch,
+        metadata=committed.metadata,
+        error_code=ErrorCode.none,
+    )

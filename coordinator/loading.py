@@ -1,0 +1,125 @@
+"""Becoming the coordinator of a partition's groups, and ceasing to be (spec §1.5, §1.6)."""
+
+from collections.abc import Iterable
+
+from kohort.coordinator.classic import sessions
+from kohort.coordinator.classic.dissolving import dissolve
+from kohort.coordinator.classic.group import ClassicGroup
+from kohort.coordinator.classic.member import Member
+from kohort.coordinator.classic.rebalancing import prepare_rebalance
+from kohort.coordinator.classic.states import State
+from kohort.coordinator.coordinator import GroupCoordinator, Shard
+from kohort.coordinator.effects import Cause
+from kohort.coordinator.offsets import CommittedOffset, GroupOffsets
+from kohort.coordinator.records import (
+    GroupKey,
+    GroupValue,
+    OffsetKey,
+    read_group_value,
+    read_key,
+    read_offset_value,
+)
+from kohort.protocol.consumer import ImpossibleLengthError
+from kohort.protocol.errors import ErrorCode
+
+
+class Loading:
+    """The replay of one partition's records. Until it is finished, requests for its groups hear that it is loading."""
+
+    def __init__(self, coordinator: GroupCoordinator, partition: int) -> None:
+        self._coordinator = coordinator
+        self._partition = partition
+        self._groups: dict[str, GroupValue] = {}
+        self._offsets: dict[str, GroupOffsets] = {}
+        coordinator.shards[partition] = Shard.LOADING
+
+    def apply(self, key: bytes, value: bytes | None) -> None:
+        """Takes the next record over; a later one of the same key replaces it, one without value deletes it.
+
+        Records of other kinds of group are passed over. Raises records.UnreadableRecord.
+        """
+        match read_key(key):
+            case OffsetKey(group_id, topic, partition):
+                if value is not None:
+                    committed = CommittedOffset.of(read_offset_value(value))
+                    self._offsets.setdefault(group_id, GroupOffsets()).put(topic, partition, committed)
+                elif group_id in self._offsets:
+                    self._offsets[group_id].remove(topic, partition)
+            case GroupKey(group_id):
+                if value is not None:
+                    self._groups[group_id] = read_group_value(value)
+                else:
+                    self._groups.pop(group_id, None)
+
+    def finish(self, now_ms: int) -> int:
+        """The groups are served from now on. Returns how many there are."""
+        coordinator = self._coordinator
+        coordinator.shards[self._partition] = Shard.ACTIVE
+        loaded = self._groups.keys() | {group_id for group_id, offsets in self._offsets.items() if offsets}
+        for group_id in sorted(loaded):
+            group = coordinator.create_group(group_id, now_ms)
+            group.offsets = self._offsets.get(group_id)
+            value = self._groups.get(group_id)
+            if value is not None:
+                _restore(group, value, now_ms)
+        return len(loaded)
+
+    def fail(self) -> None:
+        """The records cannot be read: this node does not coordinate the partition's groups."""
+        del self._coordinator.shards[self._partition]
+
+
+def load(
+    coordinator: GroupCoordinator, partition: int, records: Iterable[tuple[bytes, bytes | None]], now_ms: int
+) -> int:
+    """Replays a whole partition at once. Returns how many groups there are; raises records.UnreadableRecord."""
+    loading = Loading(coordinator, partition)
+    try:
+        for key, value in records:
+            loading.apply(key, value)
+    except Exception:
+        loading.fail()
+        raise
+    return loading.finish(now_ms)
+
+
+def unload(coordinator: GroupCoordinator, partition: int, now_ms: int) -> None:
+    """Somebody else coordinates the partition's groups now: who waits is sent there, and the groups are forgotten."""
+    coordinator.shards.pop(partition, None)
+    coordinator.abandon_appends(partition, now_ms)
+    for group in [g for g in coordinator.groups.values() if g.partition == partition]:
+        dissolve(group, ErrorCode.not_coordinator, Cause("coordinator_failover"), now_ms)
+
+
+def _restore(group: ClassicGroup, value: GroupValue, now_ms: int) -> None:
+    """A group with members comes back Stable, at its generation, and every member with a fresh session.
+
+    Lost are ids that were handed out, whatever waited, and the protocols that were not selected.
+    """
+    group.protocol_type = value.protocol_type or None
+    group.protocol_name = value.protocol_name
+    group.generation_id = value.generation_id
+    group.state_timestamp_ms = value.state_timestamp_ms
+    if not value.members:
+        return
+    for kept in value.members:
+        member = Member(
+            kept.member_id,
+            kept.group_instance_id,
+            kept.client_id,
+            kept.client_host,
+            kept.session_timeout_ms if kept.rebalance_timeout_ms == -1 else kept.rebalance_timeout_ms,
+            kept.session_timeout_ms,
+            ((value.protocol_name or "", kept.subscription),),
+            kept.assignment,
+        )
+        group.add(member, None)
+        sessions.extend(group, member, now_ms)
+    group.leader_id = value.leader_id
+    group.state = State.STABLE
+    try:
+        group.subscribed_topics = group.read_subscriptions()
+    except ImpossibleLengthError:
+        group.subscribed_topics = None
+    if len(group.members) > group.coordinator.settings.group_max_size:
+        prepare_rebalance(group, Cause("over_capacity"), now_ms)

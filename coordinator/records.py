@@ -1,0 +1,293 @@
+"""Keys and values of `__consumer_offsets`, as Kafka writes them (spec/offsets-topic §4, §5).
+
+Written: type 1 (offset commit, value version 4, or 1 with an expiry of its own) and type 2 (group metadata, value
+version 3). Read: every version of both, from Kafka 0.9 on.
+"""
+
+import struct
+from dataclasses import dataclass
+from uuid import UUID
+
+OFFSET_COMMIT = 1
+GROUP_METADATA = 2
+
+_SHORT = struct.Struct(">h")
+_INT = struct.Struct(">i")
+_LONG = struct.Struct(">q")
+_TIMEOUTS = struct.Struct(">ii")
+_OFFSET = struct.Struct(">qi")
+_OFFSET_V1 = struct.Struct(">hq")
+_NULL = b"\xff\xff"
+_NO_TAGS = b"\x00"
+
+
+class UnreadableRecord(ValueError):
+    """A record whose type or version is not known here, or whose bytes are cut short."""
+
+
+@dataclass(slots=True, frozen=True)
+class OffsetKey:
+    """The key of an offset commit."""
+
+    group_id: str
+    topic: str
+    partition: int
+
+
+@dataclass(slots=True, frozen=True)
+class GroupKey:
+    """The key of a classic group's metadata."""
+
+    group_id: str
+
+
+@dataclass(slots=True, frozen=True, kw_only=True)
+class OffsetValue:
+    """An offset commit. -1 where a version has no leader epoch or expiry; None where it has no topic id."""
+
+    offset: int
+    leader_epoch: int
+    metadata: str
+    commit_timestamp_ms: int
+    expire_timestamp_ms: int = -1
+    topic_id: UUID | None = None
+
+
+@dataclass(slots=True, frozen=True, kw_only=True)
+class MemberValue:
+    """A member as the log keeps it."""
+
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    rebalance_timeout_ms: int
+    """-1 in version 0: then the session timeout counts."""
+    session_timeout_ms: int
+    subscription: bytes
+    assignment: bytes
+
+
+@dataclass(slots=True, frozen=True, kw_only=True)
+class GroupValue:
+    """A classic group as the log keeps it; `protocol_type` is empty for a group that never had one."""
+
+    protocol_type: str
+    generation_id: int
+    protocol_name: str | None
+    leader_id: str | None
+    state_timestamp_ms: int
+    members: tuple[MemberValue, ...]
+
+
+def offset_key(group_id: str, topic: str, partition: int) -> bytes:
+    """The key under which an offset is kept."""
+    return b"".join((_SHORT.pack(OFFSET_COMMIT), _string(group_id), _string(topic), _INT.pack(partition)))
+
+
+def group_key(group_id: str) -> bytes:
+    """The key under which a group's metadata is kept."""
+    return _SHORT.pack(GROUP_METADATA) + _string(group_id)
+
+
+def expiring_offset_value(offset: int, metadata: str, commit_timestamp_ms: int, expire_timestamp_ms: int) -> bytes:
+    """Version 1: a commit that says itself how long it is to be kept. It has no room for leader epoch and topic id."""
+    return b"".join(
+        (
+            _OFFSET_V1.pack(1, offset),
+            _string(metadata),
+            _LONG.pack(commit_timestamp_ms),
+            _LONG.pack(expire_timestamp_ms),
+        )
+    )
+
+
+def offset_value(
+    offset: int, leader_epoch: int, metadata: str, commit_timestamp_ms: int, topic_id: UUID | None
+) -> bytes:
+    """Version 4, the one that Kafka writes since 4.1."""
+    version, note, tags = offset_value_parts(metadata, topic_id)
+    return b"".join((version, _OFFSET.pack(offset, leader_epoch), note, _LONG.pack(commit_timestamp_ms), tags))
+
+
+def offset_value_parts(metadata: str, topic_id: UUID | None) -> tuple[bytes, bytes, bytes]:
+    """What does not change from commit to commit in version 4: before the offset and its leader epoch (12 bytes),
+    between them and the time of the commit (8 bytes), and behind that."""
+    raw = metadata.encode()
+    tags = _NO_TAGS if topic_id is None else b"\x01\x00\x10" + topic_id.bytes
+    return b"\x00\x04", _uvarint(len(raw) + 1) + raw, tags
+
+
+def group_value(group: GroupValue) -> bytes:
+    """Version 3, the one that every release since 2.3 writes."""
+    parts = [
+        _SHORT.pack(3),
+        _string(group.protocol_type),
+        _INT.pack(group.generation_id),
+        _nullable(group.protocol_name),
+        _nullable(group.leader_id),
+        _LONG.pack(group.state_timestamp_ms),
+        _INT.pack(len(group.members)),
+    ]
+    for member in group.members:
+        parts += (
+            _string(member.member_id),
+            _nullable(member.group_instance_id),
+            _string(member.client_id),
+            _string(member.client_host),
+            _TIMEOUTS.pack(member.rebalance_timeout_ms, member.session_timeout_ms),
+            _INT.pack(len(member.subscription)),
+            member.subscription,
+            _INT.pack(len(member.assignment)),
+            member.assignment,
+        )
+    return b"".join(parts)
+
+
+def read_key(key: bytes) -> OffsetKey | GroupKey | None:
+    """What a key names; None for the types of other kinds of group, which are no business of this coordinator.
+
+    Raises UnreadableRecord for bytes that end too early.
+    """
+    reader = _Reader(key)
+    kind = reader.int16()
+    if kind in (0, OFFSET_COMMIT):
+        return OffsetKey(reader.string(), reader.string(), reader.int32())
+    if kind == GROUP_METADATA:
+        return GroupKey(reader.string())
+    return None
+
+
+def read_offset_value(value: bytes) -> OffsetValue:
+    """Any version of an offset commit, 0 to 4. Raises UnreadableRecord."""
+    reader = _Reader(value)
+    version = reader.int16()
+    if not 0 <= version <= 4:
+        raise UnreadableRecord(f"an offset commit of version {version}; known are 0 to 4")
+    offset = reader.int64()
+    leader_epoch = reader.int32() if version >= 3 else -1
+    metadata = reader.compact_string() if version >= 4 else reader.string()
+    commit_timestamp_ms = reader.int64()
+    expire_timestamp_ms = reader.int64() if version == 1 else -1
+    topic_id = None
+    if version >= 4 and (raw := reader.tags().get(0)) is not None and any(raw):
+        topic_id = UUID(bytes=raw)
+    return OffsetValue(
+        offset=offset,
+        leader_epoch=leader_epoch,
+        metadata=metadata,
+        commit_timestamp_ms=commit_timestamp_ms,
+        expire_timestamp_ms=expire_timestamp_ms,
+        topic_id=topic_id,
+    )
+
+
+def read_group_value(value: bytes) -> GroupValue:
+    """Group metadata of version 0 to 3. Raises UnreadableRecord; version 4 is defined but no release writes it."""
+    reader = _Reader(value)
+    version = reader.int16()
+    if not 0 <= version <= 3:
+        raise UnreadableRecord(f"group metadata of version {version}; known are 0 to 3")
+    protocol_type = reader.string()
+    generation_id = reader.int32()
+    protocol_name = reader.nullable_string()
+    leader_id = reader.nullable_string()
+    state_timestamp_ms = reader.int64() if version >= 2 else -1
+    members = tuple(_member(reader, version) for _ in range(reader.int32()))
+    return GroupValue(
+        protocol_type=protocol_type,
+        generation_id=generation_id,
+        protocol_name=protocol_name,
+        leader_id=leader_id,
+        state_timestamp_ms=state_timestamp_ms,
+        members=members,
+    )
+
+
+def _member(reader: "_Reader", version: int) -> MemberValue:
+    return MemberValue(
+        member_id=reader.string(),
+        group_instance_id=reader.nullable_string() if version >= 3 else None,
+        client_id=reader.string(),
+        client_host=reader.string(),
+        rebalance_timeout_ms=reader.int32() if version >= 1 else -1,
+        session_timeout_ms=reader.int32(),
+        subscription=reader.blob(),
+        assignment=reader.blob(),
+    )
+
+
+def _string(text: str) -> bytes:
+    raw = text.encode()
+    return _SHORT.pack(len(raw)) + raw
+
+
+def _nullable(text: str | None) -> bytes:
+    return _NULL if text is None else _string(text)
+
+
+def _uvarint(number: int) -> bytes:
+    if number < 128:
+        return bytes((number,))
+    out = bytearray()
+    while number > 127:
+        out.append(number & 127 | 128)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+class _Reader:
+    """Cuts values from the front of a record; whatever is missing makes the record unreadable."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def _take(self, size: int) -> bytes:
+        end = self._at + size
+        if size < 0 or end > len(self._data):
+            raise UnreadableRecord(f"{len(self._data)} bytes, where at least {end} were announced")
+        taken = self._data[self._at : end]
+        self._at = end
+        return taken
+
+    def int16(self) -> int:
+        return int.from_bytes(self._take(2), "big", signed=True)
+
+    def int32(self) -> int:
+        return int.from_bytes(self._take(4), "big", signed=True)
+
+    def int64(self) -> int:
+        return int.from_bytes(self._take(8), "big", signed=True)
+
+    def uvarint(self) -> int:
+        value = shift = 0
+        while (byte := self._take(1)[0]) & 128:
+            value |= (byte & 127) << shift
+            shift += 7
+            if shift > 28:
+                raise UnreadableRecord("a length of more than five bytes")
+        return value | byte << shift
+
+    def _text(self, size: int) -> str:
+        try:
+            return self._take(size).decode()
+        except UnicodeDecodeError as error:
+            raise UnreadableRecord(str(error)) from None
+
+    def string(self) -> str:
+        return self._text(self.int16())
+
+    def nullable_string(self) -> str | None:
+        size = self.int16()
+        return None if size < 0 else self._text(size)
+
+    def compact_string(self) -> str:
+        return self._text(self.uvarint() - 1)
+
+    def blob(self) -> bytes:
+        return self._take(self.int32())
+
+    def tags(self) -> dict[int, bytes]:
+        return {self.uvarint(): self._take(self.uvarint()) for _ in range(self.uvarint())}

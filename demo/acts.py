@@ -1,0 +1,386 @@
+"""The play: who does what, one act after the other, and what is measured while they do."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+from kohort.demo.libraries import LIBRARIES
+from kohort.demo.reports import Report
+from kohort.demo.stage import Stage
+from kohort.demo.troupe import Actor, Troupe
+from kohort.demo.watch import GroupWatch, PlayError, Watch
+from kohort.demo.workers.consumer import Part
+
+TOPIC = "orders"
+PARTITIONS = 6
+EAGER = "billing"
+COOPERATIVE = "shipping"
+
+SESSION_TIMEOUT_MS = 4_000
+HEARTBEAT_INTERVAL_MS = 300
+MAX_POLL_INTERVAL_MS = 6_000
+STALL_S = 9
+
+START_WITHIN_S = 30.0
+SETTLE_WITHIN_S = 20.0
+CALM_S = 0.6
+"""A group counts as settled when the broker has not moved it for so long: kafka-python's leader, for one, asks for a
+second rebalance as soon as it has seen the topic's metadata."""
+PAUSE_S = 1.2
+"""Between acts, to look."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What an act came to."""
+
+    title: str
+    headline: str
+    rebalances: int
+    nobody_s: float
+    """The longest time in which no member read anything."""
+    partition_s: float
+    """The longest time in which some partition was not read; the partitions in question are the act's to choose."""
+    problem: str = ""
+    """Why it is not as it should be."""
+
+
+class Audience(Protocol):
+    """Who is told how the play goes."""
+
+    def begins(self, number: int, title: str, about: str) -> None:
+        """An act begins."""
+
+    def ends(self, outcome: Outcome) -> None:
+        """An act is over."""
+
+
+Scene = Callable[[], Awaitable[Outcome]]
+
+
+class Play:
+    """The state of the performance between acts: who is there, and since when."""
+
+    def __init__(self, stage: Stage, watch: Watch, troupe: Troupe, audience: Audience, seed: int) -> None:
+        self.stage = stage
+        self.watch = watch
+        self.troupe = troupe
+        self.audience = audience
+        self.seed = seed
+        self.members: dict[str, Actor] = {}
+        """Those of the group EAGER."""
+        self.cooperative: dict[str, Actor] = {}
+        self.producer: Actor | None = None
+        self.outcomes: list[Outcome] = []
+        self._chance = random.Random(seed)
+        self._since: tuple[float, int] = (0.0, 0)
+
+    async def perform(self) -> None:
+        """All acts. Raises PlayError when one cannot be played to its end."""
+        acts: list[tuple[str, str, Scene]] = [
+            ("the group forms", "three libraries, one consumer each, join one group", self.the_group_forms),
+            ("a member joins", "a second aiokafka consumer joins", self.a_member_joins),
+            (
+                "one consumer processes too long",
+                f"kafka-python's consumer takes {STALL_S} s over one batch while somebody joins",
+                self.one_consumer_stalls,
+            ),
+            ("a member crashes", "kill -9: nobody tells the broker", self.a_member_crashes),
+            ("a member leaves", "the same, with a goodbye", self.a_member_leaves),
+            ("a static member restarts", "it has a group.instance.id and comes back in time", self.a_static_restart),
+            ("a cooperative member joins", "a second group: cooperative-sticky", self.a_cooperative_join),
+            ("everything restarts", "all consumers and the producer stop, and come back", self.everything_restarts),
+        ]
+        await self._start_producer([0] * PARTITIONS)
+        for number, (title, about, scene) in enumerate(acts, 1):
+            self.audience.begins(number, title, about)
+            outcome = await scene()
+            self.outcomes.append(outcome)
+            self.audience.ends(outcome)
+            await asyncio.sleep(PAUSE_S)
+        await self._finish()
+
+    # Acts
+
+    async def the_group_forms(self) -> Outcome:
+        cast = await self._ready(*[self._part(library, 1) for library in LIBRARIES])
+        began = self._measure_from()
+        await self._join(self.members, cast)
+        group = self._group
+        first = min(moments[0] for moments in group.read_at if moments)
+        leader = self._leader()
+        return self._outcome(
+            "the group forms",
+            f"{len(LIBRARIES)} libraries share {PARTITIONS} partitions; the first record was read "
+            f"{first - began:.1f} s after they asked to join, and {leader} made the assignment",
+        )
+
+    async def a_member_joins(self) -> Outcome:
+        cast = await self._ready(self._part("aiokafka", 2))
+        self._measure_from()
+        before = self._owners()
+        await self._join(self.members, cast)
+        moved = sum(before[number] != owner for number, owner in self._owners().items())
+        return self._outcome(
+            "a member joins",
+            f"everybody let go of everything; {moved} of {PARTITIONS} partitions changed hands, "
+            "and nobody consumed for {nobody_s:.1f} s",
+        )
+
+    async def one_consumer_stalls(self) -> Outcome:
+        cast = await self._ready(self._part("confluent-kafka", 2))
+        slow = self.members["kafka-python-1"]
+        slow.order("stall", STALL_S)
+        await self.watch.until(lambda: slow.working, START_WITHIN_S, "kafka-python-1 gets a batch")
+        self._measure_from()
+        others = {name: actor for name, actor in self.members.items() if actor is not slow} | cast
+        await self._join(others, cast)
+        outcome = self._outcome(
+            "one consumer processes too long",
+            f"kafka-python's consumer took {STALL_S} s over one batch: nobody consumed for {{nobody_s:.1f}} s",
+            problem=lambda nobody_s: (
+                "" if nobody_s > MAX_POLL_INTERVAL_MS / 2_000 else f"consumption paused for {nobody_s:.1f} s only"
+            ),
+        )
+        self.members.update(cast)
+        await self._settled(EAGER, self.members)
+        return outcome
+
+    async def a_member_crashes(self) -> Outcome:
+        victim = self._chance.choice(("aiokafka-2", "confluent-kafka-2"))
+        lost = self.stage.owners(EAGER)[victim]
+        self._measure_from()
+        self.members.pop(victim).kill()
+        await self._settled(EAGER, self.members)
+        return self._outcome(
+            "a member crashes",
+            f"{victim} was killed: its {_partitions(lost)} lay still for {{partition_s:.1f}} s, "
+            f"as its session timeout is {SESSION_TIMEOUT_MS / 1000:g} s",
+            lost,
+        )
+
+    async def a_member_leaves(self) -> Outcome:
+        leaver = next(name for name in self.members if name in ("aiokafka-2", "confluent-kafka-2"))
+        lost = self.stage.owners(EAGER)[leaver]
+        self._measure_from()
+        await self._stop({leaver: self.members.pop(leaver)})
+        await self._settled(EAGER, self.members)
+        crash_s = self.outcomes[-1].partition_s
+        return self._outcome(
+            "a member leaves",
+            f"{leaver} said goodbye: its {_partitions(lost)} lay still for {{partition_s:.1f}} s, "
+            f"not for {crash_s:.1f} s",
+            lost,
+            problem=lambda _: "",
+        )
+
+    async def a_static_restart(self) -> Outcome:
+        name = "confluent-kafka-1"
+        cast = await self._ready(self._part("confluent-kafka", 1))
+        owned = self.stage.owners(EAGER)
+        generation = self._group.generation
+        self._measure_from()
+        await self._stop({name: self.members[name]})
+        await self._join(self.members, cast)
+        same = self.stage.owners(EAGER) == owned and self._group.generation == generation
+        return self._outcome(
+            "a static member restarts",
+            f"{name} was away, its {_partitions(owned[name])} for {{partition_s:.1f}} s; nothing moved, "
+            f"it is still generation {generation}",
+            owned[name],
+            problem=lambda _: "" if same else "the group was rebalanced",
+        )
+
+    async def a_cooperative_join(self) -> Outcome:
+        parts = [self._part(library, 3, COOPERATIVE) for library in ("kafka-python", "confluent-kafka")]
+        await self._join(self.cooperative, await self._ready(*parts), COOPERATIVE)
+        await self.watch.until(self._caught_up(COOPERATIVE), SETTLE_WITHIN_S, f"{COOPERATIVE} catches up")
+        cast = await self._ready(self._part("confluent-kafka", 4, COOPERATIVE))
+        before = self._owners(COOPERATIVE)
+        began = self._measure_from(COOPERATIVE)
+        await self._join(self.cooperative, cast, COOPERATIVE)
+        after = self._owners(COOPERATIVE)
+        kept = [number for number in after if after[number] == before[number]]
+        revoked = {
+            number
+            for at, _, partitions in self.watch.group(COOPERATIVE).revocations
+            if at > began
+            for number in partitions
+        }
+        moved = revoked.intersection(kept)
+        outcome = self._outcome(
+            "a cooperative member joins",
+            f"{len(kept)} of {PARTITIONS} partitions stayed where they were, read on but for "
+            + self._pauses(kept, after, began)
+            + " (whose poll waits for the rejoin)",
+            kept,
+            group_id=COOPERATIVE,
+            problem=lambda _: f"partitions that stayed were revoked: {sorted(moved)}" if moved else "",
+        )
+        await self._stop(self.cooperative)
+        return outcome
+
+    async def everything_restarts(self) -> Outcome:
+        cast = await self._ready(*[self._part(library, 1) for library in LIBRARIES])
+        assert self.producer is not None
+        self._measure_from()
+        await self._stop(self.members | {"producer": self.producer})
+        read_again = self._group.read_again()
+        committed = self.stage.committed(EAGER)
+        positions = [self._group.position(number) for number in range(PARTITIONS)]
+        await self._start_producer(self.watch.produced)
+        await self._join(self.members, cast)
+        again = self._group.read_again() - read_again
+        return self._outcome(
+            "everything restarts",
+            f"the group went on where its commits were, at offsets {min(committed)} to {max(committed)}; "
+            f"{again} records were read twice",
+            problem=lambda _: "" if committed == positions else f"read up to {positions}, committed {committed}",
+        )
+
+    # What acts are made of
+
+    @property
+    def _group(self) -> GroupWatch:
+        return self.watch.group(EAGER)
+
+    def _part(self, library: str, number: int, group: str = EAGER) -> Part:
+        name = f"{library}-{number}"
+        return Part(
+            name=name,
+            library=library,
+            bootstrap=self.stage.bootstrap,
+            topic=TOPIC,
+            group=group,
+            instance=name if name == "confluent-kafka-1" else None,
+            cooperative=group == COOPERATIVE,
+            session_timeout_ms=MAX_POLL_INTERVAL_MS if name == "confluent-kafka-1" else SESSION_TIMEOUT_MS,
+            heartbeat_interval_ms=HEARTBEAT_INTERVAL_MS,
+            max_poll_interval_ms=MAX_POLL_INTERVAL_MS,
+        )
+
+    async def _ready(self, *parts: Part) -> dict[str, Actor]:
+        """Starts consumers and waits until their libraries are loaded, so that no act measures imports."""
+        cast = {
+            part.name: await self.troupe.consumer(part, partial(self.watch.hear_worker, part.name, part.group))
+            for part in parts
+        }
+        await self._until(lambda: all(each.ready for each in cast.values()), START_WITHIN_S, "consumers start")
+        return cast
+
+    async def _join(self, members: dict[str, Actor], cast: dict[str, Actor], group_id: str = EAGER) -> None:
+        members.update(cast)
+        for actor in cast.values():
+            actor.order("join")
+        await self._settled(group_id, members)
+
+    async def _stop(self, actors: dict[str, Actor]) -> None:
+        for actor in actors.values():
+            actor.order("stop")
+        everybody = list(actors.values())
+        await self._until(lambda: all(each.gone for each in everybody), START_WITHIN_S, "consumers stop")
+        for actor in everybody:
+            if not actor.closed:
+                raise PlayError(f"{actor.name} did not stop properly: {_last_words(actor)}")
+
+    async def _start_producer(self, offsets: list[int]) -> None:
+        def heard(report: Report) -> None:
+            self.watch.hear_worker("producer", "", report)
+
+        self.producer = await self.troupe.producer(self.stage.bootstrap, TOPIC, self.seed, offsets, heard)
+        producer = self.producer
+        await self._until(lambda: producer.ready, START_WITHIN_S, "the producer starts")
+        producer.order("join")
+
+    async def _settled(self, group_id: str, members: Collection[str]) -> None:
+        """Until the group has exactly these members, is calm, and each partition has been read since it is stable."""
+        group, names = self.watch.group(group_id), set(members)
+
+        def settled() -> bool:
+            owners = self.stage.owners(group_id)
+            return (
+                group.state == "Stable"
+                and owners.keys() == names
+                and sum(map(len, owners.values())) == PARTITIONS
+                and time.monotonic() - group.changed_at > CALM_S
+                and all(moments and moments[-1] > group.changed_at for moments in group.read_at)
+            )
+
+        await self._until(settled, SETTLE_WITHIN_S, f"{group_id} settles with {', '.join(sorted(names))}")
+
+    async def _until(self, condition: Callable[[], bool], within_s: float, what: str) -> None:
+        def checked() -> bool:
+            for actor in self.troupe.actors:
+                if actor.vanished:
+                    raise PlayError(f"{actor.name} ended by itself: {_last_words(actor)}")
+            return condition()
+
+        await self.watch.until(checked, within_s, what)
+
+    def _caught_up(self, group_id: str) -> Callable[[], bool]:
+        """Whether the group has read all that there was when this was asked."""
+        produced, group = list(self.watch.produced), self.watch.group(group_id)
+        return lambda: all(group.position(number) >= produced[number] for number in range(PARTITIONS))
+
+    def _owners(self, group_id: str = EAGER) -> dict[int, str]:
+        owners = self.stage.owners(group_id)
+        return {number: name for name, partitions in owners.items() for number in partitions}
+
+    def _pauses(self, kept: list[int], owners: dict[int, str], began: float) -> str:
+        """How long each library at most left partitions unread that it kept."""
+        group, now, pauses = self.watch.group(COOPERATIVE), time.monotonic(), []
+        for library in ("confluent-kafka", "kafka-python"):
+            partitions = [number for number in kept if owners[number].startswith(library)]
+            pauses.append(f"{group.longest_wait(began, now, partitions):.1f} s in {library}")
+        return " and ".join(pauses)
+
+    def _leader(self) -> str:
+        group = self.stage.group(EAGER)
+        assert group is not None
+        return next(each.client_id for each in group.members.values() if each.member_id == group.leader_id)
+
+    def _measure_from(self, group_id: str = EAGER) -> float:
+        self._since = time.monotonic(), self.watch.group(group_id).generation
+        return self._since[0]
+
+    def _outcome(
+        self,
+        title: str,
+        headline: str,
+        partitions: list[int] | None = None,
+        *,
+        group_id: str = EAGER,
+        problem: Callable[[float], str] = lambda _: "",
+    ) -> Outcome:
+        """Measures from `_measure_from` until now; `partitions` are those whose longest silence counts."""
+        (began, generation), now, group = self._since, time.monotonic(), self.watch.group(group_id)
+        nobody_s, partition_s = group.silence(began, now), group.longest_wait(began, now, partitions)
+        return Outcome(
+            title=title,
+            headline=headline.format(nobody_s=nobody_s, partition_s=partition_s),
+            rebalances=group.rebalances(generation),
+            nobody_s=nobody_s,
+            partition_s=partition_s,
+            problem=problem(nobody_s),
+        )
+
+    async def _finish(self) -> None:
+        """The producer stops, the consumers read what is left and stop."""
+        assert self.producer is not None
+        await self._stop({"producer": self.producer})
+        await self._until(self._caught_up(EAGER), SETTLE_WITHIN_S, "every record is consumed")
+        await self._stop(self.members)
+
+
+def _partitions(numbers: list[int]) -> str:
+    return f"{len(numbers)} partition{'' if len(numbers) == 1 else 's'}"
+
+
+def _last_words(actor: Actor) -> str:
+    return actor.last_words[-1] if actor.last_words else "it said nothing"

@@ -1,0 +1,106 @@
+"""The cluster of the demo, in its own process: what the broker knows can be looked at directly."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import struct
+from collections.abc import Callable
+from io import StringIO
+from typing import TYPE_CHECKING, Any
+
+from kohort.broker.address import show_address
+from kohort.broker.cluster import Cluster
+from kohort.broker.logs import log
+from kohort.broker.registry import Registry
+from kohort.broker.server import Server
+from kohort.broker.settings import Settings
+from kohort.storage.topics import Topic
+
+if TYPE_CHECKING:
+    from kohort.coordinator.classic.group import ClassicGroup
+
+NODES = 3
+HOST = "127.0.0.1"
+
+
+class Stage:
+    """Three nodes on free ports, and a topic."""
+
+    def __init__(self, seed: int, topic: str, partitions: int) -> None:
+        self.topic = topic
+        self.partitions = partitions
+        self.cluster = Cluster(Settings({}, "test", NODES), log.clock, NODES, seed)
+        self._server: Server | None = None
+
+    async def open(self) -> None:
+        """Listens."""
+        self._server = Server(self.cluster, Registry(), asyncio.get_running_loop())
+        await self._server.listen(HOST, 0)
+        self.cluster.offsets_topic.create(self.cluster.clock.now_ms())
+        topic = self.cluster.topics.create(self.topic, self.partitions, NODES)
+        assert isinstance(topic, Topic), topic
+
+    def close(self) -> None:
+        """Hangs up on everybody."""
+        if self._server is not None:
+            self._server.stop()
+
+    @property
+    def bootstrap(self) -> str:
+        """Where clients find it."""
+        return ",".join(show_address(HOST, node.port) for node in self.cluster.nodes)
+
+    def group(self, group_id: str) -> ClassicGroup | None:
+        """The group as its coordinator has it."""
+        node = self.cluster.offsets_topic.coordinator_of(group_id)
+        return None if node is None else node.coordinator.groups.get(group_id)
+
+    def committed(self, group_id: str) -> list[int]:
+        """What the group has committed of each partition; -1: nothing."""
+        group = self.group(group_id)
+        offsets = None if group is None else group.offsets
+        found = [None if offsets is None else offsets.get(self.topic, number) for number in range(self.partitions)]
+        return [-1 if each is None else each.offset for each in found]
+
+    def owners(self, group_id: str) -> dict[str, list[int]]:
+        """Which partitions each member has been given; members go by their client id, which outlives a restart."""
+        group = self.group(group_id)
+        if group is None:
+            return {}
+        return {
+            member.client_id: assigned_partitions(member.assignment, self.topic) for member in group.members.values()
+        }
+
+
+def assigned_partitions(assignment: bytes, topic: str) -> list[int]:
+    """The partitions of a topic in an assignment as clients of the type `consumer` write it; none in an empty one."""
+    if not assignment:
+        return []
+    partitions: list[int] = []
+    (topics,) = struct.unpack_from(">i", assignment, 2)
+    at = 6
+    for _ in range(topics):
+        (length,) = struct.unpack_from(">h", assignment, at)
+        name = assignment[at + 2 : at + 2 + length].decode()
+        at += 2 + length
+        (count,) = struct.unpack_from(">i", assignment, at)
+        if name == topic:
+            partitions += struct.unpack_from(f">{count}i", assignment, at + 4)
+        at += 4 + 4 * count
+    return sorted(partitions)
+
+
+class BrokerLog(StringIO):
+    """Takes the place of stderr for the broker's log: passes on each line, as text and in pieces."""
+
+    def __init__(self, heard: Callable[[str, dict[str, Any]], None]) -> None:
+        super().__init__()
+        self._heard = heard
+
+    def write(self, lines: str) -> int:
+        """Lines of JSON."""
+        for line in lines.splitlines():
+            values = json.loads(line)
+            self._heard(values["event"], values)
+        return len(lines)

@@ -1,0 +1,61 @@
+"""What must hold at the end."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kohort.demo.acts import COOPERATIVE, EAGER, Outcome
+from kohort.demo.watch import GroupWatch, Watch
+
+
+class Check(NamedTuple):
+    """One promise, and whether it was kept."""
+
+    holds: bool
+    text: str
+
+
+def judge(watch: Watch, outcomes: list[Outcome], problem: str) -> list[Check]:
+    """Every check, in the order in which they are to be read. `problem`: why the play was not played to its end."""
+    checks = [Check(False, problem)] if problem else []
+    checks.append(_everything_consumed(watch))
+    for group_id in (EAGER, COOPERATIVE):
+        checks += [_no_holes(group_id, watch.group(group_id)), _one_owner(group_id, watch.group(group_id))]
+    checks += [Check(False, f"{outcome.title}: {outcome.problem}") for outcome in outcomes if outcome.problem]
+    checks += [Check(False, text) for text in watch.wrong]
+    return checks
+
+
+def _everything_consumed(watch: Watch) -> Check:
+    group, produced = watch.group(EAGER), sum(watch.produced)
+    missing = sum(
+        count - (len(times) - times.count(0)) for count, times in zip(watch.produced, group.times_read, strict=True)
+    )
+    if missing or not produced:
+        return Check(False, f"{missing} of {produced:,} records were never consumed by {EAGER}")
+    again = group.read_again()
+    return Check(True, f"all {produced:,} records were consumed by {EAGER}; {again:,} were read more than once")
+
+
+def _no_holes(group_id: str, group: GroupWatch) -> Check:
+    skipped = sum(times.count(0) for times in group.times_read)
+    text = f"{group_id} skipped {skipped:,} records" if skipped else f"{group_id} skipped no record"
+    return Check(not skipped, text)
+
+
+def _one_owner(group_id: str, group: GroupWatch) -> Check:
+    """By the broker's account of what was assigned, and by the members' account of who read."""
+    twice = [
+        f"partition {number} in generation {generation}"
+        for generation, owners in sorted(group.assignments.items())
+        for number in range(len(group.times_read))
+        if sum(number in partitions for partitions in owners.values()) > 1
+    ]
+    twice += [
+        f"partition {number} in generation {generation} ({', '.join(sorted(names))} read it)"
+        for (generation, number), names in sorted(group.readers.items())
+        if len(names) > 1
+    ]
+    if twice:
+        return Check(False, f"{group_id}: two owners at once of {'; '.join(twice)}")
+    return Check(True, f"{group_id}: no partition had two owners in any of {len(group.assignments)} generations")

@@ -1,0 +1,72 @@
+"""kafka-python: heartbeats on a thread of their own, everything else within `poll`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafka import ConsumerRebalanceListener, KafkaConsumer
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+from kafka.coordinator.assignors.range import RangePartitionAssignor
+
+from kohort.demo.workers.consumer import COMMIT_INTERVAL_MS, POLL_MS, Fetched, Listener, Part
+
+
+class KafkaPythonConsumer:
+    """Commits, within `poll`, what the polls before handed out."""
+
+    def __init__(self, part: Part, listener: Listener) -> None:
+        self._topic = part.topic
+        self._listener = listener
+        self._consumer = KafkaConsumer(
+            bootstrap_servers=part.bootstrap.split(","),
+            client_id=part.name,
+            group_id=part.group,
+            group_instance_id=part.instance,
+            partition_assignment_strategy=[CooperativeStickyAssignor if part.cooperative else RangePartitionAssignor],
+            session_timeout_ms=part.session_timeout_ms,
+            heartbeat_interval_ms=part.heartbeat_interval_ms,
+            max_poll_interval_ms=part.max_poll_interval_ms,
+            auto_offset_reset="earliest",
+            enable_auto_commit=True,
+            auto_commit_interval_ms=COMMIT_INTERVAL_MS,
+            fetch_max_wait_ms=POLL_MS,
+        )
+
+    def join(self) -> None:
+        self._consumer.subscribe([self._topic], listener=_Callbacks(self._listener))
+
+    def poll(self) -> list[Fetched]:
+        self._remember_the_join()
+        fetched = self._consumer.poll(timeout_ms=POLL_MS)
+        return [Fetched(each.partition, each.offset, each.value) for batch in fetched.values() for each in batch]
+
+    def _remember_the_join(self) -> None:
+        """Has the library finish a join that was under way when the last poll's time was up.
+
+        When the leader rejoins because of new metadata, kafka-python 3.0 holds the reason to be gone as soon as it has
+        made the assignment; the next poll then never looks at what came of the join, and the consumer sits idle.
+        """
+        coordinator = self._consumer._coordinator
+        if coordinator.rejoining:
+            coordinator.request_rejoin()
+
+    def identity(self) -> tuple[int, str]:
+        metadata = self._consumer.group_metadata()
+        return metadata.generation_id, metadata.member_id
+
+    def processed(self) -> None:
+        pass  # the next poll knows
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+class _Callbacks(ConsumerRebalanceListener):  # type: ignore[misc]  # the library has no types
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+
+    def on_partitions_assigned(self, assigned: Any) -> None:
+        self._listener.assigned([each.partition for each in assigned])
+
+    def on_partitions_revoked(self, revoked: Any) -> None:
+        self._listener.revoked([each.partition for each in revoked])

@@ -1,0 +1,54 @@
+"""The APIs kohort serves, and in which versions. Everything else that lists APIs is made from this table."""
+
+from typing import NamedTuple
+
+NEVER = 32767
+"""As `first_flexible`: no version of this API has tagged fields."""
+
+
+class ApiSpec(NamedTuple):
+    """One API. `name` is the module in `protocol/messages` and in `broker/apis`."""
+
+    key: int
+    name: str
+    min_version: int
+    max_version: int
+    first_flexible: int
+    """From this version on headers and structures end in tagged fields (KIP-482)."""
+    readable_from: int = 0
+    """Versions below are advertised only; a request of one closes the connection."""
+
+
+APIS = (
+    # Versions 0 to 2 are advertised for the sake of clients that would not talk to us otherwise (KAFKA-18659).
+    ApiSpec(0, "produce", 0, 13, 9, readable_from=3),
+    ApiSpec(1, "fetch", 4, 18, 12),
+    ApiSpec(2, "list_offsets", 1, 11, 6),
+    ApiSpec(3, "metadata", 0, 13, 9),
+    ApiSpec(8, "offset_commit", 2, 10, 8),
+    ApiSpec(9, "offset_fetch", 1, 10, 6),
+    ApiSpec(10, "find_coordinator", 0, 6, 3),
+    ApiSpec(11, "join_group", 0, 9, 6),
+    ApiSpec(12, "heartbeat", 0, 4, 4),
+    ApiSpec(13, "leave_group", 0, 5, 4),
+    ApiSpec(14, "sync_group", 0, 5, 4),
+    ApiSpec(15, "describe_groups", 0, 6, 5),
+    ApiSpec(16, "list_groups", 0, 5, 3),
+    ApiSpec(18, "api_versions", 0, 4, 3),
+    ApiSpec(19, "create_topics", 2, 7, 5),
+    ApiSpec(20, "delete_topics", 1, 6, 4),
+    ApiSpec(22, "init_producer_id", 0, 5, 2),
+    ApiSpec(23, "offset_for_leader_epoch", 2, 4, 4),
+    ApiSpec(32, "describe_configs", 1, 4, 4),
+    ApiSpec(33, "alter_configs", 0, 2, 2),
+    ApiSpec(37, "create_partitions", 0, 3, 2),
+    ApiSpec(42, "delete_groups", 0, 2, 2),
+    ApiSpec(44, "incremental_alter_configs", 0, 1, 1),
+    ApiSpec(47, "offset_delete", 0, 0, NEVER),
+    ApiSpec(60, "describe_cluster", 0, 2, 0),
+    ApiSpec(75, "describe_topic_partitions", 0, 0, 0),
+)
+"""Ranges are those of Apache Kafka 4.3, as its ApiVersions response tells them."""
+
+API_BY_KEY = {api.key: api for api in APIS}
+API_BY_NAME = {api.name: api for api in APIS}

@@ -1,0 +1,284 @@
+"""Record batches of format 2: what Produce brings, a log stores, and Fetch takes away.
+
+A batch is a header of 61 bytes and records, perhaps compressed as one block. The broker looks at headers only; records
+are read one by one where somebody asks for the first offset of a time, and built where the coordinator writes its own.
+Source: Kafka's DefaultRecordBatch and DefaultRecord (KIP-98).
+"""
+
+from collections.abc import Iterator, Sequence
+from struct import Struct
+from typing import NamedTuple
+
+import google_crc32c
+
+from kohort.protocol.compression import Compression, decompress
+from kohort.protocol.errors import DecodeError
+
+HEADER_SIZE = 61
+MAGIC = 2
+NO_PRODUCER = -1
+
+COMPRESSION_MASK = 0b111
+LOG_APPEND_TIME = 1 << 3
+TRANSACTIONAL = 1 << 4
+CONTROL = 1 << 5
+DELETE_HORIZON = 1 << 6
+
+_CRC_AT = 17
+_CHECKED_AT = 21
+_LENGTH_AT = 12
+"""The length counts what comes after itself."""
+
+_HEADER = Struct(">qiibIhiqqqhii")
+_BEFORE_CRC = Struct(">qiibI").pack
+_AFTER_CRC = Struct(">hiqqqhii").pack
+_LENGTH_AND_MAGIC = Struct(">8xi4xb")
+
+
+class UnsupportedMagicError(DecodeError):
+    """A batch of format 0 or 1, from before Kafka 0.11."""
+
+
+class BatchInfo(NamedTuple):
+    """The header of a batch, which starts at `position` of the bytes it was read from and is `size` bytes long."""
+
+    position: int
+    size: int
+    base_offset: int
+    leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    record_count: int
+
+    @property
+    def compression(self) -> int:
+        return self.attributes & COMPRESSION_MASK
+
+    @property
+    def last_offset(self) -> int:
+        return self.base_offset + self.last_offset_delta
+
+
+class Record(NamedTuple):
+    """One record. `offset` counts when it has been read, not when a batch is built."""
+
+    key: bytes | None
+    value: bytes | None
+    timestamp_ms: int
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+    offset: int = 0
+
+
+def read_batches(data: bytes | memoryview) -> list[BatchInfo]:
+    """The headers of all batches, which must fill `data` to its end.
+
+    Raises UnsupportedMagicError, and DecodeError for a batch that is cut short or says so. CRCs are not looked at.
+    """
+    batches = []
+    position, end = 0, len(data)
+    while position < end:
+        batch = read_batch(data, position)
+        batches.append(batch)
+        position += batch.size
+    return batches
+
+
+def read_batch(data: bytes | memoryview, position: int = 0) -> BatchInfo:
+    """The header of the batch at `position`, whole in `data`. Raises like `read_batches`."""
+    left = len(data) - position
+    if left < _LENGTH_AND_MAGIC.size:
+        raise DecodeError(f"a record batch in {left} bytes")
+    length, magic = _LENGTH_AND_MAGIC.unpack_from(data, position)
+    if magic != MAGIC:
+        raise UnsupportedMagicError(f"a record batch of format {magic}")
+    size = _LENGTH_AT + length
+    if not HEADER_SIZE <= size <= left:
+        raise DecodeError(f"a record batch of {size} bytes in {left}")
+    base_offset, _, *rest = _HEADER.unpack_from(data, position)
+    return BatchInfo(position, size, base_offset, *rest)
+
+
+def crc_matches(data: bytes | memoryview, batch: BatchInfo) -> bool:
+    """Whether a batch of `data` is as its producer made it. Offset and leader epoch, which brokers set, don't count."""
+    checked = data[batch.position + _CHECKED_AT : batch.position + batch.size]
+    crc: int = google_crc32c.value(bytes(checked))
+    return crc == batch.crc
+
+
+def build_batch(
+    records: Sequence[Record],
+    *,
+    base_offset: int = 0,
+    leader_epoch: int = 0,
+    attributes: int = 0,
+    producer_id: int = NO_PRODUCER,
+    producer_epoch: int = -1,
+    base_sequence: int = -1,
+) -> bytes:
+    """A batch of these records, at least one, uncompressed, at the offsets from `base_offset` on."""
+    base_timestamp = max_timestamp = records[0].timestamp_ms
+    body = _record(records[0], b"\x00\x00\x00")
+    count = len(records)
+    if count > 1:
+        parts = [body]
+        for delta in range(1, count):
+            record = records[delta]
+            timestamp = record.timestamp_ms
+            if timestamp > max_timestamp:
+                max_timestamp = timestamp
+            parts.append(_record(record, b"\x00" + varint(timestamp - base_timestamp) + varint(delta)))
+        body = b"".join(parts)
+    times = base_timestamp, max_timestamp
+    checked = _AFTER_CRC(attributes, count - 1, *times, producer_id, producer_epoch, base_sequence, count) + body
+    crc = google_crc32c.value(checked)
+    return _BEFORE_CRC(base_offset, len(checked) + _CHECKED_AT - _LENGTH_AT, leader_epoch, MAGIC, crc) + checked
+
+
+class EncodedRecords:
+    """Records of one moment that are encoded already, at offset deltas from 0 on. Iterating gives keys and values."""
+
+    __slots__ = ("body", "count")
+
+    def __init__(self, body: bytes, count: int) -> None:
+        self.body = body
+        self.count = count
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __iter__(self) -> Iterator[tuple[bytes | None, bytes | None]]:
+        batch = self.batch(0)
+        return ((record.key, record.value) for record in iterate_records(batch, read_batch(batch)))
+
+    def batch(self, timestamp_ms: int) -> bytes:
+        """The batch of these records, at base offset 0."""
+        count = self.count
+        header = _AFTER_CRC(0, count - 1, timestamp_ms, timestamp_ms, NO_PRODUCER, -1, -1, count)
+        checked = header + self.body
+        crc = google_crc32c.value(checked)
+        return _BEFORE_CRC(0, len(checked) + _CHECKED_AT - _LENGTH_AT, 0, MAGIC, crc) + checked
+
+
+def encode_record(key: bytes | None, value: bytes | None, position: int) -> bytes:
+    """One record of `EncodedRecords`, the `position`-th of its batch."""
+    return _record(Record(key, value, 0), b"\x00\x00" + varint(position))
+
+
+def iterate_records(data: bytes | memoryview, batch: BatchInfo) -> Iterator[Record]:
+    """The records of a batch of `data`, in order.
+
+    Raises DecodeError, also for a codec that is not installed (`compression.CodecMissingError`).
+    """
+    raw = bytes(data[batch.position + HEADER_SIZE : batch.position + batch.size])
+    if batch.compression != Compression.NONE:
+        raw = decompress(batch.compression, raw)
+    at = 0
+    for _ in range(batch.record_count):
+        try:
+            size, at = _read_varint(raw, at)
+            end = at + size
+            if size < 0 or end > len(raw):
+                raise DecodeError(f"a record of {size} bytes")
+            record = _read_record(raw, at, end, batch)
+        except (IndexError, UnicodeDecodeError) as problem:
+            raise DecodeError(f"no record: {problem}") from problem
+        yield record
+        at = end
+    if at != len(raw):
+        raise DecodeError(f"{len(raw) - at} bytes behind the last record")
+
+
+def varint(value: int) -> bytes:
+    """A number of 64 bits, zigzag, in as few bytes as it takes."""
+    value = value << 1 ^ value >> 63
+    if value < 0x80:
+        return _ONE_BYTE[value]
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+_ONE_BYTE = tuple(bytes((n,)) for n in range(128))
+
+
+def _record(record: Record, start: bytes) -> bytes:
+    """`start`: attributes and both deltas."""
+    key, value, _, headers, _ = record
+    body = b"".join(
+        (
+            start,
+            b"\x01" if key is None else varint(len(key)),
+            key or b"",
+            b"\x01" if value is None else varint(len(value)),
+            value or b"",
+            _headers(headers) if headers else b"\x00",
+        )
+    )
+    return varint(len(body)) + body
+
+
+def _headers(headers: tuple[tuple[str, bytes | None], ...]) -> bytes:
+    parts = [varint(len(headers))]
+    for name, value in headers:
+        raw = name.encode()
+        parts += varint(len(raw)), raw
+        parts.append(b"\x01" if value is None else varint(len(value)) + value)
+    return b"".join(parts)
+
+
+def _read_record(raw: bytes, at: int, end: int, batch: BatchInfo) -> Record:
+    timestamp_delta, at = _read_varint(raw, at + 1)
+    offset_delta, at = _read_varint(raw, at)
+    key, at = _read_bytes(raw, at, end)
+    value, at = _read_bytes(raw, at, end)
+    count, at = _read_varint(raw, at)
+    if not 0 <= count <= end - at:
+        raise DecodeError(f"a record with {count} headers")
+    headers = []
+    for _ in range(count):
+        name, at = _read_bytes(raw, at, end)
+        if name is None:
+            raise DecodeError("a header without a name")
+        content, at = _read_bytes(raw, at, end)
+        headers.append((name.decode(), content))
+    if at != end:
+        raise DecodeError("a record that is not as long as it says")
+    timestamp = batch.max_timestamp if batch.attributes & LOG_APPEND_TIME else batch.base_timestamp + timestamp_delta
+    return Record(key, value, timestamp, tuple(headers), batch.base_offset + offset_delta)
+
+
+def _read_bytes(raw: bytes, at: int, end: int) -> tuple[bytes | None, int]:
+    size, at = _read_varint(raw, at)
+    if size == -1:
+        return None, at
+    if not 0 <= size <= end - at:
+        raise DecodeError(f"{size} bytes in a record")
+    return raw[at : at + size], at + size
+
+
+def _read_varint(raw: bytes, at: int) -> tuple[int, int]:
+    value = raw[at]
+    at += 1
+    if value >= 0x80:
+        value &= 0x7F
+        shift = 7
+        while True:
+            byte = raw[at]
+            at += 1
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                break
+            shift += 7
+            if shift > 63:
+                raise DecodeError("a varint longer than ten bytes")
+    return value >> 1 ^ -(value & 1), at

@@ -1,0 +1,168 @@
+"""One `Message` per API: how its requests are read and its responses written, in every version.
+
+kio knows the bytes of each version; a message's shape is the same for all of them. What kio has for a version is looked
+up, and the way to our shape compiled, when that version is first met.
+"""
+
+from collections.abc import Callable
+from io import BytesIO
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from kio.index import load_payload_module
+from kio.serial import entity_reader, entity_writer
+from kio.static.constants import EntityType
+
+from kohort.protocol.api_keys import API_BY_NAME
+from kohort.protocol.conversion import dress, from_shape, to_shape
+from kohort.protocol.errors import DecodeError
+from kohort.protocol.guard import compile_guard, without_unknown_tags
+from kohort.protocol.wire import INT, SHORT, string
+
+RequestT = TypeVar("RequestT")
+ResponseT = TypeVar("ResponseT")
+
+Frame = bytes | list[bytes | memoryview]
+"""A whole frame, in one piece or in several that follow one another."""
+
+API_VERSIONS = 18
+
+
+class Older(NamedTuple):
+    """A form that versions up to `last_version` had, and how it and the newest one become each other."""
+
+    last_version: int
+    shape: type
+    to_newest: Callable[[Any], Any]
+    from_newest: Callable[[Any], Any]
+
+
+class Message(Generic[RequestT, ResponseT]):
+    """Reads requests and writes responses of one API.
+
+    write_by_hand: for replies that have to be fast. Called once per version, gives the function that makes a whole
+    frame of a correlation id and a response.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        request: type[RequestT],
+        response: type[ResponseT],
+        *,
+        older_request: Older | None = None,
+        older_response: Older | None = None,
+        write_by_hand: Callable[[int], Callable[[int, ResponseT], Frame]] | None = None,
+    ) -> None:
+        self.api = API_BY_NAME[name]
+        self.request = request
+        self.response = response
+        self._older = {request: older_request, response: older_response}
+        self._write_by_hand = write_by_hand
+        self._readers: dict[int, Callable[[bytes, int], RequestT]] = {}
+        self._writers: dict[int, Callable[[int, ResponseT], Frame]] = {}
+
+    def read(self, version: int, frame: bytes, offset: int) -> RequestT:
+        """The request whose body starts at `offset`. Bytes after its end are not looked at.
+
+        Raises DecodeError for whatever cannot be read, versions that are not served included.
+        """
+        reader = self._readers.get(version)
+        if reader is None:
+            reader = self._readers[version] = self._reader(version)
+        return reader(frame, offset)
+
+    def write(self, version: int, correlation_id: int, response: ResponseT) -> Frame:
+        """The whole frame of a response: length, header and body. Fields that the version lacks are left out."""
+        writer = self._writers.get(version)
+        if writer is None:
+            make = self._write_by_hand or self.writer_by_kio
+            writer = self._writers[version] = make(version)
+        return writer(correlation_id, response)
+
+    def _reader(self, version: int) -> Callable[[bytes, int], RequestT]:
+        api = self.api
+        if not max(api.min_version, api.readable_from) <= version <= api.max_version:
+            raise DecodeError(f"{api.name} has no version {version}")
+        entity = self.entity(version, EntityType.request)
+        read = entity_reader(entity)
+        guard = compile_guard(entity)
+        older = self._older[self.request]
+        convert = older.to_newest if older is not None and version <= older.last_version else None
+        dress(entity, older.shape if convert and older else self.request)
+
+        def reader(frame: bytes, offset: int) -> RequestT:
+            try:
+                if guard is not None:
+                    guard(frame, offset, None)
+                try:
+                    request, _ = read(frame, offset)
+                except KeyError:  # a tagged field that kio does not know
+                    request, _ = read(without_unknown_tags(entity, frame, offset), offset)
+            except DecodeError:
+                raise
+            except Exception as problem:
+                raise DecodeError(f"{api.name} v{version}: {problem!r}") from problem
+            return request if convert is None else convert(request)  # type: ignore[no-any-return]
+
+        return reader
+
+    def writer_by_kio(self, version: int) -> Callable[[int, ResponseT], Frame]:
+        """What writes responses of `version` where nothing faster was made by hand."""
+        entity = self.entity(version, EntityType.response)
+        put = entity_writer(entity)
+        convert = self._from_newest(entity, version, self.response)
+        tags = b"\x00" if version >= self.api.first_flexible and self.api.key != API_VERSIONS else b""
+
+        def writer(correlation_id: int, response: ResponseT) -> bytes:
+            buffer = BytesIO()
+            buffer.write(bytes(4) + INT.pack(correlation_id) + tags)
+            put(buffer, convert(response))
+            frame = buffer.getbuffer()
+            INT.pack_into(frame, 0, len(frame) - 4)
+            return bytes(frame)
+
+        return writer
+
+    def write_request(self, version: int, correlation_id: int, client_id: str | None, request: RequestT) -> bytes:
+        """The frame of a request without its length bytes, as `read_header` and `read` take it. For tests."""
+        entity = self.entity(version, EntityType.request)
+        buffer = BytesIO()
+        buffer.write(SHORT.pack(self.api.key) + SHORT.pack(version) + INT.pack(correlation_id) + string(client_id))
+        if version >= self.api.first_flexible:
+            buffer.write(b"\x00")
+        entity_writer(entity)(buffer, self._from_newest(entity, version, self.request)(request))
+        return buffer.getvalue()
+
+    def read_response(self, version: int, frame: bytes) -> tuple[int, ResponseT]:
+        """Correlation id and response of a frame without its length bytes. For tests: trusts the bytes."""
+        entity = self.entity(version, EntityType.response)
+        start = 4 + (version >= self.api.first_flexible and self.api.key != API_VERSIONS)
+        response, size = entity_reader(entity)(frame, start)
+        if start + size != len(frame):
+            raise DecodeError(f"{len(frame) - start - size} bytes too many")
+        return INT.unpack_from(frame)[0], self.to_newest(version)(response)
+
+    def entity(self, version: int, kind: EntityType) -> Any:
+        """kio's class for the whole request or response."""
+        module = load_payload_module(self.api.key, version, kind)  # type: ignore[arg-type]
+        return next(c for c in vars(module).values() if getattr(c, "__type__", None) is kind)
+
+    @property
+    def written_by_hand(self) -> bool:
+        """Whether responses are written by more than kio."""
+        return self._write_by_hand is not None
+
+    def to_newest(self, version: int) -> Callable[[Any], ResponseT]:
+        """What makes our response of kio's. For tests."""
+        entity, older = self.entity(version, EntityType.response), self._older[self.response]
+        if older is None or version > older.last_version:
+            return to_shape(entity, self.response) or (lambda response: response)
+        convert, to_newest = to_shape(entity, older.shape), older.to_newest
+        return to_newest if convert is None else lambda value: to_newest(convert(value))
+
+    def _from_newest(self, entity: type, version: int, shape: type) -> Callable[[Any], Any]:
+        older = self._older[shape]
+        if older is None or version > older.last_version:
+            return from_shape(shape, entity)
+        convert, from_newest = from_shape(older.shape, entity), older.from_newest
+        return lambda value: convert(from_newest(value))

@@ -1,0 +1,176 @@
+"""What consumers say inside of JoinGroup and SyncGroup: subscription and assignment of protocol type `consumer`.
+
+Both are bytes to the broker, apart from the topics. Each starts with a version of its own; a version newer than we know
+is read with the newest layout, since fields are only ever appended.
+
+Bytes can be wrong in two ways, which Kafka's coordinator tells apart because its reader fails in two ways: where they
+end too early the answer is None, "not known"; where they announce more than is left, `ImpossibleLengthError` is raised.
+Source: Kafka's ConsumerProtocol (deserializeSubscription catches BufferUnderflowException only).
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from struct import Struct, error
+from typing import TypeVar
+
+from kohort.protocol.wire import INT, SHORT, four_bytes, string
+
+T = TypeVar("T")
+
+NEWEST = 3
+
+
+class ImpossibleLengthError(Exception):
+    """A length that is negative where there is no null, or beyond the end. Kafka does not foresee it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subscription:
+    """What a member tells when it joins."""
+
+    version: int = NEWEST
+    topics: tuple[str, ...]
+    user_data: bytes | None = None
+    owned_partitions: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # from v1 on (KIP-429)
+    generation_id: int = -1  # from v2 on (KIP-792)
+    rack_id: str | None = None  # from v3 on (KIP-881)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assignment:
+    """What a member is told to consume. All versions look the same."""
+
+    version: int = NEWEST
+    partitions: Mapping[str, tuple[int, ...]]
+    user_data: bytes | None = None
+
+
+def subscribed_topics(metadata: bytes) -> frozenset[str] | None:
+    """The topics of a subscription, read as Kafka's coordinator does: nothing behind the user data is looked at.
+
+    None: the bytes end too early. Raises ImpossibleLengthError.
+    Source: Kafka's ClassicGroup, computeSubscribedTopics (always reads version 0).
+    """
+    try:
+        cursor = _Cursor(metadata)
+        cursor.two()
+        topics = cursor.array(cursor.string)
+        cursor.nullable_bytes()
+    except error:
+        return None
+    return frozenset(topics)
+
+
+def read_subscription(metadata: bytes) -> Subscription | None:
+    """All of a subscription. None: the bytes end too early. Raises ImpossibleLengthError."""
+    try:
+        cursor = _Cursor(metadata)
+        version = cursor.two()
+        return (
+            None
+            if version < 0
+            else Subscription(
+                version=version,
+                topics=cursor.array(cursor.string),
+                user_data=cursor.nullable_bytes(),
+                owned_partitions=cursor.partitions() if version >= 1 else {},
+                generation_id=cursor.four() if version >= 2 else -1,
+                rack_id=cursor.nullable_string() if version >= 3 else None,
+            )
+        )
+    except error:
+        return None
+
+
+def read_assignment(assignment: bytes) -> Assignment | None:
+    """An assignment. None: the bytes end too early, as the empty assignment of a member without any does."""
+    try:
+        cursor = _Cursor(assignment)
+        version = cursor.two()
+        if version < 0:
+            return None
+        return Assignment(version=version, partitions=cursor.partitions(), user_data=cursor.nullable_bytes())
+    except error:
+        return None
+
+
+def write_subscription(subscription: Subscription) -> bytes:
+    """The bytes a client of that version sends."""
+    version = subscription.version
+    parts = [SHORT.pack(version), _array(map(string, subscription.topics)), four_bytes(subscription.user_data)]
+    if version >= 1:
+        parts.append(_partitions(subscription.owned_partitions))
+    if version >= 2:
+        parts.append(INT.pack(subscription.generation_id))
+    if version >= 3:
+        parts.append(string(subscription.rack_id))
+    return b"".join(parts)
+
+
+def write_assignment(assignment: Assignment) -> bytes:
+    """The bytes a leader of that version hands in."""
+    return SHORT.pack(assignment.version) + _partitions(assignment.partitions) + four_bytes(assignment.user_data)
+
+
+def _array(elements: Iterable[bytes]) -> bytes:
+    parts = list(elements)
+    return b"".join((INT.pack(len(parts)), *parts))
+
+
+def _partitions(partitions: Mapping[str, tuple[int, ...]]) -> bytes:
+    return _array(string(topic) + _array(map(INT.pack, numbers)) for topic, numbers in partitions.items())
+
+
+class _Cursor:
+    """Reads on from where it is: struct.error for what ends too early, ImpossibleLengthError for lengths."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def two(self) -> int:
+        return self._fixed(SHORT)
+
+    def four(self) -> int:
+        return self._fixed(INT)
+
+    def string(self) -> str:
+        return self._piece(self._length(SHORT)).decode(errors="replace")
+
+    def nullable_string(self) -> str | None:
+        length = self.two()
+        return None if length < 0 else self._piece(length).decode(errors="replace")
+
+    def nullable_bytes(self) -> bytes | None:
+        length = self.four()
+        return None if length < 0 else self._piece(length)
+
+    def array(self, element: Callable[[], T]) -> tuple[T, ...]:
+        count = self._length(INT)
+        if count > len(self._data) - self._at:
+            raise ImpossibleLengthError(f"{count} elements in {len(self._data) - self._at} bytes")
+        return tuple(element() for _ in range(count))
+
+    def partitions(self) -> dict[str, tuple[int, ...]]:
+        """A topic named twice has the partitions of both."""
+        partitions: dict[str, tuple[int, ...]] = {}
+        for topic, numbers in self.array(lambda: (self.string(), self.array(self.four))):
+            partitions[topic] = partitions.get(topic, ()) + numbers
+        return partitions
+
+    def _fixed(self, form: Struct) -> int:
+        (value,) = form.unpack_from(self._data, self._at)
+        self._at += form.size
+        return value  # type: ignore[no-any-return]
+
+    def _length(self, form: Struct) -> int:
+        length = self._fixed(form)
+        if length < 0:
+            raise ImpossibleLengthError(f"a length of {length}")
+        return length
+
+    def _piece(self, length: int) -> bytes:
+        if length > len(self._data) - self._at:
+            raise ImpossibleLengthError(f"{length} bytes where {len(self._data) - self._at} are left")
+        self._at += length
+        return self._data[self._at - length : self._at]

@@ -1,0 +1,57 @@
+"""The header in front of every request."""
+
+from struct import Struct, error
+from typing import NamedTuple
+
+from kohort.protocol.api_keys import APIS, NEVER
+from kohort.protocol.errors import DecodeError
+from kohort.protocol.wire import read_unsigned_varint
+
+_FIXED = Struct(">hhih")
+_FIRST_FLEXIBLE = {api.key: api.first_flexible for api in APIS}
+
+
+class RequestHeader(NamedTuple):
+    """What a request says about itself. The body starts at `body_offset` of the same frame."""
+
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str | None
+    body_offset: int
+
+
+def read_header(frame: bytes) -> RequestHeader:
+    """Reads the header of a frame, given without its four length bytes.
+
+    Keys and versions come back as they were sent, served or not; of an API that is not in the table nothing beyond the
+    client id is looked at. Raises DecodeError for anything that is no header.
+    Source: KIP-482; the client id keeps its two length bytes in every version.
+    """
+    try:
+        api_key, version, correlation_id, length = _FIXED.unpack_from(frame)
+        end = 10 + length
+        if length >= 0:
+            client_id = frame[10:end].decode()
+        elif length == -1:
+            client_id, end = None, 10
+        else:
+            raise DecodeError(f"client id of {length} bytes")
+        if version >= _FIRST_FLEXIBLE.get(api_key, NEVER):
+            end = end + 1 if frame[end] == 0 else _skip_tags(frame, end)
+    except (error, UnicodeDecodeError, IndexError) as problem:
+        raise DecodeError(f"no request header: {problem}") from problem
+    if end > len(frame):
+        raise DecodeError("the request header ends too early")
+    return RequestHeader(api_key, version, correlation_id, client_id, end)
+
+
+def _skip_tags(frame: bytes, at: int) -> int:
+    count, at = read_unsigned_varint(frame, at)
+    for _ in range(count):
+        _, at = read_unsigned_varint(frame, at)
+        size, at = read_unsigned_varint(frame, at)
+        at += size
+        if at > len(frame):
+            raise DecodeError("a tagged field of the request header ends too early")
+    return at

@@ -1,0 +1,48 @@
+"""ApiVersions (key 18): what this broker serves. Its response header never has tagged fields (KIP-511)."""
+
+from dataclasses import dataclass
+
+from kohort.protocol.codec import Message
+from kohort.protocol.errors import ErrorCode
+
+
+@dataclass(slots=True, kw_only=True)
+class ApiVersionsRequest:
+    client_software_name: str = ""  # from v3 on
+    client_software_version: str = ""  # from v3 on
+
+
+@dataclass(slots=True, kw_only=True)
+class ApiVersion:
+    api_key: int
+    min_version: int
+    max_version: int
+
+
+@dataclass(slots=True, kw_only=True)
+class SupportedFeatureKey:
+    name: str
+    min_version: int
+    max_version: int
+
+
+@dataclass(slots=True, kw_only=True)
+class FinalizedFeatureKey:
+    name: str
+    max_version_level: int
+    min_version_level: int
+
+
+@dataclass(slots=True, kw_only=True)
+class ApiVersionsResponse:
+    error_code: ErrorCode
+    api_keys: tuple[ApiVersion, ...]
+    throttle_time_ms: int = 0  # from v1 on
+    supported_features: tuple[SupportedFeatureKey, ...] = ()  # from v3 on
+    finalized_features_epoch: int = -1  # from v3 on
+    """-1: none are known, which clients of the classic protocol do not ask for."""
+    finalized_features: tuple[FinalizedFeatureKey, ...] = ()  # from v3 on
+    zk_migration_ready: bool = False  # from v3 on
+
+
+MESSAGE = Message("api_versions", ApiVersionsRequest, ApiVersionsResponse)

@@ -1,0 +1,97 @@
+"""JoinGroup (key 11): enter a group, or its next generation."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from struct import Struct
+
+from kohort.protocol.codec import Message
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.wire import FLEXIBLE, INT, PLAIN, compact_length, compact_string, frame
+
+_ERROR_AND_GENERATION = Struct(">hi").pack
+
+
+@dataclass(slots=True, kw_only=True)
+class JoinGroupRequestProtocol:
+    name: str
+    metadata: bytes
+
+
+@dataclass(slots=True, kw_only=True)
+class JoinGroupRequest:
+    group_id: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int = -1  # from v1 on
+    member_id: str
+    group_instance_id: str | None = None  # from v5 on
+    protocol_type: str
+    protocols: tuple[JoinGroupRequestProtocol, ...]
+    reason: str | None = None  # from v8 on
+
+
+@dataclass(slots=True, kw_only=True)
+class JoinGroupResponseMember:
+    member_id: str
+    group_instance_id: str | None = None  # from v5 on
+    metadata: bytes
+
+
+@dataclass(slots=True, kw_only=True)
+class JoinGroupResponse:
+    throttle_time_ms: int = 0  # from v2 on
+    error_code: ErrorCode
+    generation_id: int = -1
+    protocol_type: str | None = None  # from v7 on
+    protocol_name: str | None
+    leader: str
+    skip_assignment: bool = False  # from v9 on
+    member_id: str
+    members: tuple[JoinGroupResponseMember, ...]
+
+
+def _writer(version: int) -> Callable[[int, JoinGroupResponse], bytes]:
+    flexible = version >= 6
+    form = FLEXIBLE if flexible else PLAIN
+    string, tags = form.string, form.tags
+
+    def write(correlation_id: int, response: JoinGroupResponse) -> bytes:
+        parts = [INT.pack(response.throttle_time_ms)] if version >= 2 else []
+        parts.append(_ERROR_AND_GENERATION(response.error_code, response.generation_id))
+        if version >= 7:
+            parts += string(response.protocol_type), string(response.protocol_name)
+        else:  # could not be null then
+            parts.append(string(response.protocol_name or ""))
+        parts.append(string(response.leader))
+        if version >= 9:
+            parts.append(b"\x01" if response.skip_assignment else b"\x00")
+        parts += string(response.member_id), form.array(len(response.members))
+        if flexible:
+            _add_members(parts, response.members)
+        else:
+            for member in response.members:
+                parts.append(string(member.member_id))
+                if version >= 5:
+                    parts.append(string(member.group_instance_id))
+                parts.append(form.data(member.metadata))
+        parts.append(tags)
+        return frame(correlation_id, flexible, b"".join(parts))
+
+    return write
+
+
+def _add_members(parts: list[bytes], members: tuple[JoinGroupResponseMember, ...]) -> None:
+    """The leader of a thousand hears of each of them: the one loop here that has to be quick."""
+    for member in members:
+        member_id, metadata = member.member_id.encode(), member.metadata
+        instance_id = member.group_instance_id
+        parts += (
+            compact_length(len(member_id)),
+            member_id,
+            b"\x00" if instance_id is None else compact_string(instance_id),
+            compact_length(len(metadata)),
+            metadata,
+            b"\x00",
+        )
+
+
+MESSAGE = Message("join_group", JoinGroupRequest, JoinGroupResponse, write_by_hand=_writer)

@@ -1,0 +1,30 @@
+"""ListGroups (key 16): the groups this broker looks after."""
+
+from dataclasses import dataclass
+
+from kohort.protocol.codec import Message
+from kohort.protocol.errors import ErrorCode
+
+
+@dataclass(slots=True, kw_only=True)
+class ListGroupsRequest:
+    states_filter: tuple[str, ...] = ()  # from v4 on
+    types_filter: tuple[str, ...] = ()  # from v5 on
+
+
+@dataclass(slots=True, kw_only=True)
+class ListedGroup:
+    group_id: str
+    protocol_type: str
+    group_state: str = ""  # from v4 on
+    group_type: str = ""  # from v5 on
+
+
+@dataclass(slots=True, kw_only=True)
+class ListGroupsResponse:
+    throttle_time_ms: int = 0  # from v1 on
+    error_code: ErrorCode
+    groups: tuple[ListedGroup, ...]
+
+
+MESSAGE = Message("list_groups", ListGroupsRequest, ListGroupsResponse)

@@ -1,0 +1,51 @@
+"""ListOffsets (key 2): the first offset of a partition, its last, or the first from some time on."""
+
+from dataclasses import dataclass
+
+from kohort.protocol.codec import Message
+from kohort.protocol.errors import ErrorCode
+
+
+@dataclass(slots=True, kw_only=True)
+class ListOffsetsPartition:
+    partition_index: int
+    current_leader_epoch: int = -1  # from v4 on
+    timestamp: int
+
+
+@dataclass(slots=True, kw_only=True)
+class ListOffsetsTopic:
+    name: str
+    partitions: tuple[ListOffsetsPartition, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class ListOffsetsRequest:
+    replica_id: int
+    isolation_level: int = 0  # from v2 on
+    topics: tuple[ListOffsetsTopic, ...]
+    timeout_ms: int = 0  # from v10 on
+
+
+@dataclass(slots=True, kw_only=True)
+class ListOffsetsPartitionResponse:
+    partition_index: int
+    error_code: ErrorCode
+    timestamp: int = -1
+    offset: int = -1
+    leader_epoch: int = -1  # from v4 on
+
+
+@dataclass(slots=True, kw_only=True)
+class ListOffsetsTopicResponse:
+    name: str
+    partitions: tuple[ListOffsetsPartitionResponse, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class ListOffsetsResponse:
+    throttle_time_ms: int = 0  # from v2 on
+    topics: tuple[ListOffsetsTopicResponse, ...]
+
+
+MESSAGE = Message("list_offsets", ListOffsetsRequest, ListOffsetsResponse)

@@ -1,0 +1,165 @@
+"""OffsetFetch (key 9): how far groups have got."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from struct import Struct
+from uuid import UUID
+
+from kohort.protocol.codec import Message, Older
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.wire import FLEXIBLE, INT, PLAIN, SHORT, Form, frame, uuid
+
+
+@dataclass(slots=True, kw_only=True)
+class OffsetFetchRequestTopic:
+    name: str = ""  # up to v9
+    topic_id: UUID | None = None  # from v10 on
+    partition_indexes: tuple[int, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class OffsetFetchRequestGroup:
+    group_id: str
+    member_id: str | None = None  # from v9 on
+    member_epoch: int = -1  # from v9 on
+    topics: tuple[OffsetFetchRequestTopic, ...] | None
+    """None: all that the group has committed; from v2 on."""
+
+
+@dataclass(slots=True, kw_only=True)
+class OffsetFetchRequest:
+    groups: tuple[OffsetFetchRequestGroup, ...]  # one, up to v7
+    require_stable: bool = False  # from v7 on
+
+
+@dataclass(slots=True, kw_only=True)
+class OffsetFetchResponsePartition:
+    partition_index: int
+    committed_offset: int
+    committed_leader_epoch: int = -1  # from v5 on
+    metadata: str | None
+    error_code: ErrorCode
+
+
+@dataclass(slots=True, kw_only=True)
+class OffsetFetchResponseTopic:
+    name: str = ""  # up to v9
+    topic_id: UUID | None = None  # from v10 on
+    partitions: tuple[OffsetFetchResponsePartition, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class OffsetFetchResponseGroup:
+    group_id: str
+    topics: tuple[OffsetFetchResponseTopic, ...]
+    error_code: ErrorCode = ErrorCode.none  # from v2 on
+
+
+@dataclass(slots=True, kw_only=True)
+class OffsetFetchResponse:
+    throttle_time_ms: int = 0  # from v3 on
+    groups: tuple[OffsetFetchResponseGroup, ...]  # up to v7 the first one counts, and its id is not sent
+
+
+@dataclass(slots=True, kw_only=True)
+class _RequestForOne:
+    group_id: str
+    topics: tuple[OffsetFetchRequestTopic, ...] | None
+    require_stable: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class _ResponseForOne:
+    throttle_time_ms: int = 0
+    topics: tuple[OffsetFetchResponseTopic, ...]
+    error_code: ErrorCode = ErrorCode.none
+
+
+def _request_to_newest(old: _RequestForOne) -> OffsetFetchRequest:
+    group = OffsetFetchRequestGroup(group_id=old.group_id, topics=old.topics)
+    return OffsetFetchRequest(groups=(group,), require_stable=old.require_stable)
+
+
+def _request_from_newest(new: OffsetFetchRequest) -> _RequestForOne:
+    group = new.groups[0]
+    return _RequestForOne(group_id=group.group_id, topics=group.topics, require_stable=new.require_stable)
+
+
+def _response_to_newest(old: _ResponseForOne) -> OffsetFetchResponse:
+    group = OffsetFetchResponseGroup(group_id="", topics=old.topics, error_code=old.error_code)
+    return OffsetFetchResponse(throttle_time_ms=old.throttle_time_ms, groups=(group,))
+
+
+def _response_from_newest(new: OffsetFetchResponse) -> _ResponseForOne:
+    group = new.groups[0]
+    return _ResponseForOne(throttle_time_ms=new.throttle_time_ms, topics=group.topics, error_code=group.error_code)
+
+
+def _writer(version: int) -> Callable[[int, OffsetFetchResponse], bytes]:
+    flexible = version >= 6
+    form = FLEXIBLE if flexible else PLAIN
+    array, string, tags = form.array, form.string, form.tags
+    add_partitions = _partitions_writer(version, form)
+
+    def add_topics(parts: list[bytes], topics: tuple[OffsetFetchResponseTopic, ...]) -> None:
+        parts.append(array(len(topics)))
+        for topic in topics:
+            parts.append(uuid(topic.topic_id) if version >= 10 else string(topic.name))
+            parts.append(array(len(topic.partitions)))
+            add_partitions(parts, topic.partitions)
+            parts.append(tags)
+
+    def write(correlation_id: int, response: OffsetFetchResponse) -> bytes:
+        parts = [INT.pack(response.throttle_time_ms)] if version >= 3 else []
+        if version >= 8:
+            parts.append(array(len(response.groups)))
+            for group in response.groups:
+                parts.append(string(group.group_id))
+                add_topics(parts, group.topics)
+                parts += SHORT.pack(group.error_code), tags
+        else:
+            (group,) = response.groups
+            add_topics(parts, group.topics)
+            if version >= 2:
+                parts.append(SHORT.pack(group.error_code))
+        parts.append(tags)
+        return frame(correlation_id, flexible, b"".join(parts))
+
+    return write
+
+
+def _partitions_writer(
+    version: int, form: Form
+) -> Callable[[list[bytes], tuple[OffsetFetchResponsePartition, ...]], None]:
+    string = form.string
+    with_epoch, without_epoch = Struct(">iqi").pack, Struct(">iq").pack
+    end = Struct(">hB").pack
+
+    def newer(parts: list[bytes], partitions: tuple[OffsetFetchResponsePartition, ...]) -> None:
+        for p in partitions:
+            metadata = p.metadata
+            parts += (
+                with_epoch(p.partition_index, p.committed_offset, p.committed_leader_epoch),
+                string(metadata) if metadata else b"\x00" if metadata is None else b"\x01",
+                end(p.error_code, 0),
+            )
+
+    def older(parts: list[bytes], partitions: tuple[OffsetFetchResponsePartition, ...]) -> None:
+        for p in partitions:
+            if version >= 5:
+                parts.append(with_epoch(p.partition_index, p.committed_offset, p.committed_leader_epoch))
+            else:
+                parts.append(without_epoch(p.partition_index, p.committed_offset))
+            parts += string(p.metadata), SHORT.pack(p.error_code)
+
+    return newer if form is FLEXIBLE else older
+
+
+MESSAGE = Message(
+    "offset_fetch",
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    older_request=Older(7, _RequestForOne, _request_to_newest, _request_from_newest),
+    older_response=Older(7, _ResponseForOne, _response_to_newest, _response_from_newest),
+    write_by_hand=_writer,
+)

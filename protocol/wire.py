@@ -1,0 +1,115 @@
+"""The primitives of Kafka's wire format, for what is read and written by hand.
+
+Readers take a buffer and a position and return a value and the position after it; running over the end raises
+IndexError. Writers return bytes, to be joined once. "Compact" is the form of flexible versions (KIP-482).
+"""
+
+from collections.abc import Callable
+from struct import Struct
+from typing import NamedTuple
+from uuid import UUID
+
+from kohort.protocol.errors import DecodeError
+
+SHORT = Struct(">h")
+INT = Struct(">i")
+
+_NO_UUID = bytes(16)
+_ONE_BYTE = tuple(bytes((n,)) for n in range(128))
+
+
+def read_unsigned_varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
+    """Up to five bytes, seven bits each, the lowest first. Raises DecodeError for a sixth."""
+    value = data[at]
+    if value < 0x80:
+        return value, at + 1
+    value &= 0x7F
+    for shift in (7, 14, 21, 28):
+        at += 1
+        byte = data[at]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at + 1
+    raise DecodeError("a varint longer than five bytes")
+
+
+def unsigned_varint(value: int) -> bytes:
+    """`value`, not negative, in as few bytes as it takes."""
+    if value < 0x80:
+        return _ONE_BYTE[value]
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def compact_length(count: int) -> bytes:
+    """The length of a compact string, bytes or array; 0 stands for null, hence one more than it is."""
+    return _ONE_BYTE[count + 1] if count < 0x7F else unsigned_varint(count + 1)
+
+
+def compact_string(text: str | None) -> bytes:
+    """A string, or null."""
+    if text is None:
+        return b"\x00"
+    raw = text.encode()
+    return compact_length(len(raw)) + raw
+
+
+def compact_bytes(raw: bytes | None) -> bytes:
+    """Bytes, or null."""
+    return b"\x00" if raw is None else compact_length(len(raw)) + raw
+
+
+def string(text: str | None) -> bytes:
+    """A string of at most 32767 bytes, or null, with two length bytes. Raises struct.error when it is longer."""
+    if text is None:
+        return b"\xff\xff"
+    raw = text.encode()
+    return SHORT.pack(len(raw)) + raw
+
+
+def four_bytes(raw: bytes | None) -> bytes:
+    """Bytes, or null, with four length bytes."""
+    return b"\xff\xff\xff\xff" if raw is None else INT.pack(len(raw)) + raw
+
+
+def uuid(value: UUID | None) -> bytes:
+    """Sixteen bytes; null is all zeros, as on the wire."""
+    return _NO_UUID if value is None else value.bytes
+
+
+def tag(number: int, value: bytes) -> bytes:
+    """One tagged field."""
+    return unsigned_varint(number) + unsigned_varint(len(value)) + value
+
+
+class Form(NamedTuple):
+    """How lengths are written: in four or two bytes, or compactly. Chosen once per version."""
+
+    string: Callable[[str | None], bytes]
+    data: Callable[[bytes | None], bytes]
+    array: Callable[[int], bytes]
+    tags: bytes
+    """What a structure without tagged fields ends in."""
+
+
+PLAIN = Form(string, four_bytes, INT.pack, b"")
+FLEXIBLE = Form(compact_string, compact_bytes, compact_length, b"\x00")
+
+_PLAIN_HEADER = Struct(">ii")
+_FLEXIBLE_HEADER = Struct(">iiB")
+
+
+def frame(correlation_id: int, flexible: bool, body: bytes) -> bytes:
+    """A whole response: length, header, body."""
+    return frame_header(correlation_id, flexible, len(body)) + body
+
+
+def frame_header(correlation_id: int, flexible: bool, size: int) -> bytes:
+    """What comes before a body of `size` bytes that stays in pieces."""
+    if flexible:
+        return _FLEXIBLE_HEADER.pack(5 + size, correlation_id, 0)
+    return _PLAIN_HEADER.pack(4 + size, correlation_id)

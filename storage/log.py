@@ -1,0 +1,357 @@
+"""A partition's log: where offsets come from, where segments begin, and when old ones go.
+
+The bytes are in segments (segment.py), in memory for now; what is decided here holds for segments on disk too. There is
+one copy of each log, so what is appended is committed: the high watermark is the end.
+Source: Kafka's `UnifiedLog`, `LocalLog`, `LeaderEpochFileCache`.
+"""
+
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from struct import Struct
+
+from kohort.storage.compaction import KEEP_TOMBSTONES, Compaction
+from kohort.storage.records import find_time
+from kohort.storage.segment import CHUNK_BYTES, NO_ROOM, Chunk, MemorySegment, Segment, batches_of, first_at_or_after
+from kohort.storage.topic_configs import LogConfig
+
+MEMORY_SEGMENT_BYTES = 16 << 20
+"""Segments in memory are at most this large, whatever `segment.bytes` says: memory comes back in these portions."""
+COMPACTED_SEGMENT_BYTES = 1 << 20
+"""The same for compacted topics: only closed segments are compacted, and several partitions have an open one."""
+SEGMENTS_PER_RETENTION = 4
+"""A segment holds at most this part of what `retention.bytes` and `retention.ms` allow, so that little more is kept."""
+LEAST_SEGMENT_BYTES = 16 << 10
+LEAST_SEGMENT_MS = 1_000
+
+_MAX_TIMESTAMP = Struct(">q")
+_MAX_TIMESTAMP_AT = 35
+
+
+@dataclass(slots=True)
+class Memory:
+    """How much all logs of a cluster hold, and how much they may.
+
+    Above the limit, the log that grows drops its own oldest segments, whatever its retention says: the alternative is
+    that the machine ends the process. Compacted logs drop nothing.
+    """
+
+    limit_bytes: int = 4 << 30
+    used_bytes: int = 0
+    dropped_bytes: int = 0
+    """What was dropped before its time because the limit was reached; worth a line in the broker's log."""
+
+
+class PartitionLog:
+    """Record batches of one partition, in the order of their offsets.
+
+    Costs next to nothing while it is empty: its first segment is made by the first batch.
+    """
+
+    __slots__ = (
+        "_epochs",
+        "_memory",
+        "_new_segment",
+        "_segments",
+        "config",
+        "log_end_offset",
+        "log_start_offset",
+        "size_bytes",
+    )
+
+    def __init__(
+        self,
+        config: LogConfig,
+        memory: Memory | None = None,
+        new_segment: Callable[[int, int], Segment] = MemorySegment,
+    ) -> None:
+        self.config = config
+        """Replaced when the topic's settings change."""
+        self.log_start_offset = 0
+        self.log_end_offset = 0
+        """The offset that the next record gets."""
+        self.size_bytes = 0
+        self._memory = memory if memory is not None else Memory()
+        self._new_segment = new_segment
+        self._segments: list[Segment] | tuple[()] = ()
+        self._epochs: tuple[tuple[int, int], ...] = _FIRST_EPOCH
+
+    @property
+    def high_watermark(self) -> int:
+        """The offset up to which consumers may read."""
+        return self.log_end_offset
+
+    # Writing
+
+    def append(self, batch: bytes, *, wall_ms: int, leader_epoch: int = 0) -> int:
+        """Writes one validated batch; returns the offset of its first record.
+
+        Offset and leader epoch are stamped into its head, which the checksum does not cover.
+        """
+        base_offset = self.log_end_offset
+        if leader_epoch != self._epochs[-1][0]:
+            self.start_epoch(leader_epoch)
+        segment = self._segment_for(len(batch), _MAX_TIMESTAMP.unpack_from(batch, _MAX_TIMESTAMP_AT)[0], wall_ms)
+        segment.append(batch, base_offset, leader_epoch)
+        self.log_end_offset = segment.next_offset
+        self.size_bytes += len(batch)
+        self._memory.used_bytes += len(batch)
+        return base_offset
+
+    def start_epoch(self, leader_epoch: int) -> None:
+        """Notes that records from here on are written under a new leader (KIP-101)."""
+        kept = tuple(entry for entry in self._epochs if entry[1] < self.log_end_offset)
+        self._epochs = (*kept, (leader_epoch, self.log_end_offset))
+
+    def _segment_for(self, size_bytes: int, timestamp: int, wall_ms: int) -> Segment:
+        if not self._segments:
+            return self._roll(wall_ms)
+        segment = self._segments[-1]
+        if segment.size_bytes and (
+            segment.size_bytes + size_bytes > self._roll_bytes()
+            or _age_ms(segment, timestamp, wall_ms) > self._roll_ms()
+        ):
+            return self._roll(wall_ms)
+        return segment
+
+    def _roll(self, wall_ms: int) -> Segment:
+        if self._segments:
+            self._segments[-1].close()
+        segment = self._new_segment(self.log_end_offset, wall_ms)
+        self._segments = [*self._segments, segment]
+        # By size at once, so that memory stays within it; by time only in `trim`, as in Kafka.
+        self._trim_to_size()
+        if self._memory.used_bytes > self._memory.limit_bytes and not self.config.compact:
+            excess = self._memory.used_bytes - self._memory.limit_bytes
+            self._memory.dropped_bytes += self._drop_oldest(lambda oldest, dropped: dropped < excess)
+        return segment
+
+    def _roll_bytes(self) -> int:
+        config = self.config
+        most = min(config.segment_bytes, COMPACTED_SEGMENT_BYTES if config.compact else MEMORY_SEGMENT_BYTES)
+        if config.delete and config.retention_bytes >= 0:
+            most = min(most, max(config.retention_bytes // SEGMENTS_PER_RETENTION, LEAST_SEGMENT_BYTES))
+        return most
+
+    def _roll_ms(self) -> int:
+        config = self.config
+        if config.delete and config.retention_ms >= 0:
+            return min(config.segment_ms, max(config.retention_ms // SEGMENTS_PER_RETENTION, LEAST_SEGMENT_MS))
+        return config.segment_ms
+
+    # Reading
+
+    def read(self, offset: int, max_bytes: int, *, at_least_one: bool = True) -> list[Chunk]:
+        """Whole batches from the one that holds `offset`, or the next there is, within `max_bytes`.
+
+        at_least_one: the first batch comes even when it alone is larger. The caller has checked that `offset` lies
+        between `log_start_offset` and `log_end_offset`. A batch may begin before `offset`, as in Kafka.
+        """
+        return self.read_and_look(offset, max_bytes, at_least_one=at_least_one)[0]
+
+    def read_and_look(self, offset: int, max_bytes: int, *, at_least_one: bool) -> tuple[list[Chunk], bool]:
+        """The same, and whether `max_bytes` left something out."""
+        assert self.log_start_offset <= offset <= self.log_end_offset, "the caller checks the range"
+        found: list[Chunk] = []
+        segments = self._segments
+        room = max_bytes
+        for index in range(first_at_or_after(segments, offset), len(segments)):
+            room = segments[index].read(offset, room, at_least_one, found)
+            if room == NO_ROOM:
+                return found, True
+        return found, False
+
+    def batches(self) -> Iterator[Chunk]:
+        """Every batch there is, in order: what a coordinator replays."""
+        for segment in self._segments:
+            for chunk in segment.chunks():
+                yield from batches_of(chunk)
+
+    def offset_for_timestamp(self, timestamp: int) -> tuple[int, int] | None:
+        """Timestamp and offset of the first record that is not before `timestamp`; None: there is none."""
+        for segment in self._segments:
+            if segment.max_timestamp >= timestamp:
+                for batch in segment.batches_since(timestamp):
+                    found = find_time(batch, timestamp, self.log_start_offset)
+                    if found is not None:
+                        return found
+        return None
+
+    def max_timestamp(self) -> int:
+        """The largest timestamp of all records; -1: there is none."""
+        return max((segment.max_timestamp for segment in self._segments), default=-1)
+
+    def epoch_at(self, offset: int) -> int:
+        """The leader epoch under which `offset` was or will be written."""
+        return next((epoch for epoch, start in reversed(self._epochs) if start <= offset), self._epochs[0][0])
+
+    def end_offset_for_epoch(self, leader_epoch: int) -> tuple[int, int]:
+        """The largest epoch that is not above `leader_epoch`, and the offset where it ended; (-1, -1): unknown.
+
+        Source: KIP-101, KIP-320; Kafka's `LeaderEpochFileCache.endOffsetFor`.
+        """
+        epochs = self._epochs
+        if leader_epoch < 0 or leader_epoch > epochs[-1][0]:
+            return -1, -1
+        if leader_epoch == epochs[-1][0]:
+            return leader_epoch, self.log_end_offset
+        if leader_epoch < epochs[0][0]:
+            return leader_epoch, epochs[0][1]
+        for (epoch, _), (following, start) in pairwise(epochs):
+            if epoch <= leader_epoch < following:
+                return epoch, start
+        raise AssertionError("one of the pairs holds every epoch between the first and the last")
+
+    # Forgetting
+
+    def trim(self, wall_ms: int) -> int:
+        """Drops whole segments that retention does not cover any more; returns how many bytes.
+
+        Source: Kafka's `UnifiedLog.deleteOldSegments`: by time, the open segment too, then by size; oldest first.
+        """
+        config = self.config
+        dropped = 0
+        if config.delete and config.retention_ms >= 0:
+            dropped += self._drop_oldest(
+                lambda segment, _: wall_ms - _latest_ms(segment) > config.retention_ms, even_open=True
+            )
+        return dropped + self._trim_to_size()
+
+    def _trim_to_size(self) -> int:
+        most = self.config.retention_bytes
+        if most < 0 or not self.config.delete:
+            return 0
+        size = self.size_bytes
+        return self._drop_oldest(lambda segment, dropped: size - dropped - segment.size_bytes >= most)
+
+    def delete_before(self, offset: int) -> None:
+        """Makes `offset` the start of the log; segments that lie before it are dropped."""
+        assert self.log_start_offset <= offset <= self.log_end_offset, "the caller checks the range"
+        self._drop_oldest(lambda segment, _: segment.next_offset <= offset, even_open=True)
+        self.log_start_offset = offset
+        self._start_epochs_at(offset)
+
+    def clear(self) -> None:
+        """Drops everything: the topic is gone."""
+        self.delete_before(self.log_end_offset)
+
+    def _drop_oldest(self, too_old: Callable[[Segment, int], bool], *, even_open: bool = False) -> int:
+        """Drops segments from the oldest on while `too_old(segment, bytes dropped so far)`; returns the bytes."""
+        dropped = 0
+        segments = list(self._segments)
+        while (
+            segments and (even_open or len(segments) > 1) and segments[0].size_bytes and too_old(segments[0], dropped)
+        ):
+            gone = segments.pop(0)
+            dropped += gone.size_bytes
+            self.size_bytes -= gone.size_bytes
+            self.log_start_offset = max(self.log_start_offset, gone.next_offset)
+        if dropped:
+            self._segments = segments
+            self._memory.used_bytes -= dropped
+            self._start_epochs_at(self.log_start_offset)
+        return dropped
+
+    def _start_epochs_at(self, offset: int) -> None:
+        later = tuple(entry for entry in self._epochs if entry[1] > offset)
+        self._epochs = ((self.epoch_at(offset), offset), *later)
+
+    # Compaction
+
+    def needs_compaction(self, wall_ms: int) -> bool:
+        """Whether the share of closed segments that were never compacted passes `min.cleanable.dirty.ratio`."""
+        config = self.config
+        if not config.compact or len(self._segments) < 2:
+            return False
+        closed = self._closed_segments(wall_ms)
+        dirty = [segment for segment in closed if not segment.clean]
+        if not dirty:
+            return False
+        if wall_ms - dirty[0].first_timestamp > config.max_compaction_lag_ms:
+            return True
+        size = sum(segment.size_bytes for segment in closed)
+        return sum(segment.size_bytes for segment in dirty) >= config.min_cleanable_dirty_ratio * size
+
+    def compact(self, wall_ms: int) -> Generator[None, None, int]:
+        """Compacts the closed segments, one chunk a step; returns how many bytes that saved.
+
+        Nothing changes until the last step, and nothing at all if old segments were dropped meanwhile. Records may be
+        appended between the steps: they go to segments that are not looked at.
+        """
+        closed = self._closed_segments(wall_ms)
+        kept: list[tuple[Segment, list[Chunk]]] = []
+        for tombstones_before_ms in (wall_ms - self.config.delete_retention_ms, KEEP_TOMBSTONES):
+            compaction = Compaction(tombstones_before_ms)
+            kept.clear()
+            for segment in reversed(closed):
+                chunks: list[Chunk] = []
+                for chunk in reversed(segment.chunks()):
+                    chunks[:0] = compaction.compact(chunk)
+                    yield
+                kept.insert(0, (segment, chunks))
+            if not compaction.unsafe:
+                break
+        if list(self._segments[: len(closed)]) != closed:
+            return 0
+        return self._put_compacted(kept)
+
+    def _closed_segments(self, wall_ms: int) -> list[Segment]:
+        """Those that may be compacted: all but the open one, and old enough."""
+        lag_ms = self.config.min_compaction_lag_ms
+        closed = list(self._segments[:-1])
+        while closed and lag_ms and wall_ms - _latest_ms(closed[-1]) < lag_ms:
+            closed.pop()
+        return closed
+
+    def _put_compacted(self, kept: list[tuple[Segment, list[Chunk]]]) -> int:
+        before = self.size_bytes
+        merged: list[Segment] = []
+        chunks: list[Chunk] = []
+        size = 0
+        for segment, remaining in kept:
+            remaining_size = sum(map(len, remaining))
+            if merged and size + remaining_size <= self._roll_bytes():
+                # Several become one, as in Kafka's cleaner; else a long log would end as many nearly empty segments.
+                chunks += remaining
+                size += remaining_size
+                merged[-1].next_offset = segment.next_offset
+            else:
+                if merged:
+                    merged[-1].replace(_gathered(chunks))
+                merged.append(segment)
+                chunks, size = remaining, remaining_size
+            merged[-1].clean = True
+        if merged:
+            merged[-1].replace(_gathered(chunks))
+        self._segments = [*merged, *self._segments[len(kept) :]]
+        self.size_bytes = sum(segment.size_bytes for segment in self._segments)
+        self._memory.used_bytes += self.size_bytes - before
+        return before - self.size_bytes
+
+
+_FIRST_EPOCH = ((0, 0),)
+
+
+def _age_ms(segment: Segment, timestamp: int, wall_ms: int) -> int:
+    """How old a segment is when a batch of `timestamp` comes (Kafka's `LogSegment.timeWaitedForRoll`)."""
+    return timestamp - segment.first_timestamp if segment.first_timestamp >= 0 else wall_ms - segment.created_at_ms
+
+
+def _latest_ms(segment: Segment) -> int:
+    return segment.max_timestamp if segment.max_timestamp >= 0 else segment.created_at_ms
+
+
+def _gathered(pieces: list[Chunk]) -> list[Chunk]:
+    """Pieces joined to chunks of a decent size."""
+    chunks: list[Chunk] = []
+    waiting: list[Chunk] = []
+    size = 0
+    for piece in pieces:
+        waiting.append(piece)
+        size += len(piece)
+        if size >= CHUNK_BYTES:
+            chunks.append(b"".join(waiting))
+            waiting, size = [], 0
+    if waiting:
+        chunks.append(b"".join(waiting))
+    return chunks

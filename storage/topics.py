@@ -1,0 +1,384 @@
+"""The topics of a cluster, shared by all of its nodes: names, ids, settings, partitions and who leads them.
+
+Replication is only told: a partition names as many replicas as were asked for, but has one log.
+Source: Kafka's `ReplicationControlManager`; the words of refusals are those of Kafka 4.3.0.
+"""
+
+import re
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from kohort.protocol.errors import ErrorCode
+from kohort.storage.log import Memory, PartitionLog
+from kohort.storage.producers import Producers
+from kohort.storage.topic_configs import TOPIC_CONFIGS, LogConfig, log_config, refusal_of
+
+INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+"""Clients are told that these are internal, and may not produce to them."""
+
+MAX_NAME_LENGTH = 249
+MAX_PARTITIONS = 10_000
+"""Partitions one topic may have; Kafka's limit for one request (`MAX_PARTITIONS_PER_BATCH`)."""
+
+CLEANER_BACKOFF_MS = 15_000
+"""How often logs to be compacted are looked for (`log.cleaner.backoff.ms`)."""
+
+_DONE = object()
+_LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why something is not done, for the client that asked."""
+
+    error_code: ErrorCode
+    message: str | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Partition:
+    """One partition of a topic."""
+
+    index: int
+    log: PartitionLog
+    replicas: tuple[int, ...]
+    """Node ids, all of them in sync; the preferred leader first."""
+    leader: int
+    leader_epoch: int = 0
+    producers: Producers | None = None
+    """Made when the first idempotent batch comes."""
+
+
+@dataclass(slots=True, eq=False)
+class Topic:
+    """One topic."""
+
+    name: str
+    topic_id: UUID
+    partitions: list[Partition]
+    configs: dict[str, str]
+    """What was set for this topic; everything else has the cluster's default."""
+    internal: bool
+    log_config: LogConfig
+
+    def partition(self, index: int) -> Partition | None:
+        """The partition of that number, or None."""
+        return self.partitions[index] if 0 <= index < len(self.partitions) else None
+
+
+def name_refusal(name: str) -> str | None:
+    """Why no topic may have this name, in Kafka's words; None: one may (`Topic.validate`)."""
+    if not name:
+        problem = "the empty string is not allowed"
+    elif name in (".", ".."):
+        problem = f"'{name}' is not allowed"
+    elif len(name) > MAX_NAME_LENGTH:
+        problem = f"the length of '{name}' is longer than the max allowed length {MAX_NAME_LENGTH}"
+    elif not _LEGAL_NAME.fullmatch(name):
+        problem = f"'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
+    else:
+        return None
+    return f"Topic name is invalid: {problem}"
+
+
+class Topics:
+    """The topics of a cluster, by name and by id."""
+
+    def __init__(
+        self,
+        node_ids: Sequence[int],
+        new_id: Callable[[], UUID],
+        defaults: Mapping[str, str] | None = None,
+        *,
+        num_partitions: int = 1,
+        replication_factor: int = 1,
+        memory: Memory | None = None,
+        producer_expiration_ms: int = 86_400_000,
+        retention_check_interval_ms: int = 300_000,
+        new_log: Callable[[LogConfig, Memory], PartitionLog] = PartitionLog,
+    ) -> None:
+        """`new_id` makes topic ids; `defaults` overrides defaults of topic settings, by the topics' names for them.
+
+        `num_partitions` and `replication_factor` count where a client leaves the choice to the cluster.
+        """
+        self.node_ids = tuple(node_ids)
+        self.defaults: dict[str, str] = {name: config.default for name, config in TOPIC_CONFIGS.items()}
+        self.defaults.update(defaults or {})
+        self.memory = memory if memory is not None else Memory()
+        self._new_id = new_id
+        self._new_log = new_log
+        self._num_partitions = num_partitions
+        self._replication_factor = replication_factor
+        self._producer_expiration_ms = producer_expiration_ms
+        self._retention_check_interval_ms = retention_check_interval_ms
+        self._by_name: dict[str, Topic] = {}
+        self._by_id: dict[UUID, Topic] = {}
+        self._first_leader = 0
+        self._next_producer_id = 0
+        self._compaction: Generator[None, None, int] | None = None
+        self._next_retention_ms: int | None = None
+
+    def __iter__(self) -> Iterator[Topic]:
+        """All topics, in the order in which they were created."""
+        return iter(self._by_name.values())
+
+    def __len__(self) -> int:
+        """How many topics there are."""
+        return len(self._by_name)
+
+    def __contains__(self, name: object) -> bool:
+        """Whether there is a topic of that name."""
+        return name in self._by_name
+
+    def by_name(self, name: str) -> Topic | None:
+        """The topic of that name, or None."""
+        return self._by_name.get(name)
+
+    def by_id(self, topic_id: UUID | None) -> Topic | None:
+        """The topic of that id, or None."""
+        return self._by_id.get(topic_id) if topic_id is not None else None
+
+    def find(self, name: str | None, topic_id: UUID | None) -> Topic | None:
+        """The topic that a request names by one or the other; the id counts when both are there."""
+        return self.by_id(topic_id) if topic_id is not None else self.by_name(name or "")
+
+    def effective_configs(self, configs: Mapping[str, str]) -> dict[str, str]:
+        """Every setting a topic with `configs` has, by name."""
+        return dict(sorted({**self.defaults, **configs}.items()))
+
+    # Creating
+
+    def create(
+        self,
+        name: str,
+        partitions: int = -1,
+        replication_factor: int = -1,
+        configs: Mapping[str, str] | None = None,
+        *,
+        assignments: Mapping[int, Sequence[int]] | None = None,
+        validate_only: bool = False,
+    ) -> Topic | Refusal:
+        """Creates a topic; -1 leaves a number to the cluster. `assignments`: replicas by partition, instead of numbers.
+
+        validate_only: answers as if, and the topic answered is not kept.
+        """
+        problem = name_refusal(name)
+        if problem is not None:
+            return Refusal(ErrorCode.invalid_topic_exception, problem)
+        if name in self._by_name:
+            return Refusal(ErrorCode.topic_already_exists, f"Topic '{name}' already exists.")
+        colliding = self._colliding(name)
+        if colliding is not None:
+            return Refusal(
+                ErrorCode.invalid_topic_exception, f"Topic '{name}' collides with existing topic: {colliding}"
+            )
+        configs = dict(configs or {})
+        problem = refusal_of(configs.items(), self.defaults)
+        if problem is not None:
+            return Refusal(ErrorCode.invalid_config, problem)
+        replicas = self._replicas_of_new_topic(partitions, replication_factor, assignments)
+        if isinstance(replicas, Refusal):
+            return replicas
+        config = log_config({**self.defaults, **configs})
+        topic = Topic(name, self._new_id(), [], configs, name in INTERNAL_TOPICS, config)
+        self._add_partitions(topic, replicas)
+        if not validate_only:
+            self._by_name[name] = self._by_id[topic.topic_id] = topic
+            self._first_leader += 1
+        return topic
+
+    def _colliding(self, name: str) -> str | None:
+        """A topic whose name differs only in `.` and `_`: such two would share the names of their metrics in Kafka."""
+        if "." not in name and "_" not in name:
+            return None
+        plain = name.replace(".", "_")
+        return next((other for other in self._by_name if other.replace(".", "_") == plain), None)
+
+    def _replicas_of_new_topic(
+        self, partitions: int, replication_factor: int, assignments: Mapping[int, Sequence[int]] | None
+    ) -> list[tuple[int, ...]] | Refusal:
+        if assignments:
+            return self._replicas_by_hand(partitions, replication_factor, assignments)
+        if replication_factor < -1 or replication_factor == 0:
+            return Refusal(
+                ErrorCode.invalid_replication_factor,
+                "Replication factor must be larger than 0, or -1 to use the default value.",
+            )
+        if partitions < -1 or partitions == 0:
+            return Refusal(
+                ErrorCode.invalid_partitions, "Number of partitions was set to an invalid non-positive value."
+            )
+        partitions = self._num_partitions if partitions == -1 else partitions
+        factor = self._replication_factor if replication_factor == -1 else replication_factor
+        refusal = self._too_many(partitions, 0) or self._unable_to_replicate(factor)
+        return refusal or self._ring(self._first_leader, partitions, factor)
+
+    def _replicas_by_hand(
+        self, partitions: int, replication_factor: int, assignments: Mapping[int, Sequence[int]]
+    ) -> list[tuple[int, ...]] | Refusal:
+        for number, what in ((replication_factor, "replication factor"), (partitions, "numPartitions")):
+            if number != -1:
+                return Refusal(
+                    ErrorCode.invalid_request,
+                    f"A manual partition assignment was specified, but {what} was not set to -1.",
+                )
+        for replicas in assignments.values():
+            refusal = self._assignment_refusal(replicas)
+            if refusal is not None:
+                return refusal
+        if sorted(assignments) != list(range(len(assignments))):
+            return Refusal(
+                ErrorCode.invalid_replica_assignment, "partitions should be a consecutive 0-based integer sequence"
+            )
+        return [tuple(assignments[index]) for index in range(len(assignments))]
+
+    def _assignment_refusal(self, replicas: Sequence[int]) -> Refusal | None:
+        if not replicas:
+            message = "The manual partition assignment includes an empty replica list."
+        elif unknown := [node for node in replicas if node not in self.node_ids]:
+            message = f"The manual partition assignment includes broker {unknown[0]}, but no such broker is registered."
+        elif twice := [node for node in replicas if replicas.count(node) > 1]:
+            message = f"The manual partition assignment includes the broker {twice[0]} more than once."
+        else:
+            return None
+        return Refusal(ErrorCode.invalid_replica_assignment, message)
+
+    def _unable_to_replicate(self, factor: int) -> Refusal | None:
+        nodes = len(self.node_ids)
+        if factor <= nodes:
+            return None
+        return Refusal(
+            ErrorCode.invalid_replication_factor,
+            f"Unable to replicate the partition {factor} time(s): The target replication factor of {factor} cannot be "
+            f"reached because only {nodes} broker(s) are registered or some brokers have all their log directories "
+            "cordoned.",
+        )
+
+    def _too_many(self, partitions: int, there_are: int) -> Refusal | None:
+        if partitions + there_are <= MAX_PARTITIONS:
+            return None
+        return Refusal(ErrorCode.policy_violation, "Excessively large number of partitions per request.")
+
+    def _ring(self, first: int, partitions: int, factor: int) -> list[tuple[int, ...]]:
+        """Replicas of each partition: leaders go round the nodes, followers are the nodes after the leader."""
+        nodes = self.node_ids
+        ring = [tuple(nodes[(start + n) % len(nodes)] for n in range(factor)) for start in range(len(nodes))]
+        return [ring[(first + index) % len(nodes)] for index in range(partitions)]
+
+    def _add_partitions(self, topic: Topic, replicas: Sequence[tuple[int, ...]]) -> None:
+        for nodes in replicas:
+            log = self._new_log(topic.log_config, self.memory)
+            topic.partitions.append(Partition(len(topic.partitions), log, nodes, nodes[0]))
+
+    # Changing and deleting
+
+    def grow(
+        self,
+        topic: Topic,
+        count: int,
+        assignments: Sequence[Sequence[int]] | None = None,
+        *,
+        validate_only: bool = False,
+    ) -> Refusal | None:
+        """Gives a topic more partitions, so that it has `count`. `assignments`: replicas of the new ones."""
+        there_are = len(topic.partitions)
+        if count == there_are:
+            return Refusal(ErrorCode.invalid_partitions, f"Topic already has {count} partition(s).")
+        if count < there_are:
+            return Refusal(
+                ErrorCode.invalid_partitions,
+                f"The topic {topic.name} currently has {there_are} partition(s); {count} would not be an increase.",
+            )
+        more = count - there_are
+        if assignments is not None:
+            replicas = self._replicas_of_more(more, assignments)
+            if isinstance(replicas, Refusal):
+                return replicas
+        else:
+            first = self.node_ids.index(topic.partitions[-1].replicas[0]) + 1
+            replicas = self._too_many(more, there_are) or self._ring(first, more, len(topic.partitions[0].replicas))
+            if isinstance(replicas, Refusal):
+                return replicas
+        if not validate_only:
+            self._add_partitions(topic, replicas)
+        return None
+
+    def _replicas_of_more(self, more: int, assignments: Sequence[Sequence[int]]) -> list[tuple[int, ...]] | Refusal:
+        if len(assignments) != more:
+            return Refusal(
+                ErrorCode.invalid_replica_assignment,
+                f"Attempted to add {more} additional partition(s), but only {len(assignments)} assignment(s) were "
+                "specified.",
+            )
+        for replicas in assignments:
+            refusal = self._assignment_refusal(replicas)
+            if refusal is not None:
+                return refusal
+        return [tuple(replicas) for replicas in assignments]
+
+    def configure(self, topic: Topic, configs: Mapping[str, str], *, validate_only: bool = False) -> Refusal | None:
+        """Replaces the settings of a topic."""
+        problem = refusal_of(configs.items(), self.defaults)
+        if problem is not None:
+            return Refusal(ErrorCode.invalid_config, problem)
+        if not validate_only:
+            topic.configs = dict(configs)
+            topic.log_config = log_config({**self.defaults, **configs})
+            for partition in topic.partitions:
+                partition.log.config = topic.log_config
+        return None
+
+    def delete(self, topic: Topic) -> None:
+        """Deletes a topic and what its logs hold. A topic of the same name created later has another id."""
+        del self._by_name[topic.name], self._by_id[topic.topic_id]
+        for partition in topic.partitions:
+            partition.log.clear()
+
+    # Producers
+
+    def next_producer_id(self) -> int:
+        """An id that no idempotent producer of this cluster has had."""
+        producer_id = self._next_producer_id
+        self._next_producer_id += 1
+        return producer_id
+
+    def producers_of(self, partition: Partition) -> Producers:
+        """What the partition remembers of idempotent producers."""
+        if partition.producers is None:
+            partition.producers = Producers(self._producer_expiration_ms)
+        return partition.producers
+
+    # Upkeep
+
+    def maintain(self, wall_ms: int) -> int:
+        """Does a little of what has to be done now and then; returns in how many milliseconds to call again.
+
+        Retention and forgotten producers every `retention_check_interval_ms`; compaction in steps of about a
+        millisecond, between which other work may be done (0: call again as soon as there is time).
+        """
+        if self._compaction is not None:
+            if next(self._compaction, _DONE) is not _DONE:
+                return 0
+            self._compaction = None
+        if self._next_retention_ms is None:
+            self._next_retention_ms = wall_ms + self._retention_check_interval_ms
+        elif wall_ms >= self._next_retention_ms:
+            self._next_retention_ms = wall_ms + self._retention_check_interval_ms
+            self._forget_old(wall_ms)
+        for topic in self._by_name.values():
+            if topic.log_config.compact:
+                for partition in topic.partitions:
+                    if partition.log.needs_compaction(wall_ms):
+                        self._compaction = partition.log.compact(wall_ms)
+                        return 0
+        return min(CLEANER_BACKOFF_MS, max(self._next_retention_ms - wall_ms, 1))
+
+    def _forget_old(self, wall_ms: int) -> None:
+        for topic in self._by_name.values():
+            for partition in topic.partitions:
+                partition.log.trim(wall_ms)
+                if partition.producers is not None:
+                    partition.producers.expire(wall_ms)
+                    if not len(partition.producers):
+                        partition.producers = None

@@ -1,0 +1,105 @@
+"""`python -m tests.bench`: how fast and how small kohort is on this machine, and whether it was right all the time."""
+
+import asyncio
+import gc
+import resource
+import shlex
+import signal
+import sys
+from pathlib import Path
+from time import monotonic
+
+import click
+import uvloop
+from rich.console import Console
+
+from tests.bench.bench import Bench
+from tests.bench.connection import LOST
+from tests.bench.failures import UnmeasurableError
+from tests.bench.measurements import MEASUREMENTS, chosen
+from tests.bench.report import Result, as_json, number, right, show
+
+LIMIT_S = 120
+"""For one measurement in one round."""
+
+
+@click.command(epilog="Names: " + ", ".join(MEASUREMENTS) + ". A first word stands for all that begin with it.")
+@click.argument("names", nargs=-1)
+@click.option("--rounds", default=None, type=click.IntRange(1), help="How often all is measured (3; with --quick 1).")
+@click.option("--quick", is_flag=True, help="Shorter and smaller: whether all works, rather than figures.")
+@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Keeps the figures of every round.")
+@click.option("--serve", "arguments", default="", metavar="ARGUMENTS", help="More arguments for `kohort serve`.")
+def main(names: tuple[str, ...], rounds: int | None, quick: bool, json_file: Path | None, arguments: str) -> None:
+    """Measure kohort with a load generator that judges every reply.
+
+    Server and load generator share the machine. Ends with 1 when the server did something wrong.
+    """
+    try:
+        selection = chosen(names)
+    except KeyError as unknown:
+        raise click.UsageError(f"there is no measurement {unknown}; there are: {', '.join(MEASUREMENTS)}") from None
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))  # servers are to be stopped then, too
+    results: list[Result] = []
+    stopped = False
+    try:
+        measure_all(selection, rounds or (1 if quick else 3), quick, shlex.split(arguments), results)
+    except KeyboardInterrupt:
+        stopped = True
+        print("\nstopped", file=sys.stderr)
+    if results:
+        show(results, Console())
+        if json_file is not None:
+            json_file.write_text(as_json(results) + "\n", encoding="utf-8")
+    sys.exit(130 if stopped else 0 if right(results) else 1)
+
+
+def measure_all(selection: list[str], rounds: int, quick: bool, arguments: list[str], results: list[Result]) -> None:
+    """Measures everything in turn, and that again for each round, so that noise hits all alike."""
+    start = monotonic()
+    for round_ in range(1, rounds + 1):
+        for name in selection:
+            print(
+                f"{monotonic() - start:4.0f} s  round {round_}/{rounds}  {name:17}", end="", file=sys.stderr, flush=True
+            )
+            result = measure(name, round_, quick, arguments)
+            results.append(result)
+            print(summary(result), file=sys.stderr, flush=True)
+
+
+def measure(name: str, round_: int, quick: bool, arguments: list[str]) -> Result:
+    """One measurement, in an event loop of its own."""
+    bench = Bench(quick=quick, arguments=arguments)
+    result = Result(name, round_, bench.figures, bench.failures)
+
+    async def limited() -> None:
+        await asyncio.wait_for(MEASUREMENTS[name](bench), LIMIT_S)
+
+    gc.collect()
+    gc.freeze()
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(limited())
+    except UnmeasurableError as problem:
+        result.error = str(problem)
+    except asyncio.CancelledError:
+        result.error = LOST
+    except TimeoutError:
+        result.error = f"it took longer than {LIMIT_S} s"
+    result.others_percent = bench.others_percent
+    return result
+
+
+def summary(result: Result) -> str:
+    """One line of it, while the rest is still to come."""
+    if result.error:
+        return f"not measured: {result.error}"
+    said = ", ".join(f"{f.title} {number(f.value)} {f.unit}".strip() for f in result.figures[:3])
+    wrong = sum(result.failures.counts.values())
+    return said + (f"; {wrong} FAILURES" if wrong else "")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,33 @@
+"""What is measured. Names are those of the table in docs/performance.md."""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+from tests.bench.bench import Bench
+from tests.bench.measurements import coldstart, commit, data, groups, heartbeat, mixed, rebalance
+
+MEASUREMENTS: dict[str, Callable[[Bench], Awaitable[None]]] = {
+    "coldstart": coldstart.measure,
+    "heartbeat 64x1": partial(heartbeat.measure, connections=64, in_flight=1),
+    "heartbeat 64x16": partial(heartbeat.measure, connections=64, in_flight=16),
+    "heartbeat 1000x1": partial(heartbeat.measure, connections=1000, in_flight=1),
+    "rebalance 100": partial(rebalance.measure, members=100, times=10),
+    "rebalance 1000": partial(rebalance.measure, members=1000, times=5),
+    "rebalance 2000": partial(rebalance.measure, members=2000, times=3),
+    "groups 10000x1": partial(groups.measure, groups=10_000, members=1),
+    "groups 1000x10": partial(groups.measure, groups=1_000, members=10),
+    "commit 16": partial(commit.measure, connections=16),
+    "data 100": partial(data.measure, connections=4, records=100, value_bytes=1024),
+    "mixed": mixed.measure,
+}
+"""By name. Each function is one measurement on servers of its own."""
+
+
+def chosen(names: tuple[str, ...]) -> list[str]:
+    """The measurements that `names` mean: whole names, or first words. Raises KeyError for a name that means none."""
+    if not names:
+        return list(MEASUREMENTS)
+    for name in names:
+        if not any(name in (each, each.split()[0]) for each in MEASUREMENTS):
+            raise KeyError(name)
+    return [each for each in MEASUREMENTS if each in names or each.split()[0] in names]

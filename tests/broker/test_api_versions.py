@@ -1,0 +1,46 @@
+"""ApiVersions (key 18): what is served."""
+
+import pytest
+
+from kohort.protocol.api_keys import APIS
+from kohort.protocol.errors import ErrorCode
+from tests.broker.conftest import Broker
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_it_tells_the_table(version: int) -> None:
+    software = {"client_software_name": "kohort", "client_software_version": "1.0"} if version >= 3 else {}
+    client = Broker().client()
+    for _ in range(2):
+        response = client.asks("api_versions", version, **software)
+        assert response.error_code is ErrorCode.none
+        told = [(each.api_key, each.min_version, each.max_version) for each in response.api_keys]
+        assert told == [(api.key, api.min_version, api.max_version) for api in APIS]
+
+
+@pytest.mark.parametrize(("name", "version"), [("", "1.0"), ("kohort", ""), ("two words", "1.0"), ("-dash", "1.0")])
+def test_software_must_have_a_proper_name_and_version(name: str, version: str) -> None:
+    client = Broker().client()
+    response = client.asks("api_versions", 3, client_software_name=name, client_software_version=version)
+    assert response.error_code is ErrorCode.invalid_request
+    assert response.api_keys == ()
+
+
+@pytest.mark.parametrize("request_", ["0012 0063 0000004d 0003616461 00 02610262", "0012 0005 0000004d ffff 00"])
+def test_a_version_too_new_is_answered_in_version_0(request_: str) -> None:
+    client = Broker().client()
+    body = bytes.fromhex(request_)
+    client.says(len(body).to_bytes(4, "big") + body)
+    ((correlation_id, response),) = client.hears("api_versions", 0)
+    assert correlation_id == 77
+    assert response.error_code is ErrorCode.unsupported_version
+    assert [(each.api_key, each.min_version, each.max_version) for each in response.api_keys] == [(18, 0, 4)]
+    assert not client.closed
+
+
+@pytest.mark.parametrize("correlation_id", [-(2**31), -1, 0, 2**31 - 1])
+def test_correlation_ids_come_back_as_they_were_sent(correlation_id: int) -> None:
+    client = Broker().client()
+    body = bytes.fromhex("0012 0000") + correlation_id.to_bytes(4, "big", signed=True) + bytes.fromhex("ffff")
+    client.says(len(body).to_bytes(4, "big") + body)
+    assert client.hears("api_versions", 0)[0][0] == correlation_id

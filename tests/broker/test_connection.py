@@ -1,0 +1,291 @@
+"""How bytes become requests, one at a time, and replies become bytes, without a socket."""
+
+from io import StringIO
+from typing import Any
+
+import pytest
+
+from kohort.broker.connection import REQUESTS_PER_TURN, WAITING_BYTES, java_address
+from kohort.broker.node import Node
+from kohort.broker.registry import NO_REPLY, CloseConnection
+from kohort.broker.ticket import Ticket
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.heartbeat import HeartbeatResponse
+from tests.broker.conftest import Broker, Client, frame, heartbeat
+
+NONE = HeartbeatResponse(error_code=ErrorCode.none)
+
+
+class Doorman:
+    """Stands in for the heartbeat's handler: lets requests wait until it is told to answer."""
+
+    def __init__(self, broker: Broker) -> None:
+        self.tickets: list[Ticket] = []
+        broker.api("heartbeat").handle = self.handle
+
+    def handle(self, node: Node, request: Any, ticket: Ticket) -> None:
+        self.tickets.append(ticket)
+
+    def waiting(self) -> list[int]:
+        """The correlation ids of those who wait."""
+        return [ticket.correlation_id for ticket in self.tickets]
+
+    def answer(self, broker: Broker) -> None:
+        """Answers the first, as the group would at the end of somebody else's turn."""
+        self.tickets.pop(0).reply(NONE)
+        broker.server.end_turn(broker.clock.now_ms())
+
+
+def ids(client: Client) -> list[int]:
+    return [correlation_id for correlation_id, _ in client.hears("heartbeat")]
+
+
+def test_a_request_in_one_piece_is_answered_with_one_write() -> None:
+    client = Broker().client()
+    client.says(heartbeat(5))
+    assert len(client.wire.writes) == 1
+    assert client.hears("heartbeat") == [(5, HeartbeatResponse(error_code=ErrorCode.not_coordinator))]
+
+
+def test_pipelined_requests_are_answered_in_order_with_one_write() -> None:
+    client = Broker().client()
+    client.says(*(heartbeat(n) for n in range(10)))
+    assert len(client.wire.writes) == 1
+    assert ids(client) == list(range(10))
+
+
+@pytest.mark.parametrize("size", [1, 3, 4, 5, 17, 50])
+def test_it_does_not_matter_in_which_pieces_requests_come(size: int) -> None:
+    client = Broker().client()
+    data = b"".join(heartbeat(n) for n in range(5))
+    for start in range(0, len(data), size):
+        client.says(data[start : start + size])
+    assert ids(client) == [0, 1, 2, 3, 4]
+
+
+def test_a_half_sent_request_waits_for_its_other_half() -> None:
+    client = Broker().client()
+    client.says(heartbeat(1)[:-1])
+    assert client.heard() == []
+    assert not client.closed
+
+
+def test_what_is_sent_behind_a_waiting_request_waits_too() -> None:
+    broker = Broker()
+    doorman = Doorman(broker)
+    client = broker.client()
+    client.says(heartbeat(1), heartbeat(2))
+    client.says(frame("api_versions", 0, 3))
+    assert doorman.waiting() == [1]
+    assert client.heard() == []
+    doorman.answer(broker)
+    assert ids(client) == [1]
+    assert doorman.waiting() == [2]
+    doorman.answer(broker)
+    assert [frame[:4] for frame in client.heard()] == [bytes((0, 0, 0, 2)), bytes((0, 0, 0, 3))]
+
+
+def test_a_request_answered_while_it_is_handled_holds_nobody_up() -> None:
+    broker = Broker()
+    broker.api("heartbeat").handle = lambda node, request, ticket: ticket.reply(NONE)
+    client = broker.client()
+    client.says(heartbeat(1), heartbeat(2), heartbeat(3))
+    assert len(client.wire.writes) == 1
+    assert ids(client) == [1, 2, 3]
+
+
+def test_the_next_request_is_not_handled_in_the_middle_of_somebody_elses() -> None:
+    """A reply that goes out while a group is being changed must not let the next request see the group half done."""
+    broker = Broker()
+    doorman = Doorman(broker)
+    ada, bob = broker.client(), broker.client()
+    ada.says(heartbeat(1), heartbeat(2))
+    seen: list[list[int]] = []
+
+    def release(node: Node, request: Any, ticket: Ticket) -> Any:
+        doorman.tickets.pop(0).reply(NONE)
+        seen.append(doorman.waiting())
+        return broker.api("list_groups").response(error_code=ErrorCode.none, groups=())
+
+    broker.api("list_groups").handle = release
+    bob.says(frame("list_groups", 0, 9))
+    assert seen == [[]]
+    assert doorman.waiting() == [2]
+    assert ids(ada) == [1]
+
+
+def test_a_client_that_hangs_up_is_not_answered_any_more() -> None:
+    broker = Broker()
+    doorman = Doorman(broker)
+    client = broker.client()
+    client.says(heartbeat(1), heartbeat(2))
+    client.connection.connection_lost(None)
+    doorman.answer(broker)
+    assert client.wire.writes == []
+    assert doorman.waiting() == []
+    assert not broker.server.connections
+
+
+def test_a_ticket_is_answered_once() -> None:
+    broker = Broker()
+    doorman = Doorman(broker)
+    broker.client().says(heartbeat(1))
+    ticket = doorman.tickets[0]
+    ticket.reply(NONE)
+    with pytest.raises(AssertionError):
+        ticket.reply(NONE)
+
+
+def test_reading_pauses_when_too_much_waits_and_goes_on_after_the_reply() -> None:
+    broker = Broker()
+    doorman = Doorman(broker)
+    client = broker.client()
+    client.says(heartbeat(0))
+    count = 0
+    while client.wire.reading:
+        count += 1
+        client.says(heartbeat(count))
+    assert WAITING_BYTES < count * len(heartbeat()) < WAITING_BYTES + 2 * len(heartbeat())
+    broker.api("heartbeat").handle = lambda node, request, ticket: NONE
+    doorman.answer(broker)
+    while broker.loop._soon:
+        broker.loop.run_soon()
+    assert client.wire.reading
+    assert ids(client) == list(range(count + 1))
+
+
+def test_a_client_that_does_not_read_is_not_served_until_it_does() -> None:
+    client = Broker().client()
+    client.connection.pause_writing()
+    client.says(heartbeat(1))
+    client.says(heartbeat(2))
+    assert client.heard() == []
+    client.says(*[heartbeat(3)] * 3_000)
+    assert not client.wire.reading
+    client.connection.resume_writing()
+    assert ids(client)[:3] == [1, 2, 3]
+
+
+def test_a_client_that_pipelines_much_lets_others_have_their_turn() -> None:
+    broker = Broker()
+    client = broker.client()
+    client.says(*(heartbeat(n) for n in range(2 * REQUESTS_PER_TURN + 1)))
+    assert ids(client) == list(range(REQUESTS_PER_TURN))
+    client.says(heartbeat(99))
+    assert client.heard() == []
+    broker.loop.run_soon()
+    broker.loop.run_soon()
+    assert ids(client) == [*range(REQUESTS_PER_TURN, 2 * REQUESTS_PER_TURN + 1), 99]
+
+
+def test_no_reply_is_no_reply() -> None:
+    broker = Broker()
+    client = broker.client()
+    broker.api("heartbeat").handle = lambda node, request, ticket: NO_REPLY
+    client.says(heartbeat(1), frame("api_versions", 0, 2))
+    assert [frame[:4] for frame in client.heard()] == [bytes((0, 0, 0, 2))]
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (bytes(4), "a request of 0 bytes"),
+        (b"\xff\xff\xff\xff", "a request of -1 bytes"),
+        (b"\x7f\xff\xff\xff", "a request of 2147483647 bytes"),
+        (b"\x06\x40\x00\x01", "a request of 104857601 bytes"),
+        (bytes.fromhex("00000003000b00"), "unreadable request"),
+        (bytes.fromhex("000000080000000000000000"), "unreadable request"),
+        (b"GET / HTTP/1.1\r\n\r\n", "a request of 1195725856 bytes"),
+        (bytes.fromhex("0000000a 03e7 0000 00000000 ffff"), "there is no API 999"),
+        (bytes.fromhex("0000000b 000b 000a 00000000 ffff 00"), "join_group is served in versions 0 to 9, not 10"),
+        (bytes.fromhex("0000000a 0008 0001 00000000 ffff"), "offset_commit is served in versions 2 to 10, not 1"),
+        (bytes.fromhex("0000000d 000c 0000 00000000 ffff 000167"), "unreadable request: heartbeat v0"),
+    ],
+)
+def test_bad_bytes_close_the_connection_with_one_log_line(data: bytes, reason: str, lines: StringIO) -> None:
+    broker = Broker()
+    ada, bob = broker.client(), broker.client()
+    ada.says(heartbeat(1), data, heartbeat(2))
+    assert ada.closed
+    assert ids(ada) == [1], "what came before is answered, what came after is not"
+    assert reason in lines.getvalue()
+    assert len(lines.getvalue().splitlines()) == 1
+    bob.says(heartbeat(3))
+    assert ids(bob) == [3]
+
+
+def test_a_handler_may_hang_up(lines: StringIO) -> None:
+    broker = Broker()
+
+    def refuse(node: Node, request: Any, ticket: Ticket) -> None:
+        raise CloseConnection("it was rude")
+
+    broker.api("heartbeat").handle = refuse
+    client = broker.client()
+    client.says(heartbeat(1), heartbeat(2))
+    assert client.closed
+    assert client.heard() == []
+    assert "it was rude" in lines.getvalue()
+
+
+def test_what_nobody_foresaw_is_logged_whole_and_answered(lines: StringIO) -> None:
+    broker = Broker()
+
+    def fail(node: Node, request: Any, ticket: Ticket) -> None:
+        raise ZeroDivisionError("out of the blue")
+
+    broker.api("heartbeat").handle = fail
+    client = broker.client()
+    client.says(heartbeat(1), heartbeat(2))
+    unknown = HeartbeatResponse(error_code=ErrorCode.unknown_server_error)
+    assert client.hears("heartbeat") == [(1, unknown), (2, unknown)]
+    assert not client.closed
+    text = lines.getvalue()
+    assert "ZeroDivisionError: out of the blue" in text
+    assert "HeartbeatRequest(group_id='g'" in text
+
+
+def test_a_response_that_cannot_be_written_is_our_fault_too(lines: StringIO) -> None:
+    broker = Broker()
+    broker.api("heartbeat").handle = lambda node, request, ticket: HeartbeatResponse(error_code="none")  # type: ignore[arg-type]
+    client = broker.client()
+    client.says(heartbeat(1))
+    assert client.hears("heartbeat") == [(1, HeartbeatResponse(error_code=ErrorCode.unknown_server_error))]
+    assert "writing a response of heartbeat v0 failed" in lines.getvalue()
+
+
+def test_silent_connections_are_closed(lines: StringIO) -> None:
+    broker = Broker(connections_max_idle_ms=10_000)
+    ada, bob = broker.client(), broker.client()
+    broker.loop.wait(8_000)
+    bob.says(heartbeat(1))
+    broker.loop.wait(5_000)
+    assert ada.closed
+    assert not bob.closed
+    assert "connections.max.idle.ms" in lines.getvalue()
+    broker.loop.wait(10_000)
+    assert bob.closed
+
+
+def test_connections_are_counted() -> None:
+    broker = Broker(max_connections=2)
+    ada, bob = broker.client(), broker.client()
+    assert broker.client().closed
+    assert not ada.closed
+    bob.connection.connection_lost(None)
+    ada.connection.connection_lost(None)
+    assert len(broker.server.connections) == 1
+
+
+def test_connections_from_one_address_are_counted() -> None:
+    broker = Broker(max_connections_per_ip=1)
+    assert not broker.client(peer="10.0.0.7").closed
+    assert not broker.client(peer="10.0.0.8").closed
+    assert broker.client(peer="10.0.0.7").closed
+
+
+def test_addresses_are_written_as_java_writes_them() -> None:
+    assert java_address("127.0.0.1") == "/127.0.0.1"
+    assert java_address("::1") == "/0:0:0:0:0:0:0:1"
+    assert java_address("fe80::1%eth0") == "/fe80:0:0:0:0:0:0:1"
+    assert java_address("::ffff:10.0.0.7") == "/10.0.0.7"

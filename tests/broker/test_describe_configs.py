@@ -1,0 +1,223 @@
+"""DescribeConfigs, AlterConfigs, IncrementalAlterConfigs: settings are told and changed."""
+
+from typing import Any
+
+import pytest
+
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages import alter_configs, incremental_alter_configs
+from kohort.protocol.messages.describe_configs import DescribeConfigsResource
+from tests.broker.conftest import Broker, Client
+from tests.broker.data import given_topic
+
+TOPIC, BROKER = 2, 4
+SET, DELETE, APPEND, SUBTRACT = range(4)
+
+
+def describes(client: Client, name: str = "topic", kind: int = TOPIC, version: int = 4, **more: Any) -> Any:
+    keys = more.pop("keys", None)
+    resource = DescribeConfigsResource(resource_type=kind, resource_name=name, configuration_keys=keys)
+    (result,) = client.asks("describe_configs", version, resources=(resource,), **more).results
+    return result
+
+
+def given(client: Client, name: str = "topic") -> dict[str, str]:
+    """What was set for a topic."""
+    return {each.name: each.value for each in describes(client, name).configs if each.config_source == 1}
+
+
+@pytest.mark.parametrize("version", range(1, 5))
+def test_a_topic_s_settings_in_every_version(version: int) -> None:
+    ada = Broker(log_retention_bytes=10_000).client()
+    given_topic(ada, retention_ms="5")
+    result = describes(ada, version=version, include_synonyms=True)
+    assert (result.error_code, result.error_message) == (ErrorCode.none, "")
+    told = {each.name: each for each in result.configs}
+    assert len(told) == 33
+    own, ours, kafkas = told["retention.ms"], told["retention.bytes"], told["flush.ms"]
+    assert (own.value, own.config_source, own.read_only, own.is_sensitive) == ("5", 1, False, False)
+    assert [(each.name, each.value, each.source) for each in own.synonyms] == [
+        ("retention.ms", "5", 1),
+        ("log.retention.ms", "604800000", 5),
+    ]
+    assert (ours.value, ours.config_source) == ("10000", 4)
+    assert [(each.name, each.value, each.source) for each in ours.synonyms] == [
+        ("log.retention.bytes", "10000", 4),
+        ("log.retention.bytes", "-1", 5),
+    ]
+    assert (kafkas.config_source, kafkas.synonyms) == (5, ())
+    assert own.config_type == (5 if version >= 3 else 0)
+
+
+def test_documentation_and_synonyms_come_when_asked_for() -> None:
+    ada = Broker().client()
+    given_topic(ada)
+    (config,) = describes(ada, keys=("cleanup.policy", "no.such"), include_documentation=True).configs
+    assert (config.config_type, config.synonyms) == (7, ())
+    assert config.documentation
+    (config,) = describes(ada, keys=("cleanup.policy",)).configs
+    assert config.documentation is None
+    assert len(describes(ada, keys=()).configs) == 33
+
+
+def test_a_broker_s_settings() -> None:
+    ada = Broker(num_partitions=3).client()
+    told = {each.name: each for each in describes(ada, "1", BROKER, include_synonyms=True).configs}
+    config = told["num.partitions"]
+    assert (config.value, config.config_source, config.read_only, config.config_type) == ("3", 4, True, 3)
+    assert [(each.value, each.source) for each in config.synonyms] == [("3", 4), ("1", 5)]
+    assert told["auto.create.topics.enable"].value == "true"
+    assert describes(ada, "", BROKER).configs == ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "error_code", "message"),
+    [
+        (TOPIC, "nowhere", ErrorCode.unknown_topic_or_partition, ""),
+        (TOPIC, "", ErrorCode.invalid_topic_exception, "Topic name is invalid: the empty string is not allowed"),
+        (
+            BROKER,
+            "99",
+            ErrorCode.invalid_request,
+            "Unexpected broker id, expected 1 or empty string, but received 99",
+        ),
+        (BROKER, "x", ErrorCode.invalid_request, "Broker id must be an integer, but it is: x"),
+        (32, "group", ErrorCode.invalid_request, "Unsupported resource type: 32"),
+    ],
+)
+def test_what_cannot_be_described(kind: int, name: str, error_code: ErrorCode, message: str) -> None:
+    result = describes(Broker().client(), name, kind)
+    assert (result.error_code, result.error_message, result.configs) == (error_code, message, ())
+
+
+# AlterConfigs
+
+
+def alters(client: Client, configs: dict[str, str | None], name: str = "topic", version: int = 2, **more: Any) -> Any:
+    resource = alter_configs.AlterConfigsResource(
+        resource_type=more.pop("kind", TOPIC),
+        resource_name=name,
+        configs=tuple(alter_configs.AlterableConfig(name=key, value=value) for key, value in configs.items()),
+    )
+    more = {"validate_only": False, **more}
+    (answer,) = client.asks("alter_configs", version, resources=(resource,), **more).responses
+    return answer.error_code, answer.error_message
+
+
+@pytest.mark.parametrize("version", range(3))
+def test_altering_replaces_all_settings(version: int) -> None:
+    ada = Broker().client()
+    given_topic(ada, segment_ms="7")
+    assert alters(ada, {"retention.ms": "5"}, version=version) == (ErrorCode.none, None)
+    assert given(ada) == {"retention.ms": "5"}
+    assert alters(ada, {"retention.ms": "6"}, validate_only=True) == (ErrorCode.none, None)
+    assert alters(ada, {"retention.ms": "x"})[0] == ErrorCode.invalid_config
+    assert alters(ada, {"retention.ms": None}) == (
+        ErrorCode.invalid_request,
+        "Null value not supported for : retention.ms",
+    )
+    assert given(ada) == {"retention.ms": "5"}
+    assert alters(ada, {}) == (ErrorCode.none, None)
+    assert given(ada) == {}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "error_code", "message"),
+    [
+        (TOPIC, "nowhere", ErrorCode.unknown_topic_or_partition, "The topic 'nowhere' does not exist."),
+        (TOPIC, "", ErrorCode.invalid_request, "Default topic resources are not allowed."),
+        (TOPIC, "..", ErrorCode.invalid_topic_exception, "Topic name is invalid: '..' is not allowed"),
+        (BROKER, "1", ErrorCode.invalid_request, "Cannot update these configs dynamically: [retention.ms]"),
+        (3, "x", ErrorCode.invalid_request, "Unknown resource type 3"),
+    ],
+)
+def test_what_cannot_be_altered(kind: int, name: str, error_code: ErrorCode, message: str) -> None:
+    ada = Broker().client()
+    assert alters(ada, {"retention.ms": "5"}, name, kind=kind) == (error_code, message)
+    assert changes(ada, ("retention.ms", SET, "5"), name=name, kind=kind) == (error_code, message)
+
+
+# IncrementalAlterConfigs
+
+
+def changes(client: Client, *steps: tuple[str, int, str | None], name: str = "topic", **more: Any) -> Any:
+    resource = incremental_alter_configs.AlterConfigsResource(
+        resource_type=more.pop("kind", TOPIC),
+        resource_name=name,
+        configs=tuple(
+            incremental_alter_configs.AlterableConfig(name=key, config_operation=operation, value=value)
+            for key, operation, value in steps
+        ),
+    )
+    version = more.pop("version", 1)
+    more = {"validate_only": False, **more}
+    (answer,) = client.asks("incremental_alter_configs", version, resources=(resource,), **more).responses
+    return answer.error_code, answer.error_message
+
+
+@pytest.mark.parametrize("version", range(2))
+def test_single_settings_are_set_and_deleted(version: int) -> None:
+    ada = Broker().client()
+    given_topic(ada, segment_ms="7")
+    assert changes(ada, ("retention.ms", SET, "5"), version=version) == (ErrorCode.none, None)
+    assert given(ada) == {"retention.ms": "5", "segment.ms": "7"}
+    assert changes(ada, ("retention.ms", SET, "9"), validate_only=True) == (ErrorCode.none, None)
+    assert changes(ada, ("segment.ms", DELETE, None), ("no.such", DELETE, None)) == (ErrorCode.none, None)
+    assert given(ada) == {"retention.ms": "5"}
+
+
+def test_lists_are_added_to_and_taken_from() -> None:
+    ada = Broker().client()
+    given_topic(ada)
+    for operation, value, result in (
+        (APPEND, "compact", "delete,compact"),
+        (APPEND, "compact", "delete,compact"),
+        (SUBTRACT, "delete", "compact"),
+        (SUBTRACT, "nothing", "compact"),
+        (APPEND, "delete,delete", "compact,delete"),
+        (SUBTRACT, "compact,delete", ""),
+    ):
+        assert changes(ada, ("cleanup.policy", operation, value)) == (ErrorCode.none, None)
+        assert given(ada) == {"cleanup.policy": result}
+
+
+@pytest.mark.parametrize(
+    ("steps", "error_code", "message"),
+    [
+        ([("retention.ms", SET, None)], ErrorCode.invalid_request, "Null value not supported for : retention.ms"),
+        ([("no.such", SET, "5")], ErrorCode.invalid_config, "Unknown topic config name: no.such"),
+        (
+            [("retention.ms", APPEND, "5")],
+            ErrorCode.invalid_config,
+            "Can't APPEND to key retention.ms because its type is not LIST.",
+        ),
+        ([("retention.ms", 9, "5")], ErrorCode.unknown_server_error, None),
+        (
+            [("retention.ms", SET, "6"), ("retention.ms", SET, "7")],
+            ErrorCode.invalid_request,
+            "Error due to duplicate config keys",
+        ),
+        (
+            [("retention.ms", SET, "7"), ("segment.ms", SET, "0")],
+            ErrorCode.invalid_config,
+            "Invalid value 0 for configuration segment.ms: Value must be at least 1",
+        ),
+    ],
+)
+def test_bad_changes_change_nothing(
+    steps: list[tuple[str, int, str | None]], error_code: ErrorCode, message: str | None
+) -> None:
+    ada = Broker().client()
+    given_topic(ada)
+    assert changes(ada, *steps) == (error_code, message)
+    assert given(ada) == {}
+
+
+def test_a_topic_named_twice_is_not_changed() -> None:
+    ada = Broker().client()
+    given_topic(ada)
+    resource = incremental_alter_configs.AlterConfigsResource(resource_type=TOPIC, resource_name="topic", configs=())
+    answers = ada.asks("incremental_alter_configs", 1, resources=(resource, resource), validate_only=False).responses
+    assert {(each.error_code, each.error_message) for each in answers} == {
+        (ErrorCode.invalid_request, "Each resource must appear at most once.")
+    }

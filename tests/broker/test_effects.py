@@ -1,0 +1,103 @@
+"""What the coordinators want done is done, in order, and told in words."""
+
+from io import StringIO
+
+import pytest
+
+from kohort.broker.effects import describe, perform
+from kohort.broker.ticket import Ticket
+from kohort.coordinator.effects import Append, Cause, Remark, Reply, Transition
+from kohort.protocol.batches import EncodedRecords, encode_record
+from kohort.protocol.errors import ErrorCode
+from tests.broker.conftest import Broker
+
+PARTITION = 7
+
+
+class Listener:
+    """Somebody who waits for answers."""
+
+    client_host = "/10.0.0.7"
+    listener = ("10.0.0.1", 9092)
+
+    def __init__(self) -> None:
+        self.heard: list[object] = []
+
+    def answer(self, ticket: Ticket, response: object) -> None:
+        self.heard.append(response)
+
+    def ticket(self) -> Ticket:
+        return Ticket(self, None, None, 0, 0, "c-3", 0)
+
+
+def ready() -> Broker:
+    broker = Broker()
+    broker.cluster.offsets_topic.create(0)
+    broker.clock.advance(50)
+    return broker
+
+
+def test_records_are_written_before_the_answer_goes_out() -> None:
+    broker, listener = ready(), Listener()
+    coordinator = broker.cluster.coordinators[0]
+    log = broker.cluster.topics.by_name("__consumer_offsets").partitions[PARTITION].log  # type: ignore[union-attr]
+    ticket = listener.ticket()
+
+    def written(error: ErrorCode, now_ms: int) -> None:
+        assert (error, now_ms, log.log_end_offset) == (ErrorCode.none, 50, 2)
+        coordinator.effects.append(Reply(ticket, "done"))
+
+    coordinator.append(
+        PARTITION, EncodedRecords(encode_record(b"k", b"v", 0) + encode_record(b"l", None, 1), 2), 50, written
+    )
+    perform(broker.cluster, 50)
+    assert listener.heard == ["done"]
+    assert coordinator.effects == []
+
+
+def test_without_an_offsets_topic_nothing_can_be_written() -> None:
+    offsets_topic = Broker().cluster.offsets_topic
+    assert offsets_topic.append(PARTITION, [(b"k", b"v")], 0, 0) is ErrorCode.unknown_topic_or_partition
+
+
+def test_an_effect_that_fails_takes_no_other_with_it(lines: StringIO) -> None:
+    broker, listener = ready(), Listener()
+    answered = listener.ticket()
+    answered.reply("first")
+    broker.cluster.coordinators[0].effects += [Reply(answered, "again"), Reply(listener.ticket(), "second")]
+    perform(broker.cluster, 50)
+    assert listener.heard == ["first", "second"]
+    assert "an effect failed: Reply(" in lines.getvalue()
+
+
+def test_what_cannot_be_written_is_logged_and_the_group_is_told(
+    lines: StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker = ready()
+    heard: list[ErrorCode] = []
+    coordinator = broker.cluster.coordinators[0]
+    monkeypatch.setattr(coordinator, "appended", lambda token, error, now_ms: heard.append(error))
+    coordinator.effects.append(Append(1, 99, [(b"k", b"v")], 0))
+    perform(broker.cluster, 50)
+    assert heard == [ErrorCode.unknown_server_error]
+    assert "writing to __consumer_offsets-99 failed" in lines.getvalue()
+
+
+def transition(cause: Cause) -> Transition:
+    return Transition("orders", PARTITION, "Stable", "PreparingRebalance", 7, 3, cause)
+
+
+def test_a_transition_is_one_readable_line(lines: StringIO) -> None:
+    joined = transition(Cause("join_new", "c-3-uuid", "c-3", "/10.0.0.7"))
+    assert describe(joined) == "orders: Stable -> PreparingRebalance, generation 7, c-3@10.0.0.7 joined"
+    left = transition(Cause("leave_explicit", "c-3-uuid", reason="the consumer is being closed"))
+    assert describe(left).endswith("generation 7, c-3-uuid left (the consumer is being closed)")
+    assert describe(transition(Cause("all_joined"))).endswith("generation 7, everybody joined")
+    assert describe(transition(Cause("moon_phase"))).endswith("generation 7, moon phase")
+
+    broker = ready()
+    broker.cluster.coordinators[0].effects += [joined, Remark("orders", "this will hurt")]
+    perform(broker.cluster, 50)
+    first, second = lines.getvalue().splitlines()
+    assert first.endswith("orders: Stable -> PreparingRebalance, generation 7, c-3@10.0.0.7 joined")
+    assert second.endswith("orders: this will hurt")

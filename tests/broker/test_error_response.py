@@ -1,0 +1,53 @@
+"""The answer to what nobody foresaw, for every API there is."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kohort.broker.error_response import error_response
+from kohort.protocol.api_keys import APIS, ApiSpec
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.delete_groups import DeleteGroupsRequest
+from kohort.protocol.messages.heartbeat import HeartbeatRequest
+from kohort.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from tests.broker.conftest import message
+
+UNKNOWN = ErrorCode.unknown_server_error
+
+
+def answer(name: str, request: object) -> Any:
+    api: Any = SimpleNamespace(response=message(name).response, error_response=None)
+    return error_response(api, request, UNKNOWN)
+
+
+def smallest_request(api: ApiSpec) -> Any:
+    """Zeros read as nearly anything: numbers are 0, texts and lists empty, but for a list that must not be null."""
+    body = b"\x01" + bytes(4) + b"\xff\x00" if api.name == "describe_topic_partitions" else bytes(64)
+    return message(api.name).read(max(api.min_version, api.readable_from), body, 0)
+
+
+@pytest.mark.parametrize("api", APIS, ids=lambda api: api.name)
+def test_every_api_has_one_that_can_be_written_in_every_version(api: ApiSpec) -> None:
+    response = answer(api.name, smallest_request(api))
+    for version in range(max(api.min_version, api.readable_from), api.max_version + 1):
+        assert message(api.name).write(version, 1, response)
+
+
+def test_at_the_top_where_there_is_room() -> None:
+    request = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
+    assert answer("heartbeat", request).error_code is UNKNOWN
+
+
+def test_in_every_partition_where_there_is_not() -> None:
+    partitions = (PartitionProduceData(index=3, records=None), PartitionProduceData(index=5, records=None))
+    topic = TopicProduceData(name="t", partition_data=partitions)
+    response = answer("produce", ProduceRequest(acks=1, timeout_ms=1, topic_data=(topic,)))
+    (told,) = response.responses
+    assert told.name == "t"
+    assert [(each.index, each.error_code) for each in told.partition_responses] == [(3, UNKNOWN), (5, UNKNOWN)]
+
+
+def test_for_every_name_in_a_list_of_names() -> None:
+    response = answer("delete_groups", DeleteGroupsRequest(groups_names=("a", "b")))
+    assert [(each.group_id, each.error_code) for each in response.results] == [("a", UNKNOWN), ("b", UNKNOWN)]

@@ -1,0 +1,167 @@
+"""Fetch: at once, or when there is enough, or when the time is up."""
+
+import pytest
+
+from kohort.protocol.errors import ErrorCode
+from tests.broker.conftest import Broker
+from tests.broker.data import UNKNOWN_ID, delete, fetch, fetch_frame, given_topic, heard_fetch, produce, records
+from tests.storage.batches import batch
+
+
+@pytest.mark.parametrize("version", range(4, 19))
+def test_records_are_fetched_in_every_version(version: int) -> None:
+    ada = Broker().client()
+    topic_id = given_topic(ada)
+    produce(ada, batch((b"k", b"v"), b"second"))
+    where = topic_id if version >= 13 else "topic"
+    response = fetch(ada, (where, 0, 0), version=version)
+    (part,) = response.responses[0].partitions
+    assert (part.error_code, part.high_watermark, part.last_stable_offset) == (ErrorCode.none, 2, 2)
+    assert part.aborted_transactions is None
+    assert response.session_id == 0
+    assert records(response) == [(0, b"k", b"v"), (1, None, b"second")]
+    (beyond,) = fetch(ada, (where, 0, 99), version=version).responses[0].partitions
+    assert (beyond.error_code, beyond.high_watermark) == (ErrorCode.offset_out_of_range, -1)
+
+
+def test_refusals_look_as_kafka_s() -> None:
+    ada = Broker().client()
+    given_topic(ada)
+    produce(ada, batch(b"one"))
+    response = fetch(ada, ("topic", 0, 0), ("topic", 4, 0), ("nowhere", 0, 0), ("topic", 0, -1))
+    parts = [each.partitions[0] for each in response.responses]
+    assert [(part.error_code, part.aborted_transactions) for part in parts] == [
+        (ErrorCode.none, None),
+        (ErrorCode.unknown_topic_or_partition, ()),
+        (ErrorCode.unknown_topic_or_partition, ()),
+        (ErrorCode.offset_out_of_range, None),
+    ]
+    (unknown,) = fetch(ada, (UNKNOWN_ID, 0, 0), version=13).responses[0].partitions
+    assert (unknown.error_code, unknown.aborted_transactions) == (ErrorCode.unknown_topic_id, ())
+    (ahead,) = fetch(ada, ("topic", 0, 0), epoch=99).responses[0].partitions
+    assert (ahead.error_code, ahead.log_start_offset) == (ErrorCode.unknown_leader_epoch, -1)
+
+
+def test_whoever_reads_committed_hears_of_no_aborted_transactions() -> None:
+    ada = Broker().client()
+    given_topic(ada)
+    (part,) = fetch(ada, ("topic", 0, 0), isolation_level=1).responses[0].partitions
+    assert part.aborted_transactions == ()
+
+
+def test_nobody_has_a_session() -> None:
+    ada = Broker().client()
+    given_topic(ada)
+    assert fetch(ada, ("topic", 0, 0), session_epoch=0).session_id == 0
+    assert fetch(ada, ("topic", 0, 0), session_id=12345, session_epoch=-1).error_code == ErrorCode.none
+    refused = fetch(ada, session_id=12345, session_epoch=1)
+    assert (refused.error_code, refused.session_id, refused.responses) == (ErrorCode.fetch_session_id_not_found, 0, ())
+
+
+def test_a_fetch_at_the_end_waits_for_records() -> None:
+    broker = Broker()
+    ada, bob = broker.client(), broker.client()
+    given_topic(ada)
+    ada.says(fetch_frame(("topic", 0, 0), max_wait_ms=8_000))
+    broker.loop.wait(300)
+    assert ada.heard() == []
+    produce(bob, batch(b"news"))
+    assert records(heard_fetch(ada)) == [(0, None, b"news")]
+    broker.loop.wait(10_000)
+    assert ada.heard() == []
+
+
+def test_but_not_longer_than_it_says() -> None:
+    broker = Broker()
+    ada = broker.client()
+    given_topic(ada)
+    ada.says(fetch_frame(("topic", 0, 0), max_wait_ms=600))
+    broker.loop.wait(599)
+    assert ada.heard() == []
+    broker.loop.wait(1)
+    (part,) = heard_fetch(ada).responses[0].partitions
+    assert (part.error_code, part.high_watermark, list(part.records)) == (ErrorCode.none, 0, [])
+
+
+def test_it_waits_for_as_many_bytes_as_it_asks_for() -> None:
+    broker = Broker()
+    ada, bob = broker.client(), broker.client()
+    given_topic(ada, partitions=2)
+    ada.says(fetch_frame(("topic", 0, 0), ("topic", 1, 0), max_wait_ms=5_000, min_bytes=250))
+    produce(bob, batch(b"x" * 100), index=0)
+    assert ada.heard() == []
+    produce(bob, batch(b"y" * 100), index=1)
+    assert len(records(heard_fetch(ada))) == 2
+    ada.says(fetch_frame(("topic", 0, 0), max_wait_ms=5_000, min_bytes=1_000))
+    broker.loop.wait(5_000)
+    assert len(records(heard_fetch(ada))) == 1
+
+
+def test_an_error_is_answered_at_once() -> None:
+    ada = Broker().client()
+    given_topic(ada)
+    (first, second) = fetch(ada, ("topic", 0, 0), ("nowhere", 0, 0), max_wait_ms=5_000).responses
+    assert first.partitions[0].error_code == ErrorCode.none
+    assert second.partitions[0].error_code == ErrorCode.unknown_topic_or_partition
+
+
+def test_nothing_asked_for_is_answered_at_once() -> None:
+    assert fetch(Broker().client(), max_wait_ms=5_000).responses == ()
+
+
+def test_a_fetch_of_a_topic_that_is_deleted_waits_no_longer() -> None:
+    broker = Broker()
+    ada, bob = broker.client(), broker.client()
+    topic_id = given_topic(ada)
+    ada.says(fetch_frame((topic_id, 0, 0), version=13, max_wait_ms=5_000))
+    delete(bob)
+    (part,) = heard_fetch(ada, 13).responses[0].partitions
+    assert part.error_code == ErrorCode.unknown_topic_id
+
+
+def test_a_client_that_hung_up_does_not_disturb() -> None:
+    broker = Broker()
+    ada, bob = broker.client(), broker.client()
+    given_topic(ada)
+    ada.says(fetch_frame(("topic", 0, 0), max_wait_ms=5_000))
+    ada.connection.connection_lost(None)
+    assert produce(bob, batch(b"x")).error_code == ErrorCode.none
+    broker.loop.wait(6_000)
+
+
+def test_limits_give_whole_batches_and_the_first_one_always() -> None:
+    ada = Broker().client()
+    given_topic(ada, partitions=2)
+    size = len(batch(b"x" * 1_000))
+    for index in (0, 0, 0, 1, 1):
+        produce(ada, batch(b"x" * 1_000), index=index)
+
+    def fetched(**limits: int) -> list[int]:
+        response = fetch(ada, ("topic", 0, 0), ("topic", 1, 0), **limits)
+        return [sum(map(len, each.partitions[0].records)) // size for each in response.responses]
+
+    assert fetched() == [3, 2]
+    assert fetched(partition_max_bytes=2 * size) == [2, 2]
+    assert fetched(partition_max_bytes=1) == [1, 0]
+    assert fetched(max_bytes=4 * size) == [3, 1]
+    assert fetched(max_bytes=1) == [1, 0]
+    assert fetched(max_bytes=0, partition_max_bytes=0) == [1, 0]
+
+
+def test_the_broker_s_own_limit_counts_too() -> None:
+    ada = Broker(fetch_max_bytes=1_024).client()
+    given_topic(ada)
+    for _ in range(5):
+        produce(ada, batch(b"x" * 600))
+    assert len(records(fetch(ada, ("topic", 0, 0), max_wait_ms=9_000, min_bytes=1 << 20))) == 1
+
+
+def test_another_node_than_the_leader_refuses_and_names_the_leader() -> None:
+    broker = Broker(nodes=2)
+    topic_id = given_topic(broker.client(0))
+    bob = broker.client(1)
+    (part,) = fetch(bob, ("topic", 0, 0), version=11).responses[0].partitions
+    assert (part.error_code, part.aborted_transactions) == (ErrorCode.not_leader_or_follower, None)
+    response = fetch(bob, (topic_id, 0, 0), version=16)
+    assert response.responses[0].partitions[0].current_leader.leader_id == 1
+    assert [each.node_id for each in response.node_endpoints] == [1]

@@ -1,0 +1,144 @@
+"""Produce: what is stored, what is refused, and what idempotent producers hear."""
+
+from uuid import UUID
+
+import pytest
+
+from kohort.protocol.errors import ErrorCode
+from tests.broker.conftest import Broker, frame
+from tests.broker.data import NOW_MS, UNKNOWN_ID, delete, fetch, given_topic, produce, production, records
+from tests.storage.batches import batch
+
+
+@pytest.mark.parametrize("version", range(3, 14))
+def test_records_come_back_as_they_were_sent(version: int) -> None:
+    broker = Broker()
+    ada = broker.client()
+    topic_id = given_topic(ada)
+    by_id = {"topic_id": topic_id} if version >= 13 else {}
+    first = produce(ada, batch((b"k", b"v"), b"w"), version=version, **by_id)
+    second = produce(ada, batch(b"x"), version=version, **by_id)
+    assert (first.error_code, first.base_offset, first.log_append_time_ms) == (ErrorCode.none, 0, -1)
+    assert (second.error_code, second.base_offset) == (ErrorCode.none, 2)
+    assert records(fetch(ada, ("topic", 0, 0))) == [(0, b"k", b"v"), (1, None, b"w"), (2, None, b"x")]
+
+
+def test_what_does_not_exist_is_not_created() -> None:
+    broker = Broker()
+    ada = broker.client()
+    topic_id = given_topic(ada)
+    assert produce(ada, batch(b"x"), "nowhere").error_code == ErrorCode.unknown_topic_or_partition
+    assert produce(ada, batch(b"x"), index=3).error_code == ErrorCode.unknown_topic_or_partition
+    assert produce(ada, batch(b"x"), index=-1).error_code == ErrorCode.unknown_topic_or_partition
+    for version, asked, answer in (
+        (13, UNKNOWN_ID, ErrorCode.unknown_topic_id),
+        (13, None, ErrorCode.unknown_topic_id),
+        (13, topic_id, ErrorCode.none),
+    ):
+        assert produce(ada, batch(b"x"), version=version, topic_id=asked).error_code == answer
+    assert "nowhere" not in broker.cluster.topics
+
+
+def test_refusals_come_in_kafka_s_order() -> None:
+    ada = Broker().client()
+    given_topic(ada)
+    assert produce(ada, b"", "nowhere", acks=2).error_code == ErrorCode.unknown_topic_or_partition
+    assert produce(ada, b"", acks=2).error_code == ErrorCode.invalid_record
+    assert produce(ada, None, acks=2).error_code == ErrorCode.invalid_record
+    refused = produce(ada, batch(b"x"), acks=2)
+    assert (refused.error_code, refused.base_offset, refused.log_start_offset) == (
+        ErrorCode.invalid_required_acks,
+        -1,
+        -1,
+    )
+
+
+def test_one_bad_partition_does_not_spoil_the_others() -> None:
+    ada = Broker().client()
+    given_topic(ada)
+    good, bad = production(batch(b"x")), production(batch(b"x", crc_off_by=1))
+    response = ada.asks("produce", 9, **{**good, "topic_data": good["topic_data"] + bad["topic_data"]})
+    answers = [part.error_code for each in response.responses for part in each.partition_responses]
+    assert answers == [ErrorCode.none, ErrorCode.corrupt_message]
+
+
+def test_a_batch_that_does_not_suit_the_topic_is_refused_with_reasons() -> None:
+    ada = Broker().client()
+    given_topic(ada, "compacted", cleanup_policy="compact")
+    refused = produce(ada, batch((b"k", b"v"), b"w"), "compacted")
+    assert (refused.error_code, refused.log_start_offset) == (ErrorCode.invalid_record, 0)
+    ((number, problem),) = [(each.batch_index, each.batch_index_error_message) for each in refused.record_errors]
+    assert number == 1
+    assert problem == "Compacted topic cannot accept message without key in topic partition compacted-0"
+
+
+def test_the_broker_s_time_is_told_when_the_topic_wants_it() -> None:
+    broker = Broker()
+    ada = broker.client()
+    given_topic(ada, "stamped", message_timestamp_type="LogAppendTime")
+    broker.clock.advance(5)
+    assert produce(ada, batch(b"x", at=1), "stamped").log_append_time_ms == NOW_MS + 5
+
+
+def test_acks_0_is_never_answered_unless_by_hanging_up() -> None:
+    ada = Broker().client()
+    given_topic(ada)
+    ada.says(frame("produce", 9, **production(batch(b"x"), acks=0)), frame("api_versions", 0))
+    assert len(ada.heard()) == 1
+    assert produce(ada, batch(b"y")).base_offset == 1
+    ada.says(frame("produce", 9, **production(batch(b"x"), "nowhere", acks=0)))
+    assert ada.heard() == []
+    assert ada.closed
+
+
+def test_an_idempotent_producer_s_batches_are_stored_once_and_in_order() -> None:
+    ada = Broker().client()
+    given_topic(ada)
+    producer = ada.asks("init_producer_id", 4, transactional_id=None, transaction_timeout_ms=0).producer_id
+    first = batch(b"a", b"b", producer=(producer, 0, 0))
+    assert produce(ada, first).base_offset == 0
+    again = produce(ada, first)
+    assert (again.error_code, again.base_offset, again.log_append_time_ms) == (ErrorCode.none, 0, 1_000)
+    gap = produce(ada, batch(b"d", producer=(producer, 0, 7)))
+    assert (gap.error_code, gap.base_offset, gap.log_start_offset) == (ErrorCode.out_of_order_sequence_number, -1, 0)
+    assert produce(ada, batch(b"c", producer=(producer, 0, 2))).base_offset == 2
+    assert produce(ada, batch(b"e", producer=(producer, 1, 0))).base_offset == 3
+    assert produce(ada, batch(b"f", producer=(producer, 0, 3))).error_code == ErrorCode.invalid_producer_epoch
+
+
+def test_transactions_are_refused_as_by_a_kafka_without_coordinator_for_them() -> None:
+    ada = Broker().client()
+    given_topic(ada)
+    transactional = batch(b"x", attributes=0x10, producer=(1, 0, 0))
+    assert produce(ada, transactional).error_code == ErrorCode.transactional_id_authorization_failed
+    refused = produce(ada, transactional, transactional_id="t")
+    assert refused.error_code == ErrorCode.not_enough_replicas
+    assert refused.error_message.endswith("Underlying error: COORDINATOR_NOT_AVAILABLE")
+    assert produce(ada, batch(b"x"), transactional_id="t").error_code == ErrorCode.none
+
+
+def test_internal_topics_are_not_for_producers() -> None:
+    broker = Broker()
+    ada = broker.client()
+    broker.cluster.topics.create("__consumer_offsets")
+    assert produce(ada, batch(b"x"), "__consumer_offsets").error_code == ErrorCode.invalid_topic_exception
+
+
+def test_another_node_than_the_leader_refuses_and_names_the_leader() -> None:
+    broker = Broker(nodes=2)
+    given_topic(broker.client(0))
+    bob = broker.client(1)
+    assert produce(bob, batch(b"x")).error_code == ErrorCode.not_leader_or_follower
+    response = bob.asks("produce", 10, **production(batch(b"x")))
+    assert response.responses[0].partition_responses[0].current_leader.leader_id == 1
+    assert [(each.node_id, each.port) for each in response.node_endpoints] == [(1, 9092)]
+
+
+def test_a_topic_id_stays_that_of_its_topic() -> None:
+    ada = Broker().client()
+    old = given_topic(ada)
+    assert isinstance(old, UUID)
+    delete(ada)
+    new = given_topic(ada)
+    assert produce(ada, batch(b"x"), version=13, topic_id=old).error_code == ErrorCode.unknown_topic_id
+    assert produce(ada, batch(b"x"), version=13, topic_id=new).error_code == ErrorCode.none

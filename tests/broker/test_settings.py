@@ -1,0 +1,123 @@
+"""What can be set, what counts, and what is refused how."""
+
+import pytest
+
+from kohort.broker.commands.serve import read_settings
+from kohort.broker.foreign_settings import FOREIGN
+from kohort.broker.properties import parse_properties
+from kohort.broker.settings import PROFILES, SETTINGS, SettingError, Settings
+from kohort.broker.topic_defaults import topic_defaults
+
+
+def test_faithful_is_kafka() -> None:
+    settings = Settings(nodes=3)
+    assert settings.group_initial_rebalance_delay_ms == 3_000
+    assert settings.group_min_session_timeout_ms == 6_000
+    assert settings.offsets_topic_replication_factor == 3
+    assert settings.auto_create_topics_enable is True
+    assert settings.log_cleanup_policy == ("delete",)
+    assert topic_defaults(settings)["retention.ms"] == str(7 * 24 * 3_600_000)
+
+
+def test_the_test_profile_lets_nobody_wait() -> None:
+    settings = Settings(profile="test")
+    assert settings.group_initial_rebalance_delay_ms == 0
+    assert settings.group_min_session_timeout_ms == 10
+    assert settings.kohort_offsets_topic_at_start is True
+
+
+def test_what_is_given_counts_more_than_the_profile() -> None:
+    assert Settings({"group.min.session.timeout.ms": "100"}, "test").group_min_session_timeout_ms == 100
+
+
+def test_one_node_is_enough_unless_somebody_insists() -> None:
+    assert Settings(nodes=1).offsets_topic_replication_factor == 1
+    assert Settings(nodes=5).offsets_topic_replication_factor == 3
+    assert Settings({"offsets.topic.replication.factor": "3"}, nodes=1).offsets_topic_replication_factor == 3
+
+
+def test_kafkas_other_settings_are_accepted() -> None:
+    settings = Settings({"log.dirs": "/var/lib/kafka", "listener.name.internal.ssl.keystore.location": "x"})
+    assert settings.ignored == ["log.dirs", "listener.name.internal.ssl.keystore.location"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("group.max.sise", "5", "did you mean group.max.size, a whole number from 1 to 2147483647?"),
+        ("brokr.id", "x", "did you mean broker.id?"),
+        ("quite.another.thing", "5", "there is no setting quite.another.thing"),
+        ("group.max.size", "0", "group.max.size=0 is not allowed: it must be a whole number from 1 to 2147483647"),
+        ("group.max.size", "many", "it must be a whole number from 1"),
+        ("group.max.size", "1_000", "it must be a whole number from 1"),
+        ("group.max.size", "2147483648", "it must be a whole number from 1"),
+        ("auto.create.topics.enable", "yes", "it must be true or false; the default is true"),
+        ("log.message.timestamp.type", "Now", "it must be one of CreateTime, LogAppendTime"),
+        ("log.cleanup.policy", "delete,forget", "it must be a list of delete, compact"),
+    ],
+)
+def test_mistakes_are_told_with_what_would_be_right(name: str, value: str, sentence: str) -> None:
+    with pytest.raises(SettingError) as refusal:
+        Settings({name: value})
+    assert sentence in str(refusal.value)
+
+
+def test_finer_units_count_more() -> None:
+    assert topic_defaults(Settings({"log.retention.minutes": "5"}))["retention.ms"] == "300000"
+    assert topic_defaults(Settings({"log.retention.minutes": "5", "log.retention.ms": "7"}))["retention.ms"] == "7"
+
+
+def test_no_name_is_said_twice() -> None:
+    assert not FOREIGN & SETTINGS.keys()
+    for changes in PROFILES.values():
+        assert changes.keys() <= SETTINGS.keys()
+
+
+def test_every_setting_is_documented_and_shows_what_it_reads() -> None:
+    for setting, value in Settings():
+        assert setting.doc
+        if value not in (None, ""):
+            assert setting.read(setting.show(value)) == value
+
+
+def test_the_command_line_counts_more_than_the_file(tmp_path_factory: pytest.TempPathFactory) -> None:
+    file = tmp_path_factory.mktemp("config") / "server.properties"
+    file.write_text("# ours\ngroup.max.size=5\nnum.partitions = 4\n")
+    given = read_settings(str(file), ("group.max.size=6", "group.max.size = 7"))
+    assert given == {"group.max.size": "7", "num.partitions": "4"}
+
+
+@pytest.mark.parametrize("assignment", ["group.max.size", "=5", ""])
+def test_an_assignment_has_a_name_and_a_value(assignment: str) -> None:
+    with pytest.raises(SettingError, match="write --set NAME=VALUE"):
+        read_settings(None, (assignment,))
+
+
+def test_a_file_that_is_not_there_is_named() -> None:
+    with pytest.raises(SettingError, match="cannot read /nowhere/at/all: No such file"):
+        read_settings("/nowhere/at/all", ())
+
+
+def test_properties_are_read_as_java_reads_them() -> None:
+    text = r"""
+# a comment
+! another
+  a=1
+b : 2
+c 3
+d=x\
+    y
+e=tab\tand\\backslash
+f\ g=\u00e9
+empty=
+a=4
+"""
+    assert parse_properties(text) == {
+        "a": "4",
+        "b": "2",
+        "c": "3",
+        "d": "xy",
+        "e": "tab\tand\\backslash",
+        "f g": "é",
+        "empty": "",
+    }

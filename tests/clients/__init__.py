@@ -1,0 +1,1 @@
+"""Real client libraries over real sockets, against `kohort serve` in a process of its own."""

@@ -1,0 +1,195 @@
+"""Consumers in processes of their own, as a test talks of them: ada joins, bob leaves, eve crashes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from uuid import uuid4
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from kohort.demo.reports import Closed, Consumed, Owns, Report, Revoked, read
+from kohort.demo.workers.consumer import Part
+
+PATIENCE_S = 40
+"""How long anything may take on a machine with better things to do; what works takes a fraction of a second."""
+SESSION_TIMEOUT_MS = 3_000
+CALM_S = 1.0
+
+
+class Member:
+    """One consumer, and everything it has reported."""
+
+    def __init__(self, part: Part, changed: threading.Condition) -> None:
+        self.name = part.name
+        self.library = part.library
+        self.owns: set[int] = set()
+        self.revoked: list[int] = []
+        """Every partition that was ever taken from it."""
+        self.consumed: list[tuple[int, int]] = []
+        """Partition and offset, in the order of arrival."""
+        self.generations: list[int] = []
+        """The generation of each batch."""
+        self.closed = False
+        self._changed = changed
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "kohort.demo.workers.consuming", json.dumps(asdict(part))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        self.order("join")
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
+
+    def order(self, text: str) -> None:
+        """Tells the process something."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(text.encode() + b"\n")
+        self._process.stdin.flush()
+
+    def crash(self) -> None:
+        """kill -9."""
+        self._process.kill()
+        self._end()
+
+    def stop(self) -> None:
+        """Closes the consumer: it commits, and leaves the group unless it is static."""
+        self.order("stop")
+        self._process.wait(PATIENCE_S)
+        self._end()
+        assert self.closed, f"{self.name} did not close properly"
+
+    def _end(self) -> None:
+        self._listener.join(PATIENCE_S)
+        self._process.wait(PATIENCE_S)
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None
+            pipe.close()
+
+    @property
+    def running(self) -> bool:
+        """Whether the process is there."""
+        return self._process.poll() is None
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            with self._changed:
+                self._note(read(line))
+                self._changed.notify_all()
+
+    def _note(self, report: Report) -> None:
+        match report:
+            case Owns(_, partitions):
+                self.owns |= set(partitions)
+            case Revoked(_, partitions):
+                self.owns -= set(partitions)
+                self.revoked += partitions
+            case Consumed(_, generation, _, ranges):
+                self.generations.append(generation)
+                for partition, first, last in ranges:
+                    self.consumed += ((partition, offset) for offset in range(first, last + 1))
+            case Closed():
+                self.closed = True
+            case _:
+                pass
+
+
+class Company:
+    """A group on a topic of its own, and whoever belongs to it."""
+
+    def __init__(self, bootstrap: str, partitions: int = 6) -> None:
+        self.bootstrap = bootstrap
+        self.partitions = set(range(partitions))
+        self.topic = f"topic-{uuid4().hex[:8]}"
+        self.group = f"group-{uuid4().hex[:8]}"
+        self.members: list[Member] = []
+        self._changed = threading.Condition()
+        self._next = [0] * partitions
+        self._producer = Producer({"bootstrap.servers": bootstrap})
+        admin = AdminClient({"bootstrap.servers": bootstrap})
+        admin.create_topics([NewTopic(self.topic, partitions, 1)])[self.topic].result(PATIENCE_S)
+
+    def join(self, name: str, library: str, *, instance: str | None = None, cooperative: bool = False) -> Member:
+        """Starts a consumer that joins as soon as it can."""
+        part = Part(
+            name=name,
+            library=library,
+            bootstrap=self.bootstrap,
+            topic=self.topic,
+            group=self.group,
+            instance=instance,
+            cooperative=cooperative,
+            session_timeout_ms=SESSION_TIMEOUT_MS if instance is None else PATIENCE_S * 1000,
+            heartbeat_interval_ms=300,
+            max_poll_interval_ms=PATIENCE_S * 1000,
+        )
+        member = Member(part, self._changed)
+        self.members.append(member)
+        return member
+
+    def produce(self, count: int) -> set[tuple[int, int]]:
+        """Sends so many records to each partition, with their place as their value. Returns the places."""
+        sent = {
+            (partition, offset) for partition, first in enumerate(self._next) for offset in range(first, first + count)
+        }
+        for partition, offset in sorted(sent):
+            self._producer.produce(self.topic, f"{partition}:{offset}".encode(), partition=partition)
+        assert self._producer.flush(PATIENCE_S) == 0
+        self._next = [first + count for first in self._next]
+        return sent
+
+    def until(self, condition: Callable[[], bool], what: str) -> None:
+        """Waits for something to be so."""
+        deadline = time.monotonic() + PATIENCE_S
+        with self._changed:
+            while not condition():
+                left_s = deadline - time.monotonic()
+                assert left_s > 0, f"{what}: not within {PATIENCE_S} s; {self}"
+                self._changed.wait(left_s)
+
+    def until_shared_by(self, *members: Member) -> None:
+        """Waits until these own every partition between them, each some, and none twice."""
+
+        def shared() -> bool:
+            owned = [partition for member in members for partition in member.owns]
+            return all(member.owns for member in members) and sorted(owned) == sorted(self.partitions)
+
+        self.until(shared, "the group shares the partitions")
+
+    def until_calm(self) -> None:
+        """Waits until nobody's partitions have changed for CALM_S: some leaders ask for a second rebalance at once."""
+        known: list[tuple[set[int], int]] = []
+        with self._changed:
+            while known != (now := [(set(each.owns), len(each.revoked)) for each in self.members]):
+                known = now
+                self._changed.wait_for(
+                    lambda: known != [(each.owns, len(each.revoked)) for each in self.members],  # noqa: B023
+                    CALM_S,
+                )
+
+    def until_consumed(self, expected: set[tuple[int, int]], *members: Member) -> None:
+        """Waits until these have read all the expected records between them."""
+        self.until(
+            lambda: expected <= {record for member in members for record in member.consumed}, "every record is consumed"
+        )
+
+    def __str__(self) -> str:
+        return "; ".join(
+            f"{each.name} ({each.library}, {'running' if each.running else 'gone'}) owns {sorted(each.owns)}, "
+            f"read {len(each.consumed)}"
+            for each in self.members
+        )
+
+    def dissolve(self) -> None:
+        """Ends whoever is left."""
+        for member in self.members:
+            if member.running:
+                member.crash()

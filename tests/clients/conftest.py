@@ -1,0 +1,63 @@
+"""One broker for all tests of a run, topics and groups of their own for each test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from kohort.demo.libraries import LIBRARIES
+from tests.clients.company import Company
+from tests.clients.serving import ELSEWHERE, serving
+
+HERE = Path(__file__).parent
+TIMEOUT_S = 120
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Everything here is slow, and may not hang."""
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            item.add_marker(pytest.mark.clients)
+            if item.get_closest_marker("timeout") is None:
+                item.add_marker(pytest.mark.timeout(TIMEOUT_S))
+
+
+@pytest.fixture(scope="session")
+def bootstrap() -> Iterator[str]:
+    """Three nodes, so that coordinators and leaders have to be looked for."""
+    if ELSEWHERE:
+        yield ELSEWHERE
+        return
+    with serving(nodes=3) as addresses:
+        yield addresses
+
+
+@pytest.fixture(params=LIBRARIES)
+def library(request: pytest.FixtureRequest) -> str:
+    """Each of the client libraries."""
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
+def company(bootstrap: str) -> Iterator[Company]:
+    """A group that nobody has joined yet."""
+    company = Company(bootstrap)
+    yield company
+    company.dissolve()
+
+
+@pytest.fixture
+def make_company(bootstrap: str) -> Iterator[Callable[..., Company]]:
+    """Several of them, or one with another number of partitions."""
+    made: list[Company] = []
+
+    def make(**options: int) -> Company:
+        made.append(Company(bootstrap, **options))
+        return made[-1]
+
+    yield make
+    for company in made:
+        company.dissolve()

@@ -1,0 +1,71 @@
+"""Groups of one library: members come, go, crash, and come back."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.clients.company import Company
+
+
+def test_members_join_late_and_leave(company: Company, library: str) -> None:
+    sent = company.produce(10)
+    ada, bob = company.join("ada", library), company.join("bob", library)
+    company.until_shared_by(ada, bob)
+    eve = company.join("eve", library)
+    company.until_shared_by(ada, bob, eve)
+    bob.stop()
+    company.until_shared_by(ada, eve)
+    sent |= company.produce(10)
+    company.until_consumed(sent, ada, bob, eve)
+
+
+def test_a_crashed_member_is_missed_after_its_session_timeout(company: Company, library: str) -> None:
+    ada, bob = company.join("ada", library), company.join("bob", library)
+    company.until_shared_by(ada, bob)
+    bob.crash()
+    sent = company.produce(10)
+    company.until_shared_by(ada)
+    company.until_consumed(sent, ada)
+
+
+def test_a_group_goes_on_where_its_commits_are(company: Company, library: str) -> None:
+    ada = company.join("ada", library)
+    read = company.produce(20)
+    company.until_consumed(read, ada)
+    ada.stop()
+    fresh = company.produce(5)
+    bob = company.join("bob", library)
+    company.until_consumed(fresh, bob)
+    assert set(bob.consumed) == fresh
+
+
+def test_a_static_member_comes_back_and_nothing_moves(company: Company, library: str) -> None:
+    ada = company.join("ada", library, instance="desk-1")
+    bob = company.join("bob", library, instance="desk-2")
+    company.until_shared_by(ada, bob)
+    company.until_calm()
+    company.until_consumed(company.produce(2), ada, bob)
+    taken = len(bob.revoked)
+    owned, generation = set(ada.owns), bob.generations[-1]
+    ada.stop()
+    back = company.join("ada", library, instance="desk-1")
+    company.until(lambda: back.owns == owned, "the static member has what it had")
+    company.until_consumed(company.produce(2), back, bob)
+    assert back.generations == [generation] * len(back.generations)
+    assert bob.generations[-1] == generation
+    assert len(bob.revoked) == taken
+
+
+@pytest.mark.parametrize("library", ["kafka-python", "confluent-kafka"])
+def test_cooperative_members_keep_what_they_own(company: Company, library: str) -> None:
+    ada, bob = (company.join(name, library, cooperative=True) for name in ("ada", "bob"))
+    company.until_shared_by(ada, bob)
+    company.until_calm()
+    before = {"ada": set(ada.owns), "bob": set(bob.owns)}
+    ada.revoked.clear()
+    bob.revoked.clear()
+    eve = company.join("eve", library, cooperative=True)
+    company.until_shared_by(ada, bob, eve)
+    for member in (ada, bob):
+        assert set(member.revoked) == before[member.name] - member.owns, "what it keeps was never taken from it"
+    company.until_consumed(company.produce(5), ada, bob, eve)

@@ -1,0 +1,42 @@
+"""`__consumer_offsets` is a topic like any other: an ordinary consumer reads what groups have written."""
+
+from __future__ import annotations
+
+from confluent_kafka import Consumer, TopicPartition
+
+from kohort.coordinator.placement import partition_for
+from kohort.coordinator.records import GroupKey, OffsetKey, read_group_value, read_key, read_offset_value
+from tests.clients.company import PATIENCE_S, Company
+
+OFFSETS_TOPIC = "__consumer_offsets"
+
+
+def test_commits_and_generations_can_be_read_from_it(company: Company, library: str) -> None:
+    ada = company.join("ada", library)
+    company.until_consumed(company.produce(7), ada)
+    ada.stop()
+
+    reader = Consumer({"bootstrap.servers": company.bootstrap, "group.id": "nobody", "enable.auto.commit": False})
+    partitions = len(reader.list_topics(OFFSETS_TOPIC, PATIENCE_S).topics[OFFSETS_TOPIC].partitions)
+    place = TopicPartition(OFFSETS_TOPIC, partition_for(company.group, partitions), 0)
+    _, end = reader.get_watermark_offsets(place, PATIENCE_S)
+    reader.assign([place])
+    commits: dict[int, int] = {}
+    members: list[list[str]] = []
+    position = 0
+    while position < end:
+        message = reader.poll(PATIENCE_S)
+        assert message is not None
+        assert message.error() is None, message.error()
+        position = message.offset() + 1
+        match read_key(message.key()):
+            case OffsetKey(company.group, company.topic, partition):
+                commits[partition] = read_offset_value(message.value()).offset
+            case GroupKey(company.group):
+                members.append([each.client_id for each in read_group_value(message.value()).members])
+            case _:
+                pass  # of another test's group
+    reader.close()
+    assert commits == dict.fromkeys(company.partitions, 7)
+    assert ["ada"] in members, "the generation with ada in it"
+    assert members[-1] == [], "and the empty group that she left behind"

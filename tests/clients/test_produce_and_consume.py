@@ -1,0 +1,153 @@
+"""Records go in through one library and come out through each, unharmed."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from confluent_kafka import Consumer, Producer, TopicPartition
+from kafka import KafkaConsumer, KafkaProducer
+from kafka import TopicPartition as KafkaPythonPartition
+
+from kohort.demo.libraries import LIBRARIES
+from tests.clients.company import PATIENCE_S
+from tests.clients.serving import serving
+
+
+class Sent(NamedTuple):
+    """A record, as far as it must survive."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes], ...]
+    timestamp_ms: int
+
+
+RECORDS = [
+    Sent(b"key", b"value", (("header", b"\x00\xff"), ("header", b"again")), 1_700_000_000_000),
+    Sent(None, b"", (), 1_700_000_000_001),
+    Sent(b"tombstone", None, (), 1_700_000_000_002),
+    Sent(b"large", bytes(range(256)) * 200, (), 1_700_000_000_003),
+]
+
+
+def send_with_confluent_kafka(bootstrap: str, topic: str, compression: str | None) -> None:
+    producer = Producer({"bootstrap.servers": bootstrap, "compression.type": compression or "none"})
+    for each in RECORDS:
+        producer.produce(
+            topic, each.value, each.key, partition=0, headers=list(each.headers), timestamp=each.timestamp_ms
+        )
+    assert producer.flush(PATIENCE_S) == 0
+
+
+def send_with_kafka_python(bootstrap: str, topic: str, compression: str | None) -> None:
+    producer = KafkaProducer(bootstrap_servers=bootstrap, compression_type=compression)
+    for each in RECORDS:
+        producer.send(
+            topic, each.value, each.key, headers=list(each.headers), partition=0, timestamp_ms=each.timestamp_ms
+        ).get(PATIENCE_S)
+    producer.close()
+
+
+def send_with_aiokafka(bootstrap: str, topic: str, compression: str | None) -> None:
+    async def send() -> None:
+        async with AIOKafkaProducer(bootstrap_servers=bootstrap, compression_type=compression) as producer:
+            for each in RECORDS:
+                await producer.send_and_wait(
+                    topic, each.value, each.key, partition=0, timestamp_ms=each.timestamp_ms, headers=list(each.headers)
+                )
+
+    asyncio.run(send())
+
+
+def receive_with_confluent_kafka(bootstrap: str, topic: str, count: int) -> list[Sent]:
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "nobody", "enable.auto.commit": False})
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    heard: list[Any] = []
+    while len(heard) < count:
+        message = consumer.poll(PATIENCE_S)
+        assert message is not None
+        assert message.error() is None, message.error()
+        heard.append(message)
+    consumer.close()
+    return [
+        Sent(
+            each.key(), each.value(), tuple((name, value) for name, value in each.headers() or ()), each.timestamp()[1]
+        )
+        for each in heard
+    ]
+
+
+def receive_with_kafka_python(bootstrap: str, topic: str, count: int) -> list[Sent]:
+    consumer = KafkaConsumer(bootstrap_servers=bootstrap)
+    partition = KafkaPythonPartition(topic, 0)
+    consumer.assign([partition])
+    consumer.seek(partition, 0)
+    heard: list[Any] = []
+    deadline = time.monotonic() + PATIENCE_S
+    while len(heard) < count and time.monotonic() < deadline:
+        heard += consumer.poll(1_000).get(partition, [])
+    consumer.close()
+    return [Sent(each.key, each.value, tuple(each.headers), each.timestamp) for each in heard]
+
+
+def receive_with_aiokafka(bootstrap: str, topic: str, count: int) -> list[Sent]:
+    async def receive() -> list[Any]:
+        async with AIOKafkaConsumer(topic, bootstrap_servers=bootstrap, auto_offset_reset="earliest") as consumer:
+            async with asyncio.timeout(PATIENCE_S):
+                return [await consumer.getone() for _ in range(count)]
+
+    heard = asyncio.run(receive())
+    return [Sent(each.key, each.value, tuple(each.headers), each.timestamp) for each in heard]
+
+
+SEND: dict[str, Callable[[str, str, str | None], None]] = {
+    "aiokafka": send_with_aiokafka,
+    "kafka-python": send_with_kafka_python,
+    "confluent-kafka": send_with_confluent_kafka,
+}
+RECEIVE: dict[str, Callable[[str, str, int], list[Sent]]] = {
+    "aiokafka": receive_with_aiokafka,
+    "kafka-python": receive_with_kafka_python,
+    "confluent-kafka": receive_with_confluent_kafka,
+}
+assert SEND.keys() == RECEIVE.keys() == LIBRARIES.keys()
+
+
+@pytest.mark.parametrize("compression", [None, "gzip"])
+def test_what_one_library_sends_all_receive(bootstrap: str, library: str, compression: str | None) -> None:
+    topic = f"topic-{uuid4().hex[:8]}"  # not created: the first who asks for it creates it
+    SEND[library](bootstrap, topic, compression)
+    for receive in RECEIVE.values():
+        assert receive(bootstrap, topic, len(RECORDS)) == RECORDS
+
+
+@pytest.mark.parametrize("compression", ["lz4", "zstd", "snappy"])
+def test_compressions_are_kept_as_sent(bootstrap: str, compression: str) -> None:
+    topic = f"topic-{uuid4().hex[:8]}"
+    send_with_confluent_kafka(bootstrap, topic, compression)
+    assert receive_with_confluent_kafka(bootstrap, topic, len(RECORDS)) == RECORDS
+
+
+def test_over_ipv6(library: str, ipv6_bootstrap: str) -> None:
+    topic = f"topic-{uuid4().hex[:8]}"
+    SEND[library](ipv6_bootstrap, topic, None)
+    assert RECEIVE[library](ipv6_bootstrap, topic, len(RECORDS)) == RECORDS
+
+
+@pytest.fixture(scope="module")
+def ipv6_bootstrap() -> Any:
+    """Two nodes on the IPv6 loopback, where there is one."""
+    import socket
+
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        pytest.skip("no IPv6 loopback here")
+    with serving(nodes=2, host="[::1]") as bootstrap:
+        yield bootstrap

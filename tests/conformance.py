@@ -1,0 +1,135 @@
+"""The conversations recorded from a real Kafka, played over real connections against `kohort serve`.
+
+    python -m tests.conformance --shared ../shared
+
+For each profile a broker is started with its settings, and `conformance/converse` of the shared folder talks to it.
+What kohort does not do yet (later.py) is left out. Takes as long as its slowest conversation, five minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, NamedTuple
+
+import yaml
+
+from tests.later import why_later
+
+KOHORT = Path(sys.executable).parent / "kohort"
+SLOWEST_FIRST = ("slow", "retention")
+AT_A_TIME = 3
+"""Profiles played together: the slow ones only wait, so that one at a time does the work."""
+
+READY = re.compile(r"READY bootstrap=([^,\s]+)")
+COUNT = re.compile(r"^(\d+) passed, (\d+) failed", re.MULTILINE)
+
+
+class Outcome(NamedTuple):
+    """How one profile went."""
+
+    passed: int
+    failed: int
+    text: str
+
+
+def main() -> None:
+    """Exits with 1 when a conversation failed, with 0 also when there are none to play."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--shared", type=Path, default=Path("../shared"), help="the folder that has `conformance`")
+    parser.add_argument("--profile", action="append", help="play only these; may be repeated")
+    options = parser.parse_args()
+    conformance: Path = options.shared / "conformance"
+    if not (conformance / "converse").exists():
+        print(f"there are no recorded conversations in {conformance}; nothing is played")
+        return
+    files = conversations(conformance / "scenarios")
+    profiles = yaml.safe_load((conformance / "profiles.yaml").read_text())
+    chosen = [profile for profile in order(files) if not options.profile or profile in options.profile]
+    passed = failed = 0
+    with ThreadPoolExecutor(AT_A_TIME) as pool:
+        plays = {
+            pool.submit(play, conformance, profile, profiles[profile], files[profile]): profile for profile in chosen
+        }
+        for done in as_completed(plays):
+            outcome = done.result()
+            passed, failed = passed + outcome.passed, failed + outcome.failed
+            print(f"== {plays[done]}\n{outcome.text}", flush=True)
+    print(f"{passed} passed, {failed} failed")
+    sys.exit(1 if failed else 0)
+
+
+def conversations(scenarios: Path) -> dict[str, list[Path]]:
+    """The files to play, by profile. Tells what is left out, and why."""
+    files = defaultdict(list)
+    left_out: Counter[str] = Counter()
+    for path in sorted(scenarios.rglob("*.talk")):
+        reason = why_later(str(path.relative_to(scenarios).with_suffix("")))
+        if reason:
+            left_out[reason] += 1
+            continue
+        said = re.search(r"^# profile: (\S+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+        files[said[1] if said else "default"].append(path)
+    for reason, count in left_out.items():
+        print(f"left out: {count}, which need {reason}", flush=True)
+    return files
+
+
+def order(files: dict[str, list[Path]]) -> list[str]:
+    """The profiles that take minutes first."""
+    return sorted(files, key=lambda profile: (profile not in SLOWEST_FIRST, profile))
+
+
+def play(conformance: Path, profile: str, about: dict[str, object], files: list[Path]) -> Outcome:
+    """Plays the conversations of one profile against a broker of its own."""
+    started = time.monotonic()
+    with tempfile.TemporaryFile("w+") as log, broker(about, log) as bootstrap:
+        told = subprocess.run(
+            [sys.executable, str(conformance / "converse"), "--bootstrap", bootstrap, "--profile", profile, "--quiet"]
+            + [str(file) for file in files],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        ).stdout
+        log.seek(0)
+        logged = log.read()
+    count = COUNT.search(told)
+    passed, failed = (int(count[1]), int(count[2])) if count else (0, len(files))
+    if failed and logged:
+        told += f"the broker's log ended so:\n{logged[-4_000:]}"
+    return Outcome(passed, failed, f"{told.rstrip()} ({time.monotonic() - started:.0f} s)")
+
+
+@contextmanager
+def broker(about: dict[str, object], log: IO[str]) -> Iterator[str]:
+    """A broker with the settings of a profile; yields its address."""
+    settings = about.get("settings") or {}
+    assert isinstance(settings, dict)
+    command = [str(KOHORT), "serve", "--listen", "127.0.0.1:0", "--log-level", "warning"]
+    command += ["--nodes", str(about.get("nodes", 1))]
+    for name, value in settings.items():
+        command += ["--set", f"{name}={str(value).lower()}"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
+    assert process.stdout
+    try:
+        ready = READY.match(process.stdout.readline())
+        if not ready:
+            log.seek(0)
+            sys.exit(f"the broker did not start: {' '.join(command)}\n{log.read()}")
+        yield ready[1]
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+if __name__ == "__main__":
+    main()

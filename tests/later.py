@@ -1,0 +1,20 @@
+"""Recorded conversations about what kohort does not do yet; neither played here nor by `make conformance`."""
+
+from fnmatch import fnmatch
+
+LATER = {
+    "classic/restart-*": "a log on disk, from which groups come back",
+    "classic/txn-*": "transactions (TxnOffsetCommit and its like)",
+    "classic/versions-of-txnoffsetcommit": "transactions (TxnOffsetCommit and its like)",
+    "cluster/init-producer-id-transactional": "transactions (TxnOffsetCommit and its like)",
+    # It names them among the APIs; rules/api-versions-shapes is the same without.
+    "cluster/api-versions-shapes": "transactions (TxnOffsetCommit and its like)",
+    "classic/mixed-*": "groups of the newer protocol (KIP-848) and the ways between the two",
+    "classic/leadership-moves-*": "moving the leadership of a partition",
+}
+"""Name, or pattern of names, and what is missing."""
+
+
+def why_later(name: str) -> str | None:
+    """What `classic/some-conversation` waits for; None: it is to be played."""
+    return next((reason for pattern, reason in LATER.items() if fnmatch(name, pattern)), None)

@@ -1,0 +1,37 @@
+"""All messages, for tests that go through each API and version."""
+
+from importlib import import_module
+from io import BytesIO
+from typing import Any
+
+from hypothesis import strategies as st
+from kio.serial import entity_writer
+from kio.static.constants import EntityType
+
+from kohort.protocol.api_keys import APIS
+from kohort.protocol.codec import Message
+from tests.protocol.strategies import entities
+
+VERSIONS = [
+    (api.name, version)
+    for api in APIS
+    for version in range(max(api.min_version, api.readable_from), api.max_version + 1)
+]
+
+
+def load(name: str) -> Message[Any, Any]:
+    message = import_module(f"kohort.protocol.messages.{name}").MESSAGE
+    assert isinstance(message, Message)
+    return message
+
+
+def request_bodies(name: str, version: int) -> st.SearchStrategy[bytes]:
+    """Bodies of made-up requests, written by kio."""
+    entity = load(name).entity(version, EntityType.request)
+
+    def body(request: object) -> bytes:
+        buffer = BytesIO()
+        entity_writer(entity)(buffer, request)
+        return buffer.getvalue()
+
+    return entities(entity).map(body)

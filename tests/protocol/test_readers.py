@@ -1,0 +1,124 @@
+"""Requests are read in every version, and whatever nobody should send is refused, quickly."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kohort.protocol.errors import DecodeError
+from tests.protocol.messages import VERSIONS, load, request_bodies
+
+quick = settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+
+HUGE = [b"\x7f\xff\xff\xff", b"\x80\x00\x00\x00", b"\xff\xff\xff\xff\x07", b"\xff\xff\xff\xff\x0f", b"\xff" * 6]
+"""Counts in the thousands of millions, as four bytes and compactly."""
+
+
+def read_or_refuse(name: str, version: int, body: bytes) -> object:
+    try:
+        return load(name).read(version, body, 0)
+    except DecodeError:
+        return None
+
+
+@pytest.mark.parametrize(("name", "version"), VERSIONS)
+@quick
+@given(data=st.data())
+def test_what_is_read_can_be_written_again(name: str, version: int, data: st.DataObject) -> None:
+    message = load(name)
+    body = data.draw(request_bodies(name, version))
+    request = message.read(version, b"12345" + body, 5)
+    assert message.write_request(version, 0, None, request).endswith(body)
+
+
+@pytest.mark.parametrize(("name", "version"), VERSIONS)
+@quick
+@given(data=st.data(), junk=st.binary(max_size=60))
+def test_spoiled_requests(name: str, version: int, data: st.DataObject, junk: bytes) -> None:
+    body = data.draw(request_bodies(name, version))
+    at = data.draw(st.integers(0, len(body)))
+    read_or_refuse(name, version, body[:at])
+    read_or_refuse(name, version, junk)
+    for spoiler in (junk, *HUGE):
+        read_or_refuse(name, version, body[:at] + spoiler + body[at:])
+        read_or_refuse(name, version, body[:at] + spoiler + body[at + len(spoiler) :])
+
+
+@pytest.mark.parametrize(("name", "version"), VERSIONS)
+def test_every_shape_has_all_of_kafkas_fields(name: str, version: int) -> None:
+    message = load(name)
+    read_or_refuse(name, version, b"")
+    for side in (message.request, message.response):
+        assert side.__doc__  # the signature, which dataclasses write
+    message.writer_by_kio(version)
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "body"),
+    [
+        ("heartbeat", 0, "000167"),
+        ("heartbeat", 4, "0267"),
+        ("heartbeat", 0, "ffff 00000001 0001 61"),  # a null group
+        ("heartbeat", 0, "fffe 00000001 0001 61"),
+        ("heartbeat", 0, "0001ff 00000001 0001 61"),  # no UTF-8
+        ("heartbeat", 4, "0267 00000001 0261 00 01 07 03 0102"),  # a tagged field cut short
+        ("heartbeat", 4, "0267 00000001 0261 00 ffffffff0f"),
+        ("heartbeat", 5, "0267 00000001 0261 00 00"),  # a version there is not
+        ("produce", 2, "ffff 00001388 00000000"),  # one that is only advertised
+        ("describe_groups", 0, "7fffffff"),
+        ("describe_groups", 0, "ffffffff"),  # no array of groups may be null
+        ("describe_groups", 5, "ffffffff0f 00 00"),
+        ("describe_groups", 5, "00 00 00"),
+        ("delete_groups", 2, "ffffffff7f"),
+        ("offset_commit", 8, "0267 00000001 0161 00 02 0274 ffffffff0f"),
+        ("metadata", 0, "ffffffff"),  # null from version 1 on only
+    ],
+)
+def test_refused(name: str, version: int, body: str) -> None:
+    with pytest.raises(DecodeError):
+        load(name).read(version, bytes.fromhex(body), 0)
+
+
+def test_null_arrays_where_they_may_be() -> None:
+    assert load("metadata").read(1, bytes.fromhex("ffffffff"), 0).topics is None
+    assert load("offset_fetch").read(2, bytes.fromhex("0001 67 ffffffff"), 0).groups[0].topics is None
+
+
+def test_bytes_behind_a_request_are_not_looked_at() -> None:
+    assert load("heartbeat").read(0, bytes.fromhex("0001 67 00000001 0001 61") + b"more", 0).member_id == "a"
+
+
+UNKNOWN = "01 07 03 010203"
+"""A section of one tagged field that nobody knows."""
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "body", "plain"),
+    [
+        ("heartbeat", 4, f"0267 00000001 0261 00 {UNKNOWN}", "0267 00000001 0261 00 00"),
+        (
+            "join_group",
+            6,
+            f"0267 00002710 00007530 0261 00 02 63 02 0272 020a {UNKNOWN} {UNKNOWN}",
+            "0267 00002710 00007530 0261 00 02 63 02 0272 020a 00 00",
+        ),
+        ("list_groups", 5, f"01 01 {UNKNOWN}", "01 01 00"),
+        ("offset_delete", 0, "0001 67 00000000", "0001 67 00000000"),
+        (  # one known (0: cluster id) and one unknown, and an unknown one inside of a known one (1: replica state)
+            "fetch",
+            15,
+            "000001f4 00000001 00000001 00 00000000 ffffffff 01 01 01"
+            f" 03 00 02 02 63 01 12 ffffffff 0000000000000000 {UNKNOWN} 09 00",
+            "000001f4 00000001 00000001 00 00000000 ffffffff 01 01 01"
+            " 02 00 02 02 63 01 0d ffffffff 0000000000000000 00",
+        ),
+    ],
+)
+def test_unknown_tagged_fields_are_skipped(name: str, version: int, body: str, plain: str) -> None:
+    message = load(name)
+    assert message.read(version, bytes.fromhex(body), 0) == message.read(version, bytes.fromhex(plain), 0)
+
+
+def test_durations_are_milliseconds() -> None:
+    request = load("join_group").read(0, bytes.fromhex("0001 67 00002710 0000 0001 63 00000000"), 0)
+    assert (request.session_timeout_ms, request.rebalance_timeout_ms) == (10_000, -1)
+    assert request.group_instance_id is None

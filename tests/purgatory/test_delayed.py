@@ -1,0 +1,185 @@
+"""The contract of a delayed operation: tried at once, again at events, forced at its deadline, completed once."""
+
+from collections.abc import Callable
+
+import pytest
+
+from kohort.purgatory import DelayedOperation, Purgatory
+
+
+class Operation(DelayedOperation):
+    """Completes when it is told that it may; remembers what happened to it."""
+
+    __slots__ = ("completions", "may_complete", "then", "tries")
+
+    def __init__(self, deadline_ms: int, then: Callable[[int], object] = lambda now_ms: None) -> None:
+        super().__init__(deadline_ms)
+        self.may_complete = False
+        self.tries = 0
+        self.completions: list[tuple[int, bool]] = []
+        self.then = then
+
+    def can_complete(self, now_ms: int) -> bool:
+        self.tries += 1
+        return self.may_complete
+
+    def on_complete(self, now_ms: int, *, expired: bool) -> None:
+        self.completions.append((now_ms, expired))
+        self.then(now_ms)
+
+
+def test_what_can_complete_does_so_at_once() -> None:
+    purgatory, fetch = Purgatory(), Operation(500)
+    fetch.may_complete = True
+    assert purgatory.try_or_wait(fetch, ["a"], 7)
+    assert fetch.completions == [(7, False)]
+    assert len(purgatory) == 0
+    assert purgatory.next_wakeup_ms is None
+
+
+def test_an_event_on_one_of_its_keys_tries_it_again() -> None:
+    purgatory, fetch = Purgatory(), Operation(500)
+    assert not purgatory.try_or_wait(fetch, ["a", "b"], 0)
+    assert purgatory.check("b", 10) == 0  # not yet
+    fetch.may_complete = True
+    assert purgatory.check("c", 20) == 0  # none of its keys
+    assert purgatory.check("a", 30) == 1
+    assert purgatory.check("b", 40) == 0  # it waits nowhere any more
+    assert purgatory.advance(1_000) == 0
+    assert fetch.completions == [(30, False)]
+    assert fetch.tries == 3
+
+
+def test_one_event_completes_all_who_can() -> None:
+    purgatory = Purgatory()
+    ready, other = Operation(500), Operation(500)
+    for operation in (ready, other):
+        purgatory.try_or_wait(operation, ["a"], 0)
+    ready.may_complete = True
+    assert purgatory.check("a", 10) == 1
+    assert len(purgatory) == 1
+    other.may_complete = True
+    assert purgatory.check("a", 20) == 1
+    assert len(purgatory) == 0
+
+
+def test_at_its_deadline_it_is_forced() -> None:
+    purgatory, fetch = Purgatory(), Operation(500)
+    purgatory.try_or_wait(fetch, ["a"], 0)
+    assert purgatory.advance(499) == 0
+    assert purgatory.advance(2_000) == 1
+    assert fetch.completions == [(500, True)]  # at its own moment, however late the shell came
+    assert purgatory.check("a", 2_000) == 0
+
+
+def test_several_deadlines_come_each_at_their_own_moment() -> None:
+    purgatory, heard = Purgatory(), []
+    for deadline_ms in (900, 300, 600, 300):
+        purgatory.wait(Operation(deadline_ms, heard.append))
+    assert purgatory.advance(1_000) == 4
+    assert heard == [300, 300, 600, 900]
+
+
+def test_it_completes_once() -> None:
+    purgatory, fetch = Purgatory(), Operation(500)
+    purgatory.wait(fetch, ["a"])
+    assert purgatory.complete(fetch, 10)
+    assert not purgatory.complete(fetch, 20)
+    fetch.may_complete = True
+    assert purgatory.try_or_wait(fetch, ["a"], 30)  # it has completed, if not now
+    assert purgatory.advance(1_000) == 0
+    assert fetch.completions == [(10, False)]
+
+
+def test_completing_itself_from_within_is_no_second_time() -> None:
+    purgatory = Purgatory()
+    fetch = Operation(500, lambda now_ms: purgatory.check("a", now_ms))
+    purgatory.try_or_wait(fetch, ["a"], 0)
+    fetch.may_complete = True
+    assert purgatory.check("a", 10) == 1
+    assert len(fetch.completions) == 1
+
+
+def test_cancelled_is_forgotten() -> None:
+    purgatory, fetch = Purgatory(), Operation(500)
+    purgatory.wait(fetch, ["a"])
+    purgatory.cancel(fetch)
+    fetch.may_complete = True
+    assert purgatory.check("a", 10) == 0
+    assert purgatory.advance(1_000) == 0
+    assert not purgatory.complete(fetch, 1_000)
+    assert fetch.completions == []
+    assert purgatory.next_wakeup_ms is None
+
+
+@pytest.mark.parametrize("deadline_ms", [200, 800])
+def test_postponed_it_comes_at_the_new_moment(deadline_ms: int) -> None:
+    purgatory, session = Purgatory(), Operation(500)
+    purgatory.wait(session)
+    purgatory.postpone(session, deadline_ms)
+    assert purgatory.advance(deadline_ms - 1) == 0
+    assert purgatory.advance(deadline_ms) == 1
+    assert session.completions == [(deadline_ms, True)]
+
+
+def test_the_first_of_a_moment_may_cancel_the_second() -> None:
+    purgatory = Purgatory()
+    second = Operation(500)
+    purgatory.wait(Operation(500, lambda _: purgatory.cancel(second)))
+    purgatory.wait(second)
+    assert purgatory.advance(500) == 1
+    assert second.completions == []
+
+
+def test_the_first_of_a_moment_may_postpone_the_second() -> None:
+    """A join phase that ends gives every member a new session, also one whose old one ends right then."""
+    purgatory = Purgatory()
+    session = Operation(500)
+    purgatory.wait(Operation(500, lambda now_ms: purgatory.postpone(session, now_ms + 100)))
+    purgatory.wait(session)
+    assert purgatory.advance(500) == 1
+    assert session.completions == []
+    assert purgatory.advance(600) == 1
+    assert session.completions == [(600, True)]
+
+
+def test_the_first_of_a_moment_may_start_more_of_that_moment_and_before_the_next() -> None:
+    purgatory, heard = Purgatory(), []
+
+    def more(now_ms: int) -> None:
+        heard.append(("first", now_ms))
+        purgatory.wait(Operation(now_ms, lambda at: heard.append(("at once", at))))
+        purgatory.wait(Operation(now_ms + 50, lambda at: heard.append(("soon", at))))
+
+    purgatory.wait(Operation(500, more))
+    purgatory.wait(Operation(600, lambda at: heard.append(("later", at))))
+    assert purgatory.advance(1_000) == 4
+    assert heard == [("first", 500), ("at once", 500), ("soon", 550), ("later", 600)]
+
+
+def test_one_that_fails_takes_nobody_with_it() -> None:
+    """A fault is reported; what else is due at that moment comes at the next turn."""
+    purgatory, heard = Purgatory(), []
+
+    def fail(now_ms: int) -> None:
+        raise ZeroDivisionError
+
+    purgatory.wait(Operation(500, fail))
+    purgatory.wait(Operation(500, heard.append))
+    purgatory.wait(Operation(501, heard.append))
+    with pytest.raises(ZeroDivisionError):
+        purgatory.advance(600)
+    assert purgatory.advance(600) == 2
+    assert heard == [500, 501]
+
+
+def test_the_shell_hears_when_a_new_deadline_may_be_the_first() -> None:
+    heard: list[str] = []
+    purgatory = Purgatory(changed=lambda: heard.append("changed"))
+    operation = Operation(500)
+    purgatory.wait(operation)
+    assert heard == ["changed"]
+    purgatory.postpone(operation, 900)
+    assert heard == ["changed"]  # a later one needs no other timer
+    purgatory.postpone(operation, 100)
+    assert heard == ["changed", "changed"]

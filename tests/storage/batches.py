@@ -1,0 +1,111 @@
+"""Record batches for tests, made byte by byte."""
+
+import gzip
+from collections.abc import Sequence
+from struct import pack, unpack_from
+
+from google_crc32c import value as crc32c
+
+Pair = tuple[bytes | None, bytes | None]
+
+
+def varint(number: int) -> bytes:
+    number = number << 1 ^ number >> 63
+    out = bytearray()
+    while number > 127:
+        out.append(number & 127 | 128)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+def record(offset_delta: int, key: bytes | None, value: bytes | None, time_delta: int = 0) -> bytes:
+    body = b"\0" + varint(time_delta) + varint(offset_delta)
+    for part in (key, value):
+        body += varint(-1) if part is None else varint(len(part)) + part
+    body += varint(0)
+    return varint(len(body)) + body
+
+
+def batch(
+    *records: Pair | bytes,
+    at: int | Sequence[int] = 1_000,
+    attributes: int = 0,
+    producer: tuple[int, int, int] = (-1, -1, -1),
+    base_offset: int = 0,
+    magic: int = 2,
+    count: int | None = None,
+    last_offset_delta: int | None = None,
+    crc_off_by: int = 0,
+) -> bytes:
+    """A batch of values, or of pairs of key and value. `at`: the time of all records, or of each of them.
+
+    producer: id, epoch and sequence of the first record.
+    """
+    pairs = [each if isinstance(each, tuple) else (None, each) for each in records]
+    times = [at] * max(len(pairs), 1) if isinstance(at, int) else list(at)
+    body = b"".join(record(n, key, value, times[n] - times[0]) for n, (key, value) in enumerate(pairs))
+    if attributes & 7 == 1:
+        body = gzip.compress(body)
+    delta = len(pairs) - 1 if last_offset_delta is None else last_offset_delta
+    covered = (
+        pack(">hiqqqhi", attributes, delta, times[0], max(times), *producer)
+        + pack(">i", len(pairs) if count is None else count)
+        + body
+    )
+    crc = crc32c(covered) ^ crc_off_by
+    return pack(">qiibI", base_offset, len(covered) + 9, -1, magic, crc) + covered
+
+
+def split(chunks: Sequence[bytes | memoryview]) -> list[bytes]:
+    """The batches in what a log has read."""
+    data, found, start = b"".join(chunks), [], 0
+    while start < len(data):
+        after = start + 12 + unpack_from(">i", data, start + 8)[0]
+        found.append(data[start:after])
+        start = after
+    return found
+
+
+def offsets(chunks: Sequence[bytes | memoryview]) -> list[int]:
+    """The base offsets of the batches in what a log has read."""
+    return [unpack_from(">q", each)[0] for each in split(chunks)]
+
+
+def contents(chunks: Sequence[bytes | memoryview]) -> list[tuple[int, bytes | None, bytes | None]]:
+    """Offset, key and value of every record; checks every checksum on the way."""
+    found = []
+    for each in split(chunks):
+        base, attributes, count = (
+            unpack_from(">q", each)[0],
+            unpack_from(">h", each, 21)[0],
+            unpack_from(">i", each, 57)[0],
+        )
+        assert crc32c(each[21:]) == unpack_from(">I", each, 17)[0], "the checksum must hold"
+        body = gzip.decompress(each[61:]) if attributes & 7 == 1 else each[61:]
+        at = 0
+        for _ in range(count):
+            length, at = unvarint(body, at)
+            end = at + length
+            _, at = unvarint(body, at + 1)
+            delta, at = unvarint(body, at)
+            parts: list[bytes | None] = []
+            for _ in range(2):
+                size, at = unvarint(body, at)
+                parts.append(None if size < 0 else body[at : at + size])
+                at += max(size, 0)
+            found.append((base + delta, parts[0], parts[1]))
+            at = end
+        assert at == len(body), "nothing may be left over"
+    return found
+
+
+def unvarint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            return value >> 1 ^ -(value & 1), at

@@ -1,0 +1,168 @@
+"""Compaction: the last record of each key stays, at its offset."""
+
+from collections.abc import Iterable
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kohort.storage.compaction import KEEP_TOMBSTONES, Compaction
+from kohort.storage.log import PartitionLog
+from kohort.storage.topic_configs import LogConfig
+from tests.storage.batches import Pair, batch, contents, offsets
+
+EVERYTHING = 1 << 30
+DAY_MS = 86_400_000
+
+
+def compacted(
+    *batches: bytes, tombstones_before_ms: int = KEEP_TOMBSTONES
+) -> list[tuple[int, bytes | None, bytes | None]]:
+    """What stays of a log with these batches, all in one chunk."""
+    log = PartitionLog(LogConfig())
+    for each in batches:
+        log.append(each, wall_ms=0)
+    return contents(Compaction(tombstones_before_ms).compact(b"".join(log.read(0, EVERYTHING))))
+
+
+def run(log: PartitionLog, wall_ms: int = 0) -> None:
+    for _ in log.compact(wall_ms):
+        pass
+
+
+def compacted_log(pairs: Iterable[Pair], **config: object) -> PartitionLog:
+    log = PartitionLog(LogConfig(compact=True, delete=False, segment_bytes=2_000, **config))  # type: ignore[arg-type]
+    for pair in pairs:
+        log.append(batch(pair), wall_ms=1_000)
+    return log
+
+
+def test_the_last_record_of_each_key_stays_at_its_offset() -> None:
+    assert compacted(batch((b"a", b"1")), batch((b"b", b"1")), batch((b"a", b"2"))) == [
+        (1, b"b", b"1"),
+        (2, b"a", b"2"),
+    ]
+
+
+def test_within_a_batch_too() -> None:
+    assert compacted(batch((b"a", b"1"), (b"b", b"1"), (b"a", b"2"), (b"c", b"1"))) == [
+        (1, b"b", b"1"),
+        (2, b"a", b"2"),
+        (3, b"c", b"1"),
+    ]
+
+
+def test_an_old_tombstone_goes_with_what_it_deletes_and_a_young_one_stays() -> None:
+    story = [batch((b"a", b"1"), at=0), batch((b"a", None), at=5_000), batch((b"b", b"1"), at=6_000)]
+    assert compacted(*story, tombstones_before_ms=5_000) == [(1, b"a", None), (2, b"b", b"1")]
+    assert compacted(*story, tombstones_before_ms=5_001) == [(2, b"b", b"1")]
+
+
+def test_records_without_a_key_go() -> None:
+    assert compacted(batch(b"x", (b"a", b"1"))) == [(1, b"a", b"1")]
+
+
+def test_compressed_batches_are_looked_into() -> None:
+    assert compacted(
+        batch((b"a", b"1"), (b"b", b"1"), attributes=1), batch((b"a", b"2")), batch((b"c", b"1"), attributes=1)
+    ) == [(1, b"b", b"1"), (2, b"a", b"2"), (3, b"c", b"1")]
+
+
+def test_control_batches_stay_and_keep_old_tombstones_from_going() -> None:
+    log = PartitionLog(LogConfig(compact=True, delete=False, segment_bytes=1, delete_retention_ms=0))
+    for each in (batch((b"a", b"1"), attributes=0x10), batch((b"a", None)), batch((b"z", b"open segment"))):
+        log.append(each, wall_ms=0)
+    run(log, wall_ms=DAY_MS)
+    assert contents(log.read(0, EVERYTHING)) == [(0, b"a", b"1"), (1, b"a", None), (2, b"z", b"open segment")]
+
+
+def test_what_cannot_be_read_stays_as_it_is() -> None:
+    log = PartitionLog(LogConfig(compact=True, delete=False, segment_bytes=1))
+    broken = batch((b"a", b"1"), attributes=1)[:61] + b"no gzip, and no record either"
+    broken = broken[:8] + (len(broken) - 12).to_bytes(4, "big") + broken[12:]
+    for each in (broken, batch((b"a", b"1")), batch((b"a", b"2")), batch((b"a", b"3"))):
+        log.append(each, wall_ms=0)
+    run(log)
+    assert offsets(log.read(0, EVERYTHING)) == [0, 2, 3]
+
+
+def test_a_log_compacts_its_closed_segments() -> None:
+    log = compacted_log((b"key %d" % (n % 3), b"%d" % n) for n in range(200))
+    before = log.size_bytes
+    assert log.needs_compaction(0)
+    run(log)
+    assert log.size_bytes < before / 3
+    assert not log.needs_compaction(0)
+    assert log.log_start_offset == 0
+    assert log.log_end_offset == 200
+    last = {key: (offset, value) for offset, key, value in contents(log.read(0, EVERYTHING))}
+    assert last == {b"key 0": (198, b"198"), b"key 1": (199, b"199"), b"key 2": (197, b"197")}
+
+
+def test_reading_from_an_offset_that_was_compacted_away_goes_on_behind_it() -> None:
+    log = compacted_log((b"same", b"%d" % n) for n in range(100))
+    run(log)
+    kept = [offset for offset, _, _ in contents(log.read(0, EVERYTHING))]
+    for start in range(101):
+        assert [offset for offset, _, _ in contents(log.read(start, EVERYTHING))] == [n for n in kept if n >= start]
+
+
+def test_a_log_is_compacted_again_when_half_of_it_is_dirty() -> None:
+    log = compacted_log((b"key %d" % n, b"x" * 30) for n in range(100))
+    run(log)
+    for n in range(30):
+        log.append(batch((b"key %d" % n, b"y" * 30)), wall_ms=0)
+    assert not log.needs_compaction(0)
+    for n in range(100):
+        log.append(batch((b"key %d" % n, b"z" * 30)), wall_ms=0)
+    assert log.needs_compaction(0)
+
+
+def test_records_younger_than_the_compaction_lag_stay() -> None:
+    log = compacted_log(((b"same", b"x" * 100) for _ in range(100)), min_compaction_lag_ms=10_000)
+    assert not log.needs_compaction(10_999)
+    assert log.needs_compaction(11_000)
+
+
+def test_appending_while_a_log_is_compacted_loses_nothing() -> None:
+    log = compacted_log((b"key %d" % (n % 5), b"%d" % n) for n in range(100))
+    for _ in log.compact(0):
+        log.append(batch((b"key %d" % (log.log_end_offset % 5), b"%d" % log.log_end_offset)), wall_ms=0)
+    latest = {key: int(value or b"") for _, key, value in contents(log.read(0, EVERYTHING))}
+    assert sorted(latest.values()) == list(range(log.log_end_offset - 5, log.log_end_offset))
+
+
+def test_a_log_that_was_cleared_meanwhile_stays_cleared() -> None:
+    log = compacted_log((b"same", b"x" * 100) for _ in range(100))
+    steps = log.compact(0)
+    next(steps)
+    log.clear()
+    for _ in steps:
+        pass
+    assert log.size_bytes == 0
+    assert log.read(100, EVERYTHING) == []
+
+
+keys = st.sampled_from([b"a", b"b", b"c", b"d"])
+values = st.one_of(st.none(), st.just(b""), st.binary(max_size=300))
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    batches=st.lists(st.tuples(st.lists(st.tuples(keys, values), min_size=1, max_size=5), st.booleans()), max_size=60)
+)
+def test_the_last_value_of_each_key_is_what_it_was(batches: list[tuple[list[Pair], bool]]) -> None:
+    log = PartitionLog(LogConfig(compact=True, delete=False, segment_bytes=1_000))
+    for pairs, compressed in batches:
+        log.append(batch(*pairs, attributes=int(compressed)), wall_ms=0)
+    before = contents(log.read(0, EVERYTHING))
+    run(log, wall_ms=500)
+    after = contents(log.read(0, EVERYTHING))
+    latest = {key: value for _, key, value in before}
+    assert {key: value for _, key, value in after} == latest
+    assert [each for each in before if each in after] == after
+    assert log.size_bytes == sum(map(len, log.read(0, EVERYTHING)))
+    run(log, wall_ms=2 * DAY_MS)
+    remaining = {key: value for _, key, value in contents(log.read(0, EVERYTHING))}
+    assert {key: value for key, value in remaining.items() if value is not None} == {
+        key: value for key, value in latest.items() if value is not None
+    }

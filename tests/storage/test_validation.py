@@ -1,0 +1,117 @@
+"""What a producer may not send, and what it hears."""
+
+import pytest
+
+from kohort.protocol.errors import ErrorCode
+from kohort.storage.topic_configs import LogConfig
+from kohort.storage.validation import Rejection, check_batch, only_batch, with_log_append_time
+from tests.storage.batches import batch, contents
+
+NOW_MS = 1_700_000_000_000
+HOUR_MS = 3_600_000
+
+
+def judged(data: bytes, version: int = 9, **config: object) -> Rejection | None:
+    found = only_batch(data, version)
+    if isinstance(found, Rejection):
+        return found
+    return check_batch(*found, LogConfig(**config), "topic-0", NOW_MS)  # type: ignore[arg-type]
+
+
+def test_a_proper_batch_is_taken_as_it_is() -> None:
+    data = batch(b"a", b"b", at=NOW_MS)
+    found = only_batch(data, 9)
+    assert not isinstance(found, Rejection)
+    assert found[0] is data
+    assert judged(data) is None
+
+
+def test_a_few_bytes_behind_a_batch_are_ignored() -> None:
+    data = batch(b"a", at=NOW_MS)
+    found = only_batch(data + b"\0\0\0", 9)
+    assert not isinstance(found, Rejection)
+    assert found[0] == data
+
+
+@pytest.mark.parametrize(
+    ("data", "error_code", "tells_log_start"),
+    [
+        (None, ErrorCode.invalid_record, False),
+        (b"", ErrorCode.invalid_record, False),
+        (b"123", ErrorCode.invalid_record, False),
+        (bytes(40), ErrorCode.corrupt_message, False),
+        (bytes(8) + b"\0\0\0\x31" + bytes(20), ErrorCode.invalid_record, False),
+        (bytes(8) + b"\0\0\0\x0f" + bytes(4) + b"\2" + bytes(20), ErrorCode.corrupt_message, False),
+        (bytes(8) + b"\xff\xff\xff\xff" + bytes(60), ErrorCode.corrupt_message, False),
+        (bytes(8) + b"\x7f\xff\xff\xff" + bytes(60), ErrorCode.invalid_record, False),
+        (batch(b"x")[:-1], ErrorCode.invalid_record, False),
+        (batch(b"x") + batch(b"y"), ErrorCode.invalid_record, False),
+        (batch(b"x") * 100_000, ErrorCode.invalid_record, False),
+        (batch(b"x") + bytes(20), ErrorCode.corrupt_message, False),
+        (batch(b"x", magic=0), ErrorCode.invalid_record, False),
+        (batch(b"x", magic=1), ErrorCode.invalid_record, False),
+        (batch(b"x", magic=3), ErrorCode.corrupt_message, False),
+        (batch(b"x", crc_off_by=1), ErrorCode.corrupt_message, False),
+        (batch(b"x", base_offset=5), ErrorCode.invalid_record, True),
+        (batch(b"x", count=2), ErrorCode.invalid_record, True),
+        (batch(b"x", last_offset_delta=5), ErrorCode.invalid_record, True),
+        (batch(b"x", last_offset_delta=-1), ErrorCode.invalid_record, True),
+        (batch(), ErrorCode.invalid_record, True),
+        (batch(b"x", attributes=0x20), ErrorCode.invalid_record, True),
+        (batch(b"x", producer=(5, 0, -1)), ErrorCode.invalid_record, True),
+        (batch(b"x" * (1 << 20)), ErrorCode.message_too_large, False),
+    ],
+)
+def test_what_is_refused_and_how(data: bytes, error_code: ErrorCode, tells_log_start: bool) -> None:
+    rejection = judged(data)
+    assert rejection is not None
+    assert (rejection.error_code, rejection.tells_log_start) == (error_code, tells_log_start)
+
+
+def test_zstd_needs_version_7() -> None:
+    data = batch(b"x", attributes=4, at=NOW_MS)
+    assert judged(data, version=6) == Rejection(ErrorCode.unsupported_compression_type)
+    assert judged(data, version=7) is None
+
+
+def test_a_record_from_the_future_is_refused() -> None:
+    assert judged(batch(b"x", at=NOW_MS + HOUR_MS)) is None
+    rejection = judged(batch(b"x", b"y", at=(NOW_MS, NOW_MS + HOUR_MS + 1)))
+    assert rejection is not None
+    assert rejection.error_code == ErrorCode.invalid_timestamp
+    assert rejection.message == "One or more records have been rejected due to invalid timestamp"
+    ((number, problem),) = rejection.record_errors
+    assert number == 1
+    assert problem.startswith(f"Timestamp {NOW_MS + HOUR_MS + 1} of message with offset 1 is out of range.")
+
+
+def test_a_record_without_time_or_from_long_ago_is_taken_unless_the_topic_says_otherwise() -> None:
+    assert judged(batch(b"x", at=-1)) is None
+    assert judged(batch(b"x", at=0)) is None
+    assert judged(batch(b"x", at=0), timestamp_before_max_ms=1_000) is not None
+    assert judged(batch(b"x", at=0), timestamp_before_max_ms=1_000, log_append_time=True) is None
+
+
+@pytest.mark.parametrize("attributes", [0, 1])
+def test_a_compacted_topic_wants_keys(attributes: int) -> None:
+    assert judged(batch((b"k", b"v"), at=NOW_MS, attributes=attributes), compact=True) is None
+    rejection = judged(batch((b"k", b"v"), b"v", b"w", at=NOW_MS, attributes=attributes), compact=True)
+    assert rejection is not None
+    assert rejection.error_code == ErrorCode.invalid_record
+    assert [number for number, _ in rejection.record_errors] == [1, 2]
+    assert rejection.message is not None
+    assert rejection.message.startswith("One or more records have been rejected due to 2 record errors in total")
+
+
+def test_records_that_are_none_are_refused_where_they_are_looked_at() -> None:
+    assert judged(batch(b"x", at=NOW_MS, attributes=1)[:61] + bytes(30), compact=True) is not None
+
+
+def test_the_broker_s_time_replaces_the_producer_s() -> None:
+    data = batch(b"a", b"b", at=5)
+    found = only_batch(data, 9)
+    assert not isinstance(found, Rejection)
+    stamped = with_log_append_time(*found, NOW_MS)
+    assert contents([stamped]) == contents([data])
+    assert int.from_bytes(stamped[35:43], "big") == NOW_MS
+    assert stamped[22] & 8

@@ -1,0 +1,107 @@
+"""Expected against heard.
+
+`_` is anything; `$name` stands for what it met first; `10..20` is a range; `~pattern` a regular expression, in which
+UUID stands for one; a list that ends in `...` may be longer. Fields that nobody mentions are not compared.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tests.talk.values import BUILT, NAME, Value, fill, show, to_bytes
+
+UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
+RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)")
+
+IN_ORDER = {("LeaveGroup", "members"), ("FindCoordinator", "coordinators"), ("Fetch", "records")}
+"""Lists of structures whose order says something; others are compared in any order."""
+
+Names = dict[str, Value]
+
+
+def differences(api: str, expected: Value, heard: Value, names: Names, path: str = "") -> list[str]:
+    """What differs, a line each. `names` gains those that are met for the first time, unless something differs."""
+    trial = dict(names)
+    if isinstance(expected, dict) and isinstance(heard, dict):
+        found = _compare_fields(api, expected, heard, trial, path)
+    elif isinstance(expected, list) and isinstance(heard, list):
+        found = _compare_lists(api, expected, heard, trial, path)
+    elif _same(expected, heard, trial):
+        found = []
+    else:
+        found = [f"{path}: expected {show(fill(expected, names))}, heard {show(heard)}"]
+    if not found:
+        names.update(trial)
+    return found
+
+
+def _compare_fields(api: str, expected: Value, heard: Value, names: Names, path: str) -> list[str]:
+    found = []
+    for key, value in expected.items():
+        inner = f"{path}.{key}" if path else str(key)
+        if key in heard:
+            found += differences(api, value, heard[key], names, inner)
+        else:
+            found.append(f"{inner}: expected {show(value)}, but the answer has no such field")
+    return found
+
+
+def _compare_lists(api: str, expected: list[Value], heard: list[Value], names: Names, path: str) -> list[str]:
+    open_ended = expected[-1:] == ["..."]
+    wanted = expected[:-1] if open_ended else expected
+    if len(heard) < len(wanted) or (len(heard) > len(wanted) and not open_ended):
+        return [f"{path}: expected {len(wanted)} entries, heard {len(heard)}: {show(heard)}"]
+    name = path.rpartition(".")[2]
+    if open_ended or ((api, name) not in IN_ORDER and wanted and isinstance(wanted[0], dict)):
+        return _compare_in_any_order(api, wanted, heard, names, path)
+    found = []
+    for index, (value, other) in enumerate(zip(wanted, heard, strict=True)):
+        found += differences(api, value, other, names, f"{path}[{index}]")
+    return found
+
+
+def _compare_in_any_order(api: str, wanted: list[Value], heard: list[Value], names: Names, path: str) -> list[str]:
+    assigned = _assign(api, wanted, heard, names, path)
+    if assigned is not None:
+        names.update(assigned)
+        return []
+    found = []
+    rest = list(heard)
+    for index, value in enumerate(wanted):  # what comes closest, for the reader
+        trials = [differences(api, value, other, dict(names), f"{path}[{index}]") for other in rest]
+        best = min(range(len(rest)), key=lambda number: len(trials[number]))
+        found += trials[best]
+        differences(api, value, rest.pop(best), names)
+    return found or [f"{path}: expected {show(wanted)} in some order, heard {show(heard)}"]
+
+
+def _assign(api: str, wanted: list[Value], heard: list[Value], names: Names, path: str) -> Names | None:
+    """A way to find each of `wanted` among `heard`: the names it takes. None when there is no way."""
+    if not wanted:
+        return names
+    for number, other in enumerate(heard):
+        trial = dict(names)
+        if not differences(api, wanted[0], other, trial, path):
+            rest = _assign(api, wanted[1:], heard[:number] + heard[number + 1 :], trial, path)
+            if rest is not None:
+                return rest
+    return None
+
+
+def _same(expected: Value, heard: Value, names: Names) -> bool:
+    if expected == "_":
+        return True
+    if isinstance(expected, str):
+        name = NAME.fullmatch(expected)
+        if name:
+            expected = names.setdefault(name[1], heard)
+        elif isinstance(heard, int) and (span := RANGE.fullmatch(expected)):
+            return int(span[1]) <= heard <= int(span[2])
+        elif expected.startswith("~"):
+            pattern = fill(expected[1:], names).replace("UUID", UUID)
+            return isinstance(heard, str) and re.fullmatch(pattern, heard, re.DOTALL) is not None
+        else:
+            expected = fill(expected, names)
+            if isinstance(heard, str) and BUILT.fullmatch(expected):
+                return to_bytes(expected) == to_bytes(heard)
+    return type(expected) is type(heard) and expected == heard

@@ -1,0 +1,174 @@
+"""Values of a conversation to frames and back, through the shapes of `protocol/messages` and kio's bytes.
+
+Conversations name fields as Kafka does in the version at hand; ours have one shape for all versions. `OLD_FORMS` and
+`OTHER_NAMES` are the differences.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
+from importlib import import_module
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+from uuid import UUID
+
+from kohort.protocol.api_keys import API_BY_NAME
+from kohort.protocol.errors import DecodeError, ErrorCode
+from tests.talk.values import Value, from_bytes, read_records, to_bytes, to_text
+
+NO_ID = UUID(int=0)
+FALSE_DEFAULTS: dict[type, Value] = {int: 0, str: "", bytes: "", bool: False, UUID: None}
+"""What a field that is left out means where our shape, unlike Kafka's schema, insists on it."""
+
+
+class WrongBytes(Exception):
+    """The broker sent something that is not what it should be."""
+
+
+# Requests
+
+
+def write_request(api: str, version: int, correlation_id: int, client_id: str | None, values: Value) -> bytes:
+    """A whole frame. Raises ValueError for values that do not fit the request."""
+    message = _message(api)
+    request = _build(message.request, values, api)
+    body: bytes = message.write_request(version, correlation_id, client_id, request)
+    return struct.pack(">i", len(body)) + body
+
+
+def write_raw_request(values: Value, client_id: str | None, correlation_id: int) -> tuple[bytes, int]:
+    """The same for a request that is made by hand: any key, any version, any body. With its correlation id."""
+    correlation_id = values.get("correlation_id", correlation_id)
+    client = b"\xff\xff" if client_id is None else struct.pack(">h", len(client_id.encode())) + client_id.encode()
+    header = struct.pack(">hhi", values["api_key"], values["api_version"], correlation_id) + client
+    frame = header + (b"\0" if values.get("flexible") else b"") + to_bytes(values.get("body", ""))
+    return struct.pack(">i", len(frame)) + frame, correlation_id
+
+
+def _build(shape: type, values: Value, path: str) -> Any:
+    if not isinstance(values, dict):
+        raise ValueError(f"{path}: expected fields, not {values!r}")
+    types = _types(shape)
+    unknown = values.keys() - types.keys()
+    if unknown:
+        raise ValueError(f"{path} has no field {', '.join(sorted(unknown))}; it has {', '.join(types)}")
+    given = {name: _convert(types[name], value, f"{path}.{name}") for name, value in values.items()}
+    for field in fields(shape):
+        if field.name not in given and field.default is MISSING and field.default_factory is MISSING:
+            kind, optional = _strip(types[field.name])
+            given[field.name] = None if optional else _convert(kind, FALSE_DEFAULTS.get(kind, []), path)
+    return shape(**given)
+
+
+def _convert(kind: Any, value: Value, path: str) -> Any:
+    kind, _ = _strip(kind)
+    if value is None:
+        return None
+    if get_origin(kind) is tuple:
+        return tuple(_convert(get_args(kind)[0], item, f"{path}[{n}]") for n, item in enumerate(value))
+    if is_dataclass(kind):
+        assert isinstance(kind, type)
+        return _build(kind, value, path)
+    if kind is bytes:
+        return to_bytes(str(value))
+    if kind is str:
+        return to_text(str(value))
+    if kind is UUID:
+        return UUID(value)
+    if kind is int and isinstance(value, str):
+        raise ValueError(f"{path} is a number, not {value!r}")
+    return value
+
+
+# Answers
+
+
+def correlation_id_of(frame: bytes) -> int:
+    """Whose answer a frame, without its length, is."""
+    if len(frame) < 4:
+        raise WrongBytes(f"a frame of {len(frame)} bytes has no correlation id")
+    return int.from_bytes(frame[:4], "big", signed=True)
+
+
+def read_answer(api: str, version: int, frame: bytes) -> Value:
+    """The fields of an answer. Raises WrongBytes unless it is one, with no byte too many."""
+    if api == "ApiVersions" and frame[4:6] == b"\0\x23":
+        version = 0  # the refusal of a version has the form of the oldest (KIP-511)
+    message = _message(api)
+    try:
+        _, response = message.read_response(version, frame)
+    except (DecodeError, IndexError, KeyError, ValueError, struct.error) as problem:
+        raise WrongBytes(f"{api} v{version} cannot be read, {problem!r}: {frame.hex()}") from problem
+    values = _plain(message.response, response)
+    last_version, to_old = OLD_FORMS.get(api, (-1, dict))
+    if version <= last_version:
+        values = to_old(values)
+    return values
+
+
+def _plain(kind: Any, value: Any) -> Value:
+    kind, _ = _strip(kind)
+    if kind is UUID:
+        return str(value or NO_ID)
+    if value is None:
+        return None
+    if is_dataclass(kind):
+        assert isinstance(kind, type)
+        values = {
+            OTHER_NAMES.get(name, name): _plain(field, getattr(value, name)) for name, field in _types(kind).items()
+        }
+        if "records" in values:
+            values["records"] = read_records(b"".join(value.records or ()))
+        return values
+    if isinstance(value, tuple):
+        return [_plain(get_args(kind)[0], item) for item in value]
+    if isinstance(value, ErrorCode):
+        return value.name.upper()
+    if isinstance(value, bytes):
+        return from_bytes(value)
+    return value
+
+
+OTHER_NAMES = {
+    "cluster_authorized_operations": "authorized_operations",
+    "topic_authorized_operations": "authorized_operations",
+}
+
+
+def _first_of(word: str) -> Callable[[Value], Value]:
+    return lambda values: {"throttle_time_ms": values["throttle_time_ms"]} | values[word][0]
+
+
+OLD_FORMS: dict[str, tuple[int, Callable[[Value], Value]]] = {
+    "OffsetFetch": (7, _first_of("groups")),
+    "FindCoordinator": (3, _first_of("coordinators")),
+}
+"""Up to which version an answer was about one thing only, and how that is found."""
+
+
+# Shapes
+
+
+@cache
+def _message(api: str) -> Any:
+    name = re.sub(r"(?<!^)(?=[A-Z])", "_", api).lower()
+    if name not in API_BY_NAME:
+        raise ValueError(f"kohort does not serve {api}")
+    return import_module(f"kohort.protocol.messages.{name}").MESSAGE
+
+
+@cache
+def _types(shape: type) -> dict[str, Any]:
+    return get_type_hints(shape)
+
+
+@cache
+def _strip(kind: Any) -> tuple[Any, bool]:
+    """A type without its None, and whether it had one."""
+    if get_origin(kind) in (Union, UnionType):
+        return next(each for each in get_args(kind) if each is not NoneType), True
+    return kind, False

@@ -1,0 +1,338 @@
+"""Plays one conversation, and says where the broker's answers differ."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from dataclasses import dataclass, field
+
+from kohort.coordinator.placement import partition_for
+from tests.talk.compare import Names, differences
+from tests.talk.messages import (
+    WrongBytes,
+    correlation_id_of,
+    read_answer,
+    write_raw_request,
+    write_request,
+)
+from tests.talk.profiles import PROFILES
+from tests.talk.requests import complete
+from tests.talk.script import Conversation, ScriptError, Step
+from tests.talk.stage import FIRST_PORT, Line, Stage
+from tests.talk.values import Value, fill, show
+
+PATIENCE_MS = 1_500
+"""How long an answer may take when the conversation says nothing about it. Most take no time at all here."""
+
+EVENTUALLY_MS = 20_000
+ASK_AGAIN_MS = 100
+MADE_UP = re.compile(r"\$\{?((?:group|topic|txn)[0-9a-z]*)\b")
+STAGEHAND = "stagehand"
+
+
+class Differs(Exception):
+    """The broker does not do what the conversation says; a line for each difference."""
+
+    def __init__(self, *lines: str) -> None:
+        super().__init__("\n".join(lines))
+        self.lines = lines
+
+
+@dataclass
+class Asked:
+    """A request that waits for its answer."""
+
+    correlation_id: int
+    sent_at_ms: int
+    api: str = ""
+    version: int = 0
+    values: Value = field(default_factory=dict)
+    """As written, for asking again."""
+
+
+@dataclass
+class Client:
+    """One connection of a speaker."""
+
+    line: Line
+    client_id: str | None
+    waiting: deque[Asked] = field(default_factory=deque)
+    last_correlation_id: int = 0
+
+
+def play(conversation: Conversation) -> str:
+    """Returns what went wrong, with the conversation up to there; empty when nothing did."""
+    stage = Stage(PROFILES[conversation.profile], conversation.warm)
+    player = Player(stage)
+    told = [f"{conversation.path}: {conversation.title}"]
+    try:
+        for step in conversation.steps:
+            indent = "  " if step.text.startswith("<-") else ""
+            told.append(f"{stage.clock.now_ms():>8} ms {step.line:>4}  {indent}{step.text}")
+            player.take(step)
+            told += [f"{'':>17}  ({text})" for text in player.notes()]
+        player.nothing_left_over()
+    except Differs as difference:
+        told += [f"{'':>17}  ({text})" for text in player.notes()]
+        return "\n".join(told) + "".join(f"\n>>> {line}" for line in difference.lines)
+    except ValueError as problem:
+        raise ScriptError(f"{conversation.path}:{step.line}: {problem}") from problem
+    finally:
+        stage.close()
+    return ""
+
+
+class Player:
+    """Everybody who speaks in one conversation."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self.names: Names = {"host": "127.0.0.1", "port": FIRST_PORT}
+        self._clients: dict[str, Client] = {}
+        self._client_ids: dict[str, str | None] = {}
+        self._logged: list[str] = []
+
+    def take(self, step: Step) -> None:
+        """Raises Differs when the broker does something else."""
+        getattr(self, "_" + step.kind)(step)
+        self._listen_to_the_log()
+
+    def nothing_left_over(self) -> None:
+        """Nobody has heard anything that the conversation does not tell."""
+        for speaker, client in self._clients.items():
+            if client.line.frames:
+                raise Differs(f"at the end {speaker} has an answer that the conversation does not expect")
+
+    def notes(self) -> list[str]:
+        """What the broker has logged meanwhile: transitions, closed connections."""
+        logged, self._logged = self._logged, []
+        return logged
+
+    def _listen_to_the_log(self) -> None:
+        for level, text in self.stage.log_lines():
+            self._logged.append(text)
+            if level == "error":
+                raise Differs("the broker logged an error")
+
+    # Speaking
+
+    def _request(self, step: Step) -> None:
+        self._ask(step.speaker, step.words["api"], int(step.words["version"]), step.values)
+
+    def _joins(self, step: Step) -> None:
+        self._join(step.speaker, step.number("version", 9) or 0, self._fill(step.values))
+
+    def _sends(self, step: Step) -> None:
+        client = self._client(step.speaker)
+        client.last_correlation_id += 1
+        if "bytes" in step.words:
+            frame, correlation_id = bytes.fromhex(step.words["bytes"]), client.last_correlation_id
+        else:
+            frame, correlation_id = write_raw_request(
+                self._fill(step.values), client.client_id, client.last_correlation_id
+            )
+        client.waiting.append(Asked(correlation_id, self.stage.clock.now_ms()))
+        client.line.say(frame)
+
+    def _connects(self, step: Step) -> None:
+        port = self._find(step.words["where"]) if "where" in step.words else FIRST_PORT
+        self._disconnects(step)
+        if "client" in step.words:
+            client_id = step.words["client"]
+            self._client_ids[step.person] = None if client_id == "nobody" else client_id
+        self._connect(step.speaker, port)
+
+    def _disconnects(self, step: Step) -> None:
+        client = self._clients.pop(step.speaker, None)
+        if client:
+            client.line.hang_up()
+
+    def _wait(self, step: Step) -> None:
+        self.stage.loop.advance(int(step.words["length"]))
+
+    # Hearing
+
+    def _silence(self, step: Step) -> None:
+        client = self._clients[step.speaker]
+        length_ms = int(step.words["length"])
+        since_ms = self.stage.clock.now_ms()
+        self.stage.loop.advance(length_ms, lambda: bool(client.line.frames or client.line.closed))
+        if client.line.closed:
+            raise Differs(f"expected silence for {length_ms} ms, but the broker hung up")
+        if client.line.frames:
+            at_ms = client.line.frames[0][0]
+            api, heard, _ = self._hear(step, client)
+            raise Differs(
+                f"expected silence for {length_ms} ms, heard {api} {show(heard)} after {max(0, at_ms - since_ms)} ms"
+            )
+
+    def _closed(self, step: Step) -> None:
+        client = self._clients.pop(step.speaker)
+        if client.line.frames:
+            raise Differs(f"expected the connection to be closed, heard {client.line.frames[0][1].hex()}")
+        if not client.line.closed:
+            raise Differs("expected the connection to be closed, heard nothing")
+
+    def _answer(self, step: Step) -> None:
+        client = self._clients[step.speaker]
+        give_up_ms = self.stage.clock.now_ms() + EVENTUALLY_MS
+        while True:
+            asked = client.waiting[0] if client.waiting else None
+            api, heard, took_ms = self._hear(step, client)
+            found = self._judge(step, api, heard)
+            if not found or "eventually" not in step.words or self.stage.clock.now_ms() > give_up_ms:
+                break
+            self.stage.loop.advance(ASK_AGAIN_MS)
+            assert asked
+            self._ask(step.speaker, asked.api, asked.version, asked.values)
+        least, most = step.number("least"), step.number("most")
+        if least is not None and most is not None and not least <= took_ms <= most:
+            found.insert(0, f"expected the answer between {least} and {most} ms, it took {took_ms} ms")
+        if found:
+            raise Differs(*found)
+
+    def _judge(self, step: Step, api: str, heard: Value) -> list[str]:
+        expected: Value = {"throttle_time_ms": 0} if "throttle_time_ms" in heard else {}
+        if "error_code" in heard:
+            expected["error_code"] = step.words.get("error", "NONE")
+        elif "error" in step.words:
+            return [f"expected {step.words['error']}, but the answer has no error"]
+        return differences(api, expected | step.values, heard, self.names)
+
+    def _hear(self, step: Step, client: Client) -> tuple[str, Value, int]:
+        """The next answer: of which API, its fields, and how long it took."""
+        if not client.waiting:
+            raise Differs(f"{step.speaker} has not asked anything that is still to be answered")
+        patience_ms = max(PATIENCE_MS, (step.number("most") or 0) + 1_000)
+        self.stage.loop.advance(patience_ms, lambda: bool(client.line.frames or client.line.closed))
+        if not client.line.frames:
+            raise Differs("the broker hung up" if client.line.closed else f"no answer within {patience_ms} ms")
+        at_ms, frame = client.line.frames.popleft()
+        asked = client.waiting.popleft()
+        if correlation_id_of(frame) != asked.correlation_id:
+            raise Differs(f"correlation id: expected {asked.correlation_id}, heard {correlation_id_of(frame)}")
+        api, version = step.words.get("api", asked.api), step.number("version", asked.version)
+        assert version is not None
+        try:
+            heard = read_answer(api, version, frame)
+        except WrongBytes as problem:
+            raise Differs(str(problem)) from problem
+        if api == "ListGroups":  # as in a recording, where others have groups too
+            heard["groups"] = [group for group in heard["groups"] if group["group_id"] in self.names.values()]
+        return api, heard, at_ms - asked.sent_at_ms
+
+    # Given
+
+    def _topic(self, step: Step) -> None:
+        name = step.words["topic"]
+        self._make_up_names(f"${name}")
+        topic = {"name": self.names[name], "num_partitions": step.number("partitions", 1), "replication_factor": 1}
+        created = self._ask_and_hear(STAGEHAND, "CreateTopics", 5, {"topics": [topic]})
+        if created["topics"][0]["error_code"] not in ("NONE", "TOPIC_ALREADY_EXISTS"):
+            raise Differs(f"cannot create a topic: {show(created)}")
+        request = {"topics": [{"name": topic["name"]}], "allow_auto_topic_creation": False}
+        metadata = self._ask_and_hear(STAGEHAND, "Metadata", 10, request)["topics"][0]
+        if metadata["error_code"] != "NONE" or len(metadata["partitions"]) != topic["num_partitions"]:
+            raise Differs(f"the topic that was created is not there: {show(metadata)}")
+        self.names[f"{name}_id"] = metadata["topic_id"]
+
+    def _group(self, step: Step) -> None:
+        people = step.words["members"].split(", ")
+        options = self._fill(step.values)
+        shares = options.pop("shares", {})
+        own = {person: options.pop(person, {}) for person in people}
+        joins = {person: options | own[person] for person in people}
+        answers: dict[str, Value] = {}
+        for number, person in enumerate(people, start=1):
+            self._join(person, 9, joins[person])
+            for other in people[: number - 1]:
+                self._ask(other, "JoinGroup", 9, joins[other])
+            for other in people[:number]:
+                answers[other] = self._hear_none(step, other)
+                self.names[other] = answers[other]["member_id"]
+        generation = answers[people[0]]["generation_id"]
+        self.names["generation"] = generation
+        leader = next(person for person in people if answers[person]["leader"] == self.names[person])
+        assignments = {self.names[person]: shares.get(person, f"for-{person}") for person in people}
+        for person in [*(each for each in people if each != leader), leader]:
+            sync = {key: joins[person][key] for key in ("group_id", "group_instance_id") if key in joins[person]}
+            sync |= {key: answers[person][key] for key in ("protocol_type", "protocol_name")}
+            sync |= {"generation_id": generation, "assignments": assignments if person == leader else {}}
+            self._ask(person, "SyncGroup", 5, sync)
+        for person in people:
+            self._hear_none(step, person)
+
+    def _hear_none(self, step: Step, speaker: str) -> Value:
+        _, heard, _ = self._hear(step, self._clients[speaker])
+        if heard["error_code"] != "NONE":
+            raise Differs(f"{speaker} hears {heard['error_code']} while the group is set up")
+        return heard
+
+    # Underneath
+
+    def _join(self, speaker: str, version: int, values: Value) -> None:
+        """In two steps where an id is needed first (KIP-394). The answer is left to be heard."""
+        person = speaker.partition("/")[0]
+        if version >= 4 and values.get("group_instance_id") is None and "member_id" not in values:
+            heard = self._ask_and_hear(speaker, "JoinGroup", version, values | {"member_id": ""})
+            if heard["error_code"] != "MEMBER_ID_REQUIRED":
+                raise Differs(f"{speaker} asks for a member id and hears {heard['error_code']}")
+            self.names[person] = heard["member_id"]
+            values = values | {"member_id": heard["member_id"]}
+        self._ask(speaker, "JoinGroup", version, {"member_id": ""} | values)
+
+    def _ask(self, speaker: str, api: str, version: int, values: Value) -> None:
+        client = self._client(speaker)
+        client.last_correlation_id += 1
+        completed = complete(api, version, self._fill(values), self.names, speaker.partition("/")[0])
+        request = self._fill(completed)
+        frame = write_request(api, version, client.last_correlation_id, client.client_id, request)
+        if api != "Produce" or request["acks"] != 0:
+            now_ms = self.stage.clock.now_ms()
+            client.waiting.append(Asked(client.last_correlation_id, now_ms, api, version, values))
+        client.line.say(frame)
+
+    def _ask_and_hear(self, speaker: str, api: str, version: int, values: Value) -> Value:
+        self._ask(speaker, api, version, values)
+        heard = self._hear(Step("answer", 0, "", speaker, {}), self._clients[speaker])
+        return heard[1]
+
+    def _client(self, speaker: str) -> Client:
+        if speaker not in self._clients:
+            first = self._clients.get(speaker.partition("/")[0])
+            self._connect(speaker, first.line.port if first else FIRST_PORT)
+        return self._clients[speaker]
+
+    def _connect(self, speaker: str, port: int) -> None:
+        person = speaker.partition("/")[0]
+        self._clients[speaker] = Client(self.stage.connect(port), self._client_ids.get(person, person))
+
+    def _find(self, where: str) -> int:
+        """The port of `the coordinator of $group`, `the leader of $topic partition 0`, `another broker than …`."""
+        self._make_up_names(where)
+        words = fill(where, self.names).removeprefix("another broker than ").split()
+        ports = {node["node_id"]: node["port"] for node in self._metadata([])["brokers"]}
+        match words:
+            case ["the", "coordinator", "of", group]:
+                node_id = self._ask_and_hear(STAGEHAND, "FindCoordinator", 3, {"key": group})["node_id"]
+            case ["the", "leader", "of", topic, "partition", number]:
+                partitions = self._metadata([{"name": topic}])["topics"][0]["partitions"]
+                node_id = next(each["leader_id"] for each in partitions if each["partition_index"] == int(number))
+            case _:
+                raise ValueError(f"who is {where!r}?")
+        if where.startswith("another broker than "):
+            node_id = next(other for other in sorted(ports) if other != node_id)
+        return int(ports[node_id])
+
+    def _metadata(self, topics: Value) -> Value:
+        return self._ask_and_hear(STAGEHAND, "Metadata", 1, {"topics": topics})
+
+    def _fill(self, values: Value) -> Value:
+        self._make_up_names("$group" + show(values))
+        return fill(values, self.names)
+
+    def _make_up_names(self, text: str) -> None:
+        for name in MADE_UP.findall(text):
+            if name not in self.names:
+                self.names[name] = f"{name}-of-this-talk"
+                self.names[f"{name}_partition"] = partition_for(self.names[name], 50)

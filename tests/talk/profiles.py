@@ -1,0 +1,29 @@
+"""The settings that a conversation may ask for: `# profile: …`. Everything not listed is Kafka's default."""
+
+from typing import NamedTuple
+
+
+class Profile(NamedTuple):
+    """What a conversation's broker is started with."""
+
+    settings: dict[str, str]
+    nodes: int = 1
+
+
+QUICK = {"group.initial.rebalance.delay.ms": "0", "group.min.session.timeout.ms": "100"}
+
+PROFILES = {
+    "default": Profile(QUICK),
+    "faithful": Profile({}),
+    "initial-delay": Profile(QUICK | {"group.initial.rebalance.delay.ms": "1000"}),
+    "max-size-2": Profile(QUICK | {"group.max.size": "2"}),
+    "retention": Profile(
+        QUICK | {"offsets.retention.minutes": "1", "offsets.retention.check.interval.ms": "500"},
+    ),
+    "one-partition-offsets": Profile(QUICK | {"offsets.topic.num.partitions": "1"}),
+    "no-auto-create": Profile(QUICK | {"auto.create.topics.enable": "false"}),
+    "slow": Profile(QUICK),  # takes minutes where minutes are real
+    "cold": Profile(QUICK),  # nobody has talked to this broker yet
+    "unreplicable": Profile({"offsets.topic.replication.factor": "3"}),
+    "three-brokers": Profile(QUICK, nodes=3),
+}

@@ -1,0 +1,180 @@
+"""What a speaker means who leaves fields out, or uses a short form. All of it is listed in README.md here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.talk.compare import Names
+from tests.talk.values import Value
+
+JOIN = {"session_timeout_ms": 10_000, "rebalance_timeout_ms": 30_000, "protocol_type": "consumer"}
+IDS_OF_OFFSETS, IDS_OF_RECORDS = 10, 13
+"""Versions from which commits, or records, name topics by their ids."""
+
+
+def complete(api: str, version: int, values: Value, names: Names, person: str) -> Value:
+    """The request with everything that `person` did not say. Names in it are still to be filled in."""
+    values = dict(values)
+    if api in ABOUT_A_GROUP:
+        values.setdefault("group_id", "$group")
+    if api in BY_A_MEMBER:
+        values.setdefault("member_id", names.get(person, ""))
+    rule = RULES.get(api)
+    if rule:
+        rule(values, version, names)
+    return values
+
+
+def _join(values: Value, version: int, names: Names) -> None:
+    for field, value in JOIN.items():
+        values.setdefault(field, value)
+    protocols = values.setdefault("protocols", {"range": "m"})
+    if isinstance(protocols, dict):
+        values["protocols"] = [{"name": name, "metadata": metadata} for name, metadata in protocols.items()]
+
+
+def _sync(values: Value, version: int, names: Names) -> None:
+    values.setdefault("protocol_type", "consumer")
+    values.setdefault("protocol_name", "range")
+    shares = values.get("assignments")
+    if isinstance(shares, dict):
+        values["assignments"] = [{"member_id": member, "assignment": share} for member, share in shares.items()]
+
+
+def _leave(values: Value, version: int, names: Names) -> None:
+    member = {"member_id": values.pop("member_id")}
+    values.setdefault("members", [member])
+
+
+def _commit(values: Value, version: int, names: Names) -> None:
+    if "generation_id" in values:
+        values["generation_id_or_member_epoch"] = values.pop("generation_id")
+    if "offsets" in values:
+        values["topics"] = [
+            _topic(topic, version >= IDS_OF_OFFSETS, names)
+            | {"partitions": [_committed(number, offset) for number, offset in partitions.items()]}
+            for topic, partitions in values.pop("offsets").items()
+        ]
+
+
+def _committed(partition: int, offset: Value) -> Value:
+    offset, metadata = offset if isinstance(offset, list) else (offset, "")
+    return {"partition_index": partition, "committed_offset": offset, "committed_metadata": metadata}
+
+
+def _fetch_offsets(values: Value, version: int, names: Names) -> None:
+    asked = values.pop("offsets", None)
+    group_id = values.pop("group_id")
+    topics = values.pop("topics", None)
+    if asked is not None:
+        topics = [
+            _topic(topic, version >= IDS_OF_OFFSETS, names) | {"partition_indexes": partitions}
+            for topic, partitions in asked.items()
+        ]
+    values.setdefault("groups", [{"group_id": group_id, "topics": topics}])
+
+
+def _delete_offsets(values: Value, version: int, names: Names) -> None:
+    if "offsets" in values:
+        values["topics"] = [
+            {"name": topic, "partitions": [{"partition_index": number} for number in partitions]}
+            for topic, partitions in values.pop("offsets").items()
+        ]
+
+
+def _find_coordinator(values: Value, version: int, names: Names) -> None:
+    values.setdefault("coordinator_keys", [values.pop("key", "$group")])
+
+
+def _describe_groups(values: Value, version: int, names: Names) -> None:
+    values.setdefault("groups", ["$group"])
+
+
+def _delete_groups(values: Value, version: int, names: Names) -> None:
+    values.setdefault("groups_names", ["$group"])
+
+
+def _produce(values: Value, version: int, names: Names) -> None:
+    values.setdefault("acks", -1)
+    values.setdefault("timeout_ms", 5_000)
+    if "records" in values:
+        values["topic_data"] = [
+            _topic(topic, version >= IDS_OF_RECORDS, names)
+            | {"partition_data": [{"index": number, "records": batch} for number, batch in partitions.items()]}
+            for topic, partitions in values.pop("records").items()
+        ]
+
+
+def _fetch(values: Value, version: int, names: Names) -> None:
+    values.setdefault("max_wait_ms", 100)
+    values.setdefault("min_bytes", 1)
+    if "from" in values:
+        values["topics"] = [
+            _topic(topic, version >= IDS_OF_RECORDS, names, "topic")
+            | {
+                "partitions": [
+                    {"partition": number, "fetch_offset": offset, "partition_max_bytes": 1 << 20}
+                    for number, offset in partitions.items()
+                ]
+            }
+            for topic, partitions in values.pop("from").items()
+        ]
+
+
+def _list_offsets(values: Value, version: int, names: Names) -> None:
+    if "at" in values:
+        values["topics"] = [
+            {
+                "name": topic,
+                "partitions": [{"partition_index": number, "timestamp": at} for number, at in partitions.items()],
+            }
+            for topic, partitions in values.pop("at").items()
+        ]
+
+
+def _delete_topics(values: Value, version: int, names: Names) -> None:
+    _within_ten_seconds(values, version, names)
+    if "topic_names" in values:
+        values["topics"] = [{"name": name} for name in values.pop("topic_names")]
+
+
+def _within_ten_seconds(values: Value, version: int, names: Names) -> None:
+    values.setdefault("timeout_ms", 10_000)
+
+
+def _topic(topic: str, by_id: bool, names: Names, word: str = "name") -> dict[str, Value]:
+    """How a version names a topic. Values have their names filled in already, so the id is found through the value."""
+    if not by_id:
+        return {word: topic}
+    ids = [names[f"{name}_id"] for name, value in names.items() if value == topic and f"{name}_id" in names]
+    return {"topic_id": ids[0] if ids else topic}
+
+
+ABOUT_A_GROUP = {
+    "JoinGroup",
+    "SyncGroup",
+    "Heartbeat",
+    "LeaveGroup",
+    "OffsetCommit",
+    "OffsetFetch",
+    "OffsetDelete",
+}
+BY_A_MEMBER = {"JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit"}
+
+RULES: dict[str, Callable[[Value, int, Names], None]] = {
+    "JoinGroup": _join,
+    "SyncGroup": _sync,
+    "LeaveGroup": _leave,
+    "OffsetCommit": _commit,
+    "OffsetFetch": _fetch_offsets,
+    "OffsetDelete": _delete_offsets,
+    "FindCoordinator": _find_coordinator,
+    "DescribeGroups": _describe_groups,
+    "DeleteGroups": _delete_groups,
+    "Produce": _produce,
+    "Fetch": _fetch,
+    "ListOffsets": _list_offsets,
+    "CreateTopics": _within_ten_seconds,
+    "CreatePartitions": _within_ten_seconds,
+    "DeleteTopics": _delete_topics,
+}

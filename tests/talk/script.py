@@ -1,0 +1,133 @@
+"""A conversation as text: a header that says what it shows, then one step a line. The format is in README.md here."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.talk.values import QUOTED, Value, read_values
+
+SPEAKER = r"(?P<speaker>[a-z][a-z0-9]*(?:/[0-9]+)?)"
+ANSWER = rf"(?:{SPEAKER} )?<- "
+VALUES = r"(?P<values>\{.*\})"
+API = r"(?P<api>[A-Z][A-Za-z]+) v(?P<version>\d+)"
+
+KINDS = {
+    "silence": rf"{ANSWER}nothing for (?P<length>\d+) ms",
+    "closed": rf"{ANSWER}closed",
+    "answer": rf"{ANSWER}(?:between (?P<least>\d+) and (?P<most>\d+) ms ?)?(?P<eventually>eventually ?)?"
+    rf"(?:{API} ?)?(?:(?P<error>[A-Z][A-Z_]+) ?)?{VALUES}?",
+    "request": rf"{SPEAKER} {API}(?: {VALUES})?",
+    "joins": rf"{SPEAKER} joins(?: v(?P<version>\d+))?(?: {VALUES})?",
+    "sends": rf"{SPEAKER} sends (?:{VALUES}|0x(?P<bytes>[0-9a-f]*))",
+    "connects": rf"{SPEAKER} connects(?: to (?P<where>.+?))?(?: as (?P<client>\S+))?",
+    "disconnects": rf"{SPEAKER} disconnects",
+    "wait": r"wait (?P<length>\d+) ms",
+    "topic": r"given topic \$(?P<topic>\w+)(?: with (?P<partitions>\d+) partitions)?",
+    "group": rf"given (?P<members>[a-z0-9, ]+?) shares? a stable group(?: {VALUES})?",
+}
+"""What a step may look like. The name is that of the player's method for it."""
+
+HEADER = re.compile(r"# (source|profile|warm|alone): (.*)")
+
+
+class ScriptError(Exception):
+    """A conversation that cannot be read or played as it is written. The message names file and line."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step. `speaker` is who speaks or hears; `words` what else the line says."""
+
+    kind: str
+    line: int
+    text: str
+    speaker: str
+    words: dict[str, str]
+    values: Value = field(default_factory=dict)
+
+    @property
+    def person(self) -> str:
+        """Ada, whichever of her connections speaks."""
+        return self.speaker.partition("/")[0]
+
+    def number(self, word: str, default: int | None = None) -> int | None:
+        """A number that the line says."""
+        return int(self.words[word]) if word in self.words else default
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """One file."""
+
+    path: Path
+    title: str
+    steps: list[Step]
+    source: str = ""
+    profile: str = "default"
+    warm: bool = True
+    """Whether groups have coordinators from the beginning."""
+
+
+def read_conversation(path: Path) -> Conversation:
+    """Reads a .talk file. Raises ScriptError."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    title, header = _read_header(path, lines)
+    steps: list[Step] = []
+    number = 0
+    while number < len(lines):
+        first, text = number, lines[number].strip()
+        number += 1
+        if not text or text.startswith("#"):
+            continue
+        while _open_braces(text):
+            if number == len(lines):
+                raise ScriptError(f"{path}:{first + 1}: a brace is never closed")
+            text += " " + lines[number].strip()
+            number += 1
+        steps.append(_read_step(path, first + 1, text, steps[-1].speaker if steps else ""))
+    return Conversation(
+        path,
+        title,
+        steps,
+        source=header.get("source", ""),
+        profile=header.get("profile", "default"),
+        warm=header.get("warm", "yes") == "yes",
+    )
+
+
+def _read_header(path: Path, lines: list[str]) -> tuple[str, dict[str, str]]:
+    header, title = {}, []
+    for line in lines:
+        if not line.startswith("#"):
+            break
+        said = HEADER.fullmatch(line)
+        if said:
+            header[said[1]] = said[2]
+        elif not header:
+            title.append(line[1:].strip())
+    if not title:
+        raise ScriptError(f"{path}:1: the first line says in one sentence what this shows")
+    return " ".join(title).strip(), header
+
+
+def _open_braces(text: str) -> bool:
+    bare = QUOTED.sub("", text)
+    return bare.count("{") + bare.count("[") > bare.count("}") + bare.count("]")
+
+
+def _read_step(path: Path, line: int, text: str, last_speaker: str) -> Step:
+    found = ((kind, re.fullmatch(pattern, text)) for kind, pattern in KINDS.items())
+    kind, match = next(((kind, match) for kind, match in found if match), ("", None))
+    if match is None:
+        raise ScriptError(f"{path}:{line}: cannot follow {text!r}")
+    words = {word: said for word, said in match.groupdict().items() if said is not None}
+    try:
+        values = read_values(words.pop("values", "{}"))
+    except ValueError as problem:
+        raise ScriptError(f"{path}:{line}: {problem}") from None
+    speaker = words.pop("speaker", last_speaker)
+    if kind in ("answer", "silence", "closed") and not speaker:
+        raise ScriptError(f"{path}:{line}: an answer before anybody spoke")
+    return Step(kind, line, text, speaker, words, values)

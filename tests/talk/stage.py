@@ -1,0 +1,175 @@
+"""Where conversations are played: the whole broker, with lines instead of sockets, and a clock moved by hand."""
+
+from __future__ import annotations
+
+import heapq
+import json
+from collections import deque
+from collections.abc import Callable
+from io import StringIO
+from itertools import count
+from typing import Any
+
+from kohort.broker.clock import ManualClock
+from kohort.broker.cluster import Cluster
+from kohort.broker.connection import Connection
+from kohort.broker.logs import log
+from kohort.broker.registry import Registry
+from kohort.broker.server import Server
+from kohort.broker.settings import Settings
+from tests.talk.profiles import Profile
+
+FIRST_PORT = 9092
+REGISTRY = Registry()
+
+
+class Timer:
+    """What `call_later` returns."""
+
+    def __init__(self, due_ms: int, callback: Callable[[], None]) -> None:
+        self.due_ms = due_ms
+        self.callback = callback
+        self.cancelled = False
+
+    def cancel(self) -> None:
+        """It will not go off."""
+        self.cancelled = True
+
+
+class Loop:
+    """As much of an event loop as the broker asks for. Nothing runs but in `settle` and `advance`."""
+
+    def __init__(self, clock: ManualClock) -> None:
+        self.clock = clock
+        self._soon: deque[Callable[[], None]] = deque()
+        self._timers: list[tuple[int, int, Timer]] = []
+        self._numbers = count()
+
+    def call_soon(self, callback: Callable[..., None], *arguments: Any) -> None:
+        """Runs it in this turn."""
+        self._soon.append(lambda: callback(*arguments))
+
+    def call_later(self, delay_s: float, callback: Callable[[], None]) -> Timer:
+        """Runs it when the clock has been moved so far."""
+        timer = Timer(self.clock.now_ms() + round(delay_s * 1000), callback)
+        heapq.heappush(self._timers, (timer.due_ms, next(self._numbers), timer))
+        return timer
+
+    def settle(self) -> None:
+        """Runs everything that is due now, and what comes of it."""
+        while True:
+            while self._soon:
+                self._soon.popleft()()
+            due_ms = self.next_due_ms
+            if due_ms is None or due_ms > self.clock.now_ms():
+                return
+            heapq.heappop(self._timers)[2].callback()
+
+    def advance(self, length_ms: int, until: Callable[[], bool] = lambda: False) -> None:
+        """Moves the clock from one due moment to the next, for `length_ms` or `until` something has come about."""
+        end_ms = self.clock.now_ms() + length_ms
+        self.settle()
+        while not until() and self.clock.now_ms() < end_ms:
+            due_ms = self.next_due_ms
+            next_ms = end_ms if due_ms is None else min(due_ms, end_ms)
+            self.clock.advance(next_ms - self.clock.now_ms())
+            self.settle()
+
+    @property
+    def next_due_ms(self) -> int | None:
+        """When the next timer goes off."""
+        while self._timers and self._timers[0][2].cancelled:
+            heapq.heappop(self._timers)
+        return self._timers[0][0] if self._timers else None
+
+
+class Line:
+    """One connection: a transport to the broker, and to the player what the client has heard."""
+
+    def __init__(self, loop: Loop, connection: Connection, port: int) -> None:
+        self.port = port
+        self.closed = False
+        self.frames: deque[tuple[int, bytes]] = deque()
+        """Frames not yet taken note of, with the moment they came; without their lengths."""
+        self._loop = loop
+        self._connection = connection
+        self._heard = b""
+        connection.connection_made(self)  # type: ignore[arg-type]
+
+    def say(self, data: bytes) -> None:
+        """The client sends bytes. What is said to a broker that has hung up is lost."""
+        if not self.closed:
+            self._connection.data_received(data)
+        self._loop.settle()
+
+    def hang_up(self) -> None:
+        """The client closes."""
+        self.close()
+        self._loop.settle()
+
+    # What the connection asks of its transport
+
+    def write(self, data: bytes | memoryview) -> None:
+        assert not self.closed
+        self._heard += data
+        while len(self._heard) >= 4:
+            end = 4 + int.from_bytes(self._heard[:4], "big")
+            if len(self._heard) < end:
+                break
+            self.frames.append((self._loop.clock.now_ms(), self._heard[4:end]))
+            self._heard = self._heard[end:]
+
+    def writelines(self, pieces: list[bytes | memoryview]) -> None:
+        self.write(b"".join(pieces))
+
+    def close(self) -> None:
+        if not self.closed:
+            self.closed = True
+            self._loop.call_soon(self._connection.connection_lost, None)
+
+    abort = close
+
+    def get_extra_info(self, name: str) -> tuple[str, int]:
+        return ("127.0.0.1", 50_000) if name == "peername" else ("127.0.0.1", self.port)
+
+    def set_write_buffer_limits(self, high: int) -> None:
+        """Nothing is buffered here."""
+
+    def pause_reading(self) -> None:
+        """What is sent all the same is kept by the connection."""
+
+    def resume_reading(self) -> None:
+        """See `pause_reading`."""
+
+
+class Stage:
+    """A cluster of its own for each conversation, which always starts at the same time with the same seed."""
+
+    def __init__(self, profile: Profile, warm: bool = True) -> None:
+        self.clock = ManualClock()
+        self.loop = Loop(self.clock)
+        self._log = StringIO()
+        log.configure(json=True, stream=self._log)
+        cluster = Cluster(Settings(profile.settings, nodes=profile.nodes), self.clock, profile.nodes, seed=1)
+        self.server = Server(cluster, REGISTRY, self.loop)  # type: ignore[arg-type]
+        for number, node in enumerate(cluster.nodes):
+            node.port = FIRST_PORT + number
+        if warm:
+            cluster.offsets_topic.create(self.clock.now_ms())
+        self.loop.settle()
+
+    def connect(self, port: int = FIRST_PORT) -> Line:
+        """A new connection to the node that listens there."""
+        node = next(node for node in self.server.cluster.nodes if node.port == port)
+        return Line(self.loop, Connection(self.server, node), port)
+
+    def log_lines(self) -> list[tuple[str, str]]:
+        """Level and text of what the broker has logged since the last time."""
+        lines = [json.loads(line) for line in self._log.getvalue().splitlines()]
+        self._log.seek(0)
+        self._log.truncate()
+        return [(line["level"], line["event"]) for line in lines]
+
+    def close(self) -> None:
+        """Gives the log back."""
+        log.configure()

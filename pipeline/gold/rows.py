@@ -420,7 +420,7 @@ def _static(picture: Picture) -> list[Row]:
 
 
 def _checks(picture: Picture) -> list[Row]:
-    """Facts that always hold in a sound log (section 8 of the format notes); what breaks them is reported, not hidden."""
+    """Facts that always hold in a sound log; what breaks them is reported, not hidden."""
     found: list[tuple[str, str, int]] = []
     last: Generation | None = None
     for generation in picture.course.generations:

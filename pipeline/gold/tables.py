@@ -47,7 +47,9 @@ SCHEMAS: dict[str, pa.Schema] = {
         member_id=_text, logical_client=_text, client_id=_text, first_ms=_number, last_ms=_number, generations=_count,
         end_kind=_text, end_confidence=_text, predecessor_member=_text,
     ),
-    "client_flaps": _schema(logical_client=_text, sessions=_count, median_life_s=_real, evictions=_count, flapping=_yes),
+    "client_flaps": _schema(
+        logical_client=_text, sessions=_count, median_life_s=_real, evictions=_count, flapping=_yes,
+    ),
     "storms": _schema(
         storm_id=_text, start_ms=_number, end_ms=_number, rebalances=_count, time_rebalancing_s=_real, share=_real,
         main_cause=_text, main_client=_text,

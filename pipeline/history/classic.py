@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from kohort.pipeline.history.inputs import Generation, GroupInput, Member, Place, Row, Swap, by_offset
 from kohort.pipeline.records.layouts import GROUP_METADATA
@@ -130,8 +131,8 @@ def events_course(group: GroupInput) -> Course:
             continue
         else:
             continue
-        if now is not None:
-            now.end_ms = fresh.stable_ms
         course.generations.append(fresh)
         now = fresh
+    for was, after in pairwise(course.generations):
+        was.end_ms = after.stable_ms
     return course

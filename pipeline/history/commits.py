@@ -174,7 +174,7 @@ class CommitHistory:
         ]
 
     def silence_over(self, start_ms: int, end_ms: int) -> tuple[int, int] | None:
-        """The longest stretch without progress that overlaps a stretch of time, cut to nothing; None without commits."""
+        """The longest stretch without progress that overlaps a stretch of time, whole; None without commits."""
         times = self.progress_ms
         if len(times) < 2:
             return None

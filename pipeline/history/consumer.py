@@ -276,13 +276,13 @@ class _Walk:
 
     def why_gone(self, member: Member, now: int) -> tuple[str, str]:
         for event in self.group.events:
-            if event["kind"] == "member_removed" and event["member_id"] == member.member_id:
-                if abs(event["ts"] - now) < 2000 and event["cause"]:
-                    return event["cause"], "certain"
+            removed = event["kind"] == "member_removed" and event["member_id"] == member.member_id
+            if removed and event["cause"] and abs(event["ts"] - now) < 2000:
+                return event["cause"], "certain"
         wait = self.waits.get(member.member_id)
-        if wait is not None and wait.state == UNREVOKED and wait.rebalance_timeout_ms:
-            if abs(now - wait.start_ms - wait.rebalance_timeout_ms) <= 1000:
-                return "epoch_timeout", "likely"
+        timeout = wait.rebalance_timeout_ms if wait is not None and wait.state == UNREVOKED else None
+        if wait is not None and timeout and abs(now - wait.start_ms - timeout) <= 1000:
+            return "epoch_timeout", "likely"
         return "leave_explicit", "possible"
 
 

@@ -100,9 +100,10 @@ def eager_members(before: Generation, after: Generation) -> set[str]:
     eager_protocol = _by_protocol(after.protocol)
     result = set()
     for member in after.members.values():
-        if member.member_id in before.members and before.parts_of(member.member_id):
-            if (member.owned is None and eager_protocol) or (member.owned is not None and not member.owned):
-                result.add(member.member_id)
+        if member.member_id not in before.members or not before.parts_of(member.member_id):
+            continue
+        if (member.owned is None and eager_protocol) or (member.owned is not None and not member.owned):
+            result.add(member.member_id)
     return result
 
 

@@ -76,7 +76,7 @@ def _compacted(spark: SparkSession, silver: Path) -> list[Issue]:
         Issue(
             "compacted_range",
             f"__consumer_offsets-{row['partition']}",
-            f"offsets {row['first']} to {row['intact']} of {row['last']} have holes: what happened there is known in part",
+            f"offsets {row['first']} to {row['intact']} of {row['last']} have holes: known in part only",
         )
         for row in rows
     ]

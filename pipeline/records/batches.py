@@ -99,7 +99,8 @@ def read_headers(data: memoryview, damage: list[Damage]) -> Iterator[Header]:
             damage.append(Damage(at, f"{count} records in {length} bytes: batch left out", fields[0]))
         else:
             yield Header(
-                at, fields[0], length, fields[2], attributes, fields[0] + fields[6], fields[7], fields[8], fields[9], count
+                at, fields[0], length, fields[2], attributes, fields[0] + fields[6], fields[7], fields[8], fields[9],
+                count,
             )  # fmt: skip
         at = stop
     if at < end:

@@ -171,8 +171,9 @@ def _card(number: int, finding: Row) -> str:
         rows += f"<dt>rebalances</dt><dd>{links}</dd>"
     return (
         f'<section class="card {finding["severity"]}"><p>{_badge(finding["severity"])}<b>{esc(finding["title"])}</b> '
-        f"<span class=soft>{esc(finding['rule'])}, {esc(finding['confidence'])}, {moment(finding['start_ms'], '%H:%M:%S')}"
-        f" to {moment(finding['end_ms'], '%H:%M:%S')}</span></p><p>{esc(finding['text'])}.</p>"
+        f"<span class=soft>{esc(finding['rule'])}, {esc(finding['confidence'])}, "
+        f"{moment(finding['start_ms'], '%H:%M:%S')} to "
+        f"{moment(finding['end_ms'], '%H:%M:%S')}</span></p><p>{esc(finding['text'])}.</p>"
         f"<p><b>What to do:</b> {esc(finding['advice'])}</p>"
         f"<details><summary>Evidence</summary><div class=in><dl class=evidence>{rows}</dl></div></details></section>"
     )
@@ -223,8 +224,10 @@ def _rebalance_table(number: int, rows: list[Row]) -> str:
         )
     head = "".join(
         f"<th>{name}"
-        for name in ("no", "start", "generation", "kind", "cause", "by", "waited", "assigned in", "last to come", "members",
-                     "moved", "partition-seconds without reader")
+        for name in (
+            "no", "start", "generation", "kind", "cause", "by", "waited", "assigned in", "last to come", "members",
+            "moved", "partition-seconds without reader",
+        )
     )  # fmt: skip
     return (
         f"<details><summary>{len(rows)} rebalances</summary><div class='in scroll'><table><thead><tr>{head}</thead>"
@@ -252,7 +255,8 @@ def _matrix(tables: dict[str, list[Row]]) -> str:
     told = f", {fewest} would have been enough" if fewest is not None else ""
     return (
         f"<details><summary>Moves in rebalance {r['rebalance_no']}: {r['moved']} partitions{told}; stickiness {sticky}"
-        f"</summary><div class='in scroll'><table><thead><tr><th>from \\ to{head}</thead><tbody>{body}</tbody></table></div></details>"
+        f"</summary><div class='in scroll'><table><thead><tr><th>from \\ to{head}</thead><tbody>{body}</tbody></table>"
+        "</div></details>"
     )
 
 
@@ -274,7 +278,8 @@ def _score(health: Row | None) -> str:
     if health is None:
         return ""
     return (
-        f"<p class=soft>Health {health['score']:.0f} of 100: −{health['minus_unavailable']:.0f} for time without readers, "
+        f"<p class=soft>Health {health['score']:.0f} of 100: "
+        f"−{health['minus_unavailable']:.0f} for time without readers, "
         f"−{health['minus_storms']:.0f} for storms, −{health['minus_evictions']:.0f} for evictions. "
         f"{health['rebalances']} rebalances and {health['follow_ups']} follow-ups on {esc(health['day'])}.</p>"
     )

@@ -18,9 +18,9 @@ def find(picture: Picture) -> Iterator[Finding]:
         if stall.kind == "partition_stuck" and stall.place is not None:
             yield _stuck(stall)
     for stall in picture.stalls:
-        if stall.kind == "member_silent" and stall.during_rebalance is None and stall.lag:
-            if stall.length_ms >= MEMBER_SILENT_MS and not _also_stuck(picture, stall):
-                yield _silent(stall)
+        silent = stall.kind == "member_silent" and stall.during_rebalance is None and stall.lag
+        if silent and stall.length_ms >= MEMBER_SILENT_MS and not _also_stuck(picture, stall):
+            yield _silent(stall)
 
 
 def _also_stuck(picture: Picture, silent: Stall) -> bool:

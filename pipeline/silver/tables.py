@@ -1,4 +1,4 @@
-"""Columns of the silver tables. Times are whole milliseconds since 1970; a null is something the source doesn't tell."""
+"""Columns of the silver tables. Times are whole milliseconds since 1970; null: the source doesn't tell."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ OFFSET_COMMITS = _schema(
 
 GROUP_RECORDS = _schema(
     cluster=_text, partition=pa.int32(), offset=_number, ts_ms=_number, group_id=_text, record_type=pa.int16(),
-    value_version=pa.int16(), group_type=_text, generation=pa.int32(), protocol_type=_text, protocol=_text, leader=_text,
-    state_ts_ms=_number, n_members=pa.int32(), is_tombstone=_yes, epoch=pa.int32(), metadata_hash=_number,
+    value_version=pa.int16(), group_type=_text, generation=pa.int32(), protocol_type=_text, protocol=_text,
+    leader=_text, state_ts_ms=_number, n_members=pa.int32(), is_tombstone=_yes, epoch=pa.int32(), metadata_hash=_number,
     assignment_ts_ms=_number, op_id=_number, offset_gap_before=_number, leader_epoch=pa.int32(), member_id=_text,
     regex=_text, topics=_texts, dialect=_text, rank=pa.int8(),
 )  # fmt: skip
@@ -43,8 +43,9 @@ EVENTS = _schema(
     cluster=_text, event_id=_text, seq=_number, boot_id=_text, ts=_number, mono_us=_number, node_id=pa.int32(),
     co_partition=pa.int32(), co_epoch=pa.int32(), log_offset=_number, group_id=_text, group_type=_text,
     protocol_type=_text, protocol=_text, kind=_text, rebalance_id=_text, state_from=_text, state_to=_text,
-    generation=pa.int32(), member_id=_text, instance_id=_text, client_id=_text, client_host=_text, client_software=_text,
-    member_epoch=pa.int32(), cause=_text, client_reason=_text, error=_text, duration_us=_number, waited_for=_texts,
+    generation=pa.int32(), member_id=_text, instance_id=_text, client_id=_text, client_host=_text,
+    client_software=_text, member_epoch=pa.int32(), cause=_text, client_reason=_text, error=_text,
+    duration_us=_number, waited_for=_texts,
     members=pa.int32(), joined=_texts, left=_texts, evicted=_texts, session_timeout_ms=pa.int32(),
     rebalance_timeout_ms=pa.int32(), partitions=pa.int32(), detail=pa.map_(pa.string(), pa.string()), origin=_text,
     v=pa.int32(),

@@ -99,7 +99,8 @@ _BATCH = re.compile(
     r"baseOffset: (\d+) .*?producerId: (-?\d+) .*?partitionLeaderEpoch: (-?\d+) isTransactional: (\w+) isControl: (\w+)"
 )
 _RECORD = re.compile(
-    r"\|? ?offset: (\d+) (?:isValid: \w+ crc: \w+ )?(?:CreateTime|LogAppendTime): (-?\d+).*? key: (\{.*?\}\}) payload: (.*)$"
+    r"\|? ?offset: (\d+) (?:isValid: \w+ crc: \w+ )?(?:CreateTime|LogAppendTime): (-?\d+).*? "
+    r"key: (\{.*?\}\}) payload: (.*)$"
 )
 _MARKER = re.compile(r"endTxnMarker: (COMMIT|ABORT)")
 _FILE = re.compile(r"^Dumping .*__consumer_offsets-(\d+)/")

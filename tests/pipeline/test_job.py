@@ -1,0 +1,66 @@
+"""The Spark job carries rows and changes none: the same tables as without it, twice in a row, from one command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from kohort.pipeline.gold.group import analyse_group
+from kohort.pipeline.history.inputs import GroupInput
+from kohort.pipeline.report.results import read_gold
+from kohort.pipeline.sources.found import find_sources
+
+pytestmark = pytest.mark.spark
+
+
+def sorted_rows(rows: list[dict[str, Any]]) -> list[str]:
+    return sorted(json.dumps({k: v for k, v in row.items() if k != "cluster"}, sort_keys=True) for row in rows)
+
+
+def test_the_recording_through_spark(
+    spark: Any, recording: Path, recorded_groups: dict[str, GroupInput], tmp_path: Path
+) -> None:
+    from kohort.pipeline.job.analysis import analyse
+    from kohort.pipeline.job.ingest import ingest_sources
+
+    sources, issues = find_sources([str(recording)])
+    outcome = analyse(spark, sources, issues, tmp_path, lambda _: None)
+    found = {(row["group"], row["rule"]) for row in outcome.findings}
+    assert ("one-slow-member", "R01") in found
+    assert (tmp_path / "report.html").stat().st_size > 100_000
+    assert len(json.loads((tmp_path / "findings.json").read_text())) == len(outcome.findings)
+    gold = tmp_path / "tables" / "gold"
+    alone = {name: analyse_group(group) for name, group in recorded_groups.items()}
+    for table in ("rebalances", "partition_moves", "member_sessions", "diagnoses", "commit_stalls", "lag_minutes"):
+        expected = [{**row, "group_id": name} for name, rows in alone.items() for row in rows.get(table, [])]
+        assert sorted_rows(read_gold(gold, table)) == sorted_rows(expected), table
+    again = ingest_sources(spark, sources, tmp_path / "tables" / "silver")
+    files = list((tmp_path / "tables" / "silver" / "offset_commits").rglob("*.parquet"))
+    import pyarrow.parquet as pq
+
+    assert sum(pq.read_metadata(file).num_rows for file in files) == again.rows["offset_commits"]
+
+
+def test_the_command(recording: Path, tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from kohort.pipeline.cli import analyze
+
+    monkeypatch.setattr(type(spark), "stop", lambda _: None)
+    log = recording / "coordinator-logs" / "broker-2.log"
+    done = CliRunner().invoke(analyze, [str(log), str(tmp_path / "nowhere"), "--out", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    assert "no such file or directory" in done.output
+    assert "frozen-at-barrier: " in done.output
+    assert "c-1" in done.output
+
+
+def test_nothing_to_analyse(tmp_path: Path) -> None:
+    from kohort.pipeline.cli import analyze
+
+    done = CliRunner().invoke(analyze, [str(tmp_path)])
+    assert done.exit_code == 1
+    assert "Traceback" not in done.output
+    assert "nothing to analyse" in done.output

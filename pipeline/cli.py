@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ _MARKS = {"critical": "!!", "warning": " !", "info": "  "}
 
 
 @click.command("analyze")
-@click.argument("sources", nargs=-1, metavar="SOURCE…")
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE…")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -27,18 +28,15 @@ _MARKS = {"critical": "!!", "warning": " !", "info": "  "}
     "--cluster", "master", metavar="URL", help="A Spark master or Spark Connect address; this machine if left out."
 )
 @click.option("--name", default="", help="Name of the Kafka cluster, first column of every table.")
-@click.option("--follow", metavar="BOOTSTRAP", help="Stay and watch this cluster: alerts here, tables appended.")
 @click.option("--verbose", is_flag=True, help="Information on the terminal too, not only warnings.")
-def analyze(
-    sources: tuple[str, ...], out: Path, master: str | None, name: str, follow: str | None, verbose: bool
-) -> None:
+def analyze(sources: tuple[str, ...], out: Path, master: str | None, name: str, verbose: bool) -> None:
     """Why did my groups rebalance, who caused it, what did it cost, what should I change?
 
     SOURCE: a bootstrap address, a data directory, segment files of __consumer_offsets, exports of it, a broker's text
     log, an event log, samples of log ends; several together.
     """  # fmt: skip
     try:
-        _run(sources, out, master, name, follow, verbose)
+        _run(sources, out, master, name, verbose)
     except (ImportError, RuntimeError, OSError) as error:
         raise click.ClickException(_plain(error)) from None
 
@@ -49,23 +47,25 @@ def _plain(error: BaseException) -> str:
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
 
 
-def _run(sources: tuple[str, ...], out: Path, master: str | None, name: str, follow: str | None, verbose: bool) -> None:
+def _run(sources: tuple[str, ...], out: Path, master: str | None, name: str, verbose: bool) -> None:
     from kohort.pipeline.sources.found import find_sources
 
-    if not sources and not follow:
-        raise click.UsageError("name at least one SOURCE, or --follow BOOTSTRAP")
+    gc.enable()  # the command line runs without; an analysis lives long enough to need it
     found, issues = find_sources(sources)
     for issue in issues:
         click.echo(f"{issue.keys}: {issue.detail}", err=True)
-    if not found and not follow:
+    from kohort.pipeline.silver.ingest import expand
+
+    found, problems = expand(found)
+    for issue in problems:
+        click.echo(issue.detail, err=True)
+    issues += problems
+    if not found:
         raise click.ClickException("nothing to analyse")
     kinds: dict[str, int] = {}
     for source in found:
         kinds[source.kind] = kinds.get(source.kind, 0) + 1
-    if found:
-        click.echo(
-            "sources: " + ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in kinds.items()), err=True
-        )
+    click.echo("sources: " + ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in kinds.items()), err=True)
     click.echo("starting Spark …", err=True)
     from kohort.pipeline.session import spark_session
 

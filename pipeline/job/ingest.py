@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from kohort.pipeline.silver.files import Writer, publish
-from kohort.pipeline.silver.ingest import ingest, split
+from kohort.pipeline.silver.ingest import ingest, sample, split
 from kohort.pipeline.sources.found import Source
 
 if TYPE_CHECKING:
@@ -47,10 +47,12 @@ def ingest_sources(
                     }
                 )
 
+    with Writer(silver, batch) as sampled:
+        sample(sources, cluster, sampled)
     numbers = spark.range(0, len(heaps), 1, len(heaps))
     outcome = numbers.mapInArrow(work, "task string, table string, rows long").collect()
-    publish(silver, batch, list(dict.fromkeys(row["task"] for row in outcome)))
-    read = Read()
+    publish(silver, batch, [*dict.fromkeys(row["task"] for row in outcome), sampled.task])
+    read = Read(dict(sampled.rows))
     for row in outcome:
         if row["table"]:
             read.rows[row["table"]] = read.rows.get(row["table"], 0) + row["rows"]

@@ -9,11 +9,38 @@ from typing import Any
 
 from kohort.pipeline.silver.files import Writer
 from kohort.pipeline.silver.rows import SilverRows, table_of
-from kohort.pipeline.sources import events, export, found, samples, segments, text_log
+from kohort.pipeline.sources import events, export, found, samples, segments, text_log, wire
 from kohort.pipeline.sources.chunk import Chunk, Issue
 from kohort.pipeline.sources.found import Source
 
 _ROWS_AT_ONCE = 50_000
+
+
+def expand(sources: list[Source]) -> tuple[list[Source], list[Issue]]:
+    """Clusters as their partitions, everything else as it is."""
+    result: list[Source] = []
+    issues: list[Issue] = []
+    for source in sources:
+        if source.kind != found.WIRE or source.partition >= 0:
+            result.append(source)
+            continue
+        parts, problems = wire.expand(source)
+        result += parts
+        issues += problems
+    return result, issues
+
+
+def sample(sources: list[Source], cluster: str, writer: Writer) -> None:
+    """Log ends and topic names of every cluster among the sources, for lag."""
+    for address in sorted({source.path for source in sources if source.kind == found.WIRE}):
+        rows: dict[str, list[dict[str, Any]]] = {}
+        try:
+            for table, row in wire.sample(address):
+                rows.setdefault(table, []).append(row)
+        except OSError as error:
+            _issue(Issue("cluster_gone", address, f"log ends could not be asked for: {error}"), cluster, writer)
+        for table, of_table in rows.items():
+            writer.add(table, table_of(table, of_table, cluster))
 
 
 def split(sources: list[Source], tasks: int) -> list[list[Source]]:
@@ -53,6 +80,8 @@ def _one(source: Source, cluster: str, writer: Writer) -> None:
             _log_records(export.read_export(path), cluster, source.rank, writer)
         elif source.kind == found.DUMP:
             _log_records(export.read_dump(path), cluster, source.rank, writer)
+        elif source.kind == found.WIRE:
+            _log_records(wire.read_wire(source.path, source.partition), cluster, source.rank, writer)
         elif source.kind == found.TEXT_LOG:
             _rows("events", text_log.read_text_log(path), cluster, writer)
         elif source.kind == found.EVENTS:

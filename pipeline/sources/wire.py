@@ -80,10 +80,15 @@ class Connection:
             size = struct.unpack(">i", self._take(sock, 4))[0]
             if not 4 <= size <= LARGEST_ANSWER:
                 raise WireError(f"{self.host}:{self.port} doesn't answer like a Kafka broker (a frame of {size} bytes)")
-            _, answer = message.read_response(version, self._take(sock, size))
+            frame = self._take(sock, size)
         except OSError:
             self.close()
             raise
+        try:
+            _, answer = message.read_response(version, frame)
+        except Exception as error:  # the reader trusts its bytes, and these come from somewhere else
+            self.close()
+            raise WireError(f"{self.host}:{self.port}: an answer that can't be read: {error}") from None
         return answer
 
     def _open(self) -> socket.socket:
@@ -232,7 +237,7 @@ def read_range(cluster: Cluster, part: Part) -> Iterator[Chunk]:
         request = FetchRequest(
             max_wait_ms=500, min_bytes=1, max_bytes=FETCH_BYTES, isolation_level=_READ_COMMITTED, topics=(topic,)
         )
-        answer = connection.ask(_FETCH, request).topics[0].partitions[0]
+        answer = connection.ask(_FETCH, request).responses[0].partitions[0]
         if answer.error_code != 0:
             raise WireError(f"partition {part.partition} at {at}: {answer.error_code.name}")
         data = b"".join(bytes(piece) for piece in answer.records or ())

@@ -41,8 +41,11 @@ conformance: $(VENV)/.test  ## conversations recorded from a real Kafka, when ..
 bench: $(VENV)/.test  ## figures of docs/performance.md, kohort's side
 	$(BIN)/python -m tests.bench
 
+bench-pipeline: $(VENV)/.test  ## figures of the pipeline on synthetic logs
+	$(BIN)/python -m tests.pipeline.bench
+
 clean:  ## remove what was made
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help demo serve test check conformance bench clean
+.PHONY: help demo serve test check conformance bench bench-pipeline clean

@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import google_crc32c
 import numpy as np
@@ -17,10 +18,12 @@ from kohort.pipeline.records.commits import Bools, Bytes, Ints, Places
 from kohort.protocol.compression import decompress
 from kohort.protocol.errors import DecodeError
 
-HEADER = struct.Struct(">qiibIhiqqqhii")  # 61 bytes, from the base offset to the record count
+HEADER_SIZE = 61
+"""From the base offset to the record count."""
+_LENGTH = struct.Struct(">i")
 _LENGTH_AND_OFFSET = 12
 _CHECKED_FROM = 21
-_DELETE_HORIZON, _CONTROL, _TRANSACTIONAL, _CODEC = 0x40, 0x20, 0x10, 0x07
+_CONTROL, _TRANSACTIONAL, _CODEC = 0x20, 0x10, 0x07
 _RECORDS_AT_ONCE = 200_000
 
 
@@ -34,28 +37,37 @@ class Damage:
 
 
 @dataclass(slots=True)
-class Header:
-    position: int
-    base_offset: int
-    length: int
-    leader_epoch: int
-    attributes: int
-    last_offset: int
-    base_timestamp: int
-    max_timestamp: int
-    producer_id: int
-    count: int
+class Headers:
+    """Headers of a run of batches, in columns: a file can hold a million of them."""
+
+    position: Ints
+    base_offset: Ints
+    length: Ints
+    leader_epoch: Ints
+    attributes: Ints
+    last_offset: Ints
+    base_timestamp: Ints
+    producer_id: Ints
+    count: Ints
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+    def where(self, which: slice | Bools) -> Headers:
+        return Headers(*(getattr(self, name)[which] for name in self.__slots__))
 
     @property
-    def is_control(self) -> bool:
-        return bool(self.attributes & _CONTROL)
+    def is_control(self) -> Bools:
+        found: Bools = (self.attributes & _CONTROL) != 0
+        return found
 
     @property
-    def is_transactional(self) -> bool:
-        return bool(self.attributes & _TRANSACTIONAL)
+    def is_transactional(self) -> Bools:
+        found: Bools = (self.attributes & _TRANSACTIONAL) != 0
+        return found
 
     @property
-    def codec(self) -> int:
+    def codec(self) -> Ints:
         return self.attributes & _CODEC
 
 
@@ -67,94 +79,112 @@ class Records:
     offset: Ints
     timestamp: Ints
     batch: Ints
-    headers: list[Header]
+    headers: Headers
     damage: list[Damage] = field(default_factory=list)
 
-    def per_record(self, name: str) -> Ints:
-        return np.array([getattr(header, name) for header in self.headers], np.int64)[self.batch]
 
-
-def read_headers(data: memoryview, damage: list[Damage]) -> Iterator[Header]:
+def read_headers(data: memoryview, damage: list[Damage]) -> Headers:
     """Headers of the sound batches of a file. A torn last batch is normal and ends the file with a note."""
-    at, end = 0, len(data)
-    while at + _LENGTH_AND_OFFSET <= end:
-        length = int.from_bytes(data[at + 8 : at + 12], "big", signed=True)
-        stop = at + _LENGTH_AND_OFFSET + length
-        if length == 0 and not any(data[at : at + HEADER.size]):
-            damage.append(Damage(at, "zeros to the end: a preallocated segment"))
-            return
-        if length < HEADER.size - _LENGTH_AND_OFFSET:
-            damage.append(Damage(at, f"batch length {length}; the rest of the file is not read"))
-            return
-        if stop > end:
-            damage.append(Damage(at, f"torn batch: {stop - end} bytes are missing at the end of the file"))
-            return
-        fields = HEADER.unpack_from(data, at)
-        magic, crc, attributes, count = fields[3], fields[4], fields[5], fields[12]
-        if magic != 2:
-            damage.append(Damage(at, f"record format {magic}, older than 0.11: not read", fields[0]))
-        elif google_crc32c.value(bytes(data[at + _CHECKED_FROM : stop])) != crc:
-            damage.append(Damage(at, "checksum does not match: batch left out", fields[0]))
-        elif count < 0 or count > length:
-            damage.append(Damage(at, f"{count} records in {length} bytes: batch left out", fields[0]))
+    at = _positions(data, damage)
+    if not len(at):
+        return Headers(*(np.zeros(0, np.int64) for _ in Headers.__slots__))
+    raw = np.frombuffer(data, np.uint8)
+    windows = {n: np.lib.stride_tricks.sliding_window_view(raw, n) for n in (2, 4, 8)}
+
+    def number(offset: int, size: int) -> Ints:
+        found: Ints = windows[size][at + offset].view(f">i{size}").reshape(-1).astype(np.int64)
+        return found
+
+    base, length, count = number(0, 8), number(8, 4), number(57, 4)
+    headers = Headers(
+        at, base, length, number(12, 4), number(21, 2), base + number(23, 4), number(27, 8), number(43, 8), count
+    )
+    magic, crc, stop = raw[at + 16], number(17, 4) & 0xFFFFFFFF, at + _LENGTH_AND_OFFSET + length
+    checksum = google_crc32c.value
+    matches = [
+        checksum(data[begin + _CHECKED_FROM : end].tobytes()) == stated
+        for begin, end, stated in zip(at.tolist(), stop.tolist(), crc.tolist(), strict=True)
+    ]
+    sound: Bools = (magic == 2) & (count >= 0) & (count <= length) & np.array(matches, bool)
+    if sound.all():
+        return headers
+    for n in np.flatnonzero(~sound).tolist():
+        if magic[n] != 2:
+            reason = f"record format {magic[n]}, older than 0.11: not read"
+        elif not matches[n]:
+            reason = "checksum does not match: batch left out"
         else:
-            yield Header(
-                at, fields[0], length, fields[2], attributes, fields[0] + fields[6], fields[7], fields[8], fields[9],
-                count,
-            )  # fmt: skip
+            reason = f"{count[n]} records in {length[n]} bytes: batch left out"
+        damage.append(Damage(int(at[n]), reason, int(base[n])))
+    return headers.where(sound)
+
+
+def _positions(data: memoryview, damage: list[Damage]) -> Ints:
+    """Where batches begin, told by their lengths alone."""
+    found: list[int] = []
+    at, end, length_at = 0, len(data), _LENGTH.unpack_from
+    while at + _LENGTH_AND_OFFSET <= end:
+        length = length_at(data, at + 8)[0]
+        stop = at + _LENGTH_AND_OFFSET + length
+        if length < HEADER_SIZE - _LENGTH_AND_OFFSET or stop > end:
+            damage.append(Damage(at, _why_it_ends(data, at, length, stop)))
+            return np.array(found, np.int64)
+        found.append(at)
         at = stop
     if at < end:
         damage.append(Damage(at, f"torn batch: {end - at} bytes at the end of the file"))
+    return np.array(found, np.int64)
+
+
+def _why_it_ends(data: memoryview, at: int, length: int, stop: int) -> str:
+    if length == 0 and not any(data[at : at + HEADER_SIZE]):
+        return "zeros to the end: a preallocated segment"
+    if length > 0 and stop > len(data):
+        return f"torn batch: {stop - len(data)} bytes are missing at the end of the file"
+    return f"batch length {length}; the rest of the file is not read"
 
 
 def read_segment(data: bytes | memoryview, records_at_once: int = _RECORDS_AT_ONCE) -> Iterator[Records]:
     """A whole segment file, in runs of about `records_at_once` records, control records included."""
     view = memoryview(data)
     damage: list[Damage] = []
-    run: list[Header] = []
-    waiting = 0
-    for header in read_headers(view, damage):
-        run.append(header)
-        waiting += header.count
-        if waiting >= records_at_once:
-            yield _read_run(view, run, damage)
-            run, waiting, damage = [], 0, damage
-            damage.clear()
-    if run or damage:
-        yield _read_run(view, run, damage)
+    headers = read_headers(view, damage)
+    if not len(headers):
+        if damage:
+            yield _read_run(view, headers, damage)
+        return
+    run_of = np.cumsum(headers.count) // records_at_once
+    edges = [0, *(np.flatnonzero(np.diff(run_of)) + 1).tolist(), len(headers)]
+    for first, last in pairwise(edges):
+        yield _read_run(view, headers.where(slice(first, last)), damage if first == 0 else [])
 
 
-def _read_run(view: memoryview, headers: list[Header], damage: list[Damage]) -> Records:
+def _read_run(view: memoryview, headers: Headers, damage: list[Damage]) -> Records:
     damage = list(damage)
-    first = headers[0].position if headers else 0
-    last = headers[-1].position + _LENGTH_AND_OFFSET + headers[-1].length if headers else 0
-    blocks = [np.frombuffer(view[first:last], np.uint8)]
-    size = last - first
-    starts, stops = [], []
-    for header in headers:
-        start = header.position - first + HEADER.size
-        stop = header.position - first + _LENGTH_AND_OFFSET + header.length
-        if header.codec:
+    first = int(headers.position[0]) if len(headers) else 0
+    last = int(headers.position[-1] + _LENGTH_AND_OFFSET + headers.length[-1]) if len(headers) else 0
+    buffer = np.frombuffer(view[first:last], np.uint8)
+    start = headers.position - first + HEADER_SIZE
+    stop = headers.position - first + _LENGTH_AND_OFFSET + headers.length
+    packed = np.flatnonzero(headers.codec).tolist()
+    if packed:
+        blocks, size = [buffer], len(buffer)
+        for n in packed:
             try:
-                block = decompress(header.codec, bytes(view[first + start : first + stop]))
+                block = decompress(int(headers.codec[n]), bytes(view[first + int(start[n]) : first + int(stop[n])]))
             except DecodeError as error:
-                damage.append(Damage(header.position, str(error), header.base_offset))
-                header.count = 0
-                block = b""
+                damage.append(Damage(int(headers.position[n]), str(error), int(headers.base_offset[n])))
+                headers.count[n], block = 0, b""
             blocks.append(np.frombuffer(block, np.uint8))
-            start, stop = size, size + len(block)
-            size = stop
-        starts.append(start)
-        stops.append(stop)
-    buffer = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
-    return _walk(buffer, headers, np.array(starts, np.int64), np.array(stops, np.int64), damage)
+            start[n], stop[n] = size, size + len(block)
+            size += len(block)
+        buffer = np.concatenate(blocks)
+    return _walk(buffer, headers, start, stop, damage)
 
 
-def _walk(buffer: Bytes, headers: list[Header], at: Ints, stop: Ints, damage: list[Damage]) -> Records:
+def _walk(buffer: Bytes, headers: Headers, at: Ints, stop: Ints, damage: list[Damage]) -> Records:
     """Reads the first record of every batch, then the second of every batch that has one, and so on."""
-    count = np.array([header.count for header in headers], np.int64)
-    base_offset = np.array([header.base_offset for header in headers], np.int64)
-    base_time = np.array([header.base_timestamp for header in headers], np.int64)
+    count = headers.count
     total = int(count.sum())
     row_of = np.cumsum(count) - count
     columns = {name: np.zeros(total, np.int64) for name in ("offset", "time", "ks", "kl", "vs", "vl")}
@@ -165,16 +195,15 @@ def _walk(buffer: Bytes, headers: list[Header], at: Ints, stop: Ints, damage: li
         lanes = lanes[count[lanes] > step]
         rows = row_of[lanes] + step
         good, values, after = _one_record(buffer, at[lanes], stop[lanes])
-        values["offset"] += base_offset[lanes]
-        values["time"] += base_time[lanes]
+        values["offset"] += headers.base_offset[lanes]
+        values["time"] += headers.base_timestamp[lanes]
         for name, column in columns.items():
             column[rows] = values[name]
         if not good.all():
-            for lane in lanes[~good]:
-                header = headers[lane]
+            for lane in lanes[~good].tolist():
                 reason = f"record {step} of the batch can't be read; it and those after it are left out"
-                damage.append(Damage(header.position, reason, header.base_offset))
-                sound[row_of[lane] + step : row_of[lane] + header.count] = False
+                damage.append(Damage(int(headers.position[lane]), reason, int(headers.base_offset[lane])))
+                sound[row_of[lane] + step : row_of[lane] + count[lane]] = False
             lanes, after = lanes[good], after[good]
         at[lanes] = after
     places = Places(buffer, *(columns[name] for name in ("ks", "kl", "vs", "vl")))

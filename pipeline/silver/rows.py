@@ -42,7 +42,6 @@ class SilverRows:
         self._note_ranges(chunk)
         commits = read_commits(chunk.places)
         if len(commits.rows):
-            self._name_topics(commits)
             yield "offset_commits", self._commit_table(commits, chunk)
         rest = np.ones(len(chunk), bool)
         rest[commits.rows] = False
@@ -103,15 +102,16 @@ class SilverRows:
 
     # --- offset commits
 
-    def _name_topics(self, commits: Commits) -> None:
-        ids = commits.topic_id.view("V16").reshape(-1)
-        _, first = np.unique(ids, return_index=True)
-        for n in first.tolist():
-            if (raw := ids[n].tobytes()) and raw != _NO_ID:
-                self._topic_names.add((raw, commits.topic[n].as_py()))
+    def _name_topics(self, commits: Commits, ids: pa.DictionaryArray) -> None:
+        code = ids.indices.to_numpy(zero_copy_only=False)
+        for n, raw in enumerate(ids.dictionary.to_pylist()):
+            if raw != _NO_ID:
+                self._topic_names.add((raw, commits.topic[int(np.argmax(code == n))].as_py()))
 
     def _commit_table(self, commits: Commits, chunk: Chunk) -> pa.Table:
         rows = commits.rows
+        ids = _distinct_ids(commits)
+        self._name_topics(commits, ids)
         gone = commits.version < 0
         names = pa.array([name or "" for name in TRANSACTION_NAMES])
         transaction = chunk.transaction[rows]
@@ -128,7 +128,7 @@ class SilverRows:
             "metadata": commits.metadata,
             "commit_ts_ms": integers(commits.commit_ts_ms, pa.int64(), gone),
             "expire_ts_ms": integers(commits.expire_ts_ms, pa.int64(), commits.expire_ts_ms < 0),
-            "topic_id": _id_texts(commits.topic_id),
+            "topic_id": _id_texts(ids),
             "is_tombstone": pa.array(gone),
             "txn": names.take(pa.array(transaction)) if transaction.any() else pa.nulls(len(rows), pa.string()),
             "value_version": integers(commits.version, pa.int16(), gone),
@@ -355,9 +355,12 @@ def constant(text: str, length: int) -> pa.Array:
     return pa.DictionaryArray.from_arrays(pa.array(np.zeros(length, np.int8)), pa.array([text])).cast(pa.string())
 
 
-def _id_texts(raw: Any) -> pa.Array:
+def _distinct_ids(commits: Commits) -> pa.DictionaryArray:
+    raw = pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(commits.rows), [None, pa.py_buffer(commits.topic_id)])
+    return raw.dictionary_encode()
+
+
+def _id_texts(ids: pa.DictionaryArray) -> pa.Array:
     """Topic ids as text: each distinct one is written out once."""
-    ids = raw.view("V16").reshape(-1)
-    distinct, index = np.unique(ids, return_inverse=True)
-    texts = [None if one.tobytes() == _NO_ID else kafka_uuid(one.tobytes()) for one in distinct]
-    return pa.array(texts, pa.string()).take(pa.array(index.reshape(-1)))
+    texts = [None if raw == _NO_ID else kafka_uuid(raw) for raw in ids.dictionary.to_pylist()]
+    return pa.array(texts, pa.string()).take(ids.indices)

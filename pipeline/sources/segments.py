@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kohort.pipeline.records.batches import HEADER, Header, Records, read_headers, read_segment, select
+from kohort.pipeline.records.batches import HEADER_SIZE, Headers, Records, read_headers, read_segment, select
 from kohort.pipeline.records.commits import Ints
 from kohort.pipeline.sources.chunk import ABORTED, COMMITTED, NO_TRANSACTION, PENDING, Chunk, Issue
 
@@ -40,8 +40,8 @@ def read_partition(partition: int, paths: list[Path]) -> Iterator[Chunk]:
             ]
             gap = _gaps(records, expected)
             if len(records.offset):
-                expected = max(int(records.offset[-1]), records.headers[-1].last_offset) + 1
-            if markers is None and any(h.is_transactional and not h.is_control for h in records.headers):
+                expected = max(int(records.offset[-1]), int(records.headers.last_offset[-1])) + 1
+            if markers is None and (records.headers.is_transactional & ~records.headers.is_control).any():
                 markers = Markers(paths)
             yield _chunk(partition, records, gap, markers, issues)
 
@@ -54,19 +54,19 @@ def _gaps(records: Records, expected: int) -> Ints:
 
 
 def _chunk(partition: int, records: Records, gap: Ints, markers: Markers | None, issues: list[Issue]) -> Chunk:
-    if any(header.is_control for header in records.headers):
-        keep = records.per_record("is_control") == 0
+    control = records.headers.is_control
+    if control.any():
+        keep = ~control[records.batch]
         records, gap = select(records, keep), gap[keep]
     transaction = np.zeros(len(records.offset), np.int64)
     if markers is not None:
-        outcome = np.array([markers.outcome(header) for header in records.headers], np.int64)
-        transaction = outcome[records.batch]
+        transaction = markers.outcomes(records.headers)[records.batch]
     return Chunk(
         records.places,
         np.full(len(records.offset), partition, np.int64),
         records.offset,
         records.timestamp,
-        records.per_record("leader_epoch") if records.headers else np.zeros(0, np.int64),
+        records.headers.leader_epoch[records.batch],
         transaction,
         gap,
         issues,
@@ -79,22 +79,22 @@ class Markers:
     def __init__(self, paths: list[Path]) -> None:
         self._of: dict[int, list[tuple[int, int]]] = {}
         for path in paths:
-            data = memoryview(path.read_bytes())
-            for header in read_headers(data, []):
-                if header.is_control and header.count:
-                    self.add(header, bytes(data[header.position + HEADER.size : header.position + HEADER.size + 32]))
+            data = path.read_bytes()
+            headers = read_headers(memoryview(data), [])
+            for n in np.flatnonzero(headers.is_control & (headers.count > 0)).tolist():
+                begin = int(headers.position[n]) + HEADER_SIZE
+                kind = control_type(data[begin : begin + 32])
+                if kind is not None:
+                    self._of.setdefault(int(headers.producer_id[n]), []).append((int(headers.base_offset[n]), kind))
 
-    def add(self, header: Header, record: bytes) -> None:
-        kind = control_type(record)
-        if kind is not None:
-            self._of.setdefault(header.producer_id, []).append((header.base_offset, kind))
-
-    def outcome(self, header: Header) -> int:
-        if not header.is_transactional:
-            return NO_TRANSACTION
-        markers = self._of.get(header.producer_id, [])
-        at = bisect_right(markers, (header.base_offset, 99))
-        return markers[at][1] if at < len(markers) else PENDING
+    def outcomes(self, headers: Headers) -> Ints:
+        """One of the constants of `chunk` for each batch."""
+        result = np.full(len(headers), NO_TRANSACTION, np.int64)
+        for n in np.flatnonzero(headers.is_transactional).tolist():
+            markers = self._of.get(int(headers.producer_id[n]), [])
+            at = bisect_right(markers, (int(headers.base_offset[n]), 99))
+            result[n] = markers[at][1] if at < len(markers) else PENDING
+        return result
 
 
 def control_type(record: bytes) -> int | None:

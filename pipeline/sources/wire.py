@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from kohort.pipeline.records.batches import HEADER, Header, Records, read_segment, select
+from kohort.pipeline.records.batches import HEADER_SIZE, Records, read_segment, select
 from kohort.pipeline.sources.chunk import ABORTED, COMMITTED, NO_TRANSACTION, Chunk, Issue
 from kohort.pipeline.sources.found import WIRE, Source
 from kohort.pipeline.sources.segments import control_type
@@ -244,9 +244,9 @@ def read_range(cluster: Cluster, part: Part) -> Iterator[Chunk]:
         aborted.announce(answer.aborted_transactions or ())
         reached = at
         for records in read_segment(data):
-            if not records.headers:
+            if not len(records.headers):
                 continue
-            reached = max(reached, records.headers[-1].last_offset + 1)
+            reached = max(reached, int(records.headers.last_offset[-1]) + 1)
             yield _chunk(part, records, at, expected, aborted, data)
             expected = reached
         if reached == at:
@@ -268,36 +268,36 @@ class _Aborted:
         ]
         self._coming.sort()
 
-    def outcome(self, header: Header, control: int | None) -> int:
-        if not header.is_transactional:
-            return NO_TRANSACTION
-        while self._coming and self._coming[0][0] <= header.last_offset:
+    def outcome(self, producer: int, last_offset: int, control: int | None, is_control: bool) -> int:
+        while self._coming and self._coming[0][0] <= last_offset:
             self._now.add(self._coming.pop(0)[1])
-        if header.is_control:
+        if is_control:
             if control == ABORTED:
-                self._now.discard(header.producer_id)
+                self._now.discard(producer)
             return NO_TRANSACTION
-        return ABORTED if header.producer_id in self._now else COMMITTED
+        return ABORTED if producer in self._now else COMMITTED
 
 
 def _chunk(part: Part, records: Records, at: int, expected: int, aborted: _Aborted, data: bytes) -> Chunk:
-    outcomes = []
-    for header in records.headers:
-        begin = header.position + HEADER.size
-        control = control_type(data[begin : begin + 32]) if header.is_control else None
-        outcomes.append(aborted.outcome(header, control))
+    headers = records.headers
+    outcomes = np.full(len(headers), NO_TRANSACTION, np.int64)
+    control = headers.is_control
+    for n in np.flatnonzero(headers.is_transactional).tolist():
+        begin = int(headers.position[n]) + HEADER_SIZE
+        kind = control_type(data[begin : begin + 32]) if control[n] else None
+        outcomes[n] = aborted.outcome(int(headers.producer_id[n]), int(headers.last_offset[n]), kind, bool(control[n]))
     first = expected if expected >= 0 else (int(records.offset[0]) if len(records.offset) else at)
     before = np.concatenate(([first], records.offset[:-1] + 1)) if len(records.offset) else np.zeros(0, np.int64)
     gap = np.maximum(records.offset - before, 0)
-    wanted = (records.per_record("is_control") == 0) & (records.offset >= at)
-    transaction = np.array(outcomes, np.int64)[records.batch]
+    wanted = ~control[records.batch] & (records.offset >= at)
+    transaction = outcomes[records.batch]
     records, gap, transaction = select(records, wanted), gap[wanted], transaction[wanted]
     return Chunk(
         records.places,
         np.full(len(records.offset), part.partition, np.int64),
         records.offset,
         records.timestamp,
-        records.per_record("leader_epoch"),
+        records.headers.leader_epoch[records.batch],
         transaction,
         gap,
         [Issue("damaged_batch", f"partition {part.partition}", d.reason) for d in records.damage],

@@ -47,6 +47,7 @@ def records(draw: st.DrawFn, types: list[int] | None = None) -> tuple[int, int, 
     return kind, version, draw(values_of(KEYS[kind], 0)), draw(values_of(layout.body, version))
 
 
+@settings(deadline=None)
 @given(records())
 def test_what_is_written_is_read(record: tuple[int, int, dict[str, Any], dict[str, Any]]) -> None:
     kind, version, key, value = record
@@ -57,6 +58,7 @@ def test_what_is_written_is_read(record: tuple[int, int, dict[str, Any], dict[st
     assert encode_value(kind, version, decoded.value, decoded.dialect) == raw
 
 
+@settings(deadline=None)
 @given(records(), st.data())
 def test_every_prefix_is_read_or_refused(
     record: tuple[int, int, dict[str, Any], dict[str, Any]], data: st.DataObject
@@ -70,6 +72,7 @@ def test_every_prefix_is_read_or_refused(
             decode(k, v)
 
 
+@settings(deadline=None)
 @given(st.sampled_from(sorted(KEYS)), st.binary(max_size=200))
 def test_any_bytes_are_read_or_refused(kind: int, junk: bytes) -> None:
     for key, value in ((encode_key(kind, {"group": "g", "groupId": "g", "topic": "t", "partition": 0, "memberId": "m",
@@ -116,7 +119,7 @@ def plain(key: bytes | None, value: bytes | None) -> tuple[Any, ...] | None:
     )  # fmt: skip
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(st.lists(commit_rows(), max_size=12))
 def test_the_fast_way_says_what_the_plain_one_says(rows: list[tuple[bytes | None, bytes | None]]) -> None:
     keys = pa.array([key for key, _ in rows], pa.binary())

@@ -6,7 +6,7 @@ import gzip
 from pathlib import Path
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kohort.pipeline.records.batches import read_segment
@@ -43,6 +43,7 @@ BATCHES = st.lists(
 )  # fmt: skip
 
 
+@settings(deadline=None)
 @given(BATCHES, st.integers(1, 10))
 def test_reads_what_the_broker_writes(
     batches: list[list[tuple[bytes | None, bytes | None, int]]], at_once: int
@@ -62,6 +63,7 @@ def test_reads_what_the_broker_writes(
     assert found == expected
 
 
+@settings(deadline=None)
 @given(BATCHES, st.data())
 def test_damage_is_named_and_never_raised(
     batches: list[list[tuple[bytes | None, bytes | None, int]]], data: st.DataObject

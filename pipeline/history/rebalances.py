@@ -61,6 +61,8 @@ class Rebalance:
     delayed_records: int = 0
     downtime: dict[Place, tuple[int, int]] = field(default_factory=dict)
     """New protocol: when each moved partition was nobody's."""
+    grown: list[tuple[str, int, int]] = field(default_factory=list)
+    """Topics with more partitions than were ever seen before: name, was, is."""
     changes: tuple[str, ...] = ()
     """What differs between the generations: members, subscriptions, partitions, protocol."""
 
@@ -94,12 +96,14 @@ def classic_rebalances(group: GroupInput, generations: list[Generation], events:
     """One per generation of a classic group, empty ones included, with times, causes and members."""
     result: list[Rebalance] = []
     before = Generation(0, generations[0].barrier_ms or generations[0].stable_ms) if generations else None
+    known: dict[str, int] = {}
     for after in generations:
         assert before is not None
         if after.number < before.number or (before.end_ms is not None and before.end_ms < after.stable_ms):
             before = Generation(0, before.end_ms or after.stable_ms)  # deleted and begun anew
         rebalance = Rebalance(len(result) + 1, before, after)
         _times(rebalance, events)
+        rebalance.grown = _grown(after, known)
         _members(rebalance, events)
         _shape(rebalance)
         result.append(rebalance)
@@ -150,16 +154,20 @@ def _members(r: Rebalance, events: GroupEvents) -> None:
         changes.append("subscriptions")
     if r.before.protocol and r.after.protocol and r.before.protocol != r.after.protocol:
         changes.append("protocol")
-    if r.before.owners and r.after.owners and _sizes(r.before) != _sizes(r.after):
+    if r.grown:
         changes.append("partitions")
     r.changes = tuple(changes)
 
 
-def _sizes(generation: Generation) -> dict[str, int]:
-    sizes: dict[str, int] = {}
-    for topic, _ in generation.owners:
-        sizes[topic] = sizes.get(topic, 0) + 1
-    return sizes
+def _grown(generation: Generation, known: dict[str, int]) -> list[tuple[str, int, int]]:
+    """By the highest number assigned so far: a cooperative round leaves partitions out without losing them."""
+    now: dict[str, int] = {}
+    for topic, part in generation.owners:
+        now[topic] = max(now.get(topic, 0), part + 1)
+    grown = [(topic, known[topic], size) for topic, size in sorted(now.items()) if size > known.get(topic, size)]
+    for topic, size in now.items():
+        known[topic] = max(known.get(topic, 0), size)
+    return grown
 
 
 def _shape(r: Rebalance) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
 from kohort.pipeline.history.picture import Picture
-from kohort.pipeline.history.rebalances import Rebalance
 from kohort.pipeline.rules.finding import INFO, WARNING, Finding, busiest, listed, several, weakest
 
 ID = "R07"
@@ -18,7 +16,7 @@ def find(picture: Picture) -> Iterator[Finding]:
     if not hits:
         return
     often = busiest([r.begin_ms for r in hits], 3_600_000) >= OFTEN_AN_HOUR
-    grown = sorted({topic for r in hits for topic, was, now in _grown(r) if now != was})
+    grown = sorted({topic for r in hits for topic, _, _ in r.grown})
     yield Finding(
         ID,
         "Rebalanced because a topic changed",
@@ -33,12 +31,7 @@ def find(picture: Picture) -> Iterator[Finding]:
         [],
         {
             "times": len(hits),
-            "partitions": [[t, was, now] for r in hits for t, was, now in _grown(r)],
+            "partitions": [[t, was, now] for r in hits for t, was, now in r.grown],
             "rebalances": [r.number for r in hits],
         },
     )
-
-
-def _grown(r: Rebalance) -> list[tuple[str, int, int]]:
-    was, now = (Counter(topic for topic, _ in g.owners) for g in (r.before, r.after))
-    return [(topic, was[topic], now[topic]) for topic in sorted(now) if was[topic] != now[topic]]

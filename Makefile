@@ -38,8 +38,8 @@ check: $(VENV)/.test  ## format, lint, types, import directions, fast tests
 conformance: $(VENV)/.test  ## conversations recorded from a real Kafka, when ../shared is there
 	$(BIN)/python -m tests.conformance --shared $(SHARED)
 
-bench: $(VENV)/.test  ## figures of docs/performance.md, kohort's side
-	$(BIN)/python -m tests.bench
+bench: $(VENV)/.test  ## figures of docs/performance.md, kohort's side; BENCH="--quick heartbeat" for less
+	$(BIN)/python -m tests.bench $(BENCH)
 
 bench-pipeline: $(VENV)/.test  ## figures of the pipeline on synthetic logs
 	$(BIN)/python -m tests.pipeline.bench

@@ -64,11 +64,11 @@ class Cluster:
         """A random UUID, from the one source of chance."""
         return UUID(int=self.random.getrandbits(128), version=4)
 
-    def append(self, topic: Topic, partition: Partition, batch: bytes, now_ms: int) -> int:
+    def append(self, partition: Partition, batch: bytes, now_ms: int) -> int:
         """Writes a validated batch; returns its base offset. Fetches that wait for it are tried again."""
         wall_ms = now_ms + self.clock.epoch_ms
         base_offset = partition.log.append(batch, wall_ms=wall_ms, leader_epoch=partition.leader_epoch)
-        self.purgatory.check(("fetch", topic.topic_id, partition.index), now_ms)
+        self.purgatory.check(partition, now_ms)
         return base_offset
 
     def topic_deleted(self, topic: Topic, now_ms: int) -> None:

@@ -109,12 +109,15 @@ class Connection(asyncio.Protocol):
         if self._obstacles:
             self._keep(data)
             return
-        if self._received:
-            self._received += data
-        else:
-            self._received = data
         self.in_turn = True
-        self._handle_received(now_ms)
+        if not self._received and self._is_one_request(data):
+            server.dispatcher.handle(self, data[4:], now_ms)
+        else:
+            if self._received:
+                self._received += data
+            else:
+                self._received = data
+            self._handle_received(now_ms)
         self.in_turn = False
         if self._out:
             self._write()
@@ -135,7 +138,7 @@ class Connection(asyncio.Protocol):
     def answer(self, ticket: Ticket, response: object) -> None:
         """Sends the reply of a request that had to wait."""
         self._obstacles &= ~PARKED
-        if self.closed:
+        if self._obstacles >= CLOSED:
             return
         self.server.dispatcher.respond(self, ticket, response)
         if not self.in_turn:
@@ -199,6 +202,10 @@ class Connection(asyncio.Protocol):
         if len(self._received) > WAITING_BYTES and not self._reading_paused:
             self._reading_paused = True
             self._transport.pause_reading()
+
+    def _is_one_request(self, data: bytes) -> bool:
+        """Whether this is one whole frame and nothing else, as nearly always: clients wait for their replies."""
+        return len(data) > 4 and len(data) - 4 == _SIZE.unpack_from(data)[0] <= self.server.request_max_bytes
 
     def _handle_received(self, now_ms: int) -> None:
         """Handles one request after the other, until there is none or one has to wait."""

@@ -30,12 +30,12 @@ class Dispatcher:
         """Handles the request in `frame`. Afterwards the connection has its answer, is parked, or is closed."""
         try:
             header = read_header(frame)
-            api = self.registry.find(header.api_key)
-            version = header.api_version
+            key, version, correlation_id, client_id, body_offset = header
+            api = self.registry.find(key)
             if api is None or not api.lowest <= version <= api.highest:
                 self._refuse(connection, api, header, frame, now_ms)
                 return
-            request = api.read(version, frame, header.body_offset)
+            request = api.read(version, frame, body_offset)
         except DecodeError as problem:
             connection.close(f"unreadable request: {problem}")
             return
@@ -43,7 +43,7 @@ class Dispatcher:
             log.error(f"{connection.client}: reading a request failed: {frame[:1_000].hex()}")
             connection.close("its request could not be read, which is kohort's fault")
             return
-        ticket = Ticket(connection, api, request, version, header.correlation_id, header.client_id or "", now_ms)
+        ticket = Ticket(connection, api, request, version, correlation_id, client_id or "", now_ms)
         if log.debug_enabled:
             log.debug(f"{connection.client}: {api.spec.name} v{version} {request}", client_id=ticket.client_id)
         try:

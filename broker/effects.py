@@ -32,7 +32,8 @@ def perform(cluster: Cluster, now_ms: int) -> None:
 
 def _tell(effect: Effect) -> None:
     if isinstance(effect, Transition):
-        log.info(describe(effect), **_values(effect))
+        if log.info_enabled:
+            log.info(describe(effect), **_values(effect))
     else:
         assert isinstance(effect, Remark)
         log.warning(f"{effect.group_id}: {effect.text}", group=effect.group_id)

@@ -40,6 +40,8 @@ class Log:
     def __init__(self) -> None:
         self.debug_enabled = False
         """Asked before a line is made that is wanted only at debug."""
+        self.info_enabled = True
+        """The same for lines that take some making."""
         self.clock: Clock = SystemClock()
         self.later: Callable[[Callable[[], None]], object] | None = None
         """Runs a function when there is nothing better to do. Without it lines are rendered at once."""
@@ -53,6 +55,7 @@ class Log:
         """Lines below `level` are dropped; the others go to `stream`, which is stderr unless given."""
         self._threshold = LEVELS.index(level)
         self.debug_enabled = level == "debug"
+        self.info_enabled = level in ("debug", "info")
         self._json = json
         self._stream = stream
         self._render = None

@@ -75,12 +75,12 @@ class OffsetsTopic:
         for node in cluster.nodes:
             cluster.purgatory.wait(Sweep(node.coordinator, now_ms))
 
-    def append(self, partition: int, records: EncodedRecords, timestamp_ms: int, now_ms: int) -> ErrorCode:
-        """Writes records of a coordinator as one batch. `timestamp_ms`: wall clock."""
+    def append(self, number: int, records: EncodedRecords, timestamp_ms: int, now_ms: int) -> ErrorCode:
+        """Writes records of a coordinator as one batch to partition `number`. `timestamp_ms`: wall clock."""
         topic = self._topic
         if topic is None:
             return ErrorCode.unknown_topic_or_partition
-        self._cluster.append(topic, topic.partitions[partition], records.batch(timestamp_ms), now_ms)
+        self._cluster.append(topic.partitions[number], records.batch(timestamp_ms), now_ms)
         return ErrorCode.none
 
 

@@ -1,6 +1,8 @@
-"""OffsetCommit, the group's part of it (spec §7.2). Whether the topics exist is asked before, in the API's file."""
+"""OffsetCommit, the group's part of it (spec §7.2). Whether the topics exist is asked before, in the API's file.
 
-from dataclasses import dataclass, field
+The most frequent request after Heartbeat, hence little ceremony: one object a commit, and answers that are kept.
+"""
+
 from functools import lru_cache
 from uuid import UUID
 
@@ -21,29 +23,149 @@ from kohort.protocol.messages.offset_commit import (
     OffsetCommitResponseTopic,
 )
 
+BROKERS_RETENTION = -1
+"""As `retention_time_ms`: as long as the broker keeps offsets. Other negative times are in the past."""
+
+KnownTopic = tuple[str, UUID | None, OffsetCommitRequestTopic]
+"""A topic of the request that exists: its name and id, and those of the partitions asked for that exist."""
+
 _NONE = ErrorCode.none
 
 
-@dataclass(slots=True, frozen=True)
-class KnownTopic:
-    """A topic of the request that exists, with those of its partitions that do."""
-
-    name: str
-    topic_id: UUID | None
-    topic: OffsetCommitRequestTopic
-
-
-@dataclass(slots=True, kw_only=True)
 class Commit:
     """One OffsetCommit whose topics have been looked up."""
 
-    request: OffsetCommitRequest
-    topics: list[KnownTopic]
-    refused: list[OffsetCommitResponseTopic] = field(default_factory=list)
-    """What was refused before the group was asked; these entries come first in the answer."""
-    ticket: object
-    missing_group: ErrorCode = ErrorCode.group_id_not_found
-    """What a generation of a group that does not exist is told: ILLEGAL_GENERATION up to version 8."""
+    __slots__ = (
+        "_accepted",
+        "_coordinator",
+        "_expire_ms",
+        "_group",
+        "_too_large",
+        "_wall_ms",
+        "missing_group",
+        "refused",
+        "request",
+        "ticket",
+        "topics",
+    )
+
+    def __init__(
+        self,
+        request: OffsetCommitRequest,
+        topics: list[KnownTopic],
+        refused: list[OffsetCommitResponseTopic],
+        ticket: object,
+        missing_group: ErrorCode,
+    ) -> None:
+        """`refused`: what was refused before the group is asked; these entries come first in the answer.
+
+        `missing_group`: what a generation of a group that does not exist is told, GROUP_ID_NOT_FOUND or (up to version
+        8) ILLEGAL_GENERATION.
+        """
+        self.request = request
+        self.topics = topics
+        self.refused = refused
+        self.ticket = ticket
+        self.missing_group = missing_group
+        self._too_large: set[tuple[str, int]] | None = None
+
+    def store(self, coordinator: GroupCoordinator, group: ClassicGroup | None, now_ms: int) -> bool:
+        """Writes what is not too large. Returns whether there is anything to wait for."""
+        self._coordinator = coordinator
+        self._group = group
+        self._wall_ms = coordinator.wall_ms(now_ms)
+        retention_ms = self.request.retention_time_ms
+        self._expire_ms = NO_EXPIRY if retention_ms == BROKERS_RETENTION else self._wall_ms + retention_ms
+        self._accepted: list[tuple[str, int, CommittedOffset, int, int]] = []
+        records = self._records()
+        if not records:
+            return False
+        group_id = self.request.group_id
+        if group is not None:
+            group.commits_in_flight += 1
+        home = coordinator.partition_of(group_id) if group is None else group.partition
+        coordinator.append(home, EncodedRecords(b"".join(records), len(records)), now_ms, self._written)
+        return True
+
+    def _records(self) -> list[bytes]:
+        group_id, limit = self.request.group_id, self._coordinator.settings.offset_metadata_max_bytes
+        kept = {} if self._group is None or self._group.offsets is None else self._group.offsets.topics
+        records: list[bytes] = []
+        wall_ms, accepted = self._wall_ms, self._accepted
+        for name, topic_id, topic in self.topics:
+            before = kept.get(name)
+            for asked in topic.partitions:
+                metadata, partition = asked.committed_metadata or "", asked.partition_index
+                if 2 * len(metadata) > limit and _utf16_units(metadata) > limit:
+                    self._refuse(name, partition)
+                    continue
+                committed = None if before is None else before.get(partition)
+                if committed is None or not committed.fits(metadata, topic_id):
+                    committed = CommittedOffset(metadata, topic_id)
+                offset, epoch = asked.committed_offset, asked.committed_leader_epoch
+                if self._expire_ms == NO_EXPIRY:
+                    records.append(committed.record(group_id, name, partition, len(records), offset, epoch, wall_ms))
+                else:
+                    value = expiring_offset_value(offset, metadata, wall_ms, self._expire_ms)
+                    records.append(encode_record(offset_key(group_id, name, partition), value, len(records)))
+                accepted.append((name, partition, committed, offset, epoch))
+        return records
+
+    def _refuse(self, topic: str, partition: int) -> None:
+        if self._too_large is None:
+            self._too_large = set()
+        self._too_large.add((topic, partition))
+
+    def _written(self, error: ErrorCode, now_ms: int) -> None:
+        """Takes over what the log holds now, and answers."""
+        group, coordinator = self._group, self._coordinator
+        if group is not None:
+            group.commits_in_flight -= 1
+        if error is _NONE:
+            topics = _offsets_of(coordinator, self.request.group_id, now_ms).topics
+            wall_ms, expire_ms = self._wall_ms, self._expire_ms
+            for name, partition, committed, offset, epoch in self._accepted:
+                committed.take(offset, epoch, wall_ms, expire_ms)
+                partitions = topics.get(name)
+                if partitions is None:
+                    partitions = topics[name] = {}
+                partitions[partition] = committed
+        coordinator.effects.append(Reply(self.ticket, self.answer(error)))
+
+    def answer(self, error: ErrorCode) -> OffsetCommitResponse:
+        """What the client hears: `error` for every partition, but for those that were refused by themselves."""
+        if self.refused or self._too_large:
+            return OffsetCommitResponse(topics=tuple(_merged(self.refused, self._topics(error))))
+        # Topics as the client named them: by name or by id.
+        return OffsetCommitResponse(
+            topics=tuple(
+                [
+                    _topic_answer(
+                        asked.name, asked.topic_id, tuple([p.partition_index for p in asked.partitions]), error
+                    )
+                    for _, _, asked in self.topics
+                ]
+            )
+        )
+
+    def _topics(self, error: ErrorCode) -> list[OffsetCommitResponseTopic]:
+        too_large = self._too_large or ()
+        return [
+            OffsetCommitResponseTopic(
+                name=asked.name,
+                topic_id=asked.topic_id,
+                partitions=tuple(
+                    OffsetCommitResponsePartition(
+                        partition_index=p.partition_index,
+                        error_code=ErrorCode.offset_metadata_too_large
+                        if (name, p.partition_index) in too_large
+                        else error,
+                    )
+                    for p in asked.partitions
+                ),
+            )
+            for name, _, asked in self.topics
+        ]
 
 
 def offset_commit(coordinator: GroupCoordinator, commit: Commit, now_ms: int) -> OffsetCommitResponse | None:
@@ -61,17 +183,18 @@ def offset_commit(coordinator: GroupCoordinator, commit: Commit, now_ms: int) ->
             error = commit.missing_group
     else:
         error = _check(group, request, now_ms)
-    if error is not _NONE:
-        return _answer(commit, error)
-    return _store(coordinator, commit, now_ms)
+    if error is _NONE and commit.store(coordinator, group, now_ms):
+        return None
+    return commit.answer(error)
 
 
 def _check(group: ClassicGroup, request: OffsetCommitRequest, now_ms: int) -> ErrorCode:
     generation_id, member_id = request.generation_id_or_member_epoch, request.member_id
-    if group.state is State.EMPTY and generation_id < 0:
-        return _NONE  # from anybody: the id is not even looked at
-    if generation_id < 0 and not member_id and request.group_instance_id is None:
-        return ErrorCode.unknown_member_id
+    if generation_id < 0:
+        if group.state is State.EMPTY:
+            return _NONE  # from anybody: the id is not even looked at
+        if not member_id and request.group_instance_id is None:
+            return ErrorCode.unknown_member_id
     error = group.check_member(member_id, request.group_instance_id)
     if error is not _NONE:
         return error
@@ -81,56 +204,6 @@ def _check(group: ClassicGroup, request: OffsetCommitRequest, now_ms: int) -> Er
     if error is _NONE:
         extend(group, group.members[member_id], now_ms)
     return error
-
-
-def _store(coordinator: GroupCoordinator, commit: Commit, now_ms: int) -> OffsetCommitResponse | None:
-    """Writes what is not too large, and takes it over once it is written."""
-    request = commit.request
-    group_id, limit = request.group_id, coordinator.settings.offset_metadata_max_bytes
-    group = coordinator.groups.get(group_id)
-    kept = {} if group is None or group.offsets is None else group.offsets.topics
-    wall_ms = coordinator.wall_ms(now_ms)
-    expire_ms = NO_EXPIRY if request.retention_time_ms < 0 else wall_ms + request.retention_time_ms
-    records: list[bytes] = []
-    accepted: list[tuple[str, int, CommittedOffset, int, int]] = []
-    too_large: set[tuple[str, int]] = set()
-    for known in commit.topics:
-        name, topic_id = known.name, known.topic_id
-        before = kept.get(name, {})
-        for asked in known.topic.partitions:
-            metadata, partition = asked.committed_metadata or "", asked.partition_index
-            if 2 * len(metadata) > limit and _utf16_units(metadata) > limit:
-                too_large.add((name, partition))
-                continue
-            committed = before.get(partition)
-            if committed is None or not committed.fits(metadata, topic_id):
-                committed = CommittedOffset(metadata, topic_id)
-            offset, epoch = asked.committed_offset, asked.committed_leader_epoch
-            if expire_ms < 0:
-                records.append(committed.record(group_id, name, partition, len(records), offset, epoch, wall_ms))
-            else:
-                value = expiring_offset_value(offset, metadata, wall_ms, expire_ms)
-                records.append(encode_record(offset_key(group_id, name, partition), value, len(records)))
-            accepted.append((name, partition, committed, offset, epoch))
-    if not records:
-        return _answer(commit, _NONE, too_large)
-
-    if group is not None:
-        group.commits_in_flight += 1
-
-    def written(error: ErrorCode, now_ms: int) -> None:
-        if group is not None:
-            group.commits_in_flight -= 1
-        if error is _NONE:
-            offsets = _offsets_of(coordinator, group_id, now_ms)
-            for name, partition, committed, offset, epoch in accepted:
-                committed.take(offset, epoch, wall_ms, expire_ms)
-                offsets.put(name, partition, committed)
-        coordinator.effects.append(Reply(commit.ticket, _answer(commit, error, too_large)))
-
-    home = coordinator.partition_of(group_id) if group is None else group.partition
-    coordinator.append(home, EncodedRecords(b"".join(records), len(records)), now_ms, written)
-    return None
 
 
 def _offsets_of(coordinator: GroupCoordinator, group_id: str, now_ms: int) -> GroupOffsets:
@@ -145,38 +218,15 @@ def _utf16_units(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-def _answer(
-    commit: Commit, error: ErrorCode, too_large: set[tuple[str, int]] | frozenset[tuple[str, int]] = frozenset()
-) -> OffsetCommitResponse:
-    topics = [_topic_answer(known, error, too_large) for known in commit.topics]
-    if commit.refused:
-        topics = _merged(commit.refused, topics)
-    return OffsetCommitResponse(topics=tuple(topics))
-
-
-def _topic_answer(
-    known: KnownTopic, error: ErrorCode, too_large: set[tuple[str, int]] | frozenset[tuple[str, int]]
-) -> OffsetCommitResponseTopic:
-    name = known.name
-    indexes = tuple([asked.partition_index for asked in known.topic.partitions])
-    if too_large:
-        errors = [ErrorCode.offset_metadata_too_large if (name, i) in too_large else error for i in indexes]
-        partitions = _partition_answers(indexes, tuple(errors))
-    else:
-        partitions = _partition_answers(indexes, error)
-    # As the client named it: by its name or by its id.
-    return OffsetCommitResponseTopic(name=known.topic.name, topic_id=known.topic.topic_id, partitions=partitions)
-
-
 @lru_cache(maxsize=1024)
-def _partition_answers(
-    indexes: tuple[int, ...], errors: ErrorCode | tuple[ErrorCode, ...]
-) -> tuple[OffsetCommitResponsePartition, ...]:
-    """What the partitions of a topic hear, all the same or each its own; consumers ask for the same ones every time."""
-    each = errors if isinstance(errors, tuple) else (errors,) * len(indexes)
-    return tuple(
-        OffsetCommitResponsePartition(partition_index=index, error_code=error)
-        for index, error in zip(indexes, each, strict=True)
+def _topic_answer(
+    name: str, topic_id: UUID | None, indexes: tuple[int, ...], error: ErrorCode
+) -> OffsetCommitResponseTopic:
+    """The same error for all; kept, since consumers commit the same partitions every time."""
+    return OffsetCommitResponseTopic(
+        name=name,
+        topic_id=topic_id,
+        partitions=tuple(OffsetCommitResponsePartition(partition_index=i, error_code=error) for i in indexes),
     )
 
 

@@ -19,6 +19,9 @@ Then = Callable[[ErrorCode, int], None]
 """What follows an `Append`: NONE or the error as a client may hear it, and the time."""
 
 
+_NONE = ErrorCode.none
+
+
 class Shard(Enum):
     """How far this node is with a partition of `__consumer_offsets` that it leads. Others it does not know at all."""
 
@@ -96,7 +99,8 @@ class GroupCoordinator:
     def appended(self, token: int, error: ErrorCode, now_ms: int) -> None:
         """The shell's word that an `Append` is written (NONE), or the storage's error, which clients hear as theirs."""
         if token in self._awaited:  # else its partition has gone meanwhile, and whoever waited has been told
-            self._conclude(token, STORAGE_ERRORS.get(error, ErrorCode.unknown_server_error), now_ms)
+            told = error if error is _NONE else STORAGE_ERRORS.get(error, ErrorCode.unknown_server_error)
+            self._conclude(token, told, now_ms)
 
     def abandon_appends(self, partition: int, now_ms: int) -> None:
         """Waits no longer for what is being written to a partition: for the clients that failed (spec §1.5)."""
@@ -110,7 +114,6 @@ class GroupCoordinator:
 
 
 STORAGE_ERRORS: dict[ErrorCode, ErrorCode] = {
-    ErrorCode.none: ErrorCode.none,
     ErrorCode.unknown_topic_or_partition: ErrorCode.coordinator_not_available,
     ErrorCode.not_enough_replicas: ErrorCode.coordinator_not_available,
     ErrorCode.request_timed_out: ErrorCode.coordinator_not_available,

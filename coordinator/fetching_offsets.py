@@ -1,5 +1,7 @@
 """OffsetFetch (spec §7.4): what groups have committed. Asks neither for members nor for generations."""
 
+from functools import lru_cache
+
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.offsets import CommittedOffset, GroupOffsets
 from kohort.protocol.errors import ErrorCode
@@ -37,7 +39,7 @@ def _all(offsets: GroupOffsets | None) -> tuple[OffsetFetchResponseTopic, ...]:
         return ()
     return tuple(
         OffsetFetchResponseTopic(
-            name=name, partitions=tuple(_answer(partition, committed) for partition, committed in partitions.items())
+            name=name, partitions=tuple([_answer(partition, committed) for partition, committed in partitions.items()])
         )
         for name, partitions in offsets.topics.items()
     )
@@ -49,25 +51,32 @@ def _named(offsets: GroupOffsets | None, topic: OffsetFetchRequestTopic) -> Offs
     partitions = []
     for partition in topic.partition_indexes:
         committed = known.get(partition)
-        if committed is not None and topic_id is not None and committed.topic_id not in (None, topic_id):
-            committed = None  # of an earlier topic of that name
-        partitions.append(_answer(partition, committed))
+        if committed is None or (topic_id is not None and committed.topic_id not in (None, topic_id)):
+            partitions.append(_never_committed(partition))  # or for an earlier topic of that name
+        else:
+            partitions.append(committed.answer or _answer(partition, committed))
     return OffsetFetchResponseTopic(name=topic.name, topic_id=topic_id, partitions=tuple(partitions))
 
 
-def _answer(partition: int, committed: CommittedOffset | None) -> OffsetFetchResponsePartition:
-    if committed is None:
-        return OffsetFetchResponsePartition(
+def _answer(partition: int, committed: CommittedOffset) -> OffsetFetchResponsePartition:
+    """Kept until the next commit: consumers that start together all ask the same."""
+    if committed.answer is None:
+        committed.answer = OffsetFetchResponsePartition(
             partition_index=partition,
-            committed_offset=NO_OFFSET,
-            committed_leader_epoch=-1,
-            metadata="",
+            committed_offset=committed.offset,
+            committed_leader_epoch=committed.leader_epoch,
+            metadata=committed.metadata,
             error_code=ErrorCode.none,
         )
+    return committed.answer
+
+
+@lru_cache(maxsize=1024)
+def _never_committed(partition: int) -> OffsetFetchResponsePartition:
     return OffsetFetchResponsePartition(
         partition_index=partition,
-        committed_offset=committed.offset,
-        committed_leader_epoch=committed.leader_epoch,
-        metadata=committed.metadata,
+        committed_offset=NO_OFFSET,
+        committed_leader_epoch=-1,
+        metadata="",
         error_code=ErrorCode.none,
     )

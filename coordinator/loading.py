@@ -100,8 +100,6 @@ def _restore(group: ClassicGroup, value: GroupValue, now_ms: int) -> None:
     group.protocol_name = value.protocol_name
     group.generation_id = value.generation_id
     group.state_timestamp_ms = value.state_timestamp_ms
-    if not value.members:
-        return
     for kept in value.members:
         member = Member(
             kept.member_id,
@@ -116,7 +114,8 @@ def _restore(group: ClassicGroup, value: GroupValue, now_ms: int) -> None:
         group.add(member, None)
         sessions.extend(group, member, now_ms)
     group.leader_id = value.leader_id
-    group.state = State.STABLE
+    if group.members:
+        group.state = State.STABLE
     try:
         group.subscribed_topics = group.read_subscriptions()
     except ImpossibleLengthError:

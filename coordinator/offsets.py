@@ -3,10 +3,14 @@
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from struct import Struct
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from kohort.coordinator.records import OffsetValue, offset_key, offset_value_parts
 from kohort.protocol.batches import encode_record, varint
+
+if TYPE_CHECKING:
+    from kohort.protocol.messages.offset_fetch import OffsetFetchResponsePartition
 
 NO_EXPIRY = -1
 
@@ -25,6 +29,7 @@ class CommittedOffset:
         "_note",
         "_pack",
         "_position",
+        "answer",
         "commit_timestamp_ms",
         "expire_timestamp_ms",
         "leader_epoch",
@@ -41,6 +46,8 @@ class CommittedOffset:
         self.expire_timestamp_ms = NO_EXPIRY
         """-1: as long as the broker keeps offsets (spec §7.6)."""
         self.topic_id = topic_id
+        self.answer: OffsetFetchResponsePartition | None = None
+        """What OffsetFetch last said of it; see fetching_offsets.py."""
         self._position = -1
         """Where in a batch the record that is kept ready may stand; -1: none is."""
         self._pack: Callable[..., bytes]
@@ -68,6 +75,7 @@ class CommittedOffset:
         self.leader_epoch = leader_epoch
         self.commit_timestamp_ms = commit_timestamp_ms
         self.expire_timestamp_ms = expire_timestamp_ms
+        self.answer = None
 
     def record(
         self, group_id: str, topic: str, partition: int, position: int, offset: int, epoch: int, now_ms: int

@@ -15,7 +15,6 @@ _SHORT = struct.Struct(">h")
 _INT = struct.Struct(">i")
 _LONG = struct.Struct(">q")
 _TIMEOUTS = struct.Struct(">ii")
-_OFFSET = struct.Struct(">qi")
 _OFFSET_V1 = struct.Struct(">hq")
 _NULL = b"\xff\xff"
 _NO_TAGS = b"\x00"
@@ -102,14 +101,6 @@ def expiring_offset_value(offset: int, metadata: str, commit_timestamp_ms: int, 
     )
 
 
-def offset_value(
-    offset: int, leader_epoch: int, metadata: str, commit_timestamp_ms: int, topic_id: UUID | None
-) -> bytes:
-    """Version 4, the one that Kafka writes since 4.1."""
-    version, note, tags = offset_value_parts(metadata, topic_id)
-    return b"".join((version, _OFFSET.pack(offset, leader_epoch), note, _LONG.pack(commit_timestamp_ms), tags))
-
-
 def offset_value_parts(metadata: str, topic_id: UUID | None) -> tuple[bytes, bytes, bytes]:
     """What does not change from commit to commit in version 4: before the offset and its leader epoch (12 bytes),
     between them and the time of the commit (8 bytes), and behind that."""
@@ -171,6 +162,8 @@ def read_offset_value(value: bytes) -> OffsetValue:
     expire_timestamp_ms = reader.int64() if version == 1 else -1
     topic_id = None
     if version >= 4 and (raw := reader.tags().get(0)) is not None and any(raw):
+        if len(raw) != 16:
+            raise UnreadableRecord(f"a topic id of {len(raw)} bytes")
         topic_id = UUID(bytes=raw)
     return OffsetValue(
         offset=offset,

@@ -160,7 +160,11 @@ def _nullable(part: _Part) -> _Part:
 def _array(element: _Part, flexible: bool, nullable: bool, name: str) -> _Part:
     def count_at(frame: bytes, at: int) -> tuple[int, int]:
         if flexible:
-            count, at = read_unsigned_varint(frame, at)
+            count = frame[at]
+            if count < 0x80:
+                at += 1
+            else:
+                count, at = read_unsigned_varint(frame, at)
             count -= 1
         else:
             count, at = int.from_bytes(frame[at : at + 4], "big", signed=True), at + 4

@@ -49,11 +49,13 @@ class PartitionLog:
     """
 
     __slots__ = (
+        "_config",
         "_epochs",
         "_memory",
         "_new_segment",
+        "_roll_bytes",
+        "_roll_ms",
         "_segments",
-        "config",
         "log_end_offset",
         "log_start_offset",
         "size_bytes",
@@ -66,7 +68,6 @@ class PartitionLog:
         new_segment: Callable[[int, int], Segment] = MemorySegment,
     ) -> None:
         self.config = config
-        """Replaced when the topic's settings change."""
         self.log_start_offset = 0
         self.log_end_offset = 0
         """The offset that the next record gets."""
@@ -75,6 +76,18 @@ class PartitionLog:
         self._new_segment = new_segment
         self._segments: list[Segment] | tuple[()] = ()
         self._epochs: tuple[tuple[int, int], ...] = _FIRST_EPOCH
+
+    @property
+    def config(self) -> LogConfig:
+        """Replaced when the topic's settings change."""
+        return self._config
+
+    @config.setter
+    def config(self, config: LogConfig) -> None:
+        self._config = config
+        # Looked at by every append, hence worked out once.
+        self._roll_bytes = _roll_bytes(config)
+        self._roll_ms = _roll_ms(config)
 
     @property
     def high_watermark(self) -> int:
@@ -91,11 +104,12 @@ class PartitionLog:
         base_offset = self.log_end_offset
         if leader_epoch != self._epochs[-1][0]:
             self.start_epoch(leader_epoch)
-        segment = self._segment_for(len(batch), _MAX_TIMESTAMP.unpack_from(batch, _MAX_TIMESTAMP_AT)[0], wall_ms)
+        size = len(batch)
+        segment = self._segment_for(size, _MAX_TIMESTAMP.unpack_from(batch, _MAX_TIMESTAMP_AT)[0], wall_ms)
         segment.append(batch, base_offset, leader_epoch)
         self.log_end_offset = segment.next_offset
-        self.size_bytes += len(batch)
-        self._memory.used_bytes += len(batch)
+        self.size_bytes += size
+        self._memory.used_bytes += size
         return base_offset
 
     def start_epoch(self, leader_epoch: int) -> None:
@@ -108,8 +122,7 @@ class PartitionLog:
             return self._roll(wall_ms)
         segment = self._segments[-1]
         if segment.size_bytes and (
-            segment.size_bytes + size_bytes > self._roll_bytes()
-            or _age_ms(segment, timestamp, wall_ms) > self._roll_ms()
+            segment.size_bytes + size_bytes > self._roll_bytes or _age_ms(segment, timestamp, wall_ms) > self._roll_ms
         ):
             return self._roll(wall_ms)
         return segment
@@ -125,19 +138,6 @@ class PartitionLog:
             excess = self._memory.used_bytes - self._memory.limit_bytes
             self._memory.dropped_bytes += self._drop_oldest(lambda oldest, dropped: dropped < excess)
         return segment
-
-    def _roll_bytes(self) -> int:
-        config = self.config
-        most = min(config.segment_bytes, COMPACTED_SEGMENT_BYTES if config.compact else MEMORY_SEGMENT_BYTES)
-        if config.delete and config.retention_bytes >= 0:
-            most = min(most, max(config.retention_bytes // SEGMENTS_PER_RETENTION, LEAST_SEGMENT_BYTES))
-        return most
-
-    def _roll_ms(self) -> int:
-        config = self.config
-        if config.delete and config.retention_ms >= 0:
-            return min(config.segment_ms, max(config.retention_ms // SEGMENTS_PER_RETENTION, LEAST_SEGMENT_MS))
-        return config.segment_ms
 
     # Reading
 
@@ -310,7 +310,7 @@ class PartitionLog:
         size = 0
         for segment, remaining in kept:
             remaining_size = sum(map(len, remaining))
-            if merged and size + remaining_size <= self._roll_bytes():
+            if merged and size + remaining_size <= self._roll_bytes:
                 # Several become one, as in Kafka's cleaner; else a long log would end as many nearly empty segments.
                 chunks += remaining
                 size += remaining_size
@@ -330,6 +330,21 @@ class PartitionLog:
 
 
 _FIRST_EPOCH = ((0, 0),)
+
+
+def _roll_bytes(config: LogConfig) -> int:
+    """The size at which a segment is full."""
+    most = min(config.segment_bytes, COMPACTED_SEGMENT_BYTES if config.compact else MEMORY_SEGMENT_BYTES)
+    if config.delete and config.retention_bytes >= 0:
+        most = min(most, max(config.retention_bytes // SEGMENTS_PER_RETENTION, LEAST_SEGMENT_BYTES))
+    return most
+
+
+def _roll_ms(config: LogConfig) -> int:
+    """The time that a segment may span."""
+    if config.delete and config.retention_ms >= 0:
+        return min(config.segment_ms, max(config.retention_ms // SEGMENTS_PER_RETENTION, LEAST_SEGMENT_MS))
+    return config.segment_ms
 
 
 def _age_ms(segment: Segment, timestamp: int, wall_ms: int) -> int:

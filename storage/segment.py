@@ -28,6 +28,8 @@ _HEAD = Struct(">qi")
 _LENGTH = Struct(">i")
 _LAST_OFFSET_DELTA = Struct(">i")
 _TIMESTAMP = Struct(">q")
+_DELTA_AND_TIMESTAMP = Struct(">i8xq")
+"""Last offset delta and largest timestamp, from `_LAST_OFFSET_DELTA_AT` on."""
 _LAST_OFFSET_DELTA_AT, _MAX_TIMESTAMP_AT = 23, 35
 
 Chunk = bytes | memoryview
@@ -125,8 +127,8 @@ class MemorySegment:
     def append(self, batch: bytes, base_offset: int, leader_epoch: int) -> None:
         """Adds one batch; see `Segment`."""
         size = len(batch)
+        delta, max_timestamp = _DELTA_AND_TIMESTAMP.unpack_from(batch, _LAST_OFFSET_DELTA_AT)
         stamp = _STAMP.pack(base_offset, size - 12, leader_epoch)
-        max_timestamp: int = _TIMESTAMP.unpack_from(batch, _MAX_TIMESTAMP_AT)[0]
         if self.size_bytes == 0:
             self.first_timestamp = max_timestamp
         if size >= LARGE_BATCH_BYTES:
@@ -135,26 +137,23 @@ class MemorySegment:
             self._bases.append(base_offset)
             self._max_timestamps.append(max_timestamp)
         else:
-            self._append_to_tail(stamp, batch, base_offset, max_timestamp)
+            tail = self._tail
+            if tail is None:
+                tail = self._tail = bytearray()
+                self._bases.append(base_offset)
+                self._max_timestamps.append(max_timestamp)
+            elif max_timestamp > self._max_timestamps[-1]:
+                self._max_timestamps[-1] = max_timestamp
+            self._tail_bases.append(base_offset)
+            self._tail_starts.append(len(tail))
+            tail += stamp
+            tail += batch[16:]
+            if len(tail) >= CHUNK_BYTES:
+                self._freeze()
         self.size_bytes += size
-        self.next_offset = base_offset + _LAST_OFFSET_DELTA.unpack_from(batch, _LAST_OFFSET_DELTA_AT)[0] + 1
+        self.next_offset = base_offset + delta + 1
         if max_timestamp > self.max_timestamp:
             self.max_timestamp = max_timestamp
-
-    def _append_to_tail(self, stamp: bytes, batch: bytes, base_offset: int, max_timestamp: int) -> None:
-        tail = self._tail
-        if tail is None:
-            tail = self._tail = bytearray()
-            self._bases.append(base_offset)
-            self._max_timestamps.append(max_timestamp)
-        elif max_timestamp > self._max_timestamps[-1]:
-            self._max_timestamps[-1] = max_timestamp
-        self._tail_bases.append(base_offset)
-        self._tail_starts.append(len(tail))
-        tail += stamp
-        tail += batch[16:]
-        if len(tail) >= CHUNK_BYTES:
-            self._freeze()
 
     def _freeze(self) -> None:
         """Makes a chunk of the tail."""

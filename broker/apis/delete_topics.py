@@ -69,7 +69,7 @@ def forget(node: Node, topic: Topic, now_ms: int) -> None:
     cluster.topics.delete(topic)
     cluster.topic_deleted(topic, now_ms)
     for partition in topic.partitions:
-        cluster.purgatory.check(("fetch", topic.topic_id, partition.index), now_ms)
+        cluster.purgatory.check(partition, now_ms)
 
 
 def _refused(

@@ -98,12 +98,13 @@ class Reading:
         return topics.by_id(asked.topic_id) if self.ticket.version >= TOPIC_IDS_FROM else topics.by_name(asked.topic)
 
     def keys(self) -> list[Hashable]:
-        """What an append to one of the partitions is announced under."""
+        """The partitions: an append to one is announced under itself."""
         return [
-            ("fetch", topic.topic_id, part.partition)
+            partition
             for number, asked in enumerate(self._request.topics)
             if (topic := self._topic(number)) is not None
             for part in asked.partitions
+            if (partition := topic.partition(part.partition)) is not None
         ]
 
     def read(self) -> None:

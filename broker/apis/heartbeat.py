@@ -11,6 +11,9 @@ from kohort.coordinator.classic.heartbeating import heartbeat
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
+_ANSWERS = {error_code: HeartbeatResponse(error_code=error_code) for error_code in ErrorCode}
+"""Answers that never vary are made once."""
+
 
 def handle(node: Node, request: HeartbeatRequest, ticket: Ticket) -> HeartbeatResponse:
     """Always answered at once."""
@@ -22,9 +25,9 @@ def handle(node: Node, request: HeartbeatRequest, ticket: Ticket) -> HeartbeatRe
         request.generation_id,
         ticket.received_at_ms,
     )
-    return HeartbeatResponse(error_code=error_code)
+    return _ANSWERS[error_code]
 
 
 def error_response(request: HeartbeatRequest, error_code: ErrorCode) -> HeartbeatResponse:
     """What a request hears that failed here."""
-    return HeartbeatResponse(error_code=error_code)
+    return _ANSWERS[error_code]

@@ -24,20 +24,15 @@ from kohort.protocol.messages.offset_commit import (
 
 def handle(node: Node, request: OffsetCommitRequest, ticket: Ticket) -> OffsetCommitResponse | None:
     """None: answered when the offsets are written."""
+    version = ticket.version
     known: list[KnownTopic] = []
     refused: list[OffsetCommitResponseTopic] = []
-    by_id = ticket.version >= 10
     for asked in request.topics:
-        _look_up(node, asked, by_id, known, refused)
+        _look_up(node, asked, version >= 10, known, refused)
     if not known:
         return OffsetCommitResponse(topics=tuple(refused))
-    commit = Commit(
-        request=request,
-        topics=known,
-        refused=refused,
-        ticket=ticket,
-        missing_group=ErrorCode.group_id_not_found if ticket.version >= 9 else ErrorCode.illegal_generation,
-    )
+    missing_group = ErrorCode.group_id_not_found if version >= 9 else ErrorCode.illegal_generation
+    commit = Commit(request, known, refused, ticket, missing_group)
     return offset_commit(node.coordinator, commit, ticket.received_at_ms)
 
 
@@ -55,13 +50,22 @@ def _look_up(
         refused.append(_refusal(asked, error))
         return
     count = len(topic.partitions)
-    missing = [each for each in asked.partitions if not 0 <= each.partition_index < count]
-    if missing:
-        refused.append(_refusal(asked, ErrorCode.unknown_topic_or_partition, tuple(missing)))
-        there = tuple(each for each in asked.partitions if 0 <= each.partition_index < count)
-        asked = OffsetCommitRequestTopic(name=asked.name, topic_id=asked.topic_id, partitions=there)
+    for each in asked.partitions:
+        if not 0 <= each.partition_index < count:
+            asked = _without_missing(asked, count, refused)
+            break
     if asked.partitions:
-        known.append(KnownTopic(topic.name, topic.topic_id, asked))
+        known.append((topic.name, topic.topic_id, asked))
+
+
+def _without_missing(
+    asked: OffsetCommitRequestTopic, count: int, refused: list[OffsetCommitResponseTopic]
+) -> OffsetCommitRequestTopic:
+    """The partitions that exist; the others are refused."""
+    there = tuple(each for each in asked.partitions if 0 <= each.partition_index < count)
+    missing = tuple(each for each in asked.partitions if not 0 <= each.partition_index < count)
+    refused.append(_refusal(asked, ErrorCode.unknown_topic_or_partition, missing))
+    return OffsetCommitRequestTopic(name=asked.name, topic_id=asked.topic_id, partitions=there)
 
 
 def _refusal(

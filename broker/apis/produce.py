@@ -128,7 +128,7 @@ def _append(
             return answer
     if config.log_append_time:
         batch = with_log_append_time(batch, header, wall_ms)
-    base_offset = cluster.append(topic, partition, batch, now_ms)
+    base_offset = cluster.append(partition, batch, now_ms)
     append_time_ms = wall_ms if config.log_append_time else -1
     if idempotent:
         cluster.topics.producers_of(partition).appended(

@@ -215,6 +215,8 @@ def _replace(group: ClassicGroup, member: Member, member_id: str, join: _Join) -
     def written(error: ErrorCode, now_ms: int) -> None:
         if group.members.get(member_id) is not member:
             return  # gone, or come back once more: then this join has been answered
+        if member.session is None:
+            _renew_session(group, member, now_ms)  # it ended while this was being written
         if error is not ErrorCode.none:
             refusal = join_refused(error, "")
             refusal.generation_id = group.generation_id

@@ -23,7 +23,8 @@ class PendingSync(DelayedOperation):
         late = sorted(group.pending_sync or ())
         for member_id in late:
             group.remove(member_id)
-        rebalancing.prepare_rebalance(group, Cause("sync_timeout", reason=", ".join(late)), now_ms)
+        cause = Cause("sync_timeout", reason=", ".join(late))
+        rebalancing.unattended(group, lambda: rebalancing.prepare_rebalance(group, cause, now_ms))
 
 
 def start(group: ClassicGroup, now_ms: int) -> None:

@@ -3,6 +3,8 @@
 Whatever gives a group's record to the log returns the token of that `Append`: answers that depend on it wait for it.
 """
 
+from collections.abc import Callable
+
 # This module needs `sessions` and `pending_sync` and they need it: a rebalance starts timers, which start a rebalance.
 from kohort.coordinator.classic import pending_sync, sessions
 from kohort.coordinator.classic.group import ClassicGroup
@@ -32,7 +34,7 @@ class JoinPhase(DelayedOperation):
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
         """Always by the deadline: a phase that ends early takes it away. Who is missing goes, or stays if static."""
         self.group.join_phase = None
-        _complete_unattended(self.group, now_ms)
+        unattended(self.group, lambda: complete_join(self.group, now_ms))
 
 
 class InitialDelay(JoinPhase):
@@ -95,7 +97,7 @@ def maybe_complete_join(group: ClassicGroup, now_ms: int) -> int | None:
 def complete_if_nobody_is_missing(group: ClassicGroup, now_ms: int) -> None:
     """As above when a session or a handed-out id has ended: that ends an initial phase too (spec §4.2)."""
     if group.state is State.PREPARING_REBALANCE and group.has_all_members_joined:
-        _complete_unattended(group, now_ms)
+        unattended(group, lambda: complete_join(group, now_ms))
 
 
 def complete_join(group: ClassicGroup, now_ms: int) -> int | None:
@@ -109,8 +111,9 @@ def complete_join(group: ClassicGroup, now_ms: int) -> int | None:
     for member in dropped:
         group.remove(member.member_id)
     if group.members and not group.waiting_joins:
-        # Only static members are left, and all are absent: their sessions will end this.
-        _wait(JoinPhase(now_ms + group.rebalance_timeout_ms, group))
+        # Only static members are left, and all are absent: their sessions will end this. Time has to go on meanwhile,
+        # also where the timeout is 0.
+        _wait(JoinPhase(now_ms + max(1, group.rebalance_timeout_ms), group))
         return None
     _elect_joined_leader(group)
     group.start_generation()
@@ -143,10 +146,10 @@ def stuck(error: Exception) -> str:
     return f"the join phase failed ({error}); as in Kafka the group stays in PreparingRebalance and its joins wait"
 
 
-def _complete_unattended(group: ClassicGroup, now_ms: int) -> None:
-    """Completes where no request asks for it, so that there is nobody to tell but the log."""
+def unattended(group: ClassicGroup, step: Callable[[], object]) -> None:
+    """Takes a step that no request asks for, so that there is nobody to tell but the log if it fails."""
     try:
-        complete_join(group, now_ms)
+        step()
     except UNFORESEEN as error:
         group.coordinator.effects.append(Remark(group.group_id, stuck(error)))
 

@@ -70,4 +70,4 @@ def _gone(group: ClassicGroup, cause: Cause, now_ms: int) -> None:
     if group.state is State.PREPARING_REBALANCE:
         rebalancing.complete_if_nobody_is_missing(group, now_ms)
     elif group.can_rebalance:
-        rebalancing.prepare_rebalance(group, cause, now_ms)
+        rebalancing.unattended(group, lambda: rebalancing.prepare_rebalance(group, cause, now_ms))

@@ -18,6 +18,9 @@ class State(Enum):
     STABLE = "Stable"
     DEAD = "Dead"
 
+    # By identity: Enum's own hashes the name in Python, at each look into the tables below.
+    __hash__ = object.__hash__
+
 
 ALLOWED_FROM: dict[State, frozenset[State]] = {
     State.EMPTY: frozenset({State.PREPARING_REBALANCE}),

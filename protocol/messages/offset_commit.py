@@ -1,7 +1,7 @@
 """OffsetCommit (key 8): how far a group has got."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from struct import Struct
 from uuid import UUID
 
@@ -46,6 +46,8 @@ class OffsetCommitResponseTopic:
     topic_id: UUID | None = None  # from v10 on
     partitions: tuple[OffsetCommitResponsePartition, ...]
     name: str = ""  # up to v9
+    encoded: tuple[int, bytes] | None = field(default=None, init=False, compare=False, repr=False)
+    """A version and the bytes in it, once they have been written; an answer that is kept is encoded once."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -60,17 +62,23 @@ def _writer(version: int) -> Callable[[int, OffsetCommitResponse], bytes]:
     array, string, tags = form.array, form.string, form.tags
     partition_without_tags, partition_with_tags = Struct(">ih").pack, Struct(">ihB").pack
 
+    def encode(topic: OffsetCommitResponseTopic) -> bytes:
+        parts = [uuid(topic.topic_id) if version >= 10 else string(topic.name), array(len(topic.partitions))]
+        if flexible:
+            parts += [partition_with_tags(p.partition_index, p.error_code, 0) for p in topic.partitions]
+        else:
+            parts += [partition_without_tags(p.partition_index, p.error_code) for p in topic.partitions]
+        parts.append(tags)
+        return b"".join(parts)
+
     def write(correlation_id: int, response: OffsetCommitResponse) -> bytes:
         parts = [INT.pack(response.throttle_time_ms)] if version >= 3 else []
         parts.append(array(len(response.topics)))
         for topic in response.topics:
-            parts.append(uuid(topic.topic_id) if version >= 10 else string(topic.name))
-            parts.append(array(len(topic.partitions)))
-            if flexible:
-                parts += [partition_with_tags(p.partition_index, p.error_code, 0) for p in topic.partitions]
-            else:
-                parts += [partition_without_tags(p.partition_index, p.error_code) for p in topic.partitions]
-            parts.append(tags)
+            encoded = topic.encoded
+            if encoded is None or encoded[0] != version:
+                encoded = topic.encoded = version, encode(topic)
+            parts.append(encoded[1])
         parts.append(tags)
         return frame(correlation_id, flexible, b"".join(parts))
 

@@ -1,7 +1,7 @@
 """OffsetFetch (key 9): how far groups have got."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from struct import Struct
 from uuid import UUID
 
@@ -39,6 +39,8 @@ class OffsetFetchResponsePartition:
     committed_leader_epoch: int = -1  # from v5 on
     metadata: str | None
     error_code: ErrorCode
+    encoded: bytes | None = field(default=None, init=False, compare=False, repr=False)
+    """Its bytes from version 6 on, once they have been written; an answer that is kept is encoded once."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -137,12 +139,17 @@ def _partitions_writer(
 
     def newer(parts: list[bytes], partitions: tuple[OffsetFetchResponsePartition, ...]) -> None:
         for p in partitions:
-            metadata = p.metadata
-            parts += (
-                with_epoch(p.partition_index, p.committed_offset, p.committed_leader_epoch),
-                string(metadata) if metadata else b"\x00" if metadata is None else b"\x01",
-                end(p.error_code, 0),
-            )
+            encoded = p.encoded
+            if encoded is None:
+                metadata = p.metadata
+                encoded = p.encoded = b"".join(
+                    (
+                        with_epoch(p.partition_index, p.committed_offset, p.committed_leader_epoch),
+                        string(metadata) if metadata else b"\x00" if metadata is None else b"\x01",
+                        end(p.error_code, 0),
+                    )
+                )
+            parts.append(encoded)
 
     def older(parts: list[bytes], partitions: tuple[OffsetFetchResponsePartition, ...]) -> None:
         for p in partitions:

@@ -41,7 +41,9 @@ def main(names: tuple[str, ...], rounds: int | None, quick: bool, json_file: Pat
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))  # servers are to be stopped then, too
+    # However it was started and is stopped: servers are to be stopped, too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     results: list[Result] = []
     stopped = False
     try:

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from math import ceil
 from time import perf_counter, process_time
 
 from tests.bench import connection
@@ -102,8 +103,8 @@ class Meter:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The value that `share` of all values (0 to 1) do not exceed; 0 when there are none."""
+    """The least value that `share` of all values (0 to 1) do not exceed; 0 when there are none."""
     if not values:
         return 0.0
     ordered = sorted(values)
-    return ordered[min(int(len(ordered) * share), len(ordered) - 1)]
+    return ordered[max(ceil(len(ordered) * share) - 1, 0)]

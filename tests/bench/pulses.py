@@ -73,8 +73,6 @@ class Pulses:
         """Keeps `member` alive from then on."""
 
         def fire(due_ns: int) -> None:
-            if member.state is None:
-                return
             if self.counting:
                 self.sent_late_ns.append(perf_counter_ns() - due_ns)
             member.connection.ask(member.beat_frame, answered, due_ns)

@@ -19,7 +19,7 @@ from kohort.coordinator.classic.heartbeating import heartbeat
 from kohort.coordinator.classic.joining import Joiner, join_group
 from kohort.coordinator.classic.leaving import leave_group
 from kohort.coordinator.classic.syncing import sync_group
-from kohort.coordinator.committing import Commit, KnownTopic, offset_commit
+from kohort.coordinator.committing import Commit, offset_commit
 from kohort.coordinator.coordinator import GroupCoordinator, Shard
 from kohort.coordinator.deleting import delete_group, offset_delete, sweep
 from kohort.coordinator.effects import Append, Effect, Remark, Reply, Transition
@@ -394,7 +394,8 @@ class Speaker:
         ticket = self._ask("commit")
         commit = Commit(
             request=request,
-            topics=[KnownTopic(topic, topic_id, asked)],
+            topics=[(topic, topic_id, asked)],
+            refused=[],
             ticket=ticket,
             missing_group=missing_group,
         )

@@ -214,7 +214,7 @@ async def _run(
     bench.figure(name, "MB/s", phase.bytes / took_s / 1e6 if phase.bytes else 0)
     bench.figure(f"{name} p99", "µs", percentile(phase.latencies_ns, 0.99) / 1e3)
     bench.figure(f"{name} server CPU", "µs/request", meter.per_request_us(len(phase.latencies_ns)))
-    bench.figure(f"{name} load generator CPU", "µs/request", meter.own_s / max(len(phase.latencies_ns), 1) * 1e6)
+    bench.figure(f"{name} load gen. CPU", "µs/request", meter.own_s / max(len(phase.latencies_ns), 1) * 1e6)
 
 
 def make_batch(records: int, value_bytes: int) -> bytes:

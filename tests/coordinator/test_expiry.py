@@ -1,0 +1,172 @@
+"""When offsets and groups are old enough to go (KIP-211; spec §7.6)."""
+
+from uuid import UUID
+
+import pytest
+
+from kohort.coordinator.deleting import Sweep, topic_deleted
+from kohort.coordinator.records import GroupValue, group_key, group_value
+from kohort.protocol.errors import ErrorCode as E
+from tests.coordinator.world import World, commit_error
+
+DAY = 86_400_000
+
+
+def world_of_a_day() -> World:
+    return World(offsets_retention_ms=DAY)
+
+
+def sweep_at(world: World, age_ms: int) -> None:
+    """Time passes in which nobody speaks; nobody's session ends for that."""
+    world.now_ms += age_ms
+    world.sweeps()
+
+
+def test_a_simple_group_loses_what_is_a_day_old_and_then_itself() -> None:
+    world = world_of_a_day()
+    ada = world.speaker("ada")
+    ada.commits(1, topic="t")
+    world.after(1_000)
+    ada.commits(1, topic="u")
+    sweep_at(world, DAY - 1_001)
+    assert world.offsets() == {"t-0": 1, "u-0": 1}
+    sweep_at(world, 1)
+    assert world.offsets() == {"u-0": 1}
+    sweep_at(world, 1_000)
+    assert world.state() == ""
+    world.restart()
+    assert world.state() == ""
+
+
+def test_a_group_that_had_members_counts_from_when_it_became_empty() -> None:
+    world = world_of_a_day()
+    (ada,) = world.stable("ada")
+    ada.commits(1)
+    world.after(5_000)
+    ada.leaves()
+    sweep_at(world, DAY - 1)
+    assert world.offsets() == {"t-0": 1}
+    sweep_at(world, 1)
+    assert world.state() == ""
+
+
+def test_a_commit_to_an_empty_group_does_not_make_it_younger() -> None:
+    world = world_of_a_day()
+    (ada,) = world.stable("ada")
+    ada.leaves()
+    sweep_at(world, 0)
+    assert world.state() == ""  # without offsets it goes with the first sweep
+    (ada,) = world.stable("ada")
+    ada.commits(1)
+    ada.leaves()
+    world.now_ms += DAY - 1
+    assert commit_error(world.speaker("tool").commits(2)) is E.none
+    sweep_at(world, 1)
+    assert world.state() == ""
+
+
+def test_an_old_record_does_not_say_since_when() -> None:
+    """Then the commits count."""
+    world = world_of_a_day()
+    empty = GroupValue(
+        protocol_type="consumer", generation_id=3, protocol_name=None, leader_id=None, state_timestamp_ms=-1, members=()
+    )
+    world.unload()
+    world.log[0] = [(group_key("g"), group_value(empty))]
+    world.load()
+    world.speaker("tool").commits(1)
+    sweep_at(world, DAY - 1)
+    assert world.offsets() == {"t-0": 1}
+    sweep_at(world, 1)
+    assert world.state() == ""
+
+
+def test_a_running_consumer_group_keeps_what_it_subscribes_to() -> None:
+    world = world_of_a_day()
+    (ada,) = world.stable("ada")
+    for topic in ("t", "u"):
+        ada.commits(1, topic=topic)
+    sweep_at(world, DAY - 1)
+    assert world.offsets() == {"t-0": 1, "u-0": 1}
+    sweep_at(world, 1)
+    assert world.offsets() == {"t-0": 1}
+    assert world.state() == "Stable 1"
+
+
+@pytest.mark.parametrize(
+    "traits", [{"protocol_type": "connect"}, {"protocols": (("range", b"?"),)}], ids=["connect", "unreadable"]
+)
+def test_a_running_group_with_unknown_subscriptions_keeps_all(traits: dict[str, object]) -> None:
+    world = world_of_a_day()
+    (ada,) = world.stable("ada", **traits)
+    ada.commits(1, topic="u", retention_ms=5)
+    sweep_at(world, 2 * DAY)
+    assert world.offsets() == {"u-0": 1}
+
+
+@pytest.mark.parametrize("state", ["PreparingRebalance", "CompletingRebalance"])
+def test_a_rebalancing_group_keeps_all(state: str) -> None:
+    world = world_of_a_day()
+    ada, bob = world.stable("ada", "bob")
+    ada.commits(1, topic="u", retention_ms=5)
+    ada.joins()
+    if state == "CompletingRebalance":
+        bob.joins()
+    assert world.state().startswith(state)
+    sweep_at(world, 2 * DAY)
+    assert world.offsets() == {"u-0": 1}
+
+
+@pytest.mark.parametrize(("retention_ms", "lives_ms"), [(-1, DAY), (2_000, 2_000), (0, 0), (-2, 0), (2 * DAY, 2 * DAY)])
+def test_a_commit_may_say_how_long_it_is_kept(retention_ms: int, lives_ms: int) -> None:
+    """-1 leaves it to the broker; anything else is added to the time, whatever comes of it."""
+    world = world_of_a_day()
+    world.speaker("ada").commits(1, retention_ms=retention_ms)
+    if lives_ms:
+        sweep_at(world, lives_ms - 1)
+        assert world.offsets() == {"t-0": 1}
+        world.now_ms += 1
+    sweep_at(world, 0)
+    assert world.offsets() == {}
+
+
+def test_an_expiry_of_its_own_counts_in_a_running_group_too() -> None:
+    world = world_of_a_day()
+    (ada,) = world.stable("ada")
+    ada.commits(1, topic="t", retention_ms=2_000)
+    ada.commits(1, topic="u", retention_ms=2_000)
+    sweep_at(world, 2_000)
+    assert world.offsets() == {"t-0": 1}
+
+
+def test_a_group_with_handed_out_ids_only_goes_with_the_first_sweep() -> None:
+    world = World()
+    ada = world.speaker("ada")
+    ada.joins()
+    world.sweeps()
+    assert world.state() == ""
+    assert ada.joins().error is E.unknown_member_id
+
+
+def test_the_sweep_comes_again_and_again() -> None:
+    world = World(offsets_retention_ms=1_500, offsets_retention_check_interval_ms=1_000)
+    world.purgatory.wait(Sweep(world.coordinator, 0))
+    world.speaker("ada").commits(1)
+    world.after(1_999)
+    assert world.offsets() == {"t-0": 1}
+    world.after(1)
+    assert world.state() == ""
+    assert len(world.purgatory) == 1
+
+
+def test_a_deleted_topic_takes_its_offsets_along_and_leaves_the_groups() -> None:
+    world = World()
+    old, new = UUID(int=1), UUID(int=2)
+    for partition, topic_id in enumerate((None, old, new)):
+        world.speaker("ada").commits(1, partition=partition, topic_id=topic_id)
+    world.speaker("ada").commits(1, topic="u", topic_id=old)
+    world.speaker("bob", group_id="h").commits(1, topic_id=old)
+    topic_deleted(world.coordinator, "t", old, world.now_ms)
+    world.settle()
+    assert world.offsets() == {"t-2": 1, "u-0": 1}
+    assert (world.offsets(group_id="h"), world.state("h")) == ({}, "Empty 0")

@@ -1,0 +1,281 @@
+"""What a plain-text conversation cannot say about joining: timers to the millisecond, corners, what Kafka fails at."""
+
+import pytest
+
+from kohort.protocol.errors import ErrorCode as E
+from tests.coordinator.world import Speaker, World, subscription
+
+IMPOSSIBLE = b"\x00\x00\x7f\xff\xff\xff"
+
+
+@pytest.mark.parametrize(
+    ("rebalance_ms", "joins_at", "completes_at"),
+    [
+        (60_000, [0], 3_000),
+        (60_000, [0, 1_000], 6_000),
+        (60_000, [0, 1_000, 4_000], 9_000),
+        (7_000, range(0, 7_000, 500), 7_000),
+        (10_000, range(0, 10_000, 500), 10_000),
+        (1_000, [0, 500], 3_000),
+    ],
+)
+def test_the_initial_delay(rebalance_ms: int, joins_at: list[int], completes_at: int) -> None:
+    """The table of spec §4.2."""
+    world = World(group_initial_rebalance_delay_ms=3_000)
+    joins = []
+    for moment in joins_at:
+        world.after(moment - world.now_ms)
+        joins.append(world.speaker(f"c{moment}", rebalance_ms=rebalance_ms, needs_id=False).joins())
+    world.after(completes_at - 1 - world.now_ms)
+    assert {join.heard for join in joins} == {None}
+    world.after(1)
+    assert {join.error for join in joins} == {E.none}
+    assert {join.heard.generation_id for join in joins} == {1}
+
+
+def test_pending_ids_do_not_hold_up_the_first_generation_but_every_later_one() -> None:
+    world = World()
+    world.speaker("never").joins(session_ms=60_000)
+    (ada,) = world.stable("ada")
+    again = ada.joins()
+    assert again.heard is None
+    world.after(29_999)
+    assert again.heard is None
+    world.after(1)
+    assert again.heard.generation_id == 2
+
+
+def test_a_pending_id_that_expires_ends_even_an_initial_delay() -> None:
+    world = World(group_initial_rebalance_delay_ms=20_000)
+    ada, bob = world.speaker("ada"), world.speaker("bob")
+    join = ada.enters()
+    bob.joins(session_ms=6_000)
+    world.after(5_999)
+    assert join.heard is None
+    world.after(1)
+    assert join.error is E.none
+
+
+def test_a_new_member_waits_five_minutes_at_most() -> None:
+    world = World()
+    (ada,) = world.stable("ada", rebalance_ms=600_000)
+    bob = world.speaker("bob")
+    join = bob.enters()
+    for _ in range(100):
+        world.after(3_000)
+        ada.beats()
+    assert world.now_ms == 300_000
+    assert (join.error, join.heard.member_id) == (E.unknown_member_id, "")
+
+
+def test_a_heartbeat_of_a_new_member_replaces_the_five_minutes() -> None:
+    world = World()
+    (ada,) = world.stable("ada", rebalance_ms=600_000)
+    bob = world.speaker("bob")
+    join = bob.enters()
+    (bob_id,) = set(world.group().members) - {ada.member_id}
+    assert bob.beats(member_id=bob_id, generation=1) is E.rebalance_in_progress
+    world.after(9_999)
+    assert join.heard is None
+    ada.beats()
+    world.after(1)
+    assert join.error is E.unknown_member_id
+
+
+def test_the_end_of_a_phase_and_of_a_session_in_the_same_millisecond() -> None:
+    """Who waits is not dropped: the phase that ends gives it a new session."""
+    world = World()
+    ada, bob = world.stable("ada", "bob", session_ms=10_000, rebalance_ms=10_000)
+    ada.beats()
+    join = ada.joins()
+    world.after(10_000)
+    assert join.error is E.none
+    assert ada.beats() is E.none
+    assert bob.beats(generation=2) is E.unknown_member_id
+
+
+def static_trio(world: World, **traits: int) -> list[Speaker]:
+    trio = [world.speaker(name, instance=f"i-{name}", **traits) for name in ("ada", "bob", "cem")]
+    world.joined(*trio)
+    world.after(0)
+    world.synced(*trio)
+    return trio
+
+
+@pytest.mark.parametrize("rebalance_ms", [0, 5_000])
+def test_absent_static_members_are_waited_for_as_long_as_their_sessions_last(rebalance_ms: int) -> None:
+    """With a timeout of 0 the wait must not become a loop in which time stands still."""
+    world = World()
+    ada, bob, cem = static_trio(world)
+    world.after(9_000)
+    for member in world.group().members.values():
+        member.rebalance_timeout_ms = rebalance_ms
+    ada.leaves()
+    assert world.state() == "PreparingRebalance 1"
+    assert cem.beats() is E.rebalance_in_progress
+    world.after(9_999)
+    assert list(world.group().members) == [cem.member_id]
+    world.after(1)
+    assert world.state() == "Empty 2"
+    assert bob.beats() is E.unknown_member_id
+
+
+def test_an_absent_static_leader_hands_over() -> None:
+    world = World()
+    ada, bob, cem = static_trio(world, session_ms=60_000, rebalance_ms=5_000)
+    bob.joins(protocols=(("range", b"other"),))
+    join = cem.joins()
+    world.after(5_000)
+    (led,) = {bob.leader, cem.leader}
+    assert led in (bob.member_id, cem.member_id)
+    assert join.error is E.none
+    assert ada.member_id in world.group().members
+    leader = bob if bob.leads else cem
+    assert len(leader.tickets[-1].heard.members) == 3
+
+
+def test_a_session_that_ends_while_a_return_is_written_is_renewed() -> None:
+    """Else nothing would ever end the membership of one who then stays silent."""
+    world = World()
+    ada, bob = world.stable("ada", "bob")
+    static = world.speaker("cem", instance="i-cem")
+    static.joins()
+    world.joined(ada, bob)
+    world.synced(ada, bob, static)
+    world.holding = True
+    back = static.joins(member_id="")
+    for _ in range(2):
+        world.after(6_000)
+        assert (ada.beats(), bob.beats()) == (E.none, E.none)
+    world.write()
+    assert back.error is E.none
+    world.after(6_000)
+    assert (ada.beats(), bob.beats()) == (E.none, E.none)
+    world.after(4_000)
+    assert ada.beats() is E.rebalance_in_progress
+    assert static.beats() is E.unknown_member_id
+
+
+# What Kafka does not foresee (spec §2.4)
+
+
+def test_impossible_metadata_leaves_the_group_where_it_is() -> None:
+    world = World()
+    ada = world.speaker("ada", protocols=(("range", IMPOSSIBLE),))
+    join = ada.enters()
+    world.after(0)
+    assert (world.state(), join.heard) == ("PreparingRebalance 1", None)
+    assert "stays in PreparingRebalance" in world.remarks[0]
+    world.after(300_000)
+    assert (join.error, world.state()) == (E.unknown_member_id, "Empty 2")
+
+
+def test_a_join_that_would_end_the_phase_fails_and_the_others_wait() -> None:
+    world = World()
+    ada, bob = world.stable("ada", "bob")
+    first = ada.joins()
+    last = bob.joins(protocols=(("range", IMPOSSIBLE),))
+    assert (last.error, last.heard.member_id) == (E.unknown_server_error, "")
+    assert (world.state(), first.heard) == ("PreparingRebalance 2", None)
+    assert world.group().waiting_joins == 2  # bob still counts as waiting
+
+
+def test_a_leave_that_would_end_the_phase_fails_too() -> None:
+    world = World()
+    ada, bob, cem = world.stable("ada", "bob", "cem")
+    waiting = [ada.joins(), bob.joins(protocols=(("range", IMPOSSIBLE),))]
+    leave = cem.leaves()
+    assert (leave.error, leave.heard.members) == (E.unknown_server_error, ())
+    assert [join.heard for join in waiting] == [None, None]
+
+
+def test_a_session_that_would_end_the_phase_is_only_remarked() -> None:
+    world = World()
+    ada, bob, _ = world.stable("ada", "bob", "cem")
+    ada.joins()
+    bob.joins(protocols=(("range", IMPOSSIBLE),))
+    world.after(10_000)
+    assert world.state() == "PreparingRebalance 2"
+    assert len(world.remarks) == 1
+
+
+def test_a_session_that_starts_and_ends_the_phase_is_only_remarked_too() -> None:
+    """Somebody's return is still being written when the only other member falls silent."""
+    world = World()
+    ada, bob = static_trio(world)[:2]
+    bob.leaves(world.speaker("cem", instance="i-cem"))
+    ada.joins()
+    ada.syncs()
+    cem = world.speaker("cem", instance="i-cem")
+    cem.joins()
+    ada.joins()
+    world.synced(ada, cem)
+    world.holding = True
+    back = cem.joins(member_id="", protocols=(("range", IMPOSSIBLE),))
+    world.after(10_000)
+    assert (world.state(), back.heard) == ("PreparingRebalance 4", None)
+    assert len(world.remarks) == 1
+
+
+def test_a_protocol_listed_twice_cannot_be_selected() -> None:
+    world = World()
+    ada = world.speaker("ada", protocols=(("range", subscription("t")),) * 2)
+    join = ada.enters()
+    world.after(0)
+    assert (world.state(), join.heard) == ("PreparingRebalance 1", None)
+
+
+# Leaving and being removed
+
+
+def test_several_leave_and_one_rebalance_follows() -> None:
+    world = World()
+    ada, bob, cem = world.stable("ada", "bob", "cem")
+    nobody = world.speaker("nobody", member_id="nobody")
+    pending = world.speaker("pending")
+    pending.joins()
+    leave = bob.leaves(nobody, pending, cem)
+    assert [m.error_code for m in leave.heard.members] == [E.none, E.unknown_member_id, E.none, E.none]
+    assert [t for t in world.transitions if "leave" in t] == ["Stable -> PreparingRebalance: leave_explicit"]
+    assert ada.joins().heard.generation_id == 2
+
+
+def test_the_sync_of_somebody_removed_is_never_answered() -> None:
+    world = World()
+    ada, bob = world.stable("ada", "bob")
+    world.joined(ada, bob)
+    sync = bob.syncs()
+    bob.leaves()
+    world.after(600_000)
+    assert sync.heard is None
+    assert "never answered" in world.remarks[0]
+
+
+def test_the_join_of_somebody_removed_is_answered() -> None:
+    world = World()
+    ada, bob, _ = world.stable("ada", "bob", "cem")
+    join = bob.joins(protocols=(("range", b"other"),))
+    bob.leaves()
+    assert (join.error, join.heard.member_id) == (E.unknown_member_id, "")
+    assert ada.beats() is E.rebalance_in_progress
+
+
+def test_a_poll_timeout_is_told_apart_from_other_leaves() -> None:
+    world = World()
+    _, bob = world.stable("ada", "bob")
+    bob.leaves(reason="consumer poll timeout has expired.")
+    assert world.transitions[-1] == "Stable -> PreparingRebalance: leave_poll_timeout"
+
+
+def test_who_never_syncs_is_removed_after_the_rebalance_timeout() -> None:
+    world = World()
+    ada, bob = world.stable("ada", "bob", rebalance_ms=20_000)
+    world.joined(ada, bob)
+    ada.syncs({ada.member_id: b"all"})
+    for _ in range(3):
+        world.after(6_000)
+        assert (ada.beats(), bob.beats()) == (E.none, E.none)
+    world.after(2_000)
+    assert world.transitions[-1] == "Stable -> PreparingRebalance: sync_timeout"
+    assert bob.beats() is E.unknown_member_id
+    assert ada.beats() is E.rebalance_in_progress

@@ -1,0 +1,192 @@
+"""Becoming the coordinator of a partition, and ceasing to be (spec §1.3, §1.5, §1.6)."""
+
+import pytest
+
+from kohort.coordinator.coordinator import Shard
+from kohort.coordinator.describing import list_groups
+from kohort.coordinator.loading import Loading
+from kohort.coordinator.records import UnreadableRecord, group_key
+from kohort.protocol.errors import ErrorCode as E
+from tests.coordinator.world import World, commit_error, subscription
+
+BOTH = (("range", subscription("t")), ("sticky", subscription("t")))
+
+
+def test_elsewhere_everything_is_refused() -> None:
+    world = World(lead=False)
+    ada = world.speaker("ada", member_id="ada-1", generation=1)
+    join = ada.joins()
+    assert (join.error, join.heard.member_id) == (E.not_coordinator, "")
+    assert ada.syncs().error is E.not_coordinator
+    assert ada.beats() is E.not_coordinator
+    leave = ada.leaves()
+    assert (leave.error, leave.heard.members) == (E.not_coordinator, ())
+    assert commit_error(ada.commits()) is E.not_coordinator
+    assert world.deletes_group().error is E.not_coordinator
+    assert world.deletes_offsets(("t", 0)).error is E.not_coordinator
+    assert list_groups(world.coordinator, (), ()).error_code is E.none
+
+
+def test_while_it_loads_all_are_told_so_but_heartbeats_are_fine() -> None:
+    world = World(lead=False)
+    loading = Loading(world.coordinator, 0)
+    ada = world.speaker("ada", member_id="ada-1", generation=1)
+    join = ada.joins()
+    assert (join.error, join.heard.member_id) == (E.coordinator_load_in_progress, "")
+    assert ada.syncs().error is E.coordinator_load_in_progress
+    assert ada.beats() is E.none
+    assert ada.leaves().error is E.coordinator_load_in_progress
+    assert commit_error(ada.commits()) is E.coordinator_load_in_progress
+    assert world.deletes_group().error is E.coordinator_load_in_progress
+    assert list_groups(world.coordinator, (), ()).error_code is E.coordinator_load_in_progress
+    loading.finish(world.now_ms)
+    assert ada.beats() is E.unknown_member_id
+
+
+def test_what_is_wrong_with_the_request_itself_is_said_first() -> None:
+    world = World(lead=False)
+    assert world.speaker("ada", group_id="").joins(session_ms=1).error is E.invalid_group_id
+    assert world.speaker("ada").joins(session_ms=5_999).error is E.invalid_session_timeout
+    assert world.speaker("ada", group_id="").beats() is E.invalid_group_id
+
+
+def test_a_group_comes_back_as_it_was() -> None:
+    world = World()
+    ada, bob = world.stable("ada", "bob", rebalance_ms=40_000)
+    ada.commits(7)
+    before, traits = world.group(), ("generation_id", "protocol_type", "protocol_name", "leader_id", "state")
+    told = [getattr(before, trait) for trait in traits]
+    world.restart()
+    after = world.group()
+    assert [getattr(after, trait) for trait in traits] == told
+    for member_id, member in before.members.items():
+        loaded = after.members[member_id]
+        for trait in ("client_id", "client_host", "rebalance_timeout_ms", "session_timeout_ms", "assignment"):
+            assert getattr(loaded, trait) == getattr(member, trait), trait
+    assert (ada.beats(), bob.beats()) == (E.none, E.none)
+    assert bob.syncs().heard.assignment == b"share of bob"
+    assert world.offsets("t") == {"t-0": 7}
+
+
+def test_everybody_gets_a_fresh_session() -> None:
+    world = World()
+    ada, bob = world.stable("ada", "bob")
+    world.after(9_999)
+    world.restart()
+    world.after(9_999)
+    assert ada.beats() is E.none
+    world.after(1)
+    assert bob.beats() is E.unknown_member_id
+
+
+def test_ids_that_were_handed_out_are_lost() -> None:
+    world = World()
+    world.stable("ada")
+    bob = world.speaker("bob")
+    bob.joins()
+    world.restart()
+    assert bob.joins().error is E.unknown_member_id
+
+
+def test_a_follower_with_several_protocols_does_not_match_any_more() -> None:
+    world = World()
+    ada, bob = world.stable("ada", "bob", protocols=BOTH)
+    assert bob.joins().error is E.none
+    world.restart()
+    assert bob.joins(protocols=BOTH[:1]).error is E.none
+    assert bob.joins().heard is None
+    assert ada.beats() is E.rebalance_in_progress
+
+
+def test_a_join_phase_whose_assignment_was_not_written_is_lost() -> None:
+    world = World()
+    ada, bob = world.stable("ada", "bob")
+    cem = world.speaker("cem")
+    cem.enters()
+    world.joined(ada, bob)
+    assert (world.state(), cem.generation) == ("CompletingRebalance 2", 2)
+    world.restart()
+    assert world.state() == "Stable 1"
+    assert ada.beats() is E.illegal_generation
+    assert cem.beats() is E.unknown_member_id
+
+
+def test_a_group_over_its_limit_rebalances_at_once() -> None:
+    """The first who rejoin stay; who comes too late is removed (spec §3.8)."""
+    world = World()
+    ada, bob = world.stable("ada", "bob")
+    smaller = World(lead=False, group_max_size=1)
+    smaller.log = world.log
+    smaller.load()
+    assert smaller.state() == "PreparingRebalance 1"
+    assert smaller.transitions == ["Stable -> PreparingRebalance: over_capacity"]
+    ada.world = bob.world = smaller
+    stays = ada.joins()
+    goes = bob.joins()
+    assert (goes.error, goes.heard.member_id) == (E.group_max_size_reached, "")
+    assert stays.heard is None  # nobody looks whether all are there; the timer does
+    smaller.after(30_000)
+    assert (stays.error, len(stays.heard.members)) == (E.none, 1)
+
+
+def test_an_empty_group_comes_back_empty_and_subscribes_to_nothing() -> None:
+    """So that offsets can be deleted while its first new member joins (spec §7.5)."""
+    world = World()
+    (ada,) = world.stable("ada")
+    ada.commits(7)
+    ada.leaves()
+    world.restart()
+    assert world.state() == "Empty 2"
+    world.speaker("bob", needs_id=False).joins()
+    assert world.deletes_offsets(("t", 0)).heard.in_use == frozenset()
+    assert world.offsets("t") == {"t-0": -1}
+
+
+def test_a_deleted_group_stays_deleted() -> None:
+    world = World()
+    (ada,) = world.stable("ada")
+    ada.commits(7)
+    ada.leaves()
+    world.deletes_group()
+    world.restart()
+    assert world.coordinator.groups == {}
+
+
+def test_only_the_groups_of_that_partition_go() -> None:
+    world = World(partitions=2)
+    for group_id in ("a", "b"):  # hashes 97 and 98
+        world.stable("ada", group_id=group_id)
+    world.unload(0)
+    assert list(world.coordinator.groups) == ["a"]
+    assert world.load(0) == 1
+    assert sorted(world.coordinator.groups) == ["a", "b"]
+
+
+@pytest.mark.parametrize("value", [b"", b"\x00\x09", b"\x00\x03\x00\x08consumer"])
+def test_records_that_cannot_be_read_make_it_no_coordinator(value: bytes) -> None:
+    world = World(lead=False)
+    world.log[0] = [(group_key("g"), value)]
+    with pytest.raises(UnreadableRecord):
+        world.load()
+    assert world.coordinator.shards == {}
+    assert world.speaker("ada").beats() is E.not_coordinator
+
+
+def test_records_of_other_kinds_are_passed_over() -> None:
+    world = World(lead=False)
+    world.log[0] = [(b"\x00\x03\x00\x01g", b"\x00\x00\x00\x00\x00\x05\x00"), (b"\x00\x63", b"?")]
+    assert world.load() == 0
+    assert world.coordinator.shards == {0: Shard.ACTIVE}
+
+
+def test_parked_joins_are_sent_away_with_their_own_id() -> None:
+    world = World()
+    ada, bob = world.stable("ada", "bob")
+    join = ada.joins()
+    pending = world.speaker("cem")
+    pending.joins()
+    world.unload()
+    assert (join.error, join.heard.member_id) == (E.not_coordinator, ada.member_id)
+    assert world.transitions[-1] == "PreparingRebalance -> Dead: coordinator_failover"
+    assert len(world.purgatory) == 0
+    assert bob.beats() is E.not_coordinator

@@ -1,0 +1,36 @@
+"""The simulated world keeps its promises.
+
+`KOHORT_SEED=7` plays one seed again; `KOHORT_STEPS=100000` plays longer, `KOHORT_SEEDS=50` more of them.
+"""
+
+import os
+
+import pytest
+
+from kohort.protocol.errors import ErrorCode as E
+from tests.simulation.promises import PROMISES, replay_gives_the_same
+from tests.simulation.simulated import Simulation
+
+STEPS = int(os.environ.get("KOHORT_STEPS", "2000"))
+SEEDS = (
+    [int(os.environ["KOHORT_SEED"])]
+    if "KOHORT_SEED" in os.environ
+    else list(range(int(os.environ.get("KOHORT_SEEDS", "5"))))
+)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_promises(seed: int) -> None:
+    simulation = Simulation(seed)
+    try:
+        for number in range(STEPS):
+            simulation.step()
+            for promise in PROMISES:
+                promise(simulation)
+            if number % 50 == 49:
+                simulation.write(E.none, len(simulation.world.held))
+                replay_gives_the_same(simulation)
+    except Exception:
+        print(f"KOHORT_SEED={seed}, step {number}; before:", *simulation.transcript, sep="\n")
+        raise
+    assert simulation.busy, "nothing much happened"

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import gc
 import sys
+import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from kohort.pipeline.java import NoJavaError
 
 if TYPE_CHECKING:
     from kohort.pipeline.job.analysis import Outcome
@@ -37,14 +40,28 @@ def analyze(sources: tuple[str, ...], out: Path, master: str | None, name: str, 
     """  # fmt: skip
     try:
         _run(sources, out, master, name, verbose)
-    except (ImportError, RuntimeError, OSError) as error:
+    except (click.ClickException, KeyboardInterrupt):
+        raise
+    except (ImportError, NoJavaError) as error:
         raise click.ClickException(_plain(error)) from None
+    except Exception as error:  # Spark's failures have many types; a person gets a sentence, and the whole in a file
+        raise click.ClickException(f"{_plain(error)}{_kept(out)}") from None
 
 
 def _plain(error: BaseException) -> str:
     if isinstance(error, ModuleNotFoundError):
         return f"{error.name} is missing; install the analysis with: pip install 'kohort[pipeline]'"
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+
+
+def _kept(out: Path) -> str:
+    path = out / "error.log"
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        path.write_text(traceback.format_exc(), encoding="utf-8")
+    except OSError:
+        return ""
+    return f"\nThe whole of it is in {path}."
 
 
 def _run(sources: tuple[str, ...], out: Path, master: str | None, name: str, verbose: bool) -> None:

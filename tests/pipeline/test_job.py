@@ -108,3 +108,18 @@ def test_raw_records_give_the_same_silver(spark: Any, recording: Path, tmp_path:
             for name in ("leader_epoch", "log_leader_epoch", "op_id"):
                 row.pop(name, None)
         assert sorted_rows(one) == sorted_rows(two), table
+
+
+def test_a_failure_is_a_sentence_and_a_file(recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import kohort.pipeline.session as session
+    from kohort.pipeline.cli import analyze
+
+    def broken(_: str | None) -> None:
+        raise TypeError("no such cluster\n  at a.b.C")
+
+    monkeypatch.setattr(session, "spark_session", broken)
+    log = recording / "coordinator-logs" / "broker-2.log"
+    done = CliRunner().invoke(analyze, [str(log), "--out", str(tmp_path / "out")])
+    assert done.exit_code == 1
+    assert "Error: no such cluster\nThe whole of it is in" in done.output
+    assert "at a.b.C" in (tmp_path / "out" / "error.log").read_text()

@@ -113,7 +113,7 @@ class SilverRows:
         ids = _distinct_ids(commits)
         self._name_topics(commits, ids)
         gone = commits.version < 0
-        names = pa.array([name or "" for name in TRANSACTION_NAMES])
+        names = pa.array(TRANSACTION_NAMES, pa.string())
         transaction = chunk.transaction[rows]
         columns = {
             "cluster": constant(self.cluster, len(rows)),

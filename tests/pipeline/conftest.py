@@ -28,14 +28,19 @@ def recording() -> Path:
 
 
 @pytest.fixture(scope="session")
-def recorded_groups(recording: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, GroupInput]:
+def recorded_silver(recording: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     sources, issues = find_sources([str(recording)])
     assert not issues
     folder = tmp_path_factory.mktemp("silver")
     with Writer(folder, "0") as writer:
         ingest([source for source in sources if source.kind != "dump"], "", writer)
     publish(folder, "0", [writer.task])
-    return load_groups(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def recorded_groups(recorded_silver: Path) -> dict[str, GroupInput]:
+    return load_groups(recorded_silver)
 
 
 @pytest.fixture(scope="session")

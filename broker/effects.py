@@ -49,6 +49,10 @@ def _append(cluster: Cluster, effect: Append, now_ms: int) -> ErrorCode:
 
 CAUSES = {
     "all_joined": "everybody joined",
+    "nobody_left": "nobody is left",
+    "assignment_stored": "handed out the partitions",
+    "assignment_store_failed": "handed out the partitions, but that could not be written",
+    "group_store_failed": "its first record could not be written",
     "join_new": "joined",
     "join_static": "joined as a static member",
     "rejoin_leader": "asked for a rebalance, as its leader",

@@ -80,7 +80,10 @@ class OffsetsTopic:
         topic = self._topic
         if topic is None:
             return ErrorCode.unknown_topic_or_partition
-        self._cluster.append(topic.partitions[number], records.batch(timestamp_ms), now_ms)
+        batch = records.batch(timestamp_ms)
+        if len(batch) > topic.log_config.max_message_bytes:
+            return ErrorCode.message_too_large
+        self._cluster.append(topic.partitions[number], batch, now_ms)
         return ErrorCode.none
 
 

@@ -178,7 +178,7 @@ def offset_commit(coordinator: GroupCoordinator, commit: Commit, now_ms: int) ->
     request = commit.request
     group = coordinator.groups.get(request.group_id)
     if group is None:
-        error = coordinator.availability(request.group_id)
+        error = coordinator.creatable(request.group_id)
         if error is _NONE and request.generation_id_or_member_epoch >= 0:
             error = commit.missing_group
     else:

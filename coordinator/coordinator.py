@@ -10,6 +10,7 @@ from enum import Enum
 from kohort.coordinator.classic.group import ClassicGroup
 from kohort.coordinator.effects import Append, Effect
 from kohort.coordinator.placement import partition_for
+from kohort.coordinator.records import is_storable
 from kohort.coordinator.settings import GroupSettings
 from kohort.protocol.batches import EncodedRecords
 from kohort.protocol.errors import ErrorCode
@@ -71,6 +72,16 @@ class GroupCoordinator:
     def partition_of(self, group_id: str) -> int:
         """The partition of `__consumer_offsets` that a group lives in."""
         return partition_for(group_id, self.partitions)
+
+    def creatable(self, group_id: str) -> ErrorCode:
+        """Whether a group that this node does not know may be created: as `availability`, or UNKNOWN_SERVER_ERROR.
+
+        A newer request can carry a longer id than a record's key; Kafka fails to write it (spec §1.3, last row).
+        """
+        error = self.availability(group_id)
+        if error is _NONE and not is_storable(group_id):
+            return ErrorCode.unknown_server_error
+        return error
 
     def partition_availability(self, partition: int) -> ErrorCode:
         """The same for a partition of `__consumer_offsets`."""

@@ -11,6 +11,9 @@ from uuid import UUID
 OFFSET_COMMIT = 1
 GROUP_METADATA = 2
 
+LONGEST_TEXT = 32_767
+"""Bytes that a text of a key, or of group metadata, may have."""
+
 _SHORT = struct.Struct(">h")
 _INT = struct.Struct(">i")
 _LONG = struct.Struct(">q")
@@ -52,7 +55,7 @@ class OffsetValue:
     topic_id: UUID | None = None
 
 
-@dataclass(slots=True, frozen=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class MemberValue:
     """A member as the log keeps it."""
 
@@ -77,6 +80,11 @@ class GroupValue:
     leader_id: str | None
     state_timestamp_ms: int
     members: tuple[MemberValue, ...]
+
+
+def is_storable(text: str) -> bool:
+    """Whether a text fits the two length bytes that texts have in keys."""
+    return len(text) <= LONGEST_TEXT and len(text.encode()) <= LONGEST_TEXT
 
 
 def offset_key(group_id: str, topic: str, partition: int) -> bytes:

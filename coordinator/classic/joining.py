@@ -25,12 +25,13 @@ from kohort.coordinator.classic.replies import (
 from kohort.coordinator.classic.states import REJOIN, State
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Cause, Remark
+from kohort.coordinator.records import is_storable
 from kohort.coordinator.settings import NEW_MEMBER_JOIN_TIMEOUT_MS
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
 
-@dataclass(slots=True, frozen=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Joiner:
     """Who asks, as far as the request does not say: the connection's client, and what its version is able to do."""
 
@@ -46,7 +47,7 @@ class Joiner:
     """Knows the field that tells a static leader to keep the assignment (KIP-814: from version 9 on)."""
 
 
-@dataclass(slots=True, frozen=True)
+@dataclass(slots=True)
 class _Join:
     """One JoinGroup on its way through the rules."""
 
@@ -82,7 +83,7 @@ def join_group(
         return join_refused(ErrorCode.invalid_session_timeout, member_id)
     group = coordinator.groups.get(request.group_id)
     if group is None:
-        error = coordinator.availability(request.group_id)
+        error = coordinator.availability(request.group_id) if member_id else coordinator.creatable(request.group_id)
         if error is not ErrorCode.none:
             return join_refused(error, "")
         if member_id:
@@ -137,6 +138,8 @@ def _newcomer(group: ClassicGroup, join: _Join) -> JoinGroupResponse | None:
     instance_id = join.request.group_instance_id
     prefix = join.joiner.client_id if instance_id is None else instance_id
     member_id = f"{prefix}-{group.coordinator.new_uuid()}"
+    if not all(map(is_storable, (member_id, join.request.protocol_type, *(name for name, _ in join.protocols)))):
+        return join_refused(ErrorCode.unknown_server_error, "")  # Kafka fails later, at the group's record
     known = group.static_member_id(instance_id)
     if known is not None:
         return _replace(group, group.members[known], member_id, join)

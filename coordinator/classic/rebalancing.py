@@ -8,7 +8,7 @@ from collections.abc import Callable
 # This module needs `sessions` and `pending_sync` and they need it: a rebalance starts timers, which start a rebalance.
 from kohort.coordinator.classic import pending_sync, sessions
 from kohort.coordinator.classic.group import ClassicGroup
-from kohort.coordinator.classic.member import NO_ASSIGNMENT
+from kohort.coordinator.classic.member import NO_ASSIGNMENT, Member
 from kohort.coordinator.classic.persisting import append_group
 from kohort.coordinator.classic.replies import answer_join, answer_sync, joined, members_for_leader, sync_refused
 from kohort.coordinator.classic.states import State
@@ -118,7 +118,7 @@ def complete_join(group: ClassicGroup, now_ms: int) -> int | None:
     _elect_joined_leader(group)
     group.start_generation()
     reason = ", ".join(f"{m.member_id}@{m.client_host.lstrip('/')}" for m in missing)
-    cause = Cause("barrier_timeout" if missing else "all_joined", reason=reason)
+    cause = Cause(_why_complete(group, missing), reason=reason)
     if not group.members:
         group.move(State.EMPTY, cause, now_ms)
         return append_group(group, now_ms)
@@ -152,6 +152,12 @@ def unattended(group: ClassicGroup, step: Callable[[], object]) -> None:
         step()
     except UNFORESEEN as error:
         group.coordinator.effects.append(Remark(group.group_id, stuck(error)))
+
+
+def _why_complete(group: ClassicGroup, missing: list[Member]) -> str:
+    if missing:
+        return "barrier_timeout"
+    return "all_joined" if group.members else "nobody_left"
 
 
 def _elect_joined_leader(group: ClassicGroup) -> None:

@@ -122,6 +122,8 @@ class Simulation:
         self.say(f"{ticket.speaker.name if ticket.speaker else '-'}.{ticket.kind} <- {error.name if error else ''}")
         self.tickets.remove(ticket)
         group = world.coordinator.groups.get(ticket.group_id)
+        if ticket.kind == "join" and error is E.unknown_server_error:
+            self.unsaved.add(ticket.group_id)  # a static member is back under a new id, and no record says so
         # A static member's return may be written when the next rebalance has begun; it hears who leads then.
         if ticket.kind == "join" and error is E.none and group is not None and group.state is not PREPARING:
             self.incarnations[id(group)] = group

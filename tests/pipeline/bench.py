@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -64,10 +63,6 @@ def plainly(logs: Path, most: int) -> tuple[int, float]:
     return len(records), time.perf_counter() - begun
 
 
-def memory_of_children() -> float:
-    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
-
-
 def main() -> None:
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--records", type=int, default=1_000_000)
@@ -91,7 +86,6 @@ def main() -> None:
             check=True, capture_output=True,
         )  # fmt: skip
         figures["cold_start_to_report_s"] = round(time.perf_counter() - begun, 1)
-        figures["largest_process_gib"] = round(memory_of_children(), 2)
         plain_count, plain_s = plainly(logs, 100_000)
         figures["plain_python_decode_records_per_s"] = round(plain_count / plain_s)
         parquet = folder / "bronze"

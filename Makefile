@@ -16,7 +16,7 @@ $(BIN)/kohort: pyproject.toml
 	@touch $@
 
 $(VENV)/.test: $(BIN)/kohort
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,check]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,check,pipeline]'
 	@touch $@
 
 demo: $(VENV)/.test  ## three client libraries share a group, stall, crash and come back (90 s)
@@ -33,7 +33,7 @@ check: $(VENV)/.test  ## format, lint, types, import directions, fast tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	PYTHONPATH=typings $(BIN)/lint-imports
-	$(BIN)/python -m pytest -m "not clients"
+	$(BIN)/python -m pytest -m "not clients and not spark"
 
 conformance: $(VENV)/.test  ## conversations recorded from a real Kafka, when ../shared is there
 	$(BIN)/python -m tests.conformance --shared $(SHARED)
@@ -41,8 +41,11 @@ conformance: $(VENV)/.test  ## conversations recorded from a real Kafka, when ..
 bench: $(VENV)/.test  ## figures of docs/performance.md, kohort's side; BENCH="--quick heartbeat" for less
 	$(BIN)/python -m tests.bench $(BENCH)
 
+bench-pipeline: $(VENV)/.test  ## figures of the pipeline on synthetic logs
+	$(BIN)/python -m tests.pipeline.bench
+
 clean:  ## remove what was made
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help demo serve test check conformance bench clean
+.PHONY: help demo serve test check conformance bench bench-pipeline clean

@@ -12,6 +12,7 @@ import click
 gc.disable()
 
 COMMANDS = {
+    "analyze": "Find out from a cluster's logs why groups rebalanced, and what to change.",
     "demo": "Watch three client libraries share a group.",
     "health": "Ask a broker whether it serves: exit code 0 or 1.",
     "serve": "Run a broker, or a cluster of them.",
@@ -19,7 +20,7 @@ COMMANDS = {
 }
 """Each is a module in commands/ with a function of the same name, unless it lives elsewhere."""
 
-ELSEWHERE = {"demo": "kohort.demo.command"}
+ELSEWHERE = {"analyze": "kohort.pipeline.cli", "demo": "kohort.demo.command"}
 """Commands of rooms above this one: named, not imported."""
 
 

@@ -1,0 +1,133 @@
+"""`kohort analyze`: the answer to an incident, from one command."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from kohort.pipeline.java import NoJavaError
+
+if TYPE_CHECKING:
+    from kohort.pipeline.job.analysis import Outcome
+
+_MARKS = {"critical": "!!", "warning": " !", "info": "  "}
+
+
+@click.command("analyze")
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE…")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("kohort-analysis"),
+    show_default=True,
+    help="Where tables, findings.json and report.html go.",
+)
+@click.option(
+    "--cluster", "master", metavar="URL", help="A Spark master or Spark Connect address; this machine if left out."
+)
+@click.option("--name", default="", help="Name of the Kafka cluster, first column of every table.")
+@click.option("--verbose", is_flag=True, help="Information on the terminal too, not only warnings.")
+def analyze(sources: tuple[str, ...], out: Path, master: str | None, name: str, verbose: bool) -> None:
+    """Why did my groups rebalance, who caused it, what did it cost, what should I change?
+
+    SOURCE: a bootstrap address, a data directory, segment files of __consumer_offsets, exports of it, a broker's text
+    log, an event log, samples of log ends; several together.
+    """  # fmt: skip
+    try:
+        _run(sources, out, master, name, verbose)
+    except (click.ClickException, KeyboardInterrupt):
+        raise
+    except (ImportError, NoJavaError) as error:
+        raise click.ClickException(_plain(error)) from None
+    except Exception as error:  # Spark's failures have many types; a person gets a sentence, and the whole in a file
+        raise click.ClickException(f"{_plain(error)}{_kept(out)}") from None
+
+
+def _plain(error: BaseException) -> str:
+    if isinstance(error, ModuleNotFoundError):
+        return f"{error.name} is missing; install the analysis with: pip install 'kohort[pipeline]'"
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+
+
+def _kept(out: Path) -> str:
+    path = out / "error.log"
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        path.write_text(traceback.format_exc(), encoding="utf-8")
+    except OSError:
+        return ""
+    return f"\nThe whole of it is in {path}."
+
+
+def _run(sources: tuple[str, ...], out: Path, master: str | None, name: str, verbose: bool) -> None:
+    from kohort.pipeline.sources.found import find_sources
+
+    gc.enable()  # the command line runs without; an analysis lives long enough to need it
+    found, issues = find_sources(sources)
+    for issue in issues:
+        click.echo(f"{issue.keys}: {issue.detail}", err=True)
+    from kohort.pipeline.silver.ingest import expand
+
+    found, problems = expand(found)
+    for issue in problems:
+        click.echo(issue.detail, err=True)
+    issues += problems
+    if not found:
+        raise click.ClickException("nothing to analyse")
+    kinds: dict[str, int] = {}
+    for source in found:
+        kinds[source.kind] = kinds.get(source.kind, 0) + 1
+    click.echo("sources: " + ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in kinds.items()), err=True)
+    click.echo("starting Spark …", err=True)
+    from kohort.pipeline.session import spark_session
+
+    spark = spark_session(master)
+    try:
+        from kohort.pipeline.job.analysis import analyse
+
+        out.mkdir(parents=True, exist_ok=True)
+        outcome = analyse(spark, found, issues, out, lambda text: click.echo(text, err=True), name)
+        _print(outcome, verbose)
+    finally:
+        spark.stop()
+
+
+def _print(outcome: Outcome, verbose: bool) -> None:
+    from kohort.pipeline.report.words import by_group, headline, worst_severity
+
+    health = {row["group_id"]: row for row in outcome.health}
+    groups = by_group(outcome.findings)
+    for group in health:
+        groups.setdefault(group, [])
+    click.echo()
+    well = []
+    for group, found in groups.items():
+        worst = worst_severity(found)
+        if worst not in ("warning", "critical"):
+            well.append(group)
+            if not verbose:
+                continue
+        click.echo(click.style(f"{_MARKS.get(worst, '  ')} {headline(group, found, health.get(group))}", bold=True))
+        for finding in found:
+            if finding["severity"] == "info" and not verbose:
+                continue
+            click.echo(f"      {finding['rule']} {finding['title']} ({finding['severity']}, {finding['confidence']})")
+            click.echo(f"         {finding['text']}")
+            click.echo(f"         {finding['advice']}")
+    if well:
+        click.echo(f"\nnothing serious in {len(well)} groups: {', '.join(well[:20])}{' …' if len(well) > 20 else ''}")
+    if outcome.issues:
+        click.echo(f"\nabout the data: {len(outcome.issues)} remarks")
+        for issue in outcome.issues[: None if verbose else 8]:
+            click.echo(f"   {issue['rule']} {issue['keys'] or ''}: {issue['detail']}")
+    if outcome.report is not None:
+        click.echo(f"\nreport: {outcome.report}")
+
+
+if __name__ == "__main__":
+    sys.exit(analyze())

@@ -1,0 +1,1 @@
+"""Gold: the answers, as tables. `tables` names the columns, `rows` fills them from a group's picture."""

@@ -1,0 +1,138 @@
+"""Generations of classic groups, from the records of type 2; or from events where there is no log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from kohort.pipeline.history.inputs import Generation, GroupInput, Member, Place, Row, Swap, by_offset
+from kohort.pipeline.records.layouts import GROUP_METADATA
+
+
+@dataclass(slots=True)
+class Course:
+    """What happened to a group, in order. An empty group is a generation of size 0."""
+
+    generations: list[Generation] = field(default_factory=list)
+    swaps: list[Swap] = field(default_factory=list)
+    gone_ms: list[int] = field(default_factory=list)
+    conversions: list[tuple[int, str]] = field(default_factory=list)
+    """(when, to which protocol)"""
+
+
+def member_of(row: Row, owned: frozenset[Place] | None) -> Member:
+    topics = row.get("subscribed_topics")
+    return Member(
+        row["member_id"],
+        row.get("instance_id"),
+        row.get("client_id") or "",
+        row.get("client_host") or "",
+        row.get("session_timeout_ms"),
+        row.get("rebalance_timeout_ms"),
+        None if topics is None else tuple(sorted(topics)),
+        row.get("regex"),
+        owned,
+        row.get("speaks") or "classic",
+        bool(row.get("is_leader")),
+    )
+
+
+def classic_course(group: GroupInput) -> Course:
+    """Generations with members and owners from the log. The record that merely creates a group is not one."""
+    members, parts = by_offset(group.members), by_offset(group.parts)
+    course = Course()
+    now: Generation | None = None
+    for record in group.records:
+        if record["record_type"] != GROUP_METADATA:
+            continue
+        if record["is_tombstone"]:
+            course.gone_ms.append(record["ts_ms"])
+            if now is not None:
+                now.end_ms = record["ts_ms"]
+            now = None
+            continue
+        if not record["protocol_type"] and not record["n_members"]:
+            continue
+        fresh = _generation(record, members.get(record["offset"], []), parts.get(record["offset"], []), group)
+        if now is not None and fresh.number == now.number and fresh.size:
+            course.swaps += _swaps(now, fresh, record["ts_ms"])
+            now.members, now.owners, now.leader = fresh.members, fresh.owners, fresh.leader
+            continue
+        if now is not None:
+            now.end_ms = fresh.stable_ms
+        course.generations.append(fresh)
+        now = fresh
+    return course
+
+
+def _generation(record: Row, members: list[Row], parts: list[Row], group: GroupInput) -> Generation:
+    owned: dict[str, set[Place]] = {}
+    owners: dict[Place, str] = {}
+    for row in parts:
+        places = {(row["topic"], part) for part in row["parts"]}
+        if row["role"] == "owned_before":
+            owned.setdefault(row["member_id"], set()).update(places)
+        elif row["role"] == "assigned":
+            owners.update(dict.fromkeys(places, row["member_id"]))
+    known = {}
+    for row in members:
+        version = row.get("subscription_version")
+        says = version is not None and version >= 1
+        known[row["member_id"]] = member_of(row, frozenset(owned.get(row["member_id"], ())) if says else None)
+    return Generation(
+        record["generation"],
+        record["ts_ms"],
+        record["state_ts_ms"],
+        known,
+        owners,
+        "classic",
+        record["protocol"],
+        record["leader"],
+        record["n_members"],
+        record["offset"],
+        intact=record["offset"] >= group.intact_from,
+    )
+
+
+def _swaps(was: Generation, now: Generation, ts_ms: int) -> list[Swap]:
+    old = {member.instance_id: member for member in was.members.values() if member.instance_id}
+    return [
+        Swap(ts_ms, old[member.instance_id], member, was)
+        for member in now.members.values()
+        if member.instance_id in old and old[member.instance_id].member_id != member.member_id
+    ]
+
+
+def events_course(group: GroupInput) -> Course:
+    """Generations from events alone: numbers, times and sizes, no assignments."""
+    course = Course()
+    members: dict[str, Member] = {}
+    now: Generation | None = None
+    for event in group.events:
+        kind, member_id = event["kind"], event["member_id"]
+        if kind == "member_added" and member_id:
+            members[member_id] = Member(member_id, event["instance_id"], event["client_id"] or "")
+        elif kind == "member_removed" and member_id:
+            members.pop(member_id, None)
+        elif kind in ("barrier_evicted", "join_completed") and event["evicted"]:
+            for evicted in event["evicted"]:
+                members.pop(evicted, None)
+        if kind == "join_completed":
+            fresh = Generation(
+                event["generation"] or 0, event["ts"], event["ts"], dict(members), size=event["members"] or 0,
+                protocol=event["protocol"], from_events=True,
+            )  # fmt: skip
+        elif kind == "rebalance_completed" and event["members"] == 0:
+            fresh = Generation(event["generation"] or 0, event["ts"], event["ts"], from_events=True)
+        elif kind in ("assignment_received", "assignment_stored", "rebalance_completed") and now is not None:
+            if now.size and event["generation"] == now.number:
+                now.stable_ms = max(now.stable_ms, event["ts"])
+                now.protocol = now.protocol or event["protocol"]
+            continue
+        else:
+            continue
+        course.generations.append(fresh)
+        now = fresh
+    for was, after in pairwise(course.generations):
+        was.end_ms = after.stable_ms
+    return course

@@ -1,0 +1,190 @@
+"""What commits tell: gaps around a rebalance, progress, silences, positions that went back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kohort.pipeline.history.inputs import GroupInput, PartitionCommits, Place
+from kohort.pipeline.records.commits import Ints
+
+HOUR_MS = 3_600_000
+FEWEST_FOR_A_BASE = 5
+"""A usual gap is the median of the last hour outside of rebalances; with fewer commits there is none."""
+
+
+@dataclass(slots=True)
+class Around:
+    """Commits of one partition around a rebalance. Nulls where there was none, or too few to compare with."""
+
+    last_before_ms: int | None = None
+    first_after_ms: int | None = None
+    last_committed: int | None = None
+    first_committed: int | None = None
+    base_ms: float | None = None
+
+    @property
+    def gap_ms(self) -> int | None:
+        if self.last_before_ms is None or self.first_after_ms is None:
+            return None
+        return self.first_after_ms - self.last_before_ms
+
+    @property
+    def excess_ms(self) -> int | None:
+        gap = self.gap_ms
+        return None if gap is None or self.base_ms is None else max(0, round(gap - self.base_ms))
+
+    @property
+    def reread(self) -> int:
+        """Offsets that the first commit afterwards lies behind the last one before."""
+        if self.last_committed is None or self.first_committed is None:
+            return 0
+        return max(0, self.last_committed - self.first_committed)
+
+
+@dataclass(slots=True)
+class _Partition:
+    commits: PartitionCommits
+    gaps: Ints
+    quiet: Ints
+    """Gap ends (indexes into commits) whose gap lies outside of every rebalance."""
+    deltas: Ints
+
+
+@dataclass(slots=True)
+class CommitHistory:
+    """All commits of a group. busy: the times of its rebalances, as (start, end), in order."""
+
+    partitions: dict[Place, _Partition] = field(default_factory=dict)
+    progress_ms: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    """Times at which any partition of the group moved forward, in order."""
+    count: int = 0
+    first_ms: int | None = None
+    last_ms: int | None = None
+
+    @classmethod
+    def of(cls, group: GroupInput, busy: list[tuple[int, int]]) -> CommitHistory:
+        history = cls()
+        starts = np.array([start for start, _ in busy], np.int64)
+        ends = np.array([end for _, end in busy], np.int64)
+        progress = []
+        for place, commits in group.commits.items():
+            times = commits.ts_ms
+            if not len(times):
+                continue
+            gaps, deltas = np.diff(times), np.diff(commits.committed)
+            # a gap touches a rebalance when one ends after its beginning and starts before its end
+            touching = np.searchsorted(starts, times[1:], "right") > np.searchsorted(ends, times[:-1], "left")
+            quiet = np.flatnonzero(~touching) + 1
+            history.partitions[place] = _Partition(commits, gaps, quiet, deltas)
+            moved = np.concatenate(([True], deltas > 0))
+            progress.append(times[moved])
+            history.count += len(times)
+        if progress:
+            history.progress_ms = np.sort(np.concatenate(progress))
+            every = [p.commits.ts_ms for p in history.partitions.values()]
+            history.first_ms = int(min(times[0] for times in every))
+            history.last_ms = int(max(times[-1] for times in every))
+        return history
+
+    def around(self, place: Place, barrier_ms: int, stable_ms: int) -> Around:
+        """gap = first commit at or after stable_ms - last one at or before barrier_ms."""
+        partition = self.partitions.get(place)
+        if partition is None:
+            return Around()
+        times, committed = partition.commits.ts_ms, partition.commits.committed
+        before = int(np.searchsorted(times, barrier_ms, "right")) - 1
+        after = int(np.searchsorted(times, stable_ms, "left"))
+        return Around(
+            int(times[before]) if before >= 0 else None,
+            int(times[after]) if after < len(times) else None,
+            int(committed[before]) if before >= 0 else None,
+            int(committed[after]) if after < len(times) else None,
+            self.base_ms(place, barrier_ms),
+        )
+
+    def base_ms(self, place: Place, at_ms: int) -> float | None:
+        """The usual gap of a partition: median over the hour before, outside of rebalances."""
+        partition = self.partitions[place]
+        times = partition.commits.ts_ms
+        low, high = (
+            np.searchsorted(times[partition.quiet], (at_ms - HOUR_MS, at_ms)) if len(partition.quiet) else (0, 0)
+        )
+        if high - low < FEWEST_FOR_A_BASE:
+            return None
+        return float(np.median(partition.gaps[partition.quiet[low:high] - 1]))
+
+    def usual_gap_ms(self, place: Place) -> float | None:
+        """The same over all that was looked at."""
+        partition = self.partitions.get(place)
+        if partition is None or len(partition.quiet) < FEWEST_FOR_A_BASE:
+            return None
+        return float(np.median(partition.gaps[partition.quiet - 1]))
+
+    def throughput(self, place: Place, at_ms: int) -> float:
+        """Offsets a second in the hour before."""
+        partition = self.partitions.get(place)
+        if partition is None:
+            return 0.0
+        times, committed = partition.commits.ts_ms, partition.commits.committed
+        low, high = np.searchsorted(times, (at_ms - HOUR_MS, at_ms))
+        if high - low < 2:
+            return 0.0
+        seconds = (times[high - 1] - times[low]) / 1000
+        return float(max(0, committed[high - 1] - committed[low]) / seconds) if seconds > 0 else 0.0
+
+    def last_of(self, places: set[Place], until_ms: int) -> int | None:
+        """The last commit of any of these partitions at or before a moment."""
+        latest = None
+        for place in places:
+            if partition := self.partitions.get(place):
+                n = int(np.searchsorted(partition.commits.ts_ms, until_ms, "right")) - 1
+                if n >= 0:
+                    latest = max(latest or 0, int(partition.commits.ts_ms[n]))
+        return latest
+
+    def first_of(self, places: set[Place], from_ms: int) -> int | None:
+        """The first commit of any of these partitions at or after a moment."""
+        earliest: int | None = None
+        for place in places:
+            if partition := self.partitions.get(place):
+                n = int(np.searchsorted(partition.commits.ts_ms, from_ms, "left"))
+                if n < len(partition.commits.ts_ms):
+                    found = int(partition.commits.ts_ms[n])
+                    earliest = found if earliest is None else min(earliest, found)
+        return earliest
+
+    def between(self, from_ms: int, until_ms: int) -> tuple[int, int]:
+        """(commits, offsets advanced) with from_ms < time <= until_ms."""
+        commits = advanced = 0
+        for partition in self.partitions.values():
+            low, high = np.searchsorted(partition.commits.ts_ms, (from_ms, until_ms), "right")
+            commits += int(high - low)
+            if high > low:
+                before = partition.commits.committed[low - 1] if low else partition.commits.committed[low]
+                advanced += max(0, int(partition.commits.committed[high - 1] - before))
+        return commits, advanced
+
+    def silences(self, longest_usual_ms: int) -> list[tuple[int, int]]:
+        """Stretches without progress of any partition that are longer than this, as (from, to)."""
+        gaps = np.diff(self.progress_ms)
+        return [
+            (int(self.progress_ms[n]), int(self.progress_ms[n + 1])) for n in np.flatnonzero(gaps > longest_usual_ms)
+        ]
+
+    def silence_over(self, start_ms: int, end_ms: int) -> tuple[int, int] | None:
+        """The longest stretch without progress that overlaps a stretch of time, whole; None without commits."""
+        times = self.progress_ms
+        if len(times) < 2:
+            return None
+        low = max(0, int(np.searchsorted(times, start_ms, "right")) - 1)
+        high = min(len(times) - 1, int(np.searchsorted(times, end_ms, "left")))
+        if high <= low:
+            return None
+        n = low + int(np.argmax(np.diff(times[low : high + 1])))
+        return int(times[n]), int(times[n + 1])
+
+    def usual_silence_ms(self) -> float:
+        """Median time between two steps of the whole group."""
+        return float(np.median(np.diff(self.progress_ms))) if len(self.progress_ms) > 2 else 0.0

@@ -1,0 +1,314 @@
+"""Groups of the new protocol (KIP-848): epochs, and how each member got from one to the next.
+
+Every step is in the log: type 3 opens an epoch, type 8 shows each member's way into it, and a partition is unowned
+from the record in which it leaves one member's assignment to the one in which it enters another's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from kohort.pipeline.history.inputs import Generation, GroupInput, Member, Place, Row, by_offset
+from kohort.pipeline.records import layouts as kinds
+
+STABLE, UNREVOKED, UNRELEASED = 0, 1, 2
+LEFT_FOR_A_WHILE = -2
+
+
+@dataclass(slots=True)
+class Wait:
+    """A stretch in which a member had still to give up partitions (state 1), or waited for others (state 2)."""
+
+    member_id: str
+    client: str
+    state: int
+    start_ms: int
+    end_ms: int | None = None
+    ended: str = ""
+    places: set[Place] = field(default_factory=set)
+    rebalance_timeout_ms: int | None = None
+
+
+@dataclass(slots=True)
+class Epoch:
+    """An epoch bump and what followed."""
+
+    number: int
+    start_ms: int
+    cause: str
+    confidence: str
+    trigger: Member | None
+    before: Generation
+    joined: list[str]
+    left: list[str]
+    reconciled: dict[str, int] = field(default_factory=dict)
+    """When each member was first seen stable in this epoch or a later one."""
+    stable_ms: int | None = None
+    generation: Generation | None = None
+    target_ms: int | None = None
+    downtime: dict[Place, tuple[int, int]] = field(default_factory=dict)
+    """Partitions that were nobody's: from, to."""
+    superseded: bool = False
+
+
+@dataclass(slots=True)
+class ConsumerCourse:
+    epochs: list[Epoch] = field(default_factory=list)
+    waits: list[Wait] = field(default_factory=list)
+    ownership: list[tuple[int, Place, str | None]] = field(default_factory=list)
+    """(when, partition, new owner or None), in order."""
+    regex_writes: list[tuple[int, str, tuple[str, ...]]] = field(default_factory=list)
+    away: list[tuple[int, str]] = field(default_factory=list)
+    """Static members that left for a short time: when, who."""
+    returned: list[tuple[int, str, str]] = field(default_factory=list)
+    """Static members taken back without an epoch: when, instance id, new member id."""
+    removed: dict[str, tuple[int, int, Member]] = field(default_factory=dict)
+    """Members that are gone: when, their last state, who they were."""
+
+
+class _Walk:
+    def __init__(self, group: GroupInput) -> None:
+        self.group = group
+        self.course = ConsumerCourse()
+        self.members: dict[str, Member] = {}
+        self.assigned: dict[str, set[Place]] = {}
+        self.owner: dict[Place, str] = {}
+        self.unowned: dict[Place, int] = {}
+        self.waits: dict[str, Wait] = {}
+        self.hash: int | None = None
+        self.number = 0
+        self.rows, self.parts = by_offset(group.members), by_offset(group.parts)
+
+    def place_set(self, offset: int, role: str) -> set[Place]:
+        result: set[Place] = set()
+        for row in self.parts.get(offset, []):
+            if row["role"] == role:
+                topic = str(row["topic"] or self.group.topic_names.get(row["topic_id"], row["topic_id"]))
+                result.update((topic, part) for part in row["parts"])
+        return result
+
+    def snapshot(self, number: int, ts_ms: int) -> Generation:
+        members = {member_id: replace(member) for member_id, member in self.members.items()}
+        return Generation(number, ts_ms, None, members, dict(self.owner), "consumer", "consumer", size=len(members))
+
+    # --- one record each
+
+    def member(self, record: Row) -> None:
+        member_id = record["member_id"]
+        if record["is_tombstone"]:
+            if member := self.members.pop(member_id, None):
+                self.course.removed[member_id] = (record["ts_ms"], member.state, member)
+            return
+        row = self.rows[record["offset"]][0]
+        was = self.members.get(member_id)
+        fresh = Member(
+            member_id,
+            row["instance_id"],
+            row["client_id"] or "",
+            row["client_host"] or "",
+            row["session_timeout_ms"],
+            row["rebalance_timeout_ms"],
+            tuple(sorted(row["subscribed_topics"] or ())),
+            row["regex"],
+            speaks=row["speaks"],
+        )
+        if was is not None:
+            fresh.epoch, fresh.state = was.epoch, was.state
+        self.members[member_id] = fresh
+
+    def current(self, record: Row) -> None:
+        member_id, now = record["member_id"], record["ts_ms"]
+        if record["is_tombstone"]:
+            self.end_wait(member_id, now, "gone")
+            self.assign(member_id, set(), now)
+            self.assigned.pop(member_id, None)
+            if member := self.members.get(member_id):
+                self.course.removed[member_id] = (now, member.state, member)
+            return
+        row = self.rows[record["offset"]][0]
+        member = self.members.get(member_id)
+        if row["member_epoch"] == LEFT_FOR_A_WHILE:
+            self.course.away.append((now, member.instance_id or member_id if member else member_id))
+            return
+        state = row["member_state"]
+        if member is not None:
+            member.epoch, member.state = row["member_epoch"], state
+        wait = self.waits.get(member_id)
+        if wait is not None and wait.state != state:
+            self.end_wait(member_id, now, "done")
+            wait = None
+        if wait is None and state in (UNREVOKED, UNRELEASED):
+            self.waits[member_id] = Wait(
+                member_id, member.name if member else member_id, state, now,
+                places=self.place_set(record["offset"], "pending_revocation"),
+                rebalance_timeout_ms=member.rebalance_timeout_ms if member else None,
+            )  # fmt: skip
+        self.assign(member_id, self.place_set(record["offset"], "assigned"), now)
+        if state == STABLE:
+            self.reconciled(member_id, row["member_epoch"], now)
+
+    def end_wait(self, member_id: str, now: int, how: str) -> None:
+        if wait := self.waits.pop(member_id, None):
+            wait.end_ms, wait.ended = now, how
+            self.course.waits.append(wait)
+
+    def assign(self, member_id: str, places: set[Place], now: int) -> None:
+        before = self.assigned.get(member_id, set())
+        self.assigned[member_id] = places
+        for place in before - places:
+            if self.owner.get(place) == member_id:
+                del self.owner[place]
+                self.unowned[place] = now
+                self.course.ownership.append((now, place, None))
+        for place in places - before:
+            self.owner[place] = member_id
+            self.course.ownership.append((now, place, member_id))
+            since = self.unowned.pop(place, None)
+            if since is not None and self.course.epochs:
+                self.epoch_at(since).downtime[place] = (since, now)
+
+    def epoch_at(self, ts_ms: int) -> Epoch:
+        return next((e for e in reversed(self.course.epochs) if e.start_ms <= ts_ms), self.course.epochs[-1])
+
+    def reconciled(self, member_id: str, epoch: int, now: int) -> None:
+        for bump in reversed(self.course.epochs):
+            if bump.stable_ms is not None:
+                break
+            if bump.number <= epoch:
+                bump.reconciled.setdefault(member_id, now)
+        self.settle(now)
+
+    def settle(self, now: int) -> None:
+        for bump in self.course.epochs:
+            if not self.members and bump is not self.course.epochs[-1]:
+                continue  # nobody was left to reach it
+            if bump.stable_ms is None and all(
+                member.epoch >= bump.number and member.state == STABLE for member in self.members.values()
+            ):
+                bump.stable_ms = now
+                bump.generation = self.snapshot(bump.number, now)
+
+    # --- one operation each
+
+    def operation(self, records: list[Row]) -> None:
+        before = self.snapshot(self.number, records[0]["ts_ms"])
+        kinds_written = [(record["record_type"], record["is_tombstone"]) for record in records]
+        ids_before = set(self.members)
+        old_members = dict(self.members)
+        for record in records:
+            if record["record_type"] == kinds.MEMBER and not record["is_tombstone"]:
+                self.member(record)
+        bump = next((r for r in records if r["record_type"] == kinds.GROUP_EPOCH and not r["is_tombstone"]), None)
+        gone = {r["member_id"] for r in records if r["record_type"] == kinds.MEMBER and r["is_tombstone"]}
+        joined = sorted(set(self.members) - ids_before)
+        if bump is not None:
+            self.open_epoch(records, bump, before, old_members, joined, sorted(gone & ids_before), kinds_written)
+        for record in records:
+            kind = record["record_type"]
+            if kind == kinds.MEMBER and record["is_tombstone"]:
+                self.member(record)
+            elif kind == kinds.CURRENT_MEMBER:
+                self.current(record)
+            elif kind == kinds.TARGET_EPOCH and not record["is_tombstone"]:
+                for epoch in self.course.epochs:
+                    if epoch.target_ms is None and epoch.number <= (record["epoch"] or 0):
+                        epoch.target_ms = record["assignment_ts_ms"] or record["ts_ms"]
+            elif kind == kinds.REGULAR_EXPRESSION and not record["is_tombstone"]:
+                topics = tuple(sorted(record["topics"] or ()))
+                self.course.regex_writes.append((record["ts_ms"], record["regex"], topics))
+        if bump is None and gone and joined:
+            self.taken_back(joined, gone, old_members, records[0]["ts_ms"])
+        if gone:
+            self.settle(records[0]["ts_ms"])
+
+    def taken_back(self, joined: list[str], gone: set[str], old: dict[str, Member], now: int) -> None:
+        instances = {old[member_id].instance_id for member_id in gone if member_id in old}
+        for member_id in joined:
+            instance = self.members[member_id].instance_id
+            if instance and instance in instances:
+                self.course.returned.append((now, instance, member_id))
+
+    def open_epoch(
+        self,
+        records: list[Row],
+        bump: Row,
+        before: Generation,
+        old: dict[str, Member],
+        joined: list[str],
+        gone: list[str],
+        written: list[tuple[int, bool]],
+    ) -> None:
+        for epoch in self.course.epochs:
+            if epoch.stable_ms is None:
+                epoch.superseded = True
+        changed = [
+            member_id
+            for member_id in {r["member_id"] for r in records if r["record_type"] == kinds.MEMBER}
+            if member_id in old
+            and member_id in self.members
+            and (old[member_id].topics, old[member_id].regex)
+            != (self.members[member_id].topics, self.members[member_id].regex)
+        ]
+        new_hash = bump["metadata_hash"]
+        cause, confidence, trigger = "unknown", "possible", None
+        if (kinds.GROUP_METADATA, True) in written:
+            cause, confidence = "protocol_migration", "certain"
+            trigger = self.members[joined[0]] if joined else None
+        elif joined:
+            trigger = self.members[joined[0]]
+            cause, confidence = ("join_static" if trigger.instance_id else "join_new"), "certain"
+        elif gone:
+            trigger = old[gone[0]]
+            cause, confidence = self.why_gone(trigger, bump["ts_ms"])
+        elif any(kind == kinds.REGULAR_EXPRESSION for kind, _ in written):
+            cause, confidence = "regex_changed", "certain"
+        elif changed:
+            cause, confidence, trigger = "metadata_changed", "certain", self.members[changed[0]]
+        elif (kinds.PARTITION_METADATA, False) in written or (self.hash is not None and new_hash != self.hash):
+            cause, confidence = "topic_metadata_changed", "certain"
+        self.hash = new_hash
+        self.number = bump["epoch"]
+        epoch = Epoch(self.number, bump["ts_ms"], cause, confidence, trigger, before, joined, gone)
+        self.course.epochs.append(epoch)
+        if not set(self.members) - set(gone):
+            epoch.stable_ms = bump["ts_ms"]
+            epoch.generation = Generation(self.number, bump["ts_ms"], None, {}, {}, "consumer", "consumer")
+
+    def why_gone(self, member: Member, now: int) -> tuple[str, str]:
+        for event in self.group.events:
+            removed = event["kind"] == "member_removed" and event["member_id"] == member.member_id
+            if removed and event["cause"] and abs(event["ts"] - now) < 2000:
+                return event["cause"], "certain"
+        wait = self.waits.get(member.member_id)
+        timeout = wait.rebalance_timeout_ms if wait is not None and wait.state == UNREVOKED else None
+        if wait is not None and timeout and abs(now - wait.start_ms - timeout) <= 1000:
+            return "epoch_timeout", "likely"
+        return "leave_explicit", "possible"
+
+
+def consumer_course(group: GroupInput) -> ConsumerCourse | None:
+    """The course of a new-protocol group; None for a group that never was one."""
+    relevant = (3, 4, 5, 6, 7, 8, 16)
+    if not any(record["group_type"] == "consumer" and not record["is_tombstone"] for record in group.records):
+        return None
+    walk = _Walk(group)
+    operation: list[Row] = []
+    for record in group.records:
+        if record["record_type"] not in (*relevant, kinds.GROUP_METADATA):
+            continue
+        if record["record_type"] == kinds.GROUP_METADATA and not record["is_tombstone"]:
+            continue
+        # one millisecond can hold a conversion and the joiner's own operation: a member after an epoch begins a new one
+        again = (
+            record["record_type"] in (kinds.GROUP_EPOCH, kinds.MEMBER)
+            and not record["is_tombstone"]
+            and any(r["record_type"] == kinds.GROUP_EPOCH for r in operation)
+        )
+        if operation and (record["op_id"] != operation[0]["op_id"] or again):
+            walk.operation(operation)
+            operation = []
+        operation.append(record)
+    if operation:
+        walk.operation(operation)
+    walk.course.waits += walk.waits.values()
+    return walk.course

@@ -1,0 +1,150 @@
+"""What the analysis of one group starts from, and the small values it works with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from kohort.pipeline.records.commits import Ints
+
+Row = dict[str, Any]
+Place = tuple[str, int]
+"""A topic partition."""
+
+
+@dataclass(slots=True)
+class PartitionCommits:
+    """Commits of one partition in log order: record time, committed offset, offset in the log.
+
+    Aborted and pending transactional ones are not among them.
+    """
+
+    ts_ms: Ints
+    committed: Ints
+    log_offset: Ints
+    gone_ms: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    """Times of tombstones."""
+    expiring: int = 0
+    """Commits that carried a retention time of their own."""
+
+
+@dataclass(slots=True)
+class LogEnds:
+    """Samples of one partition's log, by time."""
+
+    sampled_ms: Ints
+    log_start: Ints
+    log_end: Ints
+
+
+@dataclass(slots=True)
+class GroupInput:
+    """Everything that is known of one group.
+
+    intact_from: offset in the group's partition from which no record is missing; before it the log was compacted.
+    coordinator_moves: times at which the group's partition got a new leader, with its epoch.
+    until_ms: the end of what was looked at, by the latest moment in any source.
+    """
+
+    group_id: str
+    cluster: str = ""
+    commits: dict[Place, PartitionCommits] = field(default_factory=dict)
+    records: list[Row] = field(default_factory=list)
+    members: list[Row] = field(default_factory=list)
+    parts: list[Row] = field(default_factory=list)
+    events: list[Row] = field(default_factory=list)
+    ends: dict[Place, LogEnds] = field(default_factory=dict)
+    topic_names: dict[str, str] = field(default_factory=dict)
+    coordinator_moves: list[tuple[int, int]] = field(default_factory=list)
+    intact_from: int = 0
+    until_ms: int = 0
+    aborted_commits: int = 0
+
+
+@dataclass(slots=True)
+class Member:
+    """A member as one record shows it. owned: what it said it still held; None where its client doesn't say."""
+
+    member_id: str
+    instance_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    session_timeout_ms: int | None = None
+    rebalance_timeout_ms: int | None = None
+    topics: tuple[str, ...] | None = None
+    regex: str | None = None
+    owned: frozenset[Place] | None = None
+    speaks: str = "classic"
+    is_leader: bool = False
+    epoch: int = -1
+    state: int = 0
+
+    @property
+    def logical(self) -> str:
+        """The same process or pod across restarts, as far as the log tells."""
+        return self.instance_id or f"{self.client_id}@{self.client_host.lstrip('/')}"
+
+    @property
+    def name(self) -> str:
+        """The shortest name a person knows it by."""
+        return self.client_id or self.instance_id or self.member_id
+
+
+@dataclass(slots=True)
+class Generation:
+    """A generation of a classic group, or an epoch of a new-protocol group.
+
+    barrier_ms: end of the join barrier; None where there is none or nothing tells. stable_ms: when its assignment
+    was stored. end_ms: when the next one was stored, or the group was gone; None for the last.
+    """
+
+    number: int
+    stable_ms: int
+    barrier_ms: int | None = None
+    members: dict[str, Member] = field(default_factory=dict)
+    owners: dict[Place, str] = field(default_factory=dict)
+    kind: str = "classic"
+    protocol: str | None = None
+    leader: str | None = None
+    size: int = 0
+    offset: int = -1
+    end_ms: int | None = None
+    intact: bool = True
+    from_events: bool = False
+    conversion: bool = False
+
+    def parts_of(self, member_id: str) -> set[Place]:
+        return {place for place, owner in self.owners.items() if owner == member_id}
+
+    @property
+    def rebalance_timeout_ms(self) -> int | None:
+        """What the barrier waits for: the largest of its members'."""
+        return max((m.rebalance_timeout_ms for m in self.members.values() if m.rebalance_timeout_ms), default=None)
+
+
+@dataclass(slots=True)
+class Swap:
+    """A static member that came back under a new member id without a rebalance."""
+
+    ts_ms: int
+    old: Member
+    new: Member
+    generation: Generation
+
+    @property
+    def instance_id(self) -> str:
+        return self.new.instance_id or ""
+
+
+def by_offset(rows: Iterable[Row]) -> dict[int, list[Row]]:
+    result: dict[int, list[Row]] = {}
+    for row in rows:
+        result.setdefault(row["offset"], []).append(row)
+    return result
+
+
+def first(rows: Iterable[Row]) -> Row | None:
+    return next(iter(rows), None)

@@ -1,0 +1,79 @@
+"""Lag from samples of log ends, and the status that Burrow would give."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kohort.pipeline.history.inputs import GroupInput, LogEnds, PartitionCommits, Place
+from kohort.pipeline.records.commits import Ints
+
+BURROW_WINDOW = 10
+
+
+def lag_at_samples(ends: LogEnds, commits: PartitionCommits) -> Ints:
+    """max(0, log_end - max(committed, log_start)) at every sample; -1 before the first commit."""
+    at = np.searchsorted(commits.ts_ms, ends.sampled_ms, "right") - 1
+    committed = np.where(at >= 0, commits.committed[np.maximum(at, 0)], 0)
+    lag = np.maximum(0, ends.log_end - np.maximum(committed, ends.log_start))
+    return np.where(at >= 0, lag, -1)
+
+
+def time_lag_ms(ends: LogEnds, committed: int, now_ms: int) -> int | None:
+    """now - the time at which the log's end passed this offset, linear between samples; None before the samples."""
+    at = int(np.searchsorted(ends.log_end, committed, "right"))
+    if at >= len(ends.log_end):
+        return 0
+    if at == 0:
+        return None
+    low, high = int(ends.log_end[at - 1]), int(ends.log_end[at])
+    t0, t1 = int(ends.sampled_ms[at - 1]), int(ends.sampled_ms[at])
+    passed = t0 + (t1 - t0) * (committed - low) / (high - low) if high > low else t0
+    return max(0, round(now_ms - passed))
+
+
+def most_lag(group: GroupInput, place: Place, start_ms: int, end_ms: int) -> int | None:
+    """The largest lag in a stretch of time; None without samples in it or without a commit."""
+    ends, commits = group.ends.get(place), group.commits.get(place)
+    if ends is None or commits is None or not len(commits.ts_ms):
+        return None
+    inside = (ends.sampled_ms >= start_ms) & (ends.sampled_ms <= end_ms)
+    lag = lag_at_samples(ends, commits)[inside]
+    lag = lag[lag >= 0]
+    return int(lag.max()) if len(lag) else None
+
+
+def log_grew(group: GroupInput, place: Place, start_ms: int, end_ms: int) -> int | None:
+    """Records appended to a partition in a stretch; None when samples don't cover it."""
+    ends = group.ends.get(place)
+    if ends is None:
+        return None
+    inside = ends.log_end[(ends.sampled_ms >= start_ms) & (ends.sampled_ms <= end_ms)]
+    return int(inside[-1] - inside[0]) if len(inside) >= 2 else None
+
+
+def burrow_status(
+    times: Ints, offsets: Ints, lags: Ints | None, now_ms: int, *, lag_now: int | None = None, end_reached: bool = False
+) -> str:
+    """Burrow's rules over the last ten commits of a partition, so that its users can compare.
+
+    lags: at each commit, None when unknown (then only stops and rewinds can be told). lag_now: zero is always fine.
+    end_reached: a recent sample of the log's end was not beyond the last commit. Source: Burrow's consumer evaluator.
+    """
+    times, offsets = times[-BURROW_WINDOW:], offsets[-BURROW_WINDOW:]
+    if not len(times):
+        return "NOTFOUND"
+    if lag_now == 0:
+        return "OK"
+    if now_ms - times[-1] > times[-1] - times[0] and not end_reached:
+        return "STOP"
+    down = np.flatnonzero(np.diff(offsets) < 0)
+    if len(down) and offsets[-1] < offsets[down[-1]]:
+        return "REWIND"
+    if lags is None:
+        return "OK"
+    lags = lags[-BURROW_WINDOW:]
+    if (lags == 0).any():
+        return "OK"
+    if (offsets == offsets[0]).all():
+        return "STALL"
+    return "WARNING" if (np.diff(lags) >= 0).all() else "OK"

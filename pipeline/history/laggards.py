@@ -1,0 +1,120 @@
+"""Who kept the others waiting.
+
+With member events this is measured. Without them commits tell: a client commits what it has done before it rejoins,
+so the last commit of a member's partitions before the end of the barrier is about the moment it rejoined.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kohort.pipeline.history.commits import CommitHistory
+from kohort.pipeline.history.starts import GroupEvents
+
+if TYPE_CHECKING:
+    from kohort.pipeline.history.rebalances import Rebalance
+
+LONG_MS = 5000
+TIMES_THE_SECOND = 2
+_AT_THE_END_MS = 1500
+"""A member taken out this close before the end of the barrier is what ended it."""
+
+
+@dataclass(slots=True)
+class Laggard:
+    """how: rejoined / evicted / leave_poll_timeout / session_expired / leave_explicit.
+
+    alone_ms: for how long everybody else had been there before the barrier ended. measured: by events.
+    """
+
+    member_id: str
+    client: str
+    logical: str
+    delay_us: int
+    how: str
+    alone_ms: int
+    measured: bool
+
+
+def find_laggard(r: Rebalance, commits: CommitHistory, events: GroupEvents) -> Laggard | None:
+    """The member that alone made the wait long; None when nobody did, or when several did."""
+    if not r.before.members or not r.after.size:
+        return None
+    if r.evicted:
+        return _laggard(r, r.evicted[0], r.barrier_ms - r.begin_ms, "evicted", r.start_ms is not None)
+    if r.start_ms is None:
+        return _by_commits_alone(r, commits)
+    wait = r.barrier_ms - r.start_ms
+    delays = {m: us // 1000 for m, us in r.rejoin_us.items() if m in r.before.members}
+    measured = len(delays) >= len(r.before.members.keys() & r.after.members.keys()) > 0
+    if not measured:
+        delays = _estimates(r, commits)
+    removed = [
+        removal
+        for removal in events.removed_between(r.start_ms + 1, r.barrier_ms)
+        if removal.member_id in r.before.members and removal.ts_ms >= r.barrier_ms - _AT_THE_END_MS
+    ]
+    if removed and wait >= 1000:
+        last = max(removed, key=lambda removal: removal.ts_ms)
+        others = [delay for member, delay in delays.items() if member != last.member_id]
+        if wait > TIMES_THE_SECOND * max(others, default=0):
+            return _laggard(r, last.member_id, wait, last.cause, True, wait - max(others, default=0))
+    return _argmax(r, delays, measured)
+
+
+def _estimates(r: Rebalance, commits: CommitHistory) -> dict[str, int]:
+    assert r.start_ms is not None
+    delays = {}
+    for member_id in r.before.members.keys() & r.after.members.keys():
+        last = commits.last_of(r.before.parts_of(member_id), r.barrier_ms)
+        if last is not None:
+            delays[member_id] = max(0, last - r.start_ms)
+    return delays
+
+
+def _argmax(r: Rebalance, delays: dict[str, int], measured: bool) -> Laggard | None:
+    if not delays:
+        return None
+    slowest = max(delays, key=lambda m: delays[m])
+    second = max((delay for member, delay in delays.items() if member != slowest), default=0)
+    if delays[slowest] > LONG_MS and delays[slowest] > TIMES_THE_SECOND * second:
+        return _laggard(r, slowest, delays[slowest], "rejoined", measured, delays[slowest] - second)
+    return None
+
+
+def _by_commits_alone(r: Rebalance, commits: CommitHistory) -> Laggard | None:
+    """No start is known: the one whose commit ends the silence of all others, or the one that is gone after it."""
+    last = {
+        member_id: found
+        for member_id in r.before.members
+        if (found := commits.last_of(r.before.parts_of(member_id), r.barrier_ms)) is not None
+    }
+    if len(last) < 2:
+        return None
+    stayed = {m: ts for m, ts in last.items() if m in r.after.members}
+    gone = [m for m in last if m not in r.after.members]
+    latest = max(stayed, key=lambda m: stayed[m], default=None)
+    if latest is None:
+        return None
+    others = max((ts for m, ts in last.items() if m != latest), default=0)
+    if stayed[latest] - others > LONG_MS and r.barrier_ms - stayed[latest] <= _AT_THE_END_MS:
+        return _laggard(r, latest, stayed[latest] - others, "rejoined", False, stayed[latest] - others)
+    silent = r.barrier_ms - stayed[latest]
+    timeout = r.before.rebalance_timeout_ms or 0
+    if gone and silent > LONG_MS and timeout and silent >= 0.9 * timeout:
+        slow = min(gone, key=lambda m: last[m])
+        if last[slow] <= stayed[latest]:
+            return _laggard(r, slow, silent, "evicted", False, silent)
+    return None
+
+
+def _laggard(
+    r: Rebalance, member_id: str, delay_ms: int, how: str, measured: bool, alone_ms: int | None = None
+) -> Laggard:
+    member = r.before.members.get(member_id) or r.after.members.get(member_id)
+    client = member.name if member else member_id
+    logical = member.logical if member else member_id
+    return Laggard(
+        member_id, client, logical, 1000 * delay_ms, how, delay_ms if alone_ms is None else alone_ms, measured
+    )

@@ -1,0 +1,113 @@
+"""How partitions changed hands, and how few could have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kohort.pipeline.history.inputs import Generation, Member
+
+
+@dataclass(slots=True)
+class Movement:
+    """moved: among partitions owned before and after. excess: null where members asked for different topics."""
+
+    common: int
+    moved: int
+    orphans: int
+    excess: int | None
+
+    @property
+    def stickiness(self) -> float | None:
+        return None if not self.common else 1 - self.moved / self.common
+
+
+def same_client(before: Generation, after: Generation) -> dict[str, str]:
+    """Old member id -> new member id, for members that are or stand for the same client.
+
+    By member id; else by logical client, when a static or restarted member came back and is the only one of that name.
+    """
+    pairs = {member_id: member_id for member_id in before.members if member_id in after.members}
+    taken = set(pairs.values())
+    fresh: dict[str, list[str]] = {}
+    for member in after.members.values():
+        if member.member_id not in taken:
+            fresh.setdefault(member.logical, []).append(member.member_id)
+    lost: dict[str, list[str]] = {}
+    for member in before.members.values():
+        if member.member_id not in pairs:
+            lost.setdefault(member.logical, []).append(member.member_id)
+    for logical, old in lost.items():
+        if len(old) == 1 and len(fresh.get(logical, [])) == 1:
+            pairs[old[0]] = fresh[logical][0]
+    return pairs
+
+
+def movement(before: Generation, after: Generation) -> Movement:
+    pairs = same_client(before, after)
+    common = before.owners.keys() & after.owners.keys()
+    moved = sum(pairs.get(before.owners[place]) != after.owners[place] for place in common)
+    orphans = sum(before.owners[place] not in pairs for place in common)
+    excess = None
+    if _same_topics(after.members) and after.members:
+        excess = max(0, moved - fewest_moves(before, after, pairs))
+    return Movement(len(common), moved, orphans, excess)
+
+
+def _same_topics(members: dict[str, Member]) -> bool:
+    return len({member.topics for member in members.values()}) <= 1
+
+
+def fewest_moves(before: Generation, after: Generation, pairs: dict[str, str]) -> int:
+    """Orphans have to move; of the survivors' partitions only what exceeds an even share."""
+    partitions, members = len(after.owners), len(after.members)
+    if not members:
+        return 0
+    share, over = divmod(partitions, members)
+    common = before.owners.keys() & after.owners.keys()
+    held: dict[str, int] = {}
+    orphans = 0
+    for place in common:
+        if successor := pairs.get(before.owners[place]):
+            held[successor] = held.get(successor, 0) + 1
+        else:
+            orphans += 1
+    surplus = 0
+    for rank, count in enumerate(sorted(held.values(), reverse=True)):
+        surplus += max(0, count - (share + (rank < over)))
+    return orphans + surplus
+
+
+def is_eager(before: Generation, after: Generation) -> bool | None:
+    """Did members give up everything to rejoin? By what they say they still owned; the protocol's name doesn't tell.
+
+    None when nobody who could tell owned anything before.
+    """
+    gave_up = kept = 0
+    for member in after.members.values():
+        if member.member_id not in before.members or member.owned is None or not before.parts_of(member.member_id):
+            continue
+        if member.owned:
+            kept += 1
+        else:
+            gave_up += 1
+    if not gave_up and not kept:
+        return _by_protocol(after.protocol)
+    return gave_up >= kept
+
+
+def eager_members(before: Generation, after: Generation) -> set[str]:
+    """Members that gave up everything, or whose client can't say and whose protocol is an eager one."""
+    eager_protocol = _by_protocol(after.protocol)
+    result = set()
+    for member in after.members.values():
+        if member.member_id not in before.members or not before.parts_of(member.member_id):
+            continue
+        if (member.owned is None and eager_protocol) or (member.owned is not None and not member.owned):
+            result.add(member.member_id)
+    return result
+
+
+def _by_protocol(protocol: str | None) -> bool | None:
+    if protocol in ("range", "roundrobin", "sticky"):
+        return True
+    return False if protocol == "cooperative-sticky" else None

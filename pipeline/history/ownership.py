@@ -1,0 +1,49 @@
+"""Who owned a partition at a moment: the log doesn't say who committed, so commits are put down to the owner."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+from kohort.pipeline.history.inputs import Generation, Place
+
+
+@dataclass(slots=True)
+class Ownership:
+    generations: list[Generation]
+    _starts: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._starts = [generation.stable_ms for generation in self.generations]
+
+    def generation_at(self, ts_ms: int) -> Generation | None:
+        at = bisect_right(self._starts, ts_ms) - 1
+        if at < 0:
+            return None
+        generation = self.generations[at]
+        return None if generation.end_ms is not None and ts_ms >= generation.end_ms else generation
+
+    def owner(self, place: Place, ts_ms: int) -> str | None:
+        """Member id, or None when nobody is known to have owned it."""
+        generation = self.generation_at(ts_ms)
+        return generation.owners.get(place) if generation else None
+
+    def owner_name(self, place: Place, ts_ms: int) -> str | None:
+        generation = self.generation_at(ts_ms)
+        if generation is None or place not in generation.owners:
+            return None
+        member = generation.members.get(generation.owners[place])
+        return member.name if member else None
+
+    def lived(self) -> tuple[int, int]:
+        """From the first to the end of the last generation with members; far in the future while it lasts."""
+        alive = [generation for generation in self.generations if generation.size]
+        return (alive[0].stable_ms, alive[-1].end_ms or 1 << 62) if alive else (0, 0)
+
+    def populated(self, start_ms: int, end_ms: int) -> bool:
+        """True when the group had members through all of a stretch, as far as generations tell."""
+        return all(
+            generation.size > 0
+            for generation in self.generations
+            if generation.stable_ms < end_ms and (generation.end_ms is None or generation.end_ms > start_ms)
+        )

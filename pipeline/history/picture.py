@@ -1,0 +1,93 @@
+"""Everything that is known and computed of one group, in one value: what rules and tables are made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kohort.pipeline.history.classic import Course, classic_course, events_course
+from kohort.pipeline.history.commits import CommitHistory
+from kohort.pipeline.history.consumer import ConsumerCourse, consumer_course
+from kohort.pipeline.history.epochs import epoch_generations, epoch_rebalances
+from kohort.pipeline.history.inputs import Generation, GroupInput
+from kohort.pipeline.history.ownership import Ownership
+from kohort.pipeline.history.rebalances import Rebalance, classic_rebalances, explain
+from kohort.pipeline.history.sessions import Session, member_sessions
+from kohort.pipeline.history.stalls import Stall, find_stalls
+from kohort.pipeline.history.starts import GroupEvents
+from kohort.pipeline.history.storms import Storm, find_storms
+
+
+@dataclass(slots=True)
+class Picture:
+    group: GroupInput
+    course: Course
+    consumer: ConsumerCourse | None
+    events: GroupEvents
+    generations: list[Generation]
+    rebalances: list[Rebalance]
+    commits: CommitHistory
+    ownership: Ownership
+    sessions: list[Session]
+    storms: list[Storm]
+    stalls: list[Stall]
+
+    @property
+    def group_id(self) -> str:
+        return self.group.group_id
+
+    @property
+    def group_type(self) -> str:
+        kinds = {record["group_type"] for record in self.group.records}
+        for kind in ("streams", "share", "consumer", "classic"):
+            if kind in kinds:
+                return kind
+        return "classic" if self.generations or self.events.started else "simple"
+
+    @property
+    def span_ms(self) -> tuple[int, int]:
+        """From the first to the last moment anything is known of the group."""
+        times = [record["ts_ms"] for record in self.group.records] + [event["ts"] for event in self.group.events]
+        if self.commits.first_ms is not None and self.commits.last_ms is not None:
+            times += [self.commits.first_ms, self.commits.last_ms]
+        return (min(times), max(times)) if times else (0, 0)
+
+    @property
+    def settled(self) -> list[Rebalance]:
+        """Completed rebalances of a group that had members before and after."""
+        return [r for r in self.rebalances if r.outcome == "completed" and r.before.size and r.after.size]
+
+    def is_static(self) -> bool:
+        return any(member.instance_id for generation in self.generations for member in generation.members.values())
+
+
+def draw(group: GroupInput) -> Picture:
+    """The whole picture of a group from its silver rows."""
+    group.records.sort(key=lambda record: record["offset"])
+    group.events.sort(key=lambda event: (event["ts"], event["seq"] or 0))
+    events = GroupEvents.of(group)
+    course = classic_course(group)
+    if not course.generations:
+        course = events_course(group) if events.completed else course
+    consumer = consumer_course(group)
+    rebalances = classic_rebalances(group, course.generations, events)
+    generations = list(course.generations)
+    if consumer is not None:
+        for event in group.events:
+            if event["kind"] == "group_converted":
+                course.conversions.append((event["ts"], (event["detail"] or {}).get("to", "consumer")))
+        rebalances += epoch_rebalances(consumer, group.intact_from)
+        generations += epoch_generations(consumer, course.gone_ms)
+        rebalances.sort(key=lambda r: (r.begin_ms, r.stable_ms))
+        generations.sort(key=lambda g: g.stable_ms)
+        for number, r in enumerate(rebalances, 1):
+            r.number = number
+    busy = sorted((r.begin_ms, r.stable_ms) for r in rebalances)
+    commits = CommitHistory.of(group, busy)
+    explain(rebalances, commits, events)
+    ownership = Ownership(generations)
+    sessions = member_sessions(group, generations, course, consumer, rebalances, events, commits)
+    storms = find_storms(group.group_id, rebalances)
+    stalls = find_stalls(group, commits, rebalances, ownership)
+    return Picture(
+        group, course, consumer, events, generations, rebalances, commits, ownership, sessions, storms, stalls
+    )

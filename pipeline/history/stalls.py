@@ -1,0 +1,253 @@
+"""Commits that stopped: of the whole group, of one member, of one partition; and positions that went back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kohort.pipeline.history.commits import CommitHistory
+from kohort.pipeline.history.inputs import GroupInput, Place
+from kohort.pipeline.history.lag import burrow_status, lag_at_samples, log_grew, most_lag
+from kohort.pipeline.history.ownership import Ownership
+from kohort.pipeline.history.rebalances import Rebalance
+
+SILENCE_MS = 30_000
+"""Shorter silences outside of rebalances are ordinary."""
+SILENCE_IN_REBALANCE_MS = 3000
+"""Around a rebalance a silence this long is worth a row: it is what the rebalance cost."""
+TIMES_USUAL = 3
+
+
+@dataclass(slots=True)
+class Stall:
+    """kind: group_silent / member_silent / partition_stuck / rewind. place: None for a whole group."""
+
+    kind: str
+    start_ms: int
+    end_ms: int
+    place: Place | None = None
+    owner: str | None = None
+    owner_id: str | None = None
+    during_rebalance: int | None = None
+    burrow: str | None = None
+    lag: int | None = None
+    offsets: int = 0
+    """Rewind: how far back."""
+    open: bool = False
+    """Lasted to the end of what was looked at."""
+
+    @property
+    def length_ms(self) -> int:
+        return self.end_ms - self.start_ms
+
+
+def find_stalls(
+    group: GroupInput, commits: CommitHistory, rebalances: list[Rebalance], ownership: Ownership
+) -> list[Stall]:
+    stalls = _group_silences(group, commits, rebalances, ownership)
+    for place in commits.partitions:
+        stalls += _stuck(group, commits, place, ownership)
+        stalls += _rewinds(group, commits, place, ownership, rebalances)
+    stalls += _silent_members(group, commits, rebalances, ownership)
+    return sorted(stalls, key=lambda stall: (stall.start_ms, stall.kind))
+
+
+def during(rebalances: list[Rebalance], start_ms: int, end_ms: int) -> int | None:
+    """The number of the longest rebalance that a stretch overlaps."""
+    overlapping = [
+        r for r in rebalances if r.after.size and r.before.size and r.begin_ms <= end_ms and r.stable_ms >= start_ms
+    ]
+    return max(overlapping, key=lambda r: r.stable_ms - r.begin_ms).number if overlapping else None
+
+
+def _group_silences(
+    group: GroupInput, commits: CommitHistory, rebalances: list[Rebalance], ownership: Ownership
+) -> list[Stall]:
+    usual = commits.usual_silence_ms()
+    shortest = max(SILENCE_IN_REBALANCE_MS, TIMES_USUAL * usual)
+    result = []
+    for start, end in commits.silences(round(shortest)):
+        if ownership.generations and not ownership.populated(start + 1, end - 1):
+            continue
+        number = during(rebalances, start, end)
+        if end - start <= max(SILENCE_MS if number is None else 0, TIMES_USUAL * usual):
+            continue
+        if not _something_to_read(group, commits, start, end):
+            continue
+        result.append(Stall("group_silent", start, end, during_rebalance=number))
+    return result
+
+
+def _something_to_read(group: GroupInput, commits: CommitHistory, start: int, end: int) -> bool:
+    """Lag, where it is known; else that the group was moving before."""
+    lags = [most_lag(group, place, start, end) for place in commits.partitions]
+    known = [lag for lag in lags if lag is not None]
+    return any(lag > 0 for lag in known) if known else True
+
+
+def _stuck(group: GroupInput, commits: CommitHistory, place: Place, ownership: Ownership) -> list[Stall]:
+    """No progress for long while records wait and the owner's other partitions move.
+
+    A Java client that commits by itself repeats the same offset, so it is progress that is looked at, not commits.
+    """
+    partition = commits.partitions[place]
+    usual = commits.usual_gap_ms(place)
+    if usual is None:
+        return []
+    times = partition.commits.ts_ms
+    moved = np.flatnonzero(np.concatenate(([True], partition.deltas > 0)))
+    steps = times[moved]
+    last = min(group.until_ms, ownership.lived()[1])
+    open_end = last > steps[-1]
+    edges = np.concatenate((steps, [last])) if open_end else steps
+    gaps = np.diff(edges)
+    usual_step = max(usual, float(np.median(np.diff(steps)))) if len(steps) > 4 else usual
+    result = []
+    for n in np.flatnonzero(gaps >= max(SILENCE_MS, TIMES_USUAL * usual_step)).tolist():
+        start, end = int(edges[n]), int(edges[n + 1])
+        owner = ownership.owner(place, start + 1)
+        if owner is None or ownership.owner(place, end - 1) != owner:
+            continue
+        generation = ownership.generation_at(start + 1)
+        others = (generation.parts_of(owner) if generation else set()) - {place}
+        if not _others_move(commits, others, start, end):
+            continue
+        lag = most_lag(group, place, start + (end - start) // 4, end)
+        grew = log_grew(group, place, start, end)
+        if lag == 0 or grew == 0:
+            continue
+        result.append(
+            Stall(
+                "partition_stuck",
+                start,
+                end,
+                place,
+                ownership.owner_name(place, start + 1),
+                owner,
+                burrow=_burrow(group, commits, place, end),
+                lag=lag,
+                open=open_end and n == len(gaps) - 1,
+            )
+        )
+    return result
+
+
+def _others_move(commits: CommitHistory, others: set[Place], start: int, end: int) -> bool:
+    """At least two steps of other partitions well inside the stretch."""
+    margin = (end - start) // 5
+    steps = 0
+    for place in others & commits.partitions.keys():
+        partition = commits.partitions[place]
+        times = partition.commits.ts_ms[1:][partition.deltas > 0]
+        low, high = np.searchsorted(times, (start + margin, end - margin))
+        steps += int(high - low)
+    return steps >= 2
+
+
+def _burrow(group: GroupInput, commits: CommitHistory, place: Place, now: int) -> str:
+    own = commits.partitions[place].commits
+    until = int(np.searchsorted(own.ts_ms, now, "left"))
+    times, offsets = own.ts_ms[:until], own.committed[:until]
+    ends = group.ends.get(place)
+    if ends is None or not until:
+        return burrow_status(times, offsets, None, now)
+    at = np.clip(np.searchsorted(ends.sampled_ms, times, "right") - 1, 0, None)
+    lags = np.maximum(0, ends.log_end[at] - offsets)
+    recent = int(np.searchsorted(ends.sampled_ms, now, "right")) - 1
+    reached = recent >= 0 and int(ends.log_end[recent]) <= int(offsets[-1])
+    lag_now = max(0, int(ends.log_end[recent]) - int(offsets[-1])) if recent >= 0 else None
+    return burrow_status(times, offsets, lags, now, lag_now=lag_now, end_reached=reached)
+
+
+def _rewinds(
+    group: GroupInput, commits: CommitHistory, place: Place, ownership: Ownership, rebalances: list[Rebalance]
+) -> list[Stall]:
+    partition = commits.partitions[place]
+    result = []
+    for n in np.flatnonzero(partition.deltas < 0).tolist():
+        start, end = int(partition.commits.ts_ms[n]), int(partition.commits.ts_ms[n + 1])
+        owner = ownership.owner(place, end)
+        was = ownership.owner(place, start)
+        number = during(rebalances, start, end) if owner != was else None
+        caught_up = np.flatnonzero(partition.commits.committed[n + 1 :] >= partition.commits.committed[n])
+        until = int(partition.commits.ts_ms[n + 1 + int(caught_up[0])]) if len(caught_up) else end
+        result.append(
+            Stall(
+                "rewind",
+                end,
+                until,
+                place,
+                ownership.owner_name(place, end),
+                owner,
+                number,
+                "REWIND",
+                offsets=-int(partition.deltas[n]),
+            )
+        )
+    return result
+
+
+def _silent_members(
+    group: GroupInput, commits: CommitHistory, rebalances: list[Rebalance], ownership: Ownership
+) -> list[Stall]:
+    """A member of a settled generation none of whose partitions has a commit for long while others' have."""
+    result = []
+    for generation in ownership.generations:
+        end = generation.end_ms or group.until_ms
+        for member in generation.members.values():
+            mine = generation.parts_of(member.member_id) & commits.partitions.keys()
+            others = (set(generation.owners) & commits.partitions.keys()) - mine
+            if not mine or not others:
+                continue
+            usual = max((u for p in mine if (u := commits.usual_gap_ms(p)) is not None), default=0.0)
+            long = max(3000.0, TIMES_USUAL * usual)
+            for start, stop in _holes(commits, mine, generation.stable_ms, end):
+                if stop - start < long or not _others_move(commits, others, start, stop):
+                    continue
+                lag = max((most_lag(group, p, start, stop) or 0 for p in mine), default=0)
+                grew = [log_grew(group, p, start, stop) for p in mine]
+                if all(g == 0 for g in grew):
+                    continue
+                place = min(mine)
+                result.append(
+                    Stall(
+                        "member_silent",
+                        start,
+                        stop,
+                        place,
+                        member.name,
+                        member.member_id,
+                        during(rebalances, start, stop),
+                        lag=lag or None,
+                        open=stop >= group.until_ms,
+                    )
+                )
+    return result
+
+
+def _holes(commits: CommitHistory, places: set[Place], start: int, end: int) -> list[tuple[int, int]]:
+    """Stretches of [start, end] without a commit of any of these partitions, longer than a second."""
+    times = np.sort(np.concatenate([commits.partitions[place].commits.ts_ms for place in places]))
+    times = times[(times > start) & (times < end)]
+    edges = np.concatenate(([start], times, [end]))
+    gaps = np.diff(edges)
+    return [(int(edges[n]), int(edges[n + 1])) for n in np.flatnonzero(gaps > 1000)]
+
+
+def lags_by_partition(group: GroupInput, ownership: Ownership) -> dict[Place, tuple[int, int]]:
+    """(largest lag, when) of each partition, while the group had members."""
+    start, end = ownership.lived()
+    result = {}
+    for place, ends in group.ends.items():
+        commits = group.commits.get(place)
+        if commits is None or not len(commits.ts_ms):
+            continue
+        inside = np.flatnonzero((ends.sampled_ms >= start) & (ends.sampled_ms <= end))
+        if not len(inside):
+            continue
+        lag = lag_at_samples(ends, commits)[inside]
+        top = int(np.argmax(lag))
+        if lag[top] >= 0:
+            result[place] = (int(lag[top]), int(ends.sampled_ms[inside[top]]))
+    return result

@@ -1,0 +1,113 @@
+"""What events say about a rebalance: when it was opened, by whom and why, and who came late."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kohort.pipeline.history.inputs import GroupInput, Row
+
+_SLACK_MS = 100
+"""Lines and records of one moment may differ by this much on a busy machine."""
+
+
+@dataclass(slots=True)
+class Removal:
+    ts_ms: int
+    member_id: str
+    cause: str
+    reason: str | None
+
+
+@dataclass(slots=True)
+class GroupEvents:
+    """Events of one group, sorted out by kind."""
+
+    started: list[Row] = field(default_factory=list)
+    completed: list[Row] = field(default_factory=list)
+    rejoined: list[Row] = field(default_factory=list)
+    synced: list[Row] = field(default_factory=list)
+    evictions: list[tuple[int, list[str]]] = field(default_factory=list)
+    removals: dict[str, Removal] = field(default_factory=dict)
+    fenced: list[Row] = field(default_factory=list)
+    replaced: list[Row] = field(default_factory=list)
+    rejected: list[Row] = field(default_factory=list)
+    heartbeat_gaps: list[Row] = field(default_factory=list)
+    restarts: list[Row] = field(default_factory=list)
+    origin: str = "event"
+    any: bool = False
+    names: dict[str, str] = field(default_factory=dict)
+    """Member id -> client id, where an event tells."""
+
+    @classmethod
+    def of(cls, group: GroupInput) -> GroupEvents:
+        result = cls(any=bool(group.events))
+        lists = {
+            "rebalance_started": result.started,
+            "join_completed": result.completed,
+            "member_rejoined": result.rejoined,
+            "member_synced": result.synced,
+            "member_fenced": result.fenced,
+            "member_replaced": result.replaced,
+            "commit_rejected": result.rejected,
+            "heartbeat_gap": result.heartbeat_gaps,
+        }
+        for event in group.events:
+            kind = event["kind"]
+            if kind in lists:
+                lists[kind].append(event)
+            if kind in ("barrier_evicted", "join_completed", "rebalance_completed") and event["evicted"]:
+                result.evictions.append((event["ts"], list(event["evicted"])))
+            if kind == "member_removed" and event["member_id"]:
+                result.removals[event["member_id"]] = Removal(
+                    event["ts"], event["member_id"], event["cause"] or "unknown", event["client_reason"]
+                )
+            if event["member_id"] and event["client_id"]:
+                result.names.setdefault(event["member_id"], event["client_id"])
+        if any(event["origin"] == "text_log" for event in group.events):
+            result.origin = "text_log"
+        for ts, members in result.evictions:
+            for member_id in members:
+                result.removals.setdefault(member_id, Removal(ts, member_id, "barrier_timeout", None))
+        return result
+
+    def start_of(self, gen_from: int, gen_to: int, after_ms: int, barrier_ms: int) -> Row | None:
+        """The event that opened the rebalance which ended in generation gen_to."""
+        inside = [
+            event
+            for event in self.started
+            if event["generation"] is not None
+            and gen_from <= event["generation"] < gen_to
+            and after_ms - _SLACK_MS <= event["ts"] <= barrier_ms + _SLACK_MS
+        ]
+        direct = [event for event in inside if event["generation"] == gen_to - 1]
+        return direct[-1] if direct else (inside[0] if inside else None)
+
+    def evicted_between(self, start_ms: int, end_ms: int) -> list[str]:
+        found: list[str] = []
+        for ts, members in self.evictions:
+            if start_ms <= ts <= end_ms + _SLACK_MS:
+                found += [member for member in members if member not in found]
+        return found
+
+    def removed_between(self, start_ms: int, end_ms: int) -> list[Removal]:
+        """Members taken out while a rebalance was open, its first and last moment included."""
+        return [r for r in self.removals.values() if start_ms - _SLACK_MS <= r.ts_ms <= end_ms + _SLACK_MS]
+
+    def rejoin_delays(self, start_ms: int, barrier_ms: int) -> dict[str, int]:
+        """Member id -> microseconds from the rebalance's start to its join."""
+        return {
+            event["member_id"]: event["duration_us"]
+            for event in self.rejoined
+            if event["member_id"]
+            and event["duration_us"] is not None
+            and start_ms - _SLACK_MS <= event["ts"] <= barrier_ms + _SLACK_MS
+        }
+
+    def sync_delays(self, barrier_ms: int, stable_ms: int) -> dict[str, int]:
+        return {
+            event["member_id"]: event["duration_us"]
+            for event in self.synced
+            if event["member_id"]
+            and event["duration_us"] is not None
+            and barrier_ms - _SLACK_MS <= event["ts"] <= stable_ms + 10_000
+        }

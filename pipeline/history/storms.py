@@ -1,0 +1,119 @@
+"""Storms: rebalances that follow each other so closely that the group hardly works."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from kohort.pipeline.history.rebalances import Rebalance
+
+CLOSE_MS = 60_000
+CHAIN = 3
+MANY, WINDOW_MS = 5, 600_000
+SHARE = 0.2
+
+
+@dataclass(slots=True)
+class Storm:
+    storm_id: str
+    rebalances: list[Rebalance]
+
+    @property
+    def start_ms(self) -> int:
+        return self.rebalances[0].begin_ms
+
+    @property
+    def end_ms(self) -> int:
+        return self.rebalances[-1].stable_ms
+
+    @property
+    def busy_ms(self) -> int:
+        return sum(max(0, r.stable_ms - r.begin_ms) for r in self.rebalances)
+
+    @property
+    def share(self) -> float:
+        return self.busy_ms / max(1, self.end_ms - self.start_ms)
+
+    @property
+    def main_cause(self) -> str:
+        return Counter(r.cause for r in self.rebalances).most_common(1)[0][0]
+
+    @property
+    def main_client(self) -> str | None:
+        found = Counter(r.trigger_client for r in self.rebalances if r.trigger_client).most_common(1)
+        return found[0][0] if found else None
+
+
+def find_storms(group_id: str, rebalances: list[Rebalance]) -> list[Storm]:
+    """Chains of at least three rebalances less than a minute apart; five in ten minutes; a fifth of ten minutes.
+
+    Follow-ups and the ramp-up of a starting group are no storm, nor are the leaves of one that shuts down.
+    """
+    counted = [r for r in rebalances if r.outcome == "completed" and r.kind not in ("initial", "followup")]
+    counted = [r for r in counted if not in_ramp_up(r, rebalances) and not in_shut_down(r, rebalances)]
+    storms: list[Storm] = []
+    for chain in _chains(counted):
+        if len(chain) >= CHAIN or _dense(chain):
+            storm = Storm(f"{group_id}/{chain[0].begin_ms}", chain)
+            for r in chain:
+                r.storm_id = storm.storm_id
+            storms.append(storm)
+    return storms
+
+
+def _chains(rebalances: list[Rebalance]) -> list[list[Rebalance]]:
+    chains: list[list[Rebalance]] = []
+    for r in rebalances:
+        if chains and (r.begin_ms - chains[-1][-1].stable_ms < CLOSE_MS or _joins_window(chains[-1], r)):
+            chains[-1].append(r)
+        else:
+            chains.append([r])
+    return chains
+
+
+def _joins_window(chain: list[Rebalance], r: Rebalance) -> bool:
+    return len(chain) >= MANY - 1 and r.begin_ms - chain[-(MANY - 1)].begin_ms <= WINDOW_MS
+
+
+def _dense(chain: list[Rebalance]) -> bool:
+    for n in range(len(chain)):
+        inside = [r for r in chain[n:] if r.begin_ms - chain[n].begin_ms <= WINDOW_MS]
+        if len(inside) >= MANY or sum(max(0, r.stable_ms - r.begin_ms) for r in inside) >= SHARE * WINDOW_MS:
+            return True
+    return False
+
+
+def in_ramp_up(r: Rebalance, rebalances: list[Rebalance]) -> bool:
+    """True while a group that began empty has only grown so far, in steps less than a minute apart."""
+    start = max(
+        (n for n, other in enumerate(rebalances) if other.kind == "initial" and other.number <= r.number), default=None
+    )
+    if start is None:
+        return False
+    last_ms = rebalances[start].stable_ms
+    for other in rebalances[start + 1 :]:
+        if (
+            other.begin_ms - last_ms > CLOSE_MS
+            or other.left
+            or other.evicted
+            or not (other.joined or other.kind == "followup")
+        ):
+            return False
+        last_ms = other.stable_ms
+        if other is r:
+            return True
+    return False
+
+
+def in_shut_down(r: Rebalance, rebalances: list[Rebalance]) -> bool:
+    """True for the leaves with which a group went away: nobody joined again before it was empty."""
+    for other in rebalances:
+        if other.number < r.number:
+            continue
+        if other.joined and other.number > r.number:
+            return False
+        if other is r and (r.joined or not r.left):
+            return False
+        if other.outcome == "empty":
+            return other.stable_ms - r.begin_ms < 10 * CLOSE_MS
+    return False

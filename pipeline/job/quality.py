@@ -1,0 +1,121 @@
+"""What a person must know about the data itself: rows of `dq_issues` that no single group can tell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from kohort.pipeline.job.gold import silver_frame
+from kohort.pipeline.sources import found
+from kohort.pipeline.sources.chunk import Issue
+from kohort.pipeline.sources.found import Source
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_MOST_OF_ONE_RULE = 50
+
+
+def data_issues(spark: SparkSession, silver: Path, sources: list[Source], brought: dict[str, int]) -> list[Issue]:
+    """brought: rows by silver table, so that nothing is asked of a table that isn't there."""
+    issues = _exports(sources)
+    if brought.get("dq_issues"):
+        rows = silver_frame(spark, silver, "dq_issues").select("rule", "keys", "detail").distinct().collect()
+        issues += [Issue(row["rule"], row["keys"], row["detail"]) for row in rows]
+    if brought.get("decode_errors"):
+        issues += _undecoded(spark, silver)
+    if brought.get("log_ranges"):
+        issues += _compacted(spark, silver)
+    if brought.get("events"):
+        issues += _event_numbers(spark, silver)
+    return _at_most(issues)
+
+
+def _exports(sources: list[Source]) -> list[Issue]:
+    kinds = {source.kind for source in sources}
+    if found.EXPORT in kinds and not kinds & {found.SEGMENT, found.WIRE, found.DUMP}:
+        text = "an export says nothing of transactions: offsets of aborted ones can't be told from real ones"
+        return [Issue("read_uncommitted", "", text)]
+    return []
+
+
+def _undecoded(spark: SparkSession, silver: Path) -> list[Issue]:
+    rows = (
+        silver_frame(spark, silver, "decode_errors")
+        .groupBy("record_type", "value_version", "error")
+        .agg(F.count("*").alias("n"))
+        .collect()
+    )
+    return [
+        Issue(
+            "undecoded_records",
+            f"type {row['record_type']}, value version {row['value_version']}",
+            f"{row['n']} records kept as they are: {row['error']}",
+        )
+        for row in rows
+    ]
+
+
+def _compacted(spark: SparkSession, silver: Path) -> list[Issue]:
+    """A partition counts as intact from where the most complete source of it is."""
+    rows = (
+        silver_frame(spark, silver, "log_ranges")
+        .groupBy("partition")
+        .agg(
+            F.min("first_offset").alias("first"),
+            F.max("last_offset").alias("last"),
+            F.min("intact_from").alias("intact"),
+        )
+        .where("intact > first")
+        .orderBy("partition")
+        .collect()
+    )
+    return [
+        Issue(
+            "compacted_range",
+            f"__consumer_offsets-{row['partition']}",
+            f"offsets {row['first']} to {row['intact']} of {row['last']} have holes: known in part only",
+        )
+        for row in rows
+    ]
+
+
+def _event_numbers(spark: SparkSession, silver: Path) -> list[Issue]:
+    rows = (
+        silver_frame(spark, silver, "events")
+        .where("origin = 'event_log' and seq is not null")
+        .groupBy("node_id", "boot_id")
+        .agg(
+            F.count("*").alias("n"),
+            F.countDistinct("seq").alias("distinct"),
+            (F.max("seq") - F.min("seq") + 1).alias("expected"),
+        )
+        .where("n > distinct or expected > distinct")
+        .collect()
+    )
+    issues = []
+    for row in rows:
+        keys = f"node {row['node_id']}, boot {row['boot_id']}"
+        if row["n"] > row["distinct"]:
+            text = f"{row['n'] - row['distinct']} events came more than once and were counted once"
+            issues.append(Issue("duplicate_events", keys, text))
+        if row["expected"] > row["distinct"]:
+            issues.append(Issue("missing_events", keys, f"{row['expected'] - row['distinct']} events are missing"))
+    return issues
+
+
+def _at_most(issues: list[Issue]) -> list[Issue]:
+    kept: list[Issue] = []
+    counts: dict[str, int] = {}
+    for issue in issues:
+        counts[issue.rule] = counts.get(issue.rule, 0) + 1
+        if counts[issue.rule] <= _MOST_OF_ONE_RULE:
+            kept.append(issue)
+    kept += [
+        Issue(rule, "", f"and {count - _MOST_OF_ONE_RULE} more of this kind")
+        for rule, count in counts.items()
+        if count > _MOST_OF_ONE_RULE
+    ]
+    return kept

@@ -1,0 +1,1 @@
+"""What a person gets: findings as JSON, in words, and as one HTML file."""

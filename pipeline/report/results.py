@@ -1,0 +1,59 @@
+"""Reads the gold tables back, for the report and for findings.json."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from kohort.pipeline.gold.tables import SCHEMAS
+from kohort.pipeline.rules.finding import SEVERITIES
+
+Row = dict[str, Any]
+
+
+def read_gold(gold: Path, table: str) -> list[Row]:
+    """All rows of a gold table; none when it wasn't written."""
+    folder = gold / table
+    if not folder.is_dir():
+        return []
+    rows: list[Row] = ds.dataset(folder, schema=SCHEMAS[table], partitioning="hive").to_table().to_pylist()
+    return rows
+
+
+def add_issues(gold: Path, cluster: str, issues: list[tuple[str, str, str]]) -> None:
+    """Puts issues that belong to no group beside the groups' own. Written again, they replace themselves."""
+    import pyarrow as pa
+
+    schema = SCHEMAS["dq_issues"].remove(SCHEMAS["dq_issues"].get_field_index("day"))
+    rows = [
+        {"cluster": cluster, "group_id": None, "rule": rule, "keys": keys, "detail": detail}
+        for rule, keys, detail in issues
+    ]
+    folder = gold / "dq_issues" / "day=all"
+    folder.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.Table.from_pylist(rows, schema), folder / "part-0.parquet")
+
+
+def findings(gold: Path) -> list[Row]:
+    """Findings as they go into findings.json, the gravest first."""
+    rows = [
+        {
+            "group": row["group_id"],
+            "rule": row["rule_id"],
+            "title": row["title"],
+            "severity": row["severity"],
+            "confidence": row["confidence"],
+            "clients": row["clients"],
+            "start_ms": row["window_start_ms"],
+            "end_ms": row["window_end_ms"],
+            "evidence": json.loads(row["evidence"]),
+            "text": row["text"],
+            "advice": row["advice"],
+        }
+        for row in read_gold(gold, "diagnoses")
+    ]
+    return sorted(rows, key=lambda row: (-SEVERITIES.index(row["severity"]), row["group"], row["rule"]))

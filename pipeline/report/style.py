@@ -1,0 +1,39 @@
+"""How the report looks: light and dark by the reader's own setting, readable on a phone, usable by keyboard."""
+
+CSS = """
+:root{color-scheme:light dark;--bg:#fff;--fg:#1b1f24;--soft:#59636e;--line:#d5dae0;--card:#f6f8fa;--stable:#9ccfae;
+--prepare:#d9480f;--complete:#f2b33d;--red:#c92a2a;--amber:#b35900;--blue:#2f6fb3;--none:#d0d4da;--focus:#0b57d0}
+@media(prefers-color-scheme:dark){:root{--bg:#14171a;--fg:#e6e9ec;--soft:#9aa4af;--line:#343b43;--card:#1d2126;
+--stable:#2f6b45;--prepare:#ff8a4c;--complete:#d99a2b;--red:#ff7b72;--amber:#f0a35e;--blue:#6cb0f5;--none:#3a4048;
+--focus:#8ab4f8}}
+*{box-sizing:border-box}body{margin:0 auto;max-width:72rem;padding:1rem;background:var(--bg);color:var(--fg);
+font:16px/1.5 system-ui,sans-serif}h1{font-size:1.6rem}h2{font-size:1.25rem;margin-top:2rem}h3{font-size:1rem;margin:1.2rem 0 .3rem}
+a{color:var(--blue)}:focus-visible{outline:3px solid var(--focus);outline-offset:2px}.soft,figcaption{color:var(--soft)}
+.skip{position:absolute;left:-99rem}.skip:focus{left:1rem;background:var(--bg);padding:.5rem}
+ol.head{padding-left:1.4rem}ol.head li{margin:.35rem 0}.badge{display:inline-block;border-radius:.3rem;padding:0 .45rem;
+font-size:.8rem;font-weight:600;border:1px solid currentColor;margin-right:.4rem;white-space:nowrap}
+.critical{color:var(--red)}.warning{color:var(--amber)}.info{color:var(--soft)}
+details{border:1px solid var(--line);border-radius:.5rem;margin:.6rem 0;background:var(--bg)}summary{cursor:pointer;padding:.6rem .8rem}
+details>.in{padding:0 .8rem .8rem}.card{border:1px solid var(--line);border-left:4px solid var(--soft);background:var(--card);
+border-radius:.4rem;padding:.5rem .8rem;margin:.5rem 0}.card.critical{border-left-color:var(--red);color:inherit}
+.card.warning{border-left-color:var(--amber);color:inherit}.card.info{color:inherit}.card p{margin:.3rem 0}
+dl.evidence{display:grid;grid-template-columns:max-content 1fr;gap:.1rem .8rem;font-size:.85rem;margin:.3rem 0}
+dl.evidence dt{color:var(--soft)}dl.evidence dd{margin:0;overflow-wrap:anywhere}
+.scroll{overflow-x:auto}table{border-collapse:collapse;font-size:.85rem;min-width:100%}th,td{text-align:left;
+padding:.25rem .6rem;border-bottom:1px solid var(--line);vertical-align:top}th{color:var(--soft);font-weight:600}
+td.n{text-align:right;font-variant-numeric:tabular-nums}tr:target{background:var(--card);outline:2px solid var(--focus)}
+.chart{overflow-x:auto;margin:.2rem 0}.chart svg{min-width:44rem;width:100%;height:auto;display:block}
+svg text{font-size:11px;fill:var(--fg)}svg .label,svg .tick{fill:var(--soft)}svg .on{fill:var(--fg);font-weight:600}
+svg .grid{stroke:var(--line)}.stable{fill:var(--stable)}.empty{fill:none;stroke:var(--line)}.prepare{fill:var(--prepare)}
+.bound{fill-opacity:.45}.complete{fill:var(--complete)}.lost{fill:var(--red)}.flow{fill:var(--blue)}.lag{fill:var(--amber)}
+.members{fill:var(--stable)}.silence{fill:var(--red);fill-opacity:.22}.nobody{fill:var(--none);background:var(--none)}
+.laggard{fill:var(--red)}.end-left{fill:var(--fg)}.end-thrown{fill:var(--red)}.h0{fill:var(--card)}.h1{fill:#f9d9c9}.h2{fill:#f5b090}
+.h3{fill:#ec8455}.h4{fill:#d9480f}.h5{fill:#8f2a04}.legend{display:flex;flex-wrap:wrap;gap:.2rem .9rem;font-size:.85rem;margin:.3rem 0}
+.legend i{display:inline-block;width:.8rem;height:.8rem;border-radius:.15rem;margin-right:.3rem;vertical-align:-.1rem}
+.c0{fill:#4e79a7;background:#4e79a7}.c1{fill:#f28e2b;background:#f28e2b}.c2{fill:#59a14f;background:#59a14f}
+.c3{fill:#b07aa1;background:#b07aa1}.c4{fill:#76b7b2;background:#76b7b2}.c5{fill:#edc948;background:#edc948}
+.c6{fill:#e15759;background:#e15759}.c7{fill:#9c755f;background:#9c755f}.c8{fill:#86bcb6;background:#86bcb6}
+.c9{fill:#d37295;background:#d37295}.c10{fill:#a0cbe8;background:#a0cbe8}.c11{fill:#8cd17d;background:#8cd17d}
+@media(max-width:40rem){body{padding:.6rem}dl.evidence{grid-template-columns:1fr}}
+@media print{details{break-inside:avoid}}
+"""

@@ -1,0 +1,49 @@
+"""Findings in words, for the terminal and for the report's headline."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kohort.pipeline.rules.finding import SEVERITIES, listed, seconds, several
+
+Row = dict[str, Any]
+
+
+def headline(group: str, found: list[Row], health: Row | None) -> str:
+    """One sentence about a group: stops, time without consumption or commits, and whom it waited for."""
+    parts = []
+    stalls = [finding for finding in found if finding["rule"] == "R01"]
+    if stalls:
+        stops = sum(finding["evidence"]["stops"] for finding in stalls)
+        silent = sum(finding["evidence"]["without_progress_ms"] for finding in stalls)
+        eager = any(finding["evidence"]["eager"] for finding in stalls)
+        parts.append(several(stops, "stop"))
+        if silent:
+            parts.append(f"{seconds(silent)} without {'consumption' if eager else 'commits'}")
+        worst = max(stalls, key=lambda finding: finding["evidence"]["stops"])
+        count = worst["evidence"]["stops"]
+        whom = f"client {listed(worst['clients'])}"
+        parts.append(
+            f"{'all' if count == stops else count} of them waiting for {whom}" if stops > 1 else f"waiting for {whom}"
+        )
+    grave = [f for f in found if f["severity"] != "info" and f["rule"] not in ("R01", "R26")]
+    parts += [finding["text"] for finding in grave[: 1 if stalls else 2]]
+    if not parts:
+        storm = next((f for f in found if f["rule"] == "R26"), None)
+        if storm:
+            parts.append(storm["text"])
+    if not parts and health is not None:
+        parts.append(f"healthy; {several(health['rebalances'], 'rebalance')}")
+    return f"{group}: " + ", ".join(parts)
+
+
+def worst_severity(found: list[Row]) -> str:
+    return max((finding["severity"] for finding in found), key=SEVERITIES.index, default="")
+
+
+def by_group(findings: list[Row]) -> dict[str, list[Row]]:
+    """Findings by group, the groups with the gravest first."""
+    groups: dict[str, list[Row]] = {}
+    for finding in findings:
+        groups.setdefault(finding["group"], []).append(finding)
+    return groups

@@ -1,0 +1,87 @@
+"""Runs every rule on a group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from kohort.pipeline.history.picture import Picture
+from kohort.pipeline.rules import (
+    r01_slow_member,
+    r02_poll_timeout,
+    r03_session_expiry,
+    r04_rolling_restart,
+    r05_crash_loop,
+    r06_autoscaler,
+    r07_topic_metadata,
+    r08_pattern_churn,
+    r09_shared_group_id,
+    r10_eager,
+    r11_follow_ups,
+    r12_static_away,
+    r13_duplicate_instance,
+    r14_slow_leader,
+    r15_same_laggard,
+    r16_coordinator_moved,
+    r17_initial_delay,
+    r18_idle_members,
+    r19_skew,
+    r20_stuck,
+    r21_reread,
+    r22_zombie_commits,
+    r23_slow_revoke,
+    r24_migration,
+    r25_trickle,
+    r26_storm,
+    r27_offsets_gone,
+    r28_mixed_settings,
+)
+from kohort.pipeline.rules.finding import SEVERITIES, Finding
+
+Rule = Callable[[Picture], Iterator[Finding]]
+
+ALL: dict[str, Rule] = {
+    rule.ID: rule.find
+    for rule in (
+        r01_slow_member,
+        r02_poll_timeout,
+        r03_session_expiry,
+        r04_rolling_restart,
+        r05_crash_loop,
+        r06_autoscaler,
+        r07_topic_metadata,
+        r08_pattern_churn,
+        r09_shared_group_id,
+        r10_eager,
+        r11_follow_ups,
+        r12_static_away,
+        r13_duplicate_instance,
+        r14_slow_leader,
+        r15_same_laggard,
+        r16_coordinator_moved,
+        r17_initial_delay,
+        r18_idle_members,
+        r19_skew,
+        r20_stuck,
+        r21_reread,
+        r22_zombie_commits,
+        r23_slow_revoke,
+        r24_migration,
+        r25_trickle,
+        r26_storm,
+        r27_offsets_gone,
+        r28_mixed_settings,
+    )
+}
+
+_WITHOUT_MEMBERS = ("share", "streams")
+
+
+def diagnose(picture: Picture) -> list[Finding]:
+    """Findings of one group, the gravest first. Share groups have no exclusive owners: only lost offsets are looked at."""
+    rules = {"R27": ALL["R27"]} if picture.group_type in _WITHOUT_MEMBERS else ALL
+    found = [finding for rule in rules.values() for finding in rule(picture)]
+    for finding in found:
+        finding.group = picture.group_id
+        if finding.rule == "R26":
+            r26_storm.explain(finding, found)
+    return sorted(found, key=lambda f: (-SEVERITIES.index(f.severity), f.rule))

@@ -1,0 +1,88 @@
+"""A finding, and the words it is told in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+INFO, WARNING, CRITICAL = "info", "warning", "critical"
+CERTAIN, LIKELY, POSSIBLE = "certain", "likely", "possible"
+SEVERITIES = (INFO, WARNING, CRITICAL)
+CONFIDENCES = (POSSIBLE, LIKELY, CERTAIN)
+
+
+@dataclass(slots=True)
+class Finding:
+    """What a rule found in one group.
+
+    evidence: the numbers, and the keys of the rows they come from (`rebalances`: numbers in the table of that name).
+    """
+
+    rule: str
+    title: str
+    severity: str
+    confidence: str
+    text: str
+    advice: str
+    start_ms: int
+    end_ms: int
+    clients: list[str] = field(default_factory=list)
+    evidence: dict[str, Any] = field(default_factory=dict)
+    group: str = ""
+
+    def as_row(self) -> dict[str, Any]:
+        return {
+            "group": self.group,
+            "rule": self.rule,
+            "title": self.title,
+            "severity": self.severity,
+            "confidence": self.confidence,
+            "clients": self.clients,
+            "start_ms": self.start_ms,
+            "end_ms": self.end_ms,
+            "evidence": self.evidence,
+            "text": self.text,
+            "advice": self.advice,
+        }
+
+
+def seconds(ms: float) -> str:
+    """A length of time in the unit a person would choose."""
+    if ms < 1000:
+        return f"{ms:.0f} ms"
+    if ms < 120_000:
+        return f"{ms / 1000:.1f} s"
+    if ms < 2 * 3_600_000:
+        return f"{ms / 60_000:.0f} min"
+    return f"{ms / 3_600_000:.1f} h"
+
+
+def times(count: int) -> str:
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")
+
+
+def several(count: int, one: str, many: str | None = None) -> str:
+    return f"{count} {one if count == 1 else many or one + 's'}"
+
+
+def listed(names: Iterable[str], most: int = 5) -> str:
+    names = list(dict.fromkeys(names))
+    if len(names) > most:
+        return ", ".join(names[:most]) + f" and {len(names) - most} more"
+    return ", ".join(names)
+
+
+def busiest(moments: Sequence[int], window_ms: int) -> int:
+    """The most moments that fall into one window of this length."""
+    moments = sorted(moments)
+    best = low = 0
+    for high, moment in enumerate(moments):
+        while moment - moments[low] > window_ms:
+            low += 1
+        best = max(best, high - low + 1)
+    return best
+
+
+def weakest(confidences: Iterable[str]) -> str:
+    return min(confidences, key=CONFIDENCES.index, default=POSSIBLE)

@@ -1,0 +1,93 @@
+"""R01: one slow member stalled the whole group.
+
+The join barrier waits for everybody. A rebalance counts when its wait was long and one member alone made it so; a
+member that was dead by then is the story of R03 and R05.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kohort.pipeline.history.picture import Picture
+from kohort.pipeline.history.rebalances import Rebalance
+from kohort.pipeline.rules.finding import CERTAIN, CRITICAL, LIKELY, WARNING, Finding, seconds, times
+
+ID = "R01"
+LONG_MS = 5000
+SHARE_OF_TIMEOUT = 0.5
+_ALIVE = ("rejoined", "evicted", "leave_poll_timeout")
+_ADVICE = (
+    "Look at what {client} does between two polls: smaller max.poll.records, or move the work off the poll thread. "
+    "Raise max.poll.interval.ms only if the processing really needs it: it is how long the group can be stopped "
+    "(now {timeout}). {protocol}"
+)
+_COOPERATIVE = "With the cooperative assignor the others read on meanwhile, but new members and freed partitions wait."
+_EAGER = "cooperative-sticky or the new protocol (group.protocol=consumer) would let the others go on consuming."
+
+
+def find(picture: Picture) -> Iterator[Finding]:
+    by_client: dict[str, list[Rebalance]] = {}
+    for r in picture.rebalances:
+        if r.laggard is None or r.laggard.how not in _ALIVE or not r.reached_barrier or not r.before.size:
+            continue
+        timeout = r.before.rebalance_timeout_ms
+        shortest = min(LONG_MS, SHARE_OF_TIMEOUT * timeout) if timeout else LONG_MS
+        if r.prepare_ms >= shortest:
+            by_client.setdefault(r.laggard.client, []).append(r)
+    for client, hits in by_client.items():
+        yield _finding(picture, client, hits)
+
+
+def _finding(picture: Picture, client: str, hits: list[Rebalance]) -> Finding:
+    waits = [r.prepare_ms for r in hits]
+    silences = [s for r in hits if (s := picture.commits.silence_over(r.begin_ms, r.barrier_ms)) is not None]
+    covered = [
+        min(end, r.barrier_ms) - max(start, r.begin_ms) >= 0.8 * r.prepare_ms
+        for r, (start, end) in zip(hits, silences, strict=False)
+    ]
+    stopped_ms = sum(end - start for (start, end), whole in zip(silences, covered, strict=False) if whole)
+    eager = any(r.eager is not False for r in hits)
+    evicted = [r for r in hits if r.laggard is not None and r.laggard.how == "evicted"]
+    gave_up = [r for r in hits if r.laggard is not None and r.laggard.how == "leave_poll_timeout"]
+    timeout = max((r.before.rebalance_timeout_ms or 0 for r in hits), default=0)
+    severity = CRITICAL if evicted or (eager and (len(hits) > 1 or max(waits) >= 60_000)) else WARNING
+    what = "consumption" if eager else "commits"
+    text = f"the group waited {times(len(hits))} for client {client}, {seconds(sum(waits))} in all"
+    text += f" (longest {seconds(max(waits))})"
+    if stopped_ms:
+        text += f"; {seconds(stopped_ms)} without {what} of any partition"
+    if evicted:
+        text += f"; {client} was dropped at the join barrier after the whole rebalance timeout"
+    elif gave_up:
+        text += f"; the wait ended because {client} itself left at its poll timeout"
+    else:
+        text += "; nobody was evicted, it came back in time"
+    return Finding(
+        ID,
+        "One slow member stalled the group",
+        severity,
+        CERTAIN if all(r.start_ms is not None for r in hits) and len(covered) == len(hits) else LIKELY,
+        text,
+        _ADVICE.format(
+            client=client,
+            timeout=seconds(timeout) if timeout else "not known",
+            protocol=_EAGER if eager else _COOPERATIVE,
+        ),
+        min(r.begin_ms for r in hits),
+        max(r.stable_ms for r in hits),
+        [client],
+        {
+            "stops": len(hits),
+            "waits_ms": waits,
+            "longest_wait_ms": max(waits),
+            "total_wait_ms": sum(waits),
+            "without_progress_ms": stopped_ms,
+            "silences_ms": [end - start for start, end in silences],
+            "eager": eager,
+            "evicted": len(evicted),
+            "left_at_poll_timeout": len(gave_up),
+            "rebalance_timeout_ms": timeout or None,
+            "generations": [r.after.number for r in hits],
+            "rebalances": [r.number for r in hits],
+        },
+    )

@@ -1,0 +1,120 @@
+"""R03: a session expired. Either the process was alive again soon after, or it had died without a goodbye."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kohort.pipeline.history.picture import Picture
+from kohort.pipeline.history.sessions import Session
+from kohort.pipeline.rules.finding import WARNING, Finding, listed, seconds, times, weakest
+from kohort.pipeline.rules.r05_crash_loop import find as crash_loops
+
+ID = "R03"
+BACK_WITHIN_SESSIONS = 2
+
+
+def find(picture: Picture) -> Iterator[Finding]:
+    looping = {client for finding in crash_loops(picture) for client in finding.clients}
+    expired = [
+        session
+        for session in picture.sessions
+        if session.end_kind == "session_expired"
+        and session.member.name not in looping
+        and not _with_the_group(picture, session)
+        and not _left_for_a_while(picture, session)
+    ]
+    back: list[Session] = []
+    dead: list[Session] = []
+    for session in expired:
+        (back if _came_back_ms(picture, session) is not None else dead).append(session)
+    if back:
+        yield _alive(picture, back)
+    if dead:
+        yield _dead(picture, dead)
+
+
+def _with_the_group(picture: Picture, session: Session) -> bool:
+    """Static members don't say goodbye: at the end of a group they expire one after another."""
+    if any(other.first_ms > session.last_ms or other.end_kind == "alive" for other in picture.sessions):
+        return False
+    return all(
+        other.end_kind == "session_expired" for other in picture.sessions if other.last_ms >= session.last_ms
+    ) and any(other.last_ms >= session.last_ms and other.member.instance_id for other in picture.sessions)
+
+
+def _left_for_a_while(picture: Picture, session: Session) -> bool:
+    """A static member that said it would be back (R12 tells of it)."""
+    away = picture.consumer.away if picture.consumer else []
+    return any(name == session.member.instance_id and ts <= session.last_ms for ts, name in away)
+
+
+def _came_back_ms(picture: Picture, session: Session) -> int | None:
+    timeout = session.member.session_timeout_ms or 45_000
+    for other in picture.sessions:
+        if other.predecessor == session.member.member_id:
+            away = other.first_ms - session.last_ms
+            if away <= BACK_WITHIN_SESSIONS * timeout:
+                return max(0, away)
+    return None
+
+
+def _alive(picture: Picture, sessions: list[Session]) -> Finding:
+    clients = list(dict.fromkeys(session.member.name for session in sessions))
+    timeout = max((s.member.session_timeout_ms or 0 for s in sessions), default=0)
+    return Finding(
+        ID,
+        "A session expired although the process lived",
+        WARNING,
+        weakest(session.end_confidence for session in sessions),
+        f"{listed(clients)} lost the session {times(len(sessions))}"
+        + (f" (session timeout {seconds(timeout)})" if timeout else "")
+        + " and was back soon after as a new member: the process had been paused or cut off, not dead",
+        "Check pauses first: garbage collection, CPU throttling, a suspended host, the network. Then session.timeout.ms "
+        "at twice the longest pause, and heartbeat.interval.ms at most a third of it.",
+        sessions[0].last_ms,
+        sessions[-1].last_ms,
+        clients,
+        {
+            "expiries": len(sessions),
+            "came_back": True,
+            "back_after_ms": [_came_back_ms(picture, session) for session in sessions],
+            "session_timeout_ms": timeout or None,
+            "members": [session.member.member_id for session in sessions],
+        },
+    )
+
+
+def _dead(picture: Picture, sessions: list[Session]) -> Finding:
+    clients = list(dict.fromkeys(session.member.name for session in sessions))
+    timeout = max((s.member.session_timeout_ms or 0 for s in sessions), default=0)
+    unserved = [_unserved_ms(picture, session) for session in sessions]
+    return Finding(
+        ID,
+        "A member died without a goodbye",
+        WARNING,
+        weakest(session.end_confidence for session in sessions),
+        f"{listed(clients)} vanished; the partitions had no reader until the session timeout"
+        + (f" ({seconds(timeout)})" if timeout else "")
+        + " removed the member"
+        + (f", up to {seconds(max(unserved))}" if max(unserved, default=0) else ""),
+        "Find out why the process ended (killed, out of memory, host lost). Let it close its consumer when it stops; a "
+        "shorter session.timeout.ms shortens the hole, at the price of more false alarms.",
+        sessions[0].last_ms,
+        sessions[-1].last_ms,
+        clients,
+        {
+            "expiries": len(sessions),
+            "came_back": False,
+            "unserved_ms": unserved,
+            "session_timeout_ms": timeout or None,
+            "members": [session.member.member_id for session in sessions],
+        },
+    )
+
+
+def _unserved_ms(picture: Picture, session: Session) -> int:
+    generation = picture.ownership.generation_at(session.last_ms - 1)
+    if generation is None:
+        return 0
+    last = picture.commits.last_of(generation.parts_of(session.member.member_id), session.last_ms)
+    return session.last_ms - last if last is not None else 0

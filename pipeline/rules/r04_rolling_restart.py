@@ -1,0 +1,83 @@
+"""R04: a rolling deploy with dynamic members, each restart a leave and a join."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kohort.pipeline.history.picture import Picture
+from kohort.pipeline.history.sessions import Session
+from kohort.pipeline.rules.finding import CERTAIN, INFO, LIKELY, WARNING, Finding, listed, several
+
+ID = "R04"
+WINDOW_MS = 15 * 60_000
+SHARE_OF_CLIENTS = 0.6
+RESTART_WITHIN_MS = 5 * 60_000
+
+
+def restarts(picture: Picture) -> list[tuple[Session, Session]]:
+    """(old life, new life) of dynamic clients that closed in an orderly way and came back."""
+    by_id = {session.member.member_id: session for session in picture.sessions}
+    found = []
+    for session in picture.sessions:
+        old = by_id.get(session.predecessor or "")
+        if old is None or session.member.instance_id or old.end_kind not in ("left", "unknown"):
+            continue
+        if session.first_ms - old.last_ms <= RESTART_WITHIN_MS and not _emptied_between(picture, old, session):
+            found.append((old, session))
+    return found
+
+
+def _emptied_between(picture: Picture, old: Session, new: Session) -> bool:
+    return any(g.size == 0 and old.last_ms - 100 <= g.stable_ms <= new.first_ms for g in picture.generations)
+
+
+def find(picture: Picture) -> Iterator[Finding]:
+    hits = restarts(picture)
+    if len(hits) < 2:
+        return
+    start, end = hits[0][0].last_ms, hits[-1][1].first_ms
+    if end - start > WINDOW_MS:
+        hits = _densest(hits)
+        start, end = hits[0][0].last_ms, hits[-1][1].first_ms
+    clients = list(dict.fromkeys(new.member.name for _, new in hits))
+    alive = {s.member.name for s in picture.sessions if s.first_ms <= end and s.last_ms >= start}
+    if len(clients) < max(2, SHARE_OF_CLIENTS * len(alive)):
+        return
+    inside = [r for r in picture.rebalances if start - 1000 <= r.begin_ms <= end + 10_000 and r.outcome == "completed"]
+    counted = [r for r in inside if r.kind != "followup"]
+    if len(counted) < 1.5 * len(hits):
+        return
+    protocols = list(dict.fromkeys(r.after.protocol for r in inside if r.after.protocol))
+    changed = len(protocols) > 1
+    text = f"rolling restart of {several(len(clients), 'client')} ({listed(clients)}): {several(len(hits), 'restart')} "
+    text += f"cost {several(len(counted), 'rebalance')}"
+    if changed:
+        text += f"; meanwhile the protocol went {' -> '.join(protocols)}, which is to be expected once"
+    yield Finding(
+        ID,
+        "Rolling restart with dynamic members",
+        INFO if changed else WARNING,
+        CERTAIN if picture.events.any or picture.consumer else LIKELY,
+        text,
+        "Static membership (group.instance.id, one per process) with a session.timeout.ms longer than a restart makes "
+        "restarts free of rebalances; the new protocol makes them cheap.",
+        start,
+        end,
+        clients,
+        {
+            "restarts": len(hits),
+            "rebalances_caused": len(counted),
+            "unavailable_partition_s_hi": round(sum(r.unavailable_partition_s[1] for r in inside), 3),
+            "protocols": protocols,
+            "restart_ms": [new.first_ms - old.last_ms for old, new in hits],
+            "rebalances": [r.number for r in counted],
+        },
+    )
+
+
+def _densest(hits: list[tuple[Session, Session]]) -> list[tuple[Session, Session]]:
+    best: list[tuple[Session, Session]] = []
+    for n, (old, _) in enumerate(hits):
+        inside = [hit for hit in hits[n:] if hit[1].first_ms - old.last_ms <= WINDOW_MS]
+        best = max(best, inside, key=len)
+    return best

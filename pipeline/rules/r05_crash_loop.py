@@ -1,0 +1,46 @@
+"""R05: one client dies and comes back, again and again."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+
+from kohort.pipeline.history.picture import Picture
+from kohort.pipeline.history.sessions import is_flapping, lives
+from kohort.pipeline.rules.finding import CRITICAL, Finding, seconds, several, times, weakest
+
+ID = "R05"
+SHORT_LIFE_MS = 120_000
+
+
+def find(picture: Picture) -> Iterator[Finding]:
+    for client, sessions in lives(picture.sessions).items():
+        ended = [s for s in sessions if s.end_kind not in ("alive",)]
+        crashed = [s for s in ended if s.end_kind in ("session_expired", "barrier", "epoch_timeout")]
+        if not is_flapping(sessions) or len(crashed) < 3 or len(crashed) < 0.5 * len(ended):
+            continue
+        median = statistics.median(s.life_ms for s in crashed)
+        if median >= SHORT_LIFE_MS:
+            continue
+        start, end = crashed[0].first_ms, crashed[-1].last_ms
+        caused = [r for r in picture.rebalances if start <= r.stable_ms <= end + 5000 and r.outcome == "completed"]
+        yield Finding(
+            ID,
+            "Crash loop of one client",
+            CRITICAL,
+            weakest(s.end_confidence for s in crashed),
+            f"{client} died {times(len(crashed))}, about {seconds(median)} after each start; "
+            f"{several(len(caused), 'rebalance')} in that time, while the other members were healthy",
+            "Fix or stop that instance, and alert on it rather than on the group: each round costs a join and, a session "
+            "timeout later, an expiry.",
+            start,
+            end,
+            [client],
+            {
+                "crashes": len(crashed),
+                "median_life_ms": median,
+                "rebalances_caused": len(caused),
+                "members": [s.member.member_id for s in crashed],
+                "rebalances": [r.number for r in caused],
+            },
+        )

@@ -1,0 +1,42 @@
+"""R06: the number of members swings up and down, all joins and leaves in good order.
+
+Restarts don't count: a client that comes back under its own name is a deploy, not scaling.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+from kohort.pipeline.history.picture import Picture
+from kohort.pipeline.rules.finding import LIKELY, WARNING, Finding, busiest, seconds, several, times
+
+ID = "R06"
+TURNS = 4
+WINDOW_MS = 30 * 60_000
+
+
+def find(picture: Picture) -> Iterator[Finding]:
+    returning = {s.predecessor for s in picture.sessions if s.predecessor}
+    steps = [(s.first_ms, 1) for s in picture.sessions if not s.predecessor]
+    steps += [(s.last_ms, -1) for s in picture.sessions if s.end_kind == "left" and s.member.member_id not in returning]
+    steps.sort()
+    turns = [now for (_, was), (now, step) in itertools.pairwise(steps) if step != was]
+    if busiest(turns, WINDOW_MS) < TURNS:
+        return
+    start, end = turns[0], turns[-1]
+    inside = [r for r in picture.rebalances if start <= r.stable_ms <= end + 60_000 and r.outcome == "completed"]
+    sizes = [r.after.size for r in inside]
+    yield Finding(
+        ID,
+        "The group is scaled up and down all the time",
+        WARNING,
+        LIKELY,
+        f"the number of members changed direction {times(len(turns))} within {seconds(end - start)} "
+        f"({' '.join(map(str, sizes))}), {several(len(inside), 'rebalance')}; all joins and leaves were orderly",
+        "Give the autoscaler a longer stabilisation window and larger steps down; static ids do not help here.",
+        start,
+        end,
+        [],
+        {"turns": len(turns), "sizes": sizes, "rebalances": [r.number for r in inside]},
+    )

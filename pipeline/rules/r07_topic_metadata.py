@@ -1,0 +1,37 @@
+"""R07: a topic changed (partitions added, topic created) and the group had to rebalance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kohort.pipeline.history.picture import Picture
+from kohort.pipeline.rules.finding import INFO, WARNING, Finding, busiest, listed, several, weakest
+
+ID = "R07"
+OFTEN_AN_HOUR = 3
+
+
+def find(picture: Picture) -> Iterator[Finding]:
+    hits = [r for r in picture.rebalances if r.cause == "topic_metadata_changed" and r.counts and r.kind != "initial"]
+    if not hits:
+        return
+    often = busiest([r.begin_ms for r in hits], 3_600_000) >= OFTEN_AN_HOUR
+    grown = sorted({topic for r in hits for topic, _, _ in r.grown})
+    yield Finding(
+        ID,
+        "Rebalanced because a topic changed",
+        WARNING if often else INFO,
+        weakest(r.cause_confidence for r in hits),
+        f"{several(len(hits), 'rebalance')} without any member change, because topic metadata changed"
+        + (f" ({listed(grown)})" if grown else ""),
+        "Expected once when partitions are added. If it repeats: who creates topics or partitions, and is a pattern "
+        "subscription wider than it need be?",
+        hits[0].begin_ms,
+        hits[-1].stable_ms,
+        [],
+        {
+            "times": len(hits),
+            "partitions": [[t, was, now] for r in hits for t, was, now in r.grown],
+            "rebalances": [r.number for r in hits],
+        },
+    )

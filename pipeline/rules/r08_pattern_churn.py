@@ -1,0 +1,58 @@
+"""R08: subscriptions keep changing while the members stay.
+
+Kafka rewrites the record of a regular expression whenever any topic is created; only a changed list of topics counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kohort.pipeline.history.picture import Picture
+from kohort.pipeline.rules.finding import CERTAIN, INFO, WARNING, Finding, busiest, listed, times
+
+ID = "R08"
+OFTEN_AN_HOUR = 3
+AT_LEAST = 2
+
+
+def find(picture: Picture) -> Iterator[Finding]:
+    moments = [
+        r.begin_ms
+        for r in picture.settled
+        if not r.is_epoch and "subscriptions" in r.changes and "members" not in r.changes
+    ]
+    topics: set[str] = set()
+    for r in picture.settled:
+        if r.begin_ms in moments:
+            for member in r.after.members.values():
+                before = r.before.members.get(member.member_id)
+                if before is not None:
+                    topics |= set(member.topics or ()) ^ set(before.topics or ())
+    pattern = None
+    if picture.consumer is not None:
+        known: dict[str, tuple[str, ...]] = {}
+        for ts_ms, regex, found in picture.consumer.regex_writes:
+            if regex in known and known[regex] != found:
+                moments.append(ts_ms)
+                topics |= set(found) ^ set(known[regex])
+                pattern = regex
+            known[regex] = found
+        moments += [r.begin_ms for r in picture.rebalances if r.is_epoch and r.cause == "metadata_changed"]
+    if len(moments) < AT_LEAST:
+        return
+    often = busiest(moments, 3_600_000) >= OFTEN_AN_HOUR
+    yield Finding(
+        ID,
+        "Subscriptions change while members stay",
+        WARNING if often else INFO,
+        CERTAIN,
+        f"the subscribed topics changed {times(len(moments))} without a member change ({listed(sorted(topics))})"
+        + (f", by the pattern {pattern}" if pattern else "")
+        + "; each change makes the group rebalance",
+        "If a pattern finds new topics: narrow it, and raise metadata.max.age.ms so that several new topics are found at "
+        "once. If the application changes its subscription: change it for all members at once.",
+        min(moments),
+        max(moments),
+        [],
+        {"times": len(moments), "moments_ms": sorted(moments), "topics": sorted(topics), "pattern": pattern},
+    )

@@ -1,0 +1,56 @@
+"""R10: an eager assignor stops everyone although little has to move."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kohort.pipeline.history.picture import Picture
+from kohort.pipeline.history.rebalances import Rebalance
+from kohort.pipeline.rules.finding import INFO, LIKELY, WARNING, Finding, busiest, several
+
+ID = "R10"
+OFTEN_A_DAY = 3
+STICKY_ENOUGH = 0.7
+FEW_MOVES = 0.3
+
+
+def find(picture: Picture) -> Iterator[Finding]:
+    hits = [r for r in picture.settled if r.kind == "normal" and r.eager and not r.is_epoch and r.movement is not None]
+    if busiest([r.begin_ms for r in hits], 86_400_000) < OFTEN_A_DAY:
+        return
+    needless = [r for r in hits if _little_to_move(r)]
+    if len(needless) < OFTEN_A_DAY:
+        return
+    cost = sum(r.unavailable_partition_s[1] for r in needless)
+    gain = sum(r.unavailable_partition_s[1] * (1 - _share_that_must_move(r)) for r in needless)
+    yield Finding(
+        ID,
+        "An eager assignor stops everyone",
+        WARNING if gain >= 600 else INFO,
+        LIKELY,
+        f"in {several(len(needless), 'rebalance')} every member gave up everything, although few partitions had to move; "
+        f"about {gain:.0f} of {cost:.0f} partition-seconds without a reader were not needed",
+        "cooperative-sticky (two rolling restarts: first both assignors, then the new one alone) or the new protocol.",
+        needless[0].begin_ms,
+        needless[-1].stable_ms,
+        [],
+        {
+            "rebalances_counted": len(needless),
+            "unavailable_partition_s_hi": round(cost, 3),
+            "estimated_gain_partition_s": round(gain, 3),
+            "rebalances": [r.number for r in needless],
+        },
+    )
+
+
+def _share_that_must_move(r: Rebalance) -> float:
+    m = r.movement
+    assert m is not None
+    must = m.moved - m.excess if m.excess is not None else m.orphans
+    return must / m.common if m.common else 0.0
+
+
+def _little_to_move(r: Rebalance) -> bool:
+    m = r.movement
+    assert m is not None
+    return m.common > 0 and ((m.stickiness or 0) >= STICKY_ENOUGH or _share_that_must_move(r) <= FEW_MOVES)

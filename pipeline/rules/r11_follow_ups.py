@@ -1,0 +1,31 @@
+"""R11: follow-up rounds of a cooperative assignor that might be taken for trouble."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kohort.pipeline.history.picture import Picture
+from kohort.pipeline.rules.finding import INFO, Finding, weakest
+
+ID = "R11"
+SHARE = 0.4
+
+
+def find(picture: Picture) -> Iterator[Finding]:
+    completed = [r for r in picture.rebalances if r.outcome == "completed" and not r.is_epoch and r.kind != "initial"]
+    follow_ups = [r for r in completed if r.kind == "followup"]
+    if len(follow_ups) < 2 or len(follow_ups) < SHARE * len(completed):
+        return
+    yield Finding(
+        ID,
+        "Follow-up rounds, not trouble",
+        INFO,
+        weakest(r.cause_confidence for r in follow_ups),
+        f"{len(follow_ups)} of {len(completed)} rebalances are second rounds of the cooperative assignor, in which freed "
+        "partitions find their new owner",
+        "Count them apart: they stop nobody.",
+        follow_ups[0].begin_ms,
+        follow_ups[-1].stable_ms,
+        [],
+        {"follow_ups": len(follow_ups), "completed": len(completed), "rebalances": [r.number for r in follow_ups]},
+    )

@@ -1,0 +1,70 @@
+"""R12: a static member is away and its partitions wait for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kohort.pipeline.history.picture import Picture
+from kohort.pipeline.rules.finding import CERTAIN, INFO, LIKELY, WARNING, Finding, listed, seconds, times
+
+ID = "R12"
+SHARE_OF_SESSION = 0.5
+
+
+def find(picture: Picture) -> Iterator[Finding]:
+    hits: list[tuple[str, int, int, bool]] = []
+    for stall in picture.stalls:
+        generation = picture.ownership.generation_at(stall.start_ms + 1)
+        member = generation.members.get(stall.owner_id or "") if generation else None
+        if stall.kind != "member_silent" or member is None or not member.instance_id or stall.during_rebalance:
+            continue
+        timeout = member.session_timeout_ms
+        if timeout and stall.length_ms >= SHARE_OF_SESSION * timeout:
+            hits.append((member.instance_id, stall.start_ms, stall.end_ms, False))
+    hits += _away(picture)
+    if not hits:
+        return
+    hits.sort(key=lambda hit: hit[1])
+    names = list(dict.fromkeys(name for name, *_ in hits))
+    late = [name for name, _, _, expired in hits if expired]
+    longest = max(end - start for _, start, end, _ in hits)
+    text = f"static members {listed(names)} were away {times(len(hits))} with partitions assigned to them, "
+    text += f"up to {seconds(longest)}"
+    if late:
+        text += f"; {listed(late)} longer than the session timeout, which cost rebalances after all"
+    yield Finding(
+        ID,
+        "Static member away, its partitions unserved",
+        WARNING if late or longest >= 60_000 else INFO,
+        CERTAIN if picture.consumer else LIKELY,
+        text,
+        "A session.timeout.ms of about twice the restart time keeps restarts free of rebalances and the hole short. A "
+        "member that is gone for good can be removed by its instance id.",
+        hits[0][1],
+        hits[-1][2],
+        names,
+        {
+            "times": len(hits),
+            "longest_ms": longest,
+            "expired": late,
+            "away": [{"instance": name, "from_ms": start, "ms": end - start} for name, start, end, _ in hits],
+        },
+    )
+
+
+def _away(picture: Picture) -> list[tuple[str, int, int, bool]]:
+    """New protocol: the record says that a member left for a short time, and another that it is back or gone."""
+    if picture.consumer is None:
+        return []
+    found = []
+    for left_ms, name in picture.consumer.away:
+        back = [ts for ts, instance, _ in picture.consumer.returned if instance == name and ts >= left_ms]
+        gone = [
+            ts for ts, _, member in picture.consumer.removed.values() if member.instance_id == name and ts >= left_ms
+        ]
+        expired = bool(gone) and (not back or min(gone) < min(back))
+        end = min(gone) if expired else (min(back) if back else picture.group.until_ms)
+        if expired and not any(s.first_ms >= end - 100 and s.member.instance_id == name for s in picture.sessions):
+            continue  # never came back: a shut-down
+        found.append((name, left_ms, end, expired))
+    return found

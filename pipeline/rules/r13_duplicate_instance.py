@@ -1,0 +1,52 @@
+"""R13: two processes share a group.instance.id and keep throwing each other out.
+
+The record keeps the client id and host of whoever came first, so the log alone doesn't show the two: quick take-overs
+are the sign, and the coordinator's lines about fenced requests the proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kohort.pipeline.history.picture import Picture
+from kohort.pipeline.rules.finding import CERTAIN, CRITICAL, LIKELY, Finding, busiest, listed, several, times
+
+ID = "R13"
+TAKE_OVERS = 3
+WINDOW_MS = 10 * 60_000
+
+
+def find(picture: Picture) -> Iterator[Finding]:
+    taken: dict[str, list[int]] = {}
+    clients: dict[str, set[str]] = {}
+    for swap in picture.course.swaps:
+        taken.setdefault(swap.instance_id, []).append(swap.ts_ms)
+        clients.setdefault(swap.instance_id, set()).update({swap.new.client_id, swap.old.client_id})
+    if not picture.course.swaps:
+        for event in picture.events.replaced:
+            taken.setdefault(event["instance_id"], []).append(event["ts"])
+    fenced: dict[str, list[int]] = {}
+    for event in picture.events.fenced:
+        if event["instance_id"]:
+            fenced.setdefault(event["instance_id"], []).append(event["ts"])
+    for instance in sorted(taken.keys() | fenced.keys()):
+        swaps, refused = taken.get(instance, []), fenced.get(instance, [])
+        names = sorted(clients.get(instance, set()) - {""})
+        if busiest(swaps, WINDOW_MS) < TAKE_OVERS and not (refused and len(swaps) > 1):
+            continue
+        moments = swaps + refused
+        yield Finding(
+            ID,
+            "Two processes share an instance id",
+            CRITICAL,
+            CERTAIN if refused else LIKELY,
+            f"{instance} changed hands {times(len(swaps))}"
+            + (f" between {listed(names)}" if len(names) > 1 else "")
+            + (f"; {several(len(refused), 'request')} of the loser fenced" if refused else "")
+            + ". Hardly a rebalance is visible, but each take-over interrupts reading",
+            "Make group.instance.id unique for each process.",
+            min(moments),
+            max(moments),
+            names or [instance],
+            {"instance_id": instance, "take_overs": len(swaps), "fenced": len(refused), "clients": names},
+        )

@@ -1,0 +1,44 @@
+"""R15: it is always the same member that comes last."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from kohort.pipeline.history.picture import Picture
+from kohort.pipeline.rules.finding import CERTAIN, LIKELY, WARNING, Finding
+
+ID = "R15"
+AT_LEAST = 5
+SHARE = 0.5
+
+
+def find(picture: Picture) -> Iterator[Finding]:
+    rounds = [r for r in picture.settled if not r.is_epoch]
+    late = [
+        r for r in rounds if r.laggard is not None and r.laggard.how in ("rejoined", "evicted", "leave_poll_timeout")
+    ]
+    if len(rounds) < AT_LEAST or not late:
+        return
+    client, count = Counter(r.laggard.client for r in late if r.laggard is not None).most_common(1)[0]
+    if count < SHARE * len(rounds):
+        return
+    hits = [r for r in late if r.laggard is not None and r.laggard.client == client]
+    yield Finding(
+        ID,
+        "Always the same laggard",
+        WARNING,
+        CERTAIN if all(r.laggard.measured for r in hits if r.laggard) else LIKELY,
+        f"{client} was the last to rejoin in {count} of {len(rounds)} rebalances",
+        "Its poll loop is the long one: look at its processing time, or its partitions are the heavy ones (see the "
+        "weighted skew).",
+        hits[0].begin_ms,
+        hits[-1].stable_ms,
+        [client],
+        {
+            "late": count,
+            "of": len(rounds),
+            "delays_ms": [r.laggard.delay_us // 1000 for r in hits if r.laggard],
+            "rebalances": [r.number for r in hits],
+        },
+    )

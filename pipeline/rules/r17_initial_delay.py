@@ -1,0 +1,38 @@
+"""R17: a slow start that is the broker's initial delay, not a fault."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kohort.pipeline.history.picture import Picture
+from kohort.pipeline.rules.finding import CERTAIN, INFO, LIKELY, Finding, seconds
+
+ID = "R17"
+SLOW_MS = 3000
+TOGETHER_MS = 1000
+
+
+def find(picture: Picture) -> Iterator[Finding]:
+    for r in picture.rebalances:
+        if r.kind != "initial" or r.is_epoch or r.start_ms is None or r.prepare_ms < SLOW_MS or not r.after.size:
+            continue
+        joined = [
+            event["ts"]
+            for event in picture.group.events
+            if event["kind"] == "member_added" and r.start_ms - 100 <= event["ts"] <= r.barrier_ms
+        ]
+        if joined and max(joined) - min(joined) >= TOGETHER_MS:
+            continue
+        yield Finding(
+            ID,
+            "Slow start by the initial delay",
+            INFO,
+            CERTAIN if joined else LIKELY,
+            f"the first rebalance took {seconds(r.prepare_ms)} although its members came together",
+            "Normal: the broker waits group.initial.rebalance.delay.ms for more members. Lower it for test clusters only.",
+            r.start_ms,
+            r.stable_ms,
+            [],
+            {"prepare_ms": r.prepare_ms, "rebalances": [r.number]},
+        )
+        return

@@ -1,0 +1,65 @@
+"""R20: a partition, or a member, stands still without any rebalance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kohort.pipeline.history.picture import Picture
+from kohort.pipeline.history.stalls import Stall
+from kohort.pipeline.rules.finding import CERTAIN, CRITICAL, LIKELY, POSSIBLE, WARNING, Finding, seconds
+
+ID = "R20"
+LONG_MS = 300_000
+MEMBER_SILENT_MS = 30_000
+
+
+def find(picture: Picture) -> Iterator[Finding]:
+    for stall in picture.stalls:
+        if stall.kind == "partition_stuck" and stall.place is not None:
+            yield _stuck(stall)
+    for stall in picture.stalls:
+        silent = stall.kind == "member_silent" and stall.during_rebalance is None and stall.lag
+        if silent and stall.length_ms >= MEMBER_SILENT_MS and not _also_stuck(picture, stall):
+            yield _silent(stall)
+
+
+def _also_stuck(picture: Picture, silent: Stall) -> bool:
+    return any(
+        s.kind == "partition_stuck" and s.owner == silent.owner and s.start_ms < silent.end_ms for s in picture.stalls
+    )
+
+
+def _stuck(stall: Stall) -> Finding:
+    assert stall.place is not None
+    topic, part = stall.place
+    return Finding(
+        ID,
+        "A partition stands still",
+        CRITICAL if stall.length_ms >= LONG_MS else WARNING,
+        CERTAIN if stall.lag is not None else POSSIBLE,
+        f"partition {part} of {topic} made no progress for {seconds(stall.length_ms)}"
+        + (f" while up to {stall.lag} records waited" if stall.lag is not None else "")
+        + f"; other partitions of its owner {stall.owner} moved on",
+        "A record that can't be processed, or a blocked worker thread: look at the record at the committed offset and at "
+        "a thread dump of the owner.",
+        stall.start_ms,
+        stall.end_ms,
+        [stall.owner] if stall.owner else [],
+        {"topic": topic, "part": part, "stood_ms": stall.length_ms, "lag": stall.lag, "burrow_status": stall.burrow},
+    )
+
+
+def _silent(stall: Stall) -> Finding:
+    return Finding(
+        ID,
+        "A member stopped committing",
+        CRITICAL if stall.length_ms >= LONG_MS else WARNING,
+        LIKELY,
+        f"no partition of {stall.owner} had a commit for {seconds(stall.length_ms)} although records waited (up to "
+        f"{stall.lag}); the other members went on, and there was no rebalance",
+        "It still heartbeats: a blocked poll thread, or commits switched off. A thread dump of that process tells.",
+        stall.start_ms,
+        stall.end_ms,
+        [stall.owner] if stall.owner else [],
+        {"silent_ms": stall.length_ms, "lag": stall.lag, "open": stall.open},
+    )

@@ -1,0 +1,108 @@
+"""R21: records are read again: after a move, after a handover without a commit, or because a position was set back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kohort.pipeline.history.picture import Picture
+from kohort.pipeline.rules.finding import CERTAIN, INFO, LIKELY, WARNING, Finding, listed, seconds, several, times
+
+ID = "R21"
+UNCOMMITTED_MS = 5000
+
+
+def find(picture: Picture) -> Iterator[Finding]:
+    yield from _after_a_move(picture)
+    yield from _handed_over_uncommitted(picture)
+    yield from _set_back(picture)
+
+
+def _after_a_move(picture: Picture) -> Iterator[Finding]:
+    hits = []
+    for r in picture.settled:
+        for place, around in r.around.items():
+            old, new = r.before.owners.get(place), r.after.owners.get(place)
+            if around.reread and old != new and old is not None and new is not None:
+                hits.append((r, place, around.reread, old))
+    if not hits:
+        return
+    clients = list(dict.fromkeys(r.before.members[old].name for r, _, _, old in hits if old in r.before.members))
+    total = sum(count for _, _, count, _ in hits)
+    yield Finding(
+        ID,
+        "Records are read again after a rebalance",
+        WARNING,
+        CERTAIN,
+        f"the new owners began {total} records behind the last commit of {listed(clients)} "
+        f"({several(len(hits), 'partition')})",
+        "Commit in the revoke callback, commit more often, and make processing safe to repeat.",
+        hits[0][0].begin_ms,
+        hits[-1][0].stable_ms,
+        clients,
+        {"records": total, "partitions": len(hits), "rebalances": sorted({r.number for r, *_ in hits})},
+    )
+
+
+def _handed_over_uncommitted(picture: Picture) -> Iterator[Finding]:
+    """Its heartbeats went on until a session timeout before the expiry; commits had stopped long before that."""
+    for session in picture.sessions:
+        timeout = session.member.session_timeout_ms
+        if session.end_kind not in ("session_expired", "barrier") or not timeout:
+            continue
+        generation = picture.ownership.generation_at(session.last_ms - 1)
+        mine = generation.parts_of(session.member.member_id) if generation else set()
+        last = picture.commits.last_of(mine, session.last_ms)
+        usual = max((gap for place in mine if (gap := picture.commits.usual_gap_ms(place))), default=0.0)
+        if last is None or generation is None or last < generation.stable_ms:
+            continue
+        alive_ms = session.last_ms - timeout - last
+        if alive_ms < max(UNCOMMITTED_MS, 3 * usual) or session.end_kind == "barrier":
+            continue
+        again = round(sum(picture.commits.throughput(place, last) for place in mine) * alive_ms / 1000)
+        name = session.member.name
+        yield Finding(
+            ID,
+            "Handed over without a commit",
+            WARNING,
+            LIKELY,
+            f"{name} had not committed for about {seconds(alive_ms)} when it died, although it was alive until then; the "
+            f"next owners read the same records again (about {again})",
+            "Shorter commit interval, or commits after every batch; find out why commits stopped; make processing safe "
+            "to repeat.",
+            last,
+            session.last_ms,
+            [name],
+            {"uncommitted_ms": alive_ms, "records_estimate": again, "partitions": len(mine)},
+        )
+
+
+def _set_back(picture: Picture) -> Iterator[Finding]:
+    hits = [s for s in picture.stalls if s.kind == "rewind" and s.during_rebalance is None and s.place]
+    if not hits:
+        return
+    alive = [s for s in hits if s.owner]
+    owners = list(dict.fromkeys(s.owner for s in alive if s.owner))
+    topics = listed(sorted({s.place[0] for s in hits if s.place}))
+    moments = sorted({s.start_ms // 1000 for s in hits})
+    far = max(s.offsets for s in hits)
+    if alive:
+        text = (
+            f"{listed(owners)} set positions of {topics} back by up to {far} records, {times(len(moments))}, without a "
+        )
+        text += "rebalance"
+    else:
+        text = (
+            f"positions of {topics} were set back by up to {far} records while the group was empty: an operator's reset"
+        )
+    yield Finding(
+        ID,
+        "A position was set back",
+        WARNING if alive else INFO,
+        CERTAIN,
+        text,
+        "Intended? Then nothing. Else look for seek or auto.offset.reset in that client, or for who reset the offsets.",
+        hits[0].start_ms,
+        hits[-1].end_ms,
+        owners,
+        {"times": len(moments), "records": far, "partitions": len({s.place for s in hits}), "while_empty": not alive},
+    )

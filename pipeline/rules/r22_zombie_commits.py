@@ -1,0 +1,36 @@
+"""R22: commits of members that are no longer in the group. Needs events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kohort.pipeline.history.inputs import Row
+from kohort.pipeline.history.picture import Picture
+from kohort.pipeline.rules.finding import CERTAIN, WARNING, Finding, several
+
+ID = "R22"
+_ZOMBIE = ("ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID", "FENCED_INSTANCE_ID")
+
+
+def find(picture: Picture) -> Iterator[Finding]:
+    by_client: dict[str, list[Row]] = {}
+    for event in picture.events.rejected:
+        if (event["error"] or "").upper() in _ZOMBIE:
+            by_client.setdefault(event["client_id"] or event["member_id"] or "unknown", []).append(event)
+    rounds = max(1, len(picture.settled))
+    for client, hits in by_client.items():
+        if len(hits) < rounds:
+            continue
+        yield Finding(
+            ID,
+            "Commits after being thrown out",
+            WARNING,
+            CERTAIN,
+            f"{several(len(hits), 'commit')} of {client} were refused because it was no longer a member: that work is done "
+            "twice",
+            "The same cure as for slow members and poll timeouts (R01, R02).",
+            hits[0]["ts"],
+            hits[-1]["ts"],
+            [client],
+            {"rejected": len(hits), "errors": sorted({event["error"] for event in hits})},
+        )

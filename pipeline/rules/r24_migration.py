@@ -1,0 +1,34 @@
+"""R24: the group changes between the classic and the new protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kohort.pipeline.history.picture import Picture
+from kohort.pipeline.rules.finding import CERTAIN, INFO, WARNING, Finding, busiest, times
+
+ID = "R24"
+FLAPPING_A_DAY = 2
+
+
+def find(picture: Picture) -> Iterator[Finding]:
+    moments = [r.begin_ms for r in picture.rebalances if r.kind == "conversion"]
+    if not moments:
+        moments = [ts for ts, _ in picture.course.conversions]
+    if not moments:
+        return
+    flapping = busiest(moments, 86_400_000) >= FLAPPING_A_DAY
+    yield Finding(
+        ID,
+        "Migration between the protocols" + (", back and forth" if flapping else ""),
+        WARNING if flapping else INFO,
+        CERTAIN,
+        f"the group was converted between the classic and the new protocol {times(len(moments))}",
+        "Finish the rollout and pin group.protocol: the group converts back when its last new-protocol member leaves."
+        if flapping
+        else "Expected once, in a live migration by rolling restart.",
+        min(moments),
+        max(moments),
+        [],
+        {"conversions": len(moments), "moments_ms": moments},
+    )

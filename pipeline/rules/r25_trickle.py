@@ -1,0 +1,48 @@
+"""R25: members arrive one after another, and each arrival is a rebalance of its own or spoils one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kohort.pipeline.history.picture import Picture
+from kohort.pipeline.history.storms import in_ramp_up
+from kohort.pipeline.rules.finding import CERTAIN, INFO, WARNING, Finding, busiest, seconds, several, times
+
+ID = "R25"
+LOST_AN_HOUR = 2
+JOINS_IN_A_ROW = 3
+
+
+def find(picture: Picture) -> Iterator[Finding]:
+    lost = [r for r in picture.rebalances if r.lost and not r.is_epoch and r.after.size]
+    moments = [r.begin_ms for r in lost for _ in range(r.lost or 0)]
+    if busiest(moments, 3_600_000) >= LOST_AN_HOUR:
+        yield Finding(
+            ID,
+            "Rebalances overtaken by the next",
+            WARNING,
+            CERTAIN,
+            f"{several(len(moments), 'generation')} never got an assignment: the next rebalance came first",
+            "Start members together, raise group.initial.rebalance.delay.ms, and look for a client in a crash loop.",
+            lost[0].begin_ms,
+            lost[-1].stable_ms,
+            [],
+            {"lost_generations": len(moments), "rebalances": [r.number for r in lost]},
+        )
+    ramp = [
+        r for r in picture.rebalances if not r.is_epoch and r.kind == "normal" and in_ramp_up(r, picture.rebalances)
+    ]
+    if len(ramp) >= JOINS_IN_A_ROW:
+        yield Finding(
+            ID,
+            "Members start in a trickle",
+            INFO,
+            CERTAIN,
+            f"the group rebalanced {times(len(ramp) + 1)} at its start instead of once, because its members came one after "
+            f"another within {seconds(ramp[-1].stable_ms - ramp[0].begin_ms)}",
+            "Harmless if rare. Start members together or raise group.initial.rebalance.delay.ms to the length of the start.",
+            ramp[0].begin_ms,
+            ramp[-1].stable_ms,
+            [],
+            {"rebalances_at_start": len(ramp) + 1, "rebalances": [r.number for r in ramp]},
+        )

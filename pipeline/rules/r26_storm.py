@@ -1,0 +1,58 @@
+"""R26: a storm of rebalances. Another rule that explains most of it is named."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from kohort.pipeline.history.picture import Picture
+from kohort.pipeline.rules.finding import CERTAIN, INFO, LIKELY, WARNING, Finding, seconds, several
+
+ID = "R26"
+
+
+def find(picture: Picture) -> Iterator[Finding]:
+    for storm in picture.storms:
+        causes = Counter(r.cause for r in storm.rebalances)
+        clients = Counter(r.trigger_client for r in storm.rebalances if r.trigger_client)
+        cause = causes.most_common(1)[0][0]
+        chain = " -> ".join(
+            f"{r.cause}{f' ({r.trigger_client})' if r.trigger_client else ''}" for r in storm.rebalances[:6]
+        )
+        yield Finding(
+            ID,
+            "Rebalance storm",
+            WARNING,
+            CERTAIN if all(r.start_ms is not None for r in storm.rebalances) else LIKELY,
+            f"{several(len(storm.rebalances), 'rebalance')} within {seconds(storm.end_ms - storm.start_ms)}, "
+            f"{storm.share:.0%} of that time rebalancing; most often: {cause.replace('_', ' ')}",
+            f"The chain: {chain}.",
+            storm.start_ms,
+            storm.end_ms,
+            [name for name, _ in clients.most_common(3)],
+            {
+                "rebalances_counted": len(storm.rebalances),
+                "time_rebalancing_s": storm.busy_ms / 1000,
+                "share": round(storm.share, 4),
+                "causes": dict(causes),
+                "explained_by": None,
+                "rebalances": [r.number for r in storm.rebalances],
+            },
+        )
+
+
+def explain(storm: Finding, others: list[Finding]) -> None:
+    """Names the finding that covers at least half of the storm's rebalances; the storm itself is then no news."""
+    mine = set(storm.evidence["rebalances"])
+    for other in others:
+        if other.rule in ("R26", "R10", "R11"):
+            continue
+        covered = len(mine & set(other.evidence.get("rebalances", ())))
+        moments = sum(storm.start_ms - 1000 <= ms <= storm.end_ms for ms in other.evidence.get("moments_ms", ()))
+        if other.rule == "R02":  # each poll timeout costs a leave and a return
+            moments = 2 * sum(storm.start_ms - 1000 <= ms <= storm.end_ms for ms in other.evidence["left_ms"])
+        if max(covered, moments) >= 0.5 * len(mine):
+            storm.evidence["explained_by"] = other.rule
+            storm.severity = INFO
+            storm.advice = f"{other.rule} explains it: {other.title}."
+            return

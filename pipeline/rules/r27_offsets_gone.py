@@ -1,0 +1,92 @@
+"""R27: committed offsets are gone: expired, deleted by an operator, or with a retention time of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kohort.pipeline.history.picture import Picture
+from kohort.pipeline.rules.finding import CERTAIN, INFO, LIKELY, WARNING, Finding, listed, several
+
+ID = "R27"
+
+
+def find(picture: Picture) -> Iterator[Finding]:
+    gone = [(int(ts), place) for place, commits in picture.group.commits.items() for ts in commits.gone_ms]
+    own_retention = sum(commits.expiring for commits in picture.group.commits.values())
+    if own_retention:
+        yield _own_retention(picture, own_retention, gone)
+        return
+    if not gone:
+        return
+    gone.sort()
+    first, last = gone[0][0], gone[-1][0]
+    alive = picture.ownership.generation_at(first)
+    deleted = any(abs(ts - last) < 1000 for ts in picture.course.gone_ms)
+    missed = _went_on_elsewhere(picture)
+    topics = listed(sorted({place[0] for _, place in gone}))
+    if alive is not None and alive.size:
+        title, text = (
+            "Offsets were deleted while the group lived",
+            f"{len(gone)} committed offsets of {topics} were removed ",
+        )
+        text += "while the group had members: an operator's deletion, or a deleted topic"
+    elif missed:
+        title, text = (
+            "Offsets expired and the group went on elsewhere",
+            f"offsets of {topics} were gone when the group came ",
+        )
+        text += f"back; {several(missed, 'partition')} went on at another position"
+    elif deleted and not _empty_for_long(picture, first):
+        title, text = "The group was deleted", f"the group and its {len(gone)} offsets ({topics}) were deleted"
+    else:
+        title, text = (
+            "Offsets expired",
+            f"the group was empty until its {len(gone)} offsets ({topics}) expired; who comes back ",
+        )
+        text += "now begins where auto.offset.reset says"
+    yield Finding(
+        ID,
+        title,
+        WARNING if missed else INFO,
+        LIKELY,
+        text,
+        "Raise offsets.retention.minutes, or let an idle group commit now and then.",
+        first,
+        last,
+        [],
+        {"tombstones": len(gone), "topics": sorted({place[0] for _, place in gone}), "went_on_elsewhere": missed},
+    )
+
+
+def _own_retention(picture: Picture, commits: int, gone: list[tuple[int, tuple[str, int]]]) -> Finding:
+    start, end = picture.span_ms
+    return Finding(
+        ID,
+        "Offsets with a retention time of their own",
+        WARNING if gone else INFO,
+        CERTAIN,
+        f"{several(commits, 'commit')} asked for an own retention time (an old client)"
+        + (f"; {several(len(gone), 'offset')} expired by it" if gone else ""),
+        "Update that client: such offsets expire long before offsets.retention.minutes.",
+        start,
+        end,
+        [],
+        {"commits": commits, "tombstones": len(gone)},
+    )
+
+
+def _empty_for_long(picture: Picture, ts_ms: int) -> bool:
+    """Expiry is checked at intervals of minutes; a deletion right after the last leave is an operator's."""
+    before = [g for g in picture.generations if g.stable_ms <= ts_ms]
+    return bool(before) and before[-1].size == 0 and ts_ms - before[-1].stable_ms > 60_000
+
+
+def _went_on_elsewhere(picture: Picture) -> int:
+    count = 0
+    for commits in picture.group.commits.values():
+        for ts in commits.gone_ms.tolist():
+            before = commits.committed[commits.ts_ms <= ts]
+            after = commits.committed[commits.ts_ms > ts]
+            if len(before) and len(after) and abs(int(after[0]) - int(before[-1])) > 1000:
+                count += 1
+    return count

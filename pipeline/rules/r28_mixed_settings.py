@@ -1,0 +1,39 @@
+"""R28: members of one group run with different timeouts; the largest rules the barrier."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kohort.pipeline.history.picture import Picture
+from kohort.pipeline.rules.finding import CERTAIN, INFO, WARNING, Finding, listed, seconds
+
+ID = "R28"
+
+
+def find(picture: Picture) -> Iterator[Finding]:
+    for generation in picture.generations:
+        members = generation.members.values()
+        sessions = {m.session_timeout_ms for m in members if m.session_timeout_ms}
+        rebalance = {m.rebalance_timeout_ms for m in members if m.rebalance_timeout_ms}
+        if len(sessions) < 2 and len(rebalance) < 2:
+            continue
+        largest = max(rebalance, default=0)
+        slowest = sorted(m.name for m in members if m.rebalance_timeout_ms == largest)
+        yield Finding(
+            ID,
+            "Mixed settings in one group",
+            WARNING if rebalance and largest >= 2 * min(rebalance) else INFO,
+            CERTAIN,
+            f"members differ: session.timeout.ms {sorted(sessions)}, max.poll.interval.ms {sorted(rebalance)}; the join "
+            f"barrier waits for the largest ({seconds(largest)}, {listed(slowest)})",
+            "Give all members the same settings: the slowest decides for all.",
+            generation.stable_ms,
+            generation.end_ms or picture.group.until_ms,
+            slowest,
+            {
+                "session_timeout_ms": sorted(sessions),
+                "rebalance_timeout_ms": sorted(rebalance),
+                "generation": generation.number,
+            },
+        )
+        return

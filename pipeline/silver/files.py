@@ -1,0 +1,89 @@
+"""Writes silver so that the same batch written twice is there once.
+
+A task writes under names of its own, hidden from readers, and reports them; the driver then shows the files of the
+tasks that finished and removes what else the batch left. Rows go from the worker straight into Parquet: the hop back
+into the JVM would cost more than the decoding.
+"""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kohort.pipeline.silver.tables import SCHEMAS
+
+_ROWS_PER_GROUP = 500_000
+
+
+@dataclass
+class Writer:
+    """The files of one task. A `with` block closes them; after an exception nothing of them is ever shown."""
+
+    folder: Path
+    batch: str
+    task: str = field(default_factory=lambda: uuid.uuid4().hex)
+    _open: dict[str, pq.ParquetWriter] = field(default_factory=dict)
+    _waiting: dict[str, list[pa.Table]] = field(default_factory=dict)
+    rows: dict[str, int] = field(default_factory=dict)
+
+    def add(self, table: str, rows: pa.Table) -> None:
+        self.rows[table] = self.rows.get(table, 0) + len(rows)
+        waiting = self._waiting.setdefault(table, [])
+        waiting.append(rows)
+        if sum(map(len, waiting)) >= _ROWS_PER_GROUP:
+            self._flush(table)
+
+    def _flush(self, table: str) -> None:
+        waiting = self._waiting.pop(table, [])
+        if not waiting:
+            return
+        if table not in self._open:
+            path = self.path(table)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._open[table] = pq.ParquetWriter(path, SCHEMAS[table], compression="zstd", compression_level=1)
+        self._open[table].write_table(pa.concat_tables(waiting), row_group_size=_ROWS_PER_GROUP)
+
+    def path(self, table: str) -> Path:
+        return batch_folder(self.folder, table, self.batch) / f"_{self.task}.parquet"
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            for table in list(self._waiting):
+                self._flush(table)
+        for writer in self._open.values():
+            writer.close()
+
+
+def batch_folder(folder: Path, table: str, batch: str) -> Path:
+    return folder / table / f"batch={batch}"
+
+
+def publish(folder: Path, batch: str, tasks: list[str]) -> None:
+    """Makes the files of these tasks the whole content of the batch; earlier tries of it disappear."""
+    for table in SCHEMAS:
+        place = batch_folder(folder, table, batch)
+        if not place.is_dir():
+            continue
+        mine = {f"_{task}.parquet": f"part-{number:05d}.parquet" for number, task in enumerate(tasks)}
+        for path in place.iterdir():
+            if path.name not in mine:
+                path.unlink()
+        for hidden, shown in mine.items():
+            if (place / hidden).exists():
+                (place / hidden).rename(place / shown)
+        if not any(place.iterdir()):
+            place.rmdir()
+
+
+def forget(folder: Path) -> None:
+    """Removes all silver under a folder: a batch analysis starts afresh."""
+    for table in SCHEMAS:
+        shutil.rmtree(folder / table, ignore_errors=True)

@@ -1,0 +1,122 @@
+"""One task of reading: some sources in, their silver files out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from kohort.pipeline.silver.files import Writer
+from kohort.pipeline.silver.rows import SilverRows, table_of
+from kohort.pipeline.sources import events, export, found, samples, segments, text_log, wire
+from kohort.pipeline.sources.chunk import Chunk, Issue
+from kohort.pipeline.sources.found import Source
+
+_ROWS_AT_ONCE = 50_000
+
+
+def expand(sources: list[Source]) -> tuple[list[Source], list[Issue]]:
+    """Clusters as their partitions, everything else as it is."""
+    result: list[Source] = []
+    issues: list[Issue] = []
+    for source in sources:
+        if source.kind != found.WIRE or source.partition >= 0:
+            result.append(source)
+            continue
+        parts, problems = wire.expand(source)
+        result += parts
+        issues += problems
+    return result, issues
+
+
+def sample(sources: list[Source], cluster: str, writer: Writer) -> None:
+    """Log ends and topic names of every cluster among the sources, for lag."""
+    for address in sorted({source.path for source in sources if source.kind == found.WIRE}):
+        rows: dict[str, list[dict[str, Any]]] = {}
+        try:
+            for table, row in wire.sample(address):
+                rows.setdefault(table, []).append(row)
+        except OSError as error:
+            _issue(Issue("cluster_gone", address, f"log ends could not be asked for: {error}"), cluster, writer)
+        for table, of_table in rows.items():
+            writer.add(table, table_of(table, of_table, cluster))
+
+
+def split(sources: list[Source], tasks: int) -> list[list[Source]]:
+    """Sources in about equal heaps by size; a partition's segment files stay together."""
+
+    def whole(source: Source) -> tuple[str, int, str]:
+        return (source.kind, source.partition, "" if source.kind == found.SEGMENT else source.path)
+
+    units = [list(unit) for _, unit in groupby(sorted(sources, key=whole), key=whole)]
+    units.sort(key=lambda unit: -sum(source.size for source in unit))
+    heaps: list[list[Source]] = [[] for _ in range(max(1, min(tasks, len(units))))]
+    sizes = [0] * len(heaps)
+    for unit in units:
+        smallest = sizes.index(min(sizes))
+        heaps[smallest] += unit
+        sizes[smallest] += sum(source.size for source in unit) + 1
+    return heaps
+
+
+def ingest(sources: list[Source], cluster: str, writer: Writer) -> None:
+    """Reads the sources into the writer. What can't be read becomes a row of dq_issues; nothing is raised for it."""
+    for kind, group in groupby(sorted(sources, key=lambda s: (s.kind, s.partition)), key=lambda s: s.kind):
+        of_kind = list(group)
+        if kind == found.SEGMENT:
+            for partition, files in groupby(of_kind, key=lambda s: s.partition):
+                paths = [Path(source.path) for source in files]
+                _log_records(segments.read_partition(partition, paths), cluster, of_kind[0].rank, writer)
+        else:
+            for source in of_kind:
+                _one(source, cluster, writer)
+
+
+def _one(source: Source, cluster: str, writer: Writer) -> None:
+    path = Path(source.path)
+    try:
+        if source.kind == found.EXPORT:
+            _log_records(export.read_export(path), cluster, source.rank, writer)
+        elif source.kind == found.DUMP:
+            _log_records(export.read_dump(path), cluster, source.rank, writer)
+        elif source.kind == found.WIRE:
+            _log_records(wire.read_wire(source.path, source.partition), cluster, source.rank, writer)
+        elif source.kind == found.TEXT_LOG:
+            _rows("events", text_log.read_text_log(path), cluster, writer)
+        elif source.kind == found.EVENTS:
+            _rows("events", events.read_event_log(path), cluster, writer)
+        elif source.kind == found.END_OFFSETS:
+            _rows("end_offsets", samples.read_end_offsets(path), cluster, writer)
+        elif source.kind == found.TOPICS:
+            _rows("topic_names", samples.read_topics(path), cluster, writer)
+    except (OSError, EOFError) as error:
+        _issue(Issue("unreadable_file", source.path, f"{type(error).__name__}: {error}"), cluster, writer)
+
+
+def _log_records(chunks: Iterator[Chunk], cluster: str, rank: int, writer: Writer) -> None:
+    silver = SilverRows(cluster, rank)
+    for chunk in chunks:
+        for table, rows in silver.add(chunk):
+            writer.add(table, rows)
+    for table, rows in silver.finish():
+        writer.add(table, rows)
+
+
+def _rows(table: str, rows: Iterator[dict[str, Any] | Issue], cluster: str, writer: Writer) -> None:
+    waiting: list[dict[str, Any]] = []
+    for row in rows:
+        if isinstance(row, Issue):
+            _issue(row, cluster, writer)
+            continue
+        waiting.append(row)
+        if len(waiting) >= _ROWS_AT_ONCE:
+            writer.add(table, table_of(table, waiting, cluster))
+            waiting = []
+    if waiting:
+        writer.add(table, table_of(table, waiting, cluster))
+
+
+def _issue(issue: Issue, cluster: str, writer: Writer) -> None:
+    row = {"rule": issue.rule, "keys": issue.keys, "detail": issue.detail}
+    writer.add("dq_issues", table_of("dq_issues", [row], cluster))

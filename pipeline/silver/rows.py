@@ -1,0 +1,366 @@
+"""Records to silver rows: offset commits in columns, everything else row by row."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from kohort.pipeline.records.codec import Decoded, decode, kafka_uuid
+from kohort.pipeline.records.commits import Commits, Ints, read_commits
+from kohort.pipeline.records.layouts import GROUP_TYPES
+from kohort.pipeline.records.schema import RecordError
+from kohort.pipeline.silver.tables import SCHEMAS
+from kohort.pipeline.sources.chunk import TRANSACTION_NAMES, Chunk
+from kohort.protocol.consumer import ImpossibleLengthError, Subscription, read_assignment, read_subscription
+
+Row = dict[str, Any]
+T = TypeVar("T")
+
+_NO_ID = bytes(16)
+
+
+class SilverRows:
+    """Turns chunks into tables. One object reads one partition's records in order, so that operations stay together.
+
+    rank: how much the source is to be believed (see `sources.found`).
+    """
+
+    def __init__(self, cluster: str, rank: int) -> None:
+        self.cluster, self.rank = cluster, rank
+        self._rows: dict[str, list[Row]] = defaultdict(list)
+        self._topic_names: set[tuple[bytes, str]] = set()
+        self._operation: tuple[int, int, int, str, int] = (-1, -1, -1, "", -1)
+        self._ranges: dict[int, Row] = {}
+        self._epochs: dict[int, int] = {}
+
+    def add(self, chunk: Chunk) -> Iterator[tuple[str, pa.Table]]:
+        """The tables that the chunk fills, commits first."""
+        self._note_ranges(chunk)
+        commits = read_commits(chunk.places)
+        if len(commits.rows):
+            yield "offset_commits", self._commit_table(commits, chunk)
+        rest = np.ones(len(chunk), bool)
+        rest[commits.rows] = False
+        for n in np.flatnonzero(rest).tolist():
+            self._record(chunk, n)
+        for issue in chunk.issues:
+            self._rows["dq_issues"].append({"rule": issue.rule, "keys": issue.keys, "detail": issue.detail})
+        yield from self._take()
+
+    def finish(self) -> Iterator[tuple[str, pa.Table]]:
+        """What can be said only at the end: how far each partition was read, and from where nothing is missing."""
+        self._rows["log_ranges"] += self._ranges.values()
+        yield from self._take()
+
+    def _note_ranges(self, chunk: Chunk) -> None:
+        for partition in np.unique(chunk.partition).tolist():
+            mine = np.flatnonzero(chunk.partition == partition)
+            offset, time = chunk.offset[mine], chunk.timestamp[mine]
+            row = self._ranges.setdefault(
+                partition,
+                {
+                    "partition": partition,
+                    "first_offset": int(offset[0]),
+                    "intact_from": int(offset[0]),
+                    "records": 0,
+                    "first_ts_ms": int(time[0]),
+                },
+            )
+            row["records"] += len(mine)
+            row["last_offset"], row["last_ts_ms"] = int(offset[-1]), int(time.max())
+            holes = np.flatnonzero(chunk.gap[mine] > 0)
+            if len(holes):
+                row["intact_from"] = int(offset[holes[-1]])
+            self._note_epochs(partition, chunk.leader_epoch[mine], time)
+
+    def _note_epochs(self, partition: int, epochs: Ints, times: Ints) -> None:
+        """A new leader epoch of the log's partition means that the coordinator moved."""
+        known = np.flatnonzero(epochs >= 0)
+        if not len(known):
+            return
+        last = self._epochs.get(partition)
+        for n in known[
+            np.flatnonzero(np.diff(epochs[known], prepend=epochs[known[0]] if last is None else last))
+        ].tolist():
+            self._rows["coordinator_moves"].append(
+                {"partition": partition, "ts_ms": int(times[n]), "epoch": int(epochs[n])}
+            )
+        self._epochs[partition] = int(epochs[known[-1]])
+
+    def _take(self) -> Iterator[tuple[str, pa.Table]]:
+        for topic_id, topic in self._topic_names:
+            self._rows["topic_names"].append({"topic_id": kafka_uuid(topic_id), "topic": topic})
+        self._topic_names.clear()
+        for table, rows in self._rows.items():
+            if rows:
+                yield table, table_of(table, rows, self.cluster, self.rank)
+        self._rows = defaultdict(list)
+
+    # --- offset commits
+
+    def _name_topics(self, commits: Commits, ids: pa.DictionaryArray) -> None:
+        code = ids.indices.to_numpy(zero_copy_only=False)
+        for n, raw in enumerate(ids.dictionary.to_pylist()):
+            if raw != _NO_ID:
+                self._topic_names.add((raw, commits.topic[int(np.argmax(code == n))].as_py()))
+
+    def _commit_table(self, commits: Commits, chunk: Chunk) -> pa.Table:
+        rows = commits.rows
+        ids = _distinct_ids(commits)
+        self._name_topics(commits, ids)
+        gone = commits.version < 0
+        names = pa.array(TRANSACTION_NAMES, pa.string())
+        transaction = chunk.transaction[rows]
+        columns = {
+            "cluster": constant(self.cluster, len(rows)),
+            "partition": integers(chunk.partition[rows], pa.int32()),
+            "offset": integers(chunk.offset[rows], pa.int64()),
+            "ts_ms": integers(chunk.timestamp[rows], pa.int64()),
+            "group_id": commits.group,
+            "topic": commits.topic,
+            "part": integers(commits.partition, pa.int32()),
+            "committed_offset": integers(commits.offset, pa.int64(), gone),
+            "leader_epoch": integers(commits.leader_epoch, pa.int32(), gone | (commits.leader_epoch == -1)),
+            "metadata": commits.metadata,
+            "commit_ts_ms": integers(commits.commit_ts_ms, pa.int64(), gone),
+            "expire_ts_ms": integers(commits.expire_ts_ms, pa.int64(), commits.expire_ts_ms < 0),
+            "topic_id": _id_texts(ids),
+            "is_tombstone": pa.array(gone),
+            "txn": names.take(pa.array(transaction)) if transaction.any() else pa.nulls(len(rows), pa.string()),
+            "value_version": integers(commits.version, pa.int16(), gone),
+            "log_leader_epoch": integers(chunk.leader_epoch[rows], pa.int32(), chunk.leader_epoch[rows] < 0),
+            "rank": integers(np.full(len(rows), self.rank, np.int64), pa.int8()),
+        }
+        return pa.table(columns, schema=SCHEMAS["offset_commits"])
+
+    # --- everything else, and odd commits
+
+    def _record(self, chunk: Chunk, n: int) -> None:
+        key, value = chunk.places.key(n), chunk.places.value(n)
+        where = {
+            "partition": int(chunk.partition[n]),
+            "offset": int(chunk.offset[n]),
+        }
+        time = int(chunk.timestamp[n])
+        try:
+            decoded = decode(key, value)
+        except RecordError as error:
+            self._error(where, time, key, value, str(error))
+            return
+        for path, tag, data in decoded.unknown_tags:
+            text = f"unknown tag {tag} at {path or 'the top'} ({len(data)} bytes); the rest was read"
+            self._error(where, time, key, value, text)
+        if decoded.type in (0, 1):
+            self._rows["offset_commits"].append(_plain_commit(decoded, where, time, chunk, n))
+            return
+        self._group_record(decoded, where, time, chunk, n)
+
+    def _error(self, where: Row, time: int, key: bytes | None, value: bytes | None, error: str) -> None:
+        row = {**where, "ts_ms": time, "error": error, "key": key, "value": value}
+        row["record_type"] = int.from_bytes(key[:2], "big", signed=True) if key and len(key) >= 2 else None
+        row["value_version"] = int.from_bytes(value[:2], "big", signed=True) if value and len(value) >= 2 else None
+        self._rows["decode_errors"].append(row)
+
+    def _group_record(self, decoded: Decoded, where: Row, time: int, chunk: Chunk, n: int) -> None:
+        value = decoded.value
+        group = decoded.key.get("group", decoded.key.get("groupId"))
+        assert isinstance(group, str)
+        member = decoded.key.get("memberId")
+        row: Row = {
+            **where,
+            "ts_ms": time,
+            "group_id": group,
+            "record_type": decoded.type,
+            "value_version": decoded.version,
+            "group_type": GROUP_TYPES[decoded.type],
+            "is_tombstone": value is None,
+            "op_id": self._operation_of(where["partition"], where["offset"], time, group),
+            "offset_gap_before": int(chunk.gap[n]),
+            "leader_epoch": int(chunk.leader_epoch[n]) if chunk.leader_epoch[n] >= 0 else None,
+            "member_id": member,
+            "regex": decoded.key.get("regularExpression"),
+            "dialect": decoded.dialect or None,
+        }
+        self._rows["group_records"].append(row)
+        if value is None:
+            return
+        if decoded.type == 2:
+            self._classic(row, value, where, group)
+            return
+        row["epoch"] = value.get("epoch", value.get("assignmentEpoch", value.get("memberEpoch")))
+        row["metadata_hash"] = value.get("metadataHash")
+        row["assignment_ts_ms"] = value.get("assignmentTimestamp") or None
+        if decoded.type in (4, 9, 15):
+            self._named_topics(value)
+        if decoded.type == 16:
+            row["topics"] = value["topics"]
+        if member is not None:
+            self._member(decoded.type, value, where, group, member)
+
+    def _operation_of(self, partition: int, offset: int, time: int, group: str) -> int:
+        """Records of one operation: same group and time, consecutive offsets. Its id is the first one's offset."""
+        was_partition, was_offset, was_time, was_group, first = self._operation
+        if (partition, offset, time, group) != (was_partition, was_offset + 1, was_time, was_group):
+            first = offset
+        self._operation = (partition, offset, time, group, first)
+        return first
+
+    def _named_topics(self, value: Row) -> None:
+        for topics in value.values():
+            for topic in topics or ():
+                self._topic_names.add((topic["topicId"], topic["topicName"]))
+
+    def _classic(self, row: Row, value: Row, where: Row, group: str) -> None:
+        row.update(
+            generation=value["generation"],
+            protocol_type=value["protocolType"],
+            protocol=value["protocol"],
+            leader=value["leader"],
+            state_ts_ms=value["currentStateTimestamp"] if value["currentStateTimestamp"] >= 0 else None,
+            n_members=len(value["members"]),
+        )
+        is_consumer = value["protocolType"] == "consumer"
+        for member in value["members"]:
+            name = {**where, "group_id": group, "member_id": member["memberId"]}
+            subscription: Subscription | None = None
+            if is_consumer:
+                subscription = self._embedded(read_subscription, member["subscription"], row, member["memberId"])
+                assignment = self._embedded(read_assignment, member["assignment"], row, member["memberId"])
+                self._parts(name, "assigned", assignment.partitions if assignment else {})
+                self._parts(name, "owned_before", subscription.owned_partitions if subscription else {})
+            instance = member["groupInstanceId"]
+            timeout = member["rebalanceTimeout"]
+            self._rows["group_members"].append(
+                {
+                    **name,
+                    "instance_id": instance,
+                    "client_id": member["clientId"],
+                    "client_host": member["clientHost"],
+                    "session_timeout_ms": member["sessionTimeout"],
+                    "rebalance_timeout_ms": timeout if timeout >= 0 else member["sessionTimeout"],
+                    "subscribed_topics": list(subscription.topics) if subscription else None,
+                    "rack": subscription.rack_id or None if subscription else None,
+                    "owned_generation": subscription.generation_id if subscription else None,
+                    "subscription_version": subscription.version if subscription else None,
+                    "is_leader": member["memberId"] == value["leader"],
+                    "speaks": "classic",
+                    "logical_client": instance or f"{member['clientId']}@{member['clientHost'].lstrip('/')}",
+                }
+            )
+
+    def _embedded(self, read: Callable[[bytes], T | None], blob: bytes, row: Row, member: str) -> T | None:
+        """A member that was given nothing has an empty assignment; all else that can't be read is kept as an error."""
+        if not blob:
+            return None
+        try:
+            result = read(blob)
+        except (ImpossibleLengthError, UnicodeDecodeError):
+            result = None
+        if result is None:
+            detail = f"subscription or assignment of member {member} can't be read"
+            self._error({k: row[k] for k in ("partition", "offset")}, row["ts_ms"], None, blob, detail)
+        return result
+
+    def _parts(self, name: Row, role: str, topics: Mapping[str, tuple[int, ...]]) -> None:
+        for topic, parts in topics.items():
+            self._rows["member_partitions"].append({**name, "role": role, "topic": topic, "parts": list(parts)})
+
+    def _parts_by_id(self, name: Row, role: str, topics: Any) -> None:
+        for topic in topics or ():
+            topic_id = kafka_uuid(topic["topicId"])
+            self._rows["member_partitions"].append(
+                {**name, "role": role, "topic_id": topic_id, "parts": topic["partitions"]}
+            )
+
+    def _member(self, kind: int, value: Row, where: Row, group: str, member: str) -> None:
+        name = {**where, "group_id": group, "member_id": member}
+        row: Row = {**name}
+        if kind in (5, 10, 19):
+            classic = value.get("classicMemberMetadata")
+            instance = value.get("instanceId")
+            row.update(
+                instance_id=instance,
+                client_id=value["clientId"],
+                client_host=value["clientHost"],
+                session_timeout_ms=classic["sessionTimeoutMs"] if classic else None,
+                rebalance_timeout_ms=value.get("rebalanceTimeoutMs"),
+                subscribed_topics=value.get("subscribedTopicNames"),
+                regex=value.get("subscribedTopicRegex") or None,
+                rack=value.get("rackId") or None,
+                speaks="classic" if classic else GROUP_TYPES[kind],
+                logical_client=instance or f"{value['clientId']}@{value['clientHost'].lstrip('/')}",
+            )
+        elif kind in (8, 14, 22):
+            row.update(
+                member_epoch=value["memberEpoch"],
+                previous_epoch=value["previousMemberEpoch"],
+                member_state=value["state"],
+            )
+        self._rows["group_members"].append(row)
+        if kind in (7, 13):
+            self._parts_by_id(name, "target", value["topicPartitions"])
+        elif kind in (8, 14):
+            self._parts_by_id(name, "assigned", value["assignedPartitions"])
+            self._parts_by_id(name, "pending_revocation", value.get("partitionsPendingRevocation"))
+
+
+def _plain_commit(decoded: Decoded, where: Row, time: int, chunk: Chunk, n: int) -> Row:
+    value = decoded.value or {}
+    topic_id = value.get("topicId", _NO_ID)
+    epoch = value.get("leaderEpoch", -1)
+    expire = value.get("expireTimestamp", -1)
+    return {
+        **where,
+        "ts_ms": time,
+        "group_id": decoded.key["group"],
+        "topic": decoded.key["topic"],
+        "part": decoded.key["partition"],
+        "committed_offset": value.get("offset"),
+        "leader_epoch": epoch if epoch >= 0 else None,
+        "metadata": value.get("metadata", ""),
+        "commit_ts_ms": value.get("commitTimestamp"),
+        "expire_ts_ms": expire if expire >= 0 else None,
+        "topic_id": kafka_uuid(topic_id) if topic_id != _NO_ID else None,
+        "is_tombstone": decoded.value is None,
+        "txn": TRANSACTION_NAMES[int(chunk.transaction[n])],
+        "value_version": decoded.version,
+        "log_leader_epoch": int(chunk.leader_epoch[n]) if chunk.leader_epoch[n] >= 0 else None,
+    }
+
+
+def table_of(table: str, rows: list[Row], cluster: str, rank: int = 0) -> pa.Table:
+    """Rows as a table of the named schema; columns a row lacks are null."""
+    schema = SCHEMAS[table]
+    for row in rows:
+        row["cluster"] = cluster
+        if "rank" in schema.names:
+            row["rank"] = rank
+    columns = [pa.array([_fit(row.get(f.name), f.type) for row in rows], f.type) for f in schema]
+    return pa.table(columns, schema=schema)
+
+
+def _fit(value: Any, kind: pa.DataType) -> Any:
+    return list(value.items()) if isinstance(value, dict) else value
+
+
+def integers(values: Ints, kind: pa.DataType, null: Any = None) -> pa.Array:
+    return pa.array(values, mask=null).cast(kind)
+
+
+def constant(text: str, length: int) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(length, np.int8)), pa.array([text])).cast(pa.string())
+
+
+def _distinct_ids(commits: Commits) -> pa.DictionaryArray:
+    raw = pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(commits.rows), [None, pa.py_buffer(commits.topic_id)])
+    return raw.dictionary_encode()
+
+
+def _id_texts(ids: pa.DictionaryArray) -> pa.Array:
+    """Topic ids as text: each distinct one is written out once."""
+    texts = [None if raw == _NO_ID else kafka_uuid(raw) for raw in ids.dictionary.to_pylist()]
+    return pa.array(texts, pa.string()).take(ids.indices)

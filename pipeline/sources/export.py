@@ -1,0 +1,232 @@
+"""Exports of the offsets topic as text: base64 lines, CSV, and Kafka's dump tool.
+
+JSON Lines and CSV carry `partition, offset, timestamp, key, value` with key and value in base64. The dump tool's
+offsets decoder prints JSON of decoded records; it is turned back into bytes, so that everything behind reads one form.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import csv
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kohort.pipeline.records.codec import encode_key, encode_value, uuid_bytes
+from kohort.pipeline.records.layouts import KEYS, VALUES
+from kohort.pipeline.records.schema import Array, RecordError, Struct
+from kohort.pipeline.sources.chunk import ABORTED, COMMITTED, PENDING, Chunk, Issue, chunk_of_rows
+from kohort.pipeline.sources.lines import read_lines
+from kohort.protocol.consumer import Assignment, Subscription, write_assignment, write_subscription
+
+_ROWS_AT_ONCE = 100_000
+_MOST_ISSUES = 20
+
+Row = tuple[int, int, int, bytes | None, bytes | None]
+
+
+def read_export(path: Path) -> Iterator[Chunk]:
+    """JSON Lines or CSV, told apart by the first character."""
+    rows: list[Row] = []
+    issues = _Issues(path)
+    for number, fields in _fields(path, issues):
+        try:
+            key, value = (
+                None if fields.get(name) in (None, "") else base64.b64decode(fields[name], validate=True)
+                for name in ("key", "value")
+            )
+            rows.append((int(fields["partition"]), int(fields["offset"]), int(fields["timestamp"]), key, value))
+        except (KeyError, TypeError, ValueError, binascii.Error) as error:
+            issues.add(number, f"{type(error).__name__}: {error}")
+        if len(rows) >= _ROWS_AT_ONCE:
+            yield chunk_of_rows(rows, issues.take())
+            rows = []
+    yield chunk_of_rows(rows, issues.take())
+
+
+def _fields(path: Path, issues: _Issues) -> Iterator[tuple[int, dict[str, Any]]]:
+    lines = read_lines(path)
+    first = next(lines, "")
+    if first.startswith("{"):
+        for number, line in enumerate(_chain(first, lines), 1):
+            if not line:
+                continue
+            try:
+                fields = json.loads(line)
+                if not isinstance(fields, dict):
+                    raise ValueError("not an object")
+            except ValueError as error:
+                issues.add(number, f"not JSON: {error}")
+                continue
+            yield number, fields
+    else:
+        yield from enumerate(csv.DictReader(_chain(first, lines)), 2)
+
+
+def _chain(first: str, lines: Iterator[str]) -> Iterator[str]:
+    yield first
+    yield from lines
+
+
+class _Issues:
+    """Bad lines of a file: the first few in words, the rest counted."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.found, self.more = path, list[Issue](), 0
+
+    def add(self, line: int, detail: str) -> None:
+        if len(self.found) < _MOST_ISSUES:
+            self.found.append(Issue("unreadable_line", f"{self.path.name}:{line}", detail[:300]))
+        else:
+            self.more += 1
+
+    def take(self) -> list[Issue]:
+        result, self.found = self.found, []
+        if self.more:
+            result.append(Issue("unreadable_line", self.path.name, f"and {self.more} more lines"))
+            self.more = 0
+        return result
+
+
+# --- the dump tool
+
+_BATCH = re.compile(
+    r"baseOffset: (\d+) .*?producerId: (-?\d+) .*?partitionLeaderEpoch: (-?\d+) isTransactional: (\w+) isControl: (\w+)"
+)
+_RECORD = re.compile(
+    r"\|? ?offset: (\d+) (?:isValid: \w+ crc: \w+ )?(?:CreateTime|LogAppendTime): (-?\d+).*? "
+    r"key: (\{.*?\}\}) payload: (.*)$"
+)
+_MARKER = re.compile(r"endTxnMarker: (COMMIT|ABORT)")
+_FILE = re.compile(r"^Dumping .*__consumer_offsets-(\d+)/")
+
+
+def read_dump(path: Path) -> Iterator[Chunk]:
+    """Output of the dump-log tool with its offsets decoder, one or several files in one text."""
+    issues = _Issues(path)
+    part: _DumpedPartition | None = None
+    for number, line in enumerate(read_lines(path), 1):
+        if match := _FILE.match(line):
+            if part is not None:
+                yield part.chunk(issues)
+            part = _DumpedPartition(int(match[1]))
+        elif line.startswith("Log starting offset") or not line:
+            continue
+        elif part is None:
+            part = _DumpedPartition(0)
+            issues.add(number, "no 'Dumping …' line in front: partition taken as 0")
+            part.line(number, line, issues)
+        else:
+            part.line(number, line, issues)
+    if part is not None:
+        yield part.chunk(issues)
+
+
+class _DumpedPartition:
+    def __init__(self, partition: int) -> None:
+        self.partition = partition
+        self.rows: list[Row] = []
+        self.batch: dict[int, tuple[int, int]] = {}  # offset -> leader epoch, producer id or -1
+        self.markers: list[tuple[int, int, int]] = []
+        self.control: set[int] = set()
+        self._now = (-1, -1, False)
+
+    def line(self, number: int, line: str, issues: _Issues) -> None:
+        if match := _BATCH.match(line):
+            transactional = match[4] == "true"
+            self._now = (int(match[3]), int(match[2]) if transactional else -1, match[5] == "true")
+            return
+        if self._now[2]:
+            marker, at = _MARKER.search(line), re.search(r"offset: (\d+)", line)
+            if marker and at:
+                self.control.add(int(at[1]))
+                self.markers.append((int(at[1]), self._now[1], COMMITTED if marker[1] == "COMMIT" else ABORTED))
+            return
+        match = _RECORD.match(line)
+        if not match:
+            issues.add(number, "not a line of the dump tool's offsets decoder")
+            return
+        try:
+            key, value = _encode(match[3], match[4])
+        except (KeyError, ValueError, TypeError, AttributeError, StopIteration) as error:
+            issues.add(number, f"{type(error).__name__}: {error}")
+            return
+        offset = int(match[1])
+        self.rows.append((self.partition, offset, int(match[2]), key, value))
+        self.batch[offset] = self._now[:2]
+
+    def chunk(self, issues: _Issues) -> Chunk:
+        chunk = chunk_of_rows(self.rows, issues.take())
+        for n, offset in enumerate(chunk.offset.tolist()):
+            epoch, producer = self.batch[offset]
+            chunk.leader_epoch[n] = epoch
+            if producer >= 0:
+                outcome = (kind for at, of, kind in self.markers if of == producer and at > offset)
+                chunk.transaction[n] = next(outcome, PENDING)
+        seen = np.array(sorted(self.control | set(chunk.offset.tolist())), np.int64)
+        before = np.searchsorted(seen, chunk.offset)
+        chunk.gap[:] = np.where(before > 0, chunk.offset - seen[np.maximum(before - 1, 0)] - 1, 0)
+        return chunk
+
+
+def _encode(key_text: str, value_text: str) -> tuple[bytes, bytes | None]:
+    key = json.loads(key_text)
+    kind = int(key.get("type", key.get("version")))
+    if kind not in KEYS:
+        raise RecordError(f"record type {kind} is not known")
+    encoded_key = encode_key(kind, key["data"])
+    if value_text.strip() in ("<DELETE>", "null", ""):
+        return encoded_key, None
+    value = json.loads(value_text)
+    if value is None:
+        return encoded_key, None
+    version, layout = int(value["version"]), VALUES[kind][0]
+    return encoded_key, encode_value(kind, version, _bytes_again(layout.body, value["data"]))
+
+
+def _bytes_again(kind: Any, value: Any, name: str = "") -> Any:
+    """The tool's JSON as the codec's values: ids and blobs are text there."""
+    if value is None:
+        return None
+    if isinstance(kind, Struct):
+        return {
+            field.name: _bytes_again(field.type, value[field.name], field.name)
+            for field in kind.fields
+            if field.name in value
+        }
+    if isinstance(kind, Array):
+        return [_bytes_again(kind.of, element) for element in value]
+    if kind == "uuid":
+        return uuid_bytes(value)
+    if kind in ("bytes", "bytes?"):
+        return _blob(name, value)
+    return int(value) if kind.startswith(("int", "uint")) else value
+
+
+def _blob(name: str, value: Any) -> bytes:
+    """Subscriptions and assignments come as base64 from some versions of the tool and taken apart from others."""
+    if isinstance(value, str):
+        return base64.b64decode(value)
+    user_data = value.get("userData")
+    raw = base64.b64decode(user_data) if user_data is not None else None
+    # the tool doesn't print the version: an older one would have had fewer fields, all at their defaults
+    if name == "assignment":
+        return write_assignment(Assignment(partitions=_partitions(value["assignedPartitions"]), user_data=raw))
+    return write_subscription(
+        Subscription(
+            topics=tuple(value["topics"]),
+            user_data=raw,
+            owned_partitions=_partitions(value.get("ownedPartitions", ())),
+            generation_id=value.get("generationId", -1),
+            rack_id=value.get("rackId"),
+        )
+    )
+
+
+def _partitions(topics: Any) -> dict[str, tuple[int, ...]]:
+    return {topic["topic"]: tuple(topic["partitions"]) for topic in topics}

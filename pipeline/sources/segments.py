@@ -1,0 +1,111 @@
+"""Segment files of `__consumer_offsets`, copied from any broker or written by kohort.
+
+Transactional commits count when their marker says so: markers stand behind the records, so a partition that holds
+transactions is looked through for markers first.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from kohort.pipeline.records.batches import HEADER_SIZE, Headers, Records, read_headers, read_segment, select
+from kohort.pipeline.records.commits import Ints
+from kohort.pipeline.sources.chunk import ABORTED, COMMITTED, NO_TRANSACTION, PENDING, Chunk, Issue
+
+_FOLDER = re.compile(r"__consumer_offsets-(\d+)(\.[0-9a-f]+-(delete|stray))?$")
+
+
+def partition_of(path: Path) -> int | None:
+    """The partition a segment file belongs to, told by its folder; None when the name doesn't tell."""
+    match = _FOLDER.search(path.parent.name)
+    return int(match[1]) if match and not match[2] else None
+
+
+def read_partition(partition: int, paths: list[Path]) -> Iterator[Chunk]:
+    """All records of one partition from its segment files, in offset order."""
+    paths = sorted(paths, key=lambda path: path.name)
+    markers: Markers | None = None
+    expected = -1
+    for path in paths:
+        data = path.read_bytes()
+        for records in read_segment(data):
+            issues = [
+                Issue("damaged_segment", f"{path.parent.name}/{path.name}@{d.position}", d.reason)
+                for d in records.damage
+            ]
+            gap = _gaps(records, expected)
+            if len(records.offset):
+                expected = max(int(records.offset[-1]), int(records.headers.last_offset[-1])) + 1
+            if markers is None and (records.headers.is_transactional & ~records.headers.is_control).any():
+                markers = Markers(paths)
+            yield _chunk(partition, records, gap, markers, issues)
+
+
+def _gaps(records: Records, expected: int) -> Ints:
+    if not len(records.offset):
+        return np.zeros(0, np.int64)
+    before = np.concatenate(([records.offset[0] if expected < 0 else expected], records.offset[:-1] + 1))
+    return np.maximum(records.offset - before, 0)
+
+
+def _chunk(partition: int, records: Records, gap: Ints, markers: Markers | None, issues: list[Issue]) -> Chunk:
+    control = records.headers.is_control
+    if control.any():
+        keep = ~control[records.batch]
+        records, gap = select(records, keep), gap[keep]
+    transaction = np.zeros(len(records.offset), np.int64)
+    if markers is not None:
+        transaction = markers.outcomes(records.headers)[records.batch]
+    return Chunk(
+        records.places,
+        np.full(len(records.offset), partition, np.int64),
+        records.offset,
+        records.timestamp,
+        records.headers.leader_epoch[records.batch],
+        transaction,
+        gap,
+        issues,
+    )
+
+
+class Markers:
+    """Commit and abort markers of one partition: what became of a producer's records."""
+
+    def __init__(self, paths: list[Path]) -> None:
+        self._of: dict[int, list[tuple[int, int]]] = {}
+        for path in paths:
+            data = path.read_bytes()
+            headers = read_headers(memoryview(data), [])
+            for n in np.flatnonzero(headers.is_control & (headers.count > 0)).tolist():
+                begin = int(headers.position[n]) + HEADER_SIZE
+                kind = control_type(data[begin : begin + 32])
+                if kind is not None:
+                    self._of.setdefault(int(headers.producer_id[n]), []).append((int(headers.base_offset[n]), kind))
+
+    def outcomes(self, headers: Headers) -> Ints:
+        """One of the constants of `chunk` for each batch."""
+        result = np.full(len(headers), NO_TRANSACTION, np.int64)
+        for n in np.flatnonzero(headers.is_transactional).tolist():
+            markers = self._of.get(int(headers.producer_id[n]), [])
+            at = bisect_right(markers, (int(headers.base_offset[n]), 99))
+            result[n] = markers[at][1] if at < len(markers) else PENDING
+        return result
+
+
+def control_type(record: bytes) -> int | None:
+    """COMMITTED or ABORTED for a control record; None for other kinds. Its key is int16 version, int16 type."""
+    at = 0
+    for field in range(5):  # length, attributes, time, offset, key length
+        if field == 1:
+            at += 1
+            continue
+        while at < len(record) and record[at] & 0x80:
+            at += 1
+        at += 1
+    kind = int.from_bytes(record[at + 2 : at + 4], "big")
+    return {0: ABORTED, 1: COMMITTED}.get(kind)

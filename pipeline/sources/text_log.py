@@ -1,0 +1,340 @@
+"""A broker's own log at INFO, turned into group events.
+
+Lines are found by the words in their middle, which have been the same since the classic coordinator; the prefix
+differs between the two generations of it, and the partition is taken from wherever it stands. What a line does not
+say stays empty: nothing is invented here.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from kohort.pipeline.sources.chunk import Issue
+from kohort.pipeline.sources.events import COLUMNS, Event
+from kohort.pipeline.sources.lines import read_lines
+
+_LINE = re.compile(
+    r"\[(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[,.]\d{3})\] \w+ "
+    r"\[GroupCoordinator (?:id=)?(?P<node>\d+)(?: topic=__consumer_offsets partition=(?P<partition>\d+))?\]:? "
+    r"(?P<text>.*?)(?: \([\w.$]+\))?$"
+)
+_OLD_PARTITION = re.compile(r"__consumer_offsets-(\d+)")
+_IN_BRACKETS = re.compile(r"^\[Group(?:Id)?[ =](?P<group>.*?)\] (?P<text>.*)$")
+_TEXT_AFTER_DYNAMIC = r"(?:Dynamic |Static )?"
+_GENERATED_TAIL = re.compile(r"-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$")
+
+_MEMBER_IN_REASON = re.compile(
+    r"(?:(?:new member|removing member|for member|Leader|dynamic member|member) |request for \()"
+    r"(\S+?-[0-9a-f]{8}-[0-9a-f-]{27})"
+)
+
+Fill = Callable[[re.Match[str]], Event]
+
+_REASONS = (
+    ("Adding new member", "join_new"),
+    ("on heartbeat expiration", "session_expired"),
+    ("LeaveGroup", "leave_explicit"),
+    ("re-joining group", "rejoin_leader"),
+    ("Updating metadata", "metadata_changed"),
+    ("pending sync request expiration", "sync_timeout"),
+    ("sync expiration", "sync_timeout"),
+    ("over capacity", "over_capacity"),
+    ("selectedProtocol will change", "static_protocol_changed"),
+    ("Downgrade group", "protocol_migration"),
+    ("assignment failed", "assignment_store_failed"),
+    ("Error when storing group assignment", "assignment_store_failed"),
+)
+
+
+def cause_of(reason: str) -> str:
+    """The closed list's word for a reason text of the coordinator's; "unknown" when none fits."""
+    client = _client_reason(reason) or ""
+    for words, cause in _REASONS:
+        if words in reason:
+            if cause == "leave_explicit" and "poll timeout" in client:
+                return "leave_poll_timeout"
+            if cause == "join_new" and "instance id null" not in reason and "instance id Some" in reason:
+                return "join_static"
+            if cause == "metadata_changed" and "revoke partitions" in client:
+                return "cooperative_followup"
+            return cause
+    return "unknown"
+
+
+def _client_reason(text: str) -> str | None:
+    _, found, reason = text.partition("client reason: ")
+    reason = reason.removesuffix(")")
+    return None if not found or reason == "not provided" else reason[:255]
+
+
+def client_of(member_id: str) -> str:
+    """What a coordinator put in front of a generated member id: the client id, or a static member's instance id."""
+    return _GENERATED_TAIL.sub("", member_id)
+
+
+def _rebalance_started(found: re.Match[str]) -> Event:
+    reason = found["reason"]
+    member = _MEMBER_IN_REASON.search(reason + " ")
+    return {
+        "kind": "rebalance_started",
+        "generation": int(found["generation"]),
+        "cause": cause_of(reason),
+        "client_reason": _client_reason(reason),
+        "member_id": member[1] if member else None,
+        "detail": {"reason": reason},
+    }
+
+
+def _left(found: re.Match[str]) -> Event:
+    reason = _client_reason(found["rest"])
+    cause = "leave_poll_timeout" if reason and "poll timeout" in reason else "leave_explicit"
+    return {"kind": "member_removed", "member_id": found["member"], "cause": cause, "client_reason": reason}
+
+
+def _fenced_out(found: re.Match[str]) -> Event:
+    why = found["why"]
+    cause = "session_expired" if "session expired" in why else "epoch_timeout"
+    return {"kind": "member_removed", "member_id": found["member"], "cause": cause, "detail": {"reason": why}}
+
+
+def _evicted(found: re.Match[str]) -> Event:
+    members = [member.strip() for member in found["members"].split(",") if member.strip()]
+    return {"kind": "barrier_evicted", "evicted": members, "cause": "barrier_timeout"}
+
+
+def _deleted(found: re.Match[str]) -> Event:
+    return {"kind": "group_deleted", "cause": "group_deleted", "detail": {"groups": found["groups"]}}
+
+
+def _elected(found: re.Match[str]) -> Event:
+    return {
+        "kind": "coordinator_elected",
+        "co_partition": int(found["of"]),
+        "co_epoch": int(found["epoch"]),
+        "duration_us": 1000 * int(found["ms"]),
+        "detail": {"records": found["records"]},
+    }
+
+
+def _plain(kind: str, **fixed: object) -> Fill:
+    """Groups of the expression that are named like columns go there."""
+
+    def fill(found: re.Match[str]) -> Event:
+        event: Event = {"kind": kind, **fixed}
+        for name, value in found.groupdict().items():
+            if name in ("generation", "members", "duration_ms", "member_epoch"):
+                number = int(value)
+                event["duration_us" if name == "duration_ms" else name] = (
+                    1000 * number if name == "duration_ms" else number
+                )
+            elif name in COLUMNS:
+                event[name] = value
+            elif name != "group":
+                event.setdefault("detail", {})[name] = value
+        return event
+
+    return fill
+
+
+_PATTERNS: tuple[tuple[str, re.Pattern[str], Fill], ...] = tuple(
+    (words, re.compile(pattern), fill)
+    for words, pattern, fill in (
+        (
+            "Preparing to rebalance group",
+            r"Preparing to rebalance group (?P<group>.*?) in state \w+ with old generation (?P<generation>-?\d+) "
+            r"(?:\(__consumer_offsets-\d+\) )?\(reason: (?P<reason>.*)\)\.?$",
+            _rebalance_started,
+        ),
+        (
+            "Stabilized group",
+            r"Stabilized group (?P<group>.*?) generation (?P<generation>\d+) (?:\(__consumer_offsets-\d+\) )?"
+            r"with (?P<members>\d+) members",
+            _plain("join_completed"),
+        ),
+        (
+            "Assignment received from leader",
+            r"Assignment received from leader (?P<member_id>.*?) for group (?P<group>.*?) for generation "
+            r"(?P<generation>\d+)\. The group has (?P<members>\d+) members",
+            _plain("assignment_received"),
+        ),
+        (
+            "removed dynamic members who haven't joined",
+            r"Group (?P<group>.*?) removed dynamic members who haven't joined: (?:Set)?[\[(](?P<members>.*)[\])]",
+            _evicted,
+        ),
+        (
+            "has failed, removing it from the group",
+            r"Member (?P<member_id>.*?) in group (?P<group>.*?) has failed, removing it",
+            _plain("member_removed", cause="session_expired"),
+        ),
+        (
+            "has left group",
+            _TEXT_AFTER_DYNAMIC + r"[Mm]ember (?P<member>.*?) has left group (?P<rest>.*)$",
+            _left,
+        ),
+        (
+            "Replacing previously mapped member",
+            r"Static member with groupInstanceId=(?P<instance_id>.*?) and unknown member id (?P<new>.*?)\s?joins group "
+            r"(?P<group>.*?) in (?P<state_from>\w+) state\. Replacing previously mapped member (?P<old_member_id>.*?) with",
+            _plain("member_replaced"),
+        ),
+        (
+            "for this member and added to the group",
+            r"Static member with groupInstanceId=(?P<instance_id>.*?) and unknown member id joins group (?P<group>.*?) "
+            r"in (?P<state_from>\w+) state\. Created a new member id (?P<member_id>.*?) for this member",
+            _plain("member_added", cause="join_static"),
+        ),
+        (
+            "requesting the member to rejoin with this id",
+            r"Dynamic member with unknown member id joins group (?P<group>.*?) in (?P<state_from>\w+) state\. "
+            r"Created a new member id (?P<member_id>.*?) and",
+            _plain("member_id_issued"),
+        ),
+        (
+            "Pending dynamic member",
+            r"Pending dynamic member with id (?P<member_id>.*?) joins group (?P<group>.*?) in (?P<state_from>\w+) state",
+            _plain("member_added", cause="join_new"),
+        ),
+        (
+            "no members rejoined",
+            r"Group (?P<group>.*?) could not complete rebalance because no members rejoined",
+            _plain("join_progress"),
+        ),
+        (
+            "is now empty",
+            r"Group (?P<group>.*?) with generation (?P<generation>\d+)(?: \(__consumer_offsets-\d+\))? is now empty",
+            _plain("rebalance_completed", members=0),
+        ),
+        (
+            "Bumped group epoch to",
+            r"Bumped (?:streams )?group epoch to (?P<generation>\d+)(?: with metadata hash (?P<hash>-?\d+))?",
+            _plain("epoch_bumped"),
+        ),
+        (
+            "Computed a new target assignment",
+            r"Computed a new target assignment for epoch (?P<generation>\d+) with '(?P<protocol>.*?)' assignor in "
+            r"(?P<duration_ms>\d+)ms",
+            _plain("target_computed"),
+        ),
+        (
+            "fenced from the group because",
+            r"(?:Static )?[Mm]ember (?P<member>\S+)(?: with instance id .*?)? fenced from the group because (?P<why>.*?)\.?$",
+            _fenced_out,
+        ),
+        (
+            "is fenced by existing memberId",
+            r"memberId=(?P<member_id>.*?) for static member with groupInstanceId=(?P<instance_id>.*?) is fenced by "
+            r"existing memberId=(?P<existing>.*?) during",
+            _plain("member_fenced", error="FENCED_INSTANCE_ID"),
+        ),
+        (
+            "temporarily left the consumer group",
+            r"Static member (?P<member_id>.*?) with instance id (?P<instance_id>.*?) temporarily left the consumer group",
+            _plain("member_away"),
+        ),
+        (
+            "left the",
+            r"Member (?P<member_id>\S+)(?: with instance id (?P<instance_id>.*?))? left the (?:consumer|share|streams) group",
+            _plain("member_removed", cause="leave_explicit"),
+        ),
+        (
+            "re-joins the consumer group",
+            r"Static member with instance id (?P<instance_id>.*?) re-joins the consumer group.*? Created a new member "
+            r"(?P<member_id>.*?) to replace the existing member (?P<old_member_id>.*?)\.?$",
+            _plain("member_replaced"),
+        ),
+        (
+            "joins the",
+            r"(?:Static )?[Mm]ember (?P<member_id>.*?)(?: with instance id (?P<instance_id>.*?))? joins the "
+            r"(?:consumer|share|streams) group using the (?P<speaks>\w+) protocol",
+            _plain("member_added", cause="join_new"),
+        ),
+        (
+            "Converted the",
+            r"Converted the (?P<from>\w+) group to a (?P<to>\w+) group",
+            _plain("group_converted", cause="protocol_migration"),
+        ),
+        (
+            "The following groups were deleted",
+            r"The following groups were deleted: (?P<groups>.*?)\. A total of (?P<offsets>\d+) offsets",
+            _deleted,
+        ),
+        (
+            "Creating a simple consumer group",
+            r"Creating a simple consumer group via manual offset commit",
+            _plain("group_created", group_type="simple"),
+        ),
+        (
+            "Finished loading of metadata from",
+            r"Finished loading of metadata from __consumer_offsets-(?P<of>\d+) with epoch (?P<epoch>\d+) in (?P<ms>\d+)ms"
+            r".*?Loaded (?P<records>\d+) records",
+            _elected,
+        ),
+        (
+            "Loaded ",
+            r"Loaded (?P<group_type>classic|consumer|share|streams) group (?P<group>.*?) with (?P<members>\d+) members",
+            _plain("group_loaded"),
+        ),
+        ("Unload", r"Unload(?:ing|ed) group metadata for (?:generation|group epoch) (?P<generation>-?\d+)", _plain("group_unloaded")),
+    )
+)  # fmt: skip
+
+
+def read_text_log(path: Path, utc_offset_minutes: int = 0) -> Iterator[Event | Issue]:
+    """Events of one broker's log. The log doesn't name its time zone: UTC unless told otherwise."""
+    zone = datetime.timezone(datetime.timedelta(minutes=utc_offset_minutes))
+    number = 0
+    unread: dict[str, int] = {}
+    group_of: dict[str, str] = {}  # the line about a fenced member doesn't name its group
+    for line in read_lines(path):
+        if "GroupCoordinator" not in line or not (found := _LINE.match(line)):
+            continue
+        event = event_of_text(found["text"])
+        if event is None:
+            for words, _, _ in _PATTERNS[:5]:
+                if words in line:
+                    unread[words] = unread.get(words, 0) + 1
+            continue
+        number += 1
+        _name_group(event, group_of)
+        moment = datetime.datetime.strptime(found["time"].replace(".", ","), "%Y-%m-%d %H:%M:%S,%f")
+        event["ts"] = round(moment.replace(tzinfo=zone).timestamp() * 1000)
+        event["node_id"] = int(found["node"])
+        if event["co_partition"] is None:
+            partition = found["partition"] or (old[1] if (old := _OLD_PARTITION.search(line)) else None)
+            event["co_partition"] = None if partition is None else int(partition)
+        event["event_id"] = f"{path.name}:{event['ts']}:{number}"
+        event["seq"] = number
+        yield event
+    for words, count in unread.items():
+        yield Issue("unreadable_line", path.name, f"{count} lines with '{words}' have another shape than known")
+
+
+def _name_group(event: Event, group_of: dict[str, str]) -> None:
+    members = [event["member_id"], *(event["detail"] or {}).values()]
+    if event["group_id"] is None:
+        event["group_id"] = next((group_of[m] for m in members if m in group_of), None)
+    else:
+        group_of.update(dict.fromkeys((m for m in members if m), event["group_id"]))
+
+
+def event_of_text(text: str) -> Event | None:
+    """The event that a line's text tells of, without time and place; None for lines that tell none."""
+    group = None
+    if prefix := _IN_BRACKETS.match(text):
+        group, text = prefix["group"], prefix["text"]
+    for words, pattern, fill in _PATTERNS:
+        if words not in text:
+            continue
+        if found := pattern.search(text):
+            event = dict.fromkeys(COLUMNS) | fill(found)
+            named = found.groupdict().get("group")
+            event["group_id"] = named if named is not None else group
+            event["origin"] = "text_log"
+            if event["member_id"] and event["client_id"] is None:
+                event["client_id"] = client_of(event["member_id"])
+            return event
+    return None

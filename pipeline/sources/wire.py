@@ -1,0 +1,329 @@
+"""`__consumer_offsets` over the wire: a small client that reads partitions it names, of kohort or of a real cluster.
+
+It joins no group and commits nothing, so it leaves no trace in the topic it reads. Reading is read_committed: the
+broker's list of aborted transactions is applied here, as Java's consumer does (KIP-98).
+"""
+
+from __future__ import annotations
+
+import importlib
+import socket
+import ssl
+import struct
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from kohort.pipeline.records.batches import HEADER_SIZE, Records, read_segment, select
+from kohort.pipeline.sources.chunk import ABORTED, COMMITTED, NO_TRANSACTION, Chunk, Issue
+from kohort.pipeline.sources.found import WIRE, Source
+from kohort.pipeline.sources.segments import control_type
+from kohort.protocol.messages.api_versions import ApiVersionsRequest
+from kohort.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from kohort.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from kohort.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+
+OFFSETS_TOPIC = "__consumer_offsets"
+CLIENT_ID = "kohort-analyze"
+CONNECT_S, ANSWER_S = 10.0, 60.0
+FETCH_BYTES = 8 << 20
+LARGEST_ANSWER = 256 << 20
+_READ_COMMITTED = 1
+_EARLIEST, _LATEST = -2, -1
+
+_API_VERSIONS, _METADATA, _LIST_OFFSETS, _FETCH = 18, 3, 2, 1
+_NEWEST = {_METADATA: ("metadata", 12), _LIST_OFFSETS: ("list_offsets", 7), _FETCH: ("fetch", 12)}
+"""What this client speaks at most; Fetch names topics up to 12, so no ids are needed."""
+
+
+class WireError(OSError):
+    """The cluster can't be reached, or doesn't answer as a Kafka cluster does."""
+
+
+@dataclass
+class Connection:
+    """One socket, one request at a time. tls: None for plain text."""
+
+    host: str
+    port: int
+    tls: ssl.SSLContext | None = None
+    _socket: socket.socket | None = None
+    _correlation: int = 0
+    _versions: dict[int, int] = field(default_factory=dict)
+
+    def ask(self, key: int, request: Any) -> Any:
+        """The answer to a request, in the newest version that both sides speak."""
+        name, _ = _NEWEST[key]
+        if not self._versions:
+            self._negotiate()
+        return self._exchange(name, self._versions[key], request)
+
+    def _negotiate(self) -> None:
+        answer = self._exchange("api_versions", 0, ApiVersionsRequest())
+        theirs = {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
+        for key, (name, ours) in _NEWEST.items():
+            low, high = theirs.get(key, (0, -1))
+            if not low <= min(ours, high):
+                raise WireError(f"{self.host}:{self.port} speaks {name} {low}-{high}, this client up to {ours}")
+            self._versions[key] = min(ours, high)
+
+    def _exchange(self, name: str, version: int, request: Any) -> Any:
+        message = importlib.import_module(f"kohort.protocol.messages.{name}").MESSAGE
+        self._correlation += 1
+        frame = message.write_request(version, self._correlation, CLIENT_ID, request)
+        sock = self._open()
+        try:
+            sock.sendall(struct.pack(">i", len(frame)) + frame)
+            size = struct.unpack(">i", self._take(sock, 4))[0]
+            if not 4 <= size <= LARGEST_ANSWER:
+                raise WireError(f"{self.host}:{self.port} doesn't answer like a Kafka broker (a frame of {size} bytes)")
+            frame = self._take(sock, size)
+        except OSError:
+            self.close()
+            raise
+        try:
+            _, answer = message.read_response(version, frame)
+        except Exception as error:  # the reader trusts its bytes, and these come from somewhere else
+            self.close()
+            raise WireError(f"{self.host}:{self.port}: an answer that can't be read: {error}") from None
+        return answer
+
+    def _open(self) -> socket.socket:
+        if self._socket is None:
+            plain = socket.create_connection((self.host, self.port), CONNECT_S)
+            plain.settimeout(ANSWER_S)
+            self._socket = self.tls.wrap_socket(plain, server_hostname=self.host) if self.tls else plain
+        return self._socket
+
+    def _take(self, sock: socket.socket, size: int) -> bytes:
+        parts = bytearray()
+        while len(parts) < size:
+            part = sock.recv(min(size - len(parts), 1 << 20))
+            if not part:
+                raise WireError(f"{self.host}:{self.port} hung up")
+            parts += part
+        return bytes(parts)
+
+    def close(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+
+class Cluster:
+    """The brokers behind a bootstrap address (`host:port`, several by commas), connected to when needed."""
+
+    def __init__(self, bootstrap: str, tls: ssl.SSLContext | None = None) -> None:
+        self.bootstrap, self.tls = bootstrap, tls
+        self._open: dict[tuple[str, int], Connection] = {}
+        self._first: Connection | None = None
+
+    def connection(self, host: str, port: int) -> Connection:
+        return self._open.setdefault((host, port), Connection(host, port, self.tls))
+
+    def metadata(self, topics: tuple[str, ...] | None) -> MetadataResponse:
+        wanted = None if topics is None else tuple(MetadataRequestTopic(name=name) for name in topics)
+        request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
+        problem: OSError | None = None
+        for address in self.bootstrap.split(","):
+            host, _, port = address.strip().rpartition(":")
+            try:
+                answer: MetadataResponse = self.connection(host.strip("[]"), int(port)).ask(_METADATA, request)
+            except (OSError, ValueError) as error:
+                problem = OSError(f"{address.strip()}: {error}")
+                continue
+            return answer
+        raise WireError(str(problem))
+
+    def offsets(self, topics: MetadataResponse, timestamp: int) -> dict[tuple[str, int], int]:
+        """First (-2) or last stable (-1) offset of every partition of these topics that has a leader."""
+        brokers = {broker.node_id: broker for broker in topics.brokers}
+        by_leader: dict[int, dict[str, list[int]]] = {}
+        for topic in topics.topics:
+            for part in topic.partitions:
+                if part.leader_id in brokers and topic.name:
+                    by_leader.setdefault(part.leader_id, {}).setdefault(topic.name, []).append(part.partition_index)
+        found = {}
+        for leader, wanted in by_leader.items():
+            request = ListOffsetsRequest(
+                replica_id=-1,
+                isolation_level=_READ_COMMITTED,
+                topics=tuple(
+                    ListOffsetsTopic(
+                        name=name,
+                        partitions=tuple(ListOffsetsPartition(partition_index=p, timestamp=timestamp) for p in parts),
+                    )
+                    for name, parts in wanted.items()
+                ),
+            )
+            broker = brokers[leader]
+            answer = self.connection(broker.host, broker.port).ask(_LIST_OFFSETS, request)
+            for topic in answer.topics:
+                for part in topic.partitions:
+                    if part.error_code == 0:
+                        found[(topic.name, part.partition_index)] = part.offset
+        return found
+
+    def close(self) -> None:
+        for connection in self._open.values():
+            connection.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A partition of the offsets topic and where to read it: from start up to, not including, end."""
+
+    partition: int
+    host: str
+    port: int
+    start: int
+    end: int
+
+
+def partitions(cluster: Cluster) -> list[Part]:
+    """All partitions of the offsets topic that hold anything. Raises WireError when the topic isn't there."""
+    about = cluster.metadata((OFFSETS_TOPIC,))
+    topic = next((t for t in about.topics if t.name == OFFSETS_TOPIC), None)
+    if topic is None or topic.error_code != 0:
+        why = "isn't there" if topic is None else f"can't be read: {topic.error_code.name}"
+        raise WireError(f"{cluster.bootstrap}: {OFFSETS_TOPIC} {why}")
+    brokers = {broker.node_id: broker for broker in about.brokers}
+    starts, ends = cluster.offsets(about, _EARLIEST), cluster.offsets(about, _LATEST)
+    found = []
+    for part in sorted(topic.partitions, key=lambda p: p.partition_index):
+        place = (OFFSETS_TOPIC, part.partition_index)
+        if ends.get(place, 0) > starts.get(place, 0):
+            broker = brokers[part.leader_id]
+            found.append(Part(part.partition_index, broker.host, broker.port, starts[place], ends[place]))
+    return found
+
+
+def expand(source: Source) -> tuple[list[Source], list[Issue]]:
+    """A bootstrap address as one source per partition, so that they can be read side by side."""
+    cluster = Cluster(source.path)
+    try:
+        parts = partitions(cluster)
+    except OSError as error:
+        return [], [Issue("cluster_unreachable", source.path, str(error))]
+    finally:
+        cluster.close()
+    if not parts:
+        return [], [Issue("no_source", source.path, f"{OFFSETS_TOPIC} is empty: no group has committed or joined yet")]
+    return [Source(WIRE, source.path, part.partition, part.end - part.start) for part in parts], []
+
+
+def read_wire(address: str, partition: int) -> Iterator[Chunk]:
+    """All of one partition as it stands now. A cluster that goes away ends it with an issue, not with an error."""
+    cluster = Cluster(address)
+    try:
+        part = next((p for p in partitions(cluster) if p.partition == partition), None)
+        if part is not None:
+            yield from read_range(cluster, part)
+    except OSError as error:
+        yield _only(Issue("cluster_gone", f"{address}, partition {partition}", f"reading ended early: {error}"))
+    finally:
+        cluster.close()
+
+
+def read_range(cluster: Cluster, part: Part) -> Iterator[Chunk]:
+    connection, at, expected = cluster.connection(part.host, part.port), part.start, -1
+    aborted = _Aborted()
+    while at < part.end:
+        fetch = FetchPartition(partition=part.partition, fetch_offset=at, partition_max_bytes=FETCH_BYTES)
+        topic = FetchTopic(topic=OFFSETS_TOPIC, partitions=(fetch,))
+        request = FetchRequest(
+            max_wait_ms=500, min_bytes=1, max_bytes=FETCH_BYTES, isolation_level=_READ_COMMITTED, topics=(topic,)
+        )
+        answer = connection.ask(_FETCH, request).responses[0].partitions[0]
+        if answer.error_code != 0:
+            raise WireError(f"partition {part.partition} at {at}: {answer.error_code.name}")
+        data = b"".join(bytes(piece) for piece in answer.records or ())
+        aborted.announce(answer.aborted_transactions or ())
+        reached = at
+        for records in read_segment(data):
+            if not len(records.headers):
+                continue
+            reached = max(reached, int(records.headers.last_offset[-1]) + 1)
+            yield _chunk(part, records, at, expected, aborted, data)
+            expected = reached
+        if reached == at:
+            return  # nothing more that is stable
+        at = reached
+
+
+class _Aborted:
+    """Which producers are inside an aborted transaction, batch by batch."""
+
+    def __init__(self) -> None:
+        self._coming: list[tuple[int, int]] = []
+        self._now: set[int] = set()
+
+    def announce(self, transactions: Any) -> None:
+        known = set(self._coming)
+        self._coming += [
+            (t.first_offset, t.producer_id) for t in transactions if (t.first_offset, t.producer_id) not in known
+        ]
+        self._coming.sort()
+
+    def outcome(self, producer: int, last_offset: int, control: int | None, is_control: bool) -> int:
+        while self._coming and self._coming[0][0] <= last_offset:
+            self._now.add(self._coming.pop(0)[1])
+        if is_control:
+            if control == ABORTED:
+                self._now.discard(producer)
+            return NO_TRANSACTION
+        return ABORTED if producer in self._now else COMMITTED
+
+
+def _chunk(part: Part, records: Records, at: int, expected: int, aborted: _Aborted, data: bytes) -> Chunk:
+    headers = records.headers
+    outcomes = np.full(len(headers), NO_TRANSACTION, np.int64)
+    control = headers.is_control
+    for n in np.flatnonzero(headers.is_transactional).tolist():
+        begin = int(headers.position[n]) + HEADER_SIZE
+        kind = control_type(data[begin : begin + 32]) if control[n] else None
+        outcomes[n] = aborted.outcome(int(headers.producer_id[n]), int(headers.last_offset[n]), kind, bool(control[n]))
+    first = expected if expected >= 0 else (int(records.offset[0]) if len(records.offset) else at)
+    before = np.concatenate(([first], records.offset[:-1] + 1)) if len(records.offset) else np.zeros(0, np.int64)
+    gap = np.maximum(records.offset - before, 0)
+    wanted = ~control[records.batch] & (records.offset >= at)
+    transaction = outcomes[records.batch]
+    records, gap, transaction = select(records, wanted), gap[wanted], transaction[wanted]
+    return Chunk(
+        records.places,
+        np.full(len(records.offset), part.partition, np.int64),
+        records.offset,
+        records.timestamp,
+        records.headers.leader_epoch[records.batch],
+        transaction,
+        gap,
+        [Issue("damaged_batch", f"partition {part.partition}", d.reason) for d in records.damage],
+    )
+
+
+def _only(issue: Issue) -> Chunk:
+    from kohort.pipeline.sources.chunk import chunk_of_rows
+
+    return chunk_of_rows([], [issue])
+
+
+def sample(address: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(table, row): where every topic's log begins and ends now, and the ids of topics."""
+    from kohort.pipeline.records.codec import kafka_uuid
+
+    cluster = Cluster(address)
+    try:
+        about = cluster.metadata(None)
+        for topic in about.topics:
+            if topic.topic_id is not None and topic.name:
+                yield "topic_names", {"topic_id": kafka_uuid(topic.topic_id.bytes), "topic": topic.name}
+        starts, ends = cluster.offsets(about, _EARLIEST), cluster.offsets(about, _LATEST)
+        now = round(time.time() * 1000)
+        for (name, part), end in ends.items():
+            start = starts.get((name, part), 0)
+            yield "end_offsets", {"topic": name, "part": part, "sampled_ms": now, "log_start": start, "log_end": end}
+    finally:
+        cluster.close()

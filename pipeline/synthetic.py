@@ -1,0 +1,141 @@
+"""Synthetic logs: segment files of `__consumer_offsets` as a cluster with these groups would have written them.
+
+The same seed gives the same bytes. Groups commit every partition at an interval; now and then one rebalances, and a
+slow member holds up some of those.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from pathlib import Path
+
+from kohort.pipeline.records.codec import encode_key, encode_value
+from kohort.protocol.batches import Record, build_batch
+from kohort.protocol.consumer import Assignment, Subscription, write_assignment, write_subscription
+
+START_MS = 1_760_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """records: about how many commits in all. log_partitions: over how many partitions the groups spread."""
+
+    records: int = 1_000_000
+    groups: int = 10
+    members: int = 4
+    parts: int = 12
+    interval_ms: int = 5000
+    rebalance_every: int = 500
+    """Rounds of commits between two rebalances of a group."""
+    log_partitions: int = 4
+    seed: int = 1
+    segment_bytes: int = 16 << 20
+
+
+def write_segments(plan: Plan, folder: Path) -> int:
+    """Writes `folder/__consumer_offsets-<p>/…log` and gives the number of records."""
+    written = 0
+    for log_partition in range(plan.log_partitions):
+        groups = [n for n in range(plan.groups) if n % plan.log_partitions == log_partition]
+        if groups:
+            written += _write_partition(plan, log_partition, groups, folder / f"__consumer_offsets-{log_partition}")
+    return written
+
+
+def _write_partition(plan: Plan, number: int, groups: list[int], folder: Path) -> int:
+    folder.mkdir(parents=True, exist_ok=True)
+    log = _Log(folder, plan.segment_bytes)
+    rounds = max(1, plan.records // (plan.groups * plan.parts))
+    chance = random.Random(f"{plan.seed}/{number}")
+    stories = [_Group(plan, n, chance) for n in groups]
+    now = START_MS
+    for turn in range(rounds):
+        now += plan.interval_ms
+        for story in stories:
+            story.turn(log, now + 7 * story.number, turn)
+    log.close()
+    return log.offset
+
+
+class _Log:
+    def __init__(self, folder: Path, limit: int) -> None:
+        self.folder, self.limit = folder, limit
+        self.offset = 0
+        self._parts: list[bytes] = []
+        self._size = self._base = 0
+
+    def append(self, records: list[Record]) -> None:
+        batch = build_batch(records, base_offset=self.offset)
+        self.offset += len(records)
+        self._parts.append(batch)
+        self._size += len(batch)
+        if self._size >= self.limit:
+            self.close()
+
+    def close(self) -> None:
+        if self._parts:
+            (self.folder / f"{self._base:020}.log").write_bytes(b"".join(self._parts))
+        self._parts, self._size, self._base = [], 0, self.offset
+
+
+class _Group:
+    def __init__(self, plan: Plan, number: int, chance: random.Random) -> None:
+        self.plan, self.number, self.chance = plan, number, chance
+        self.name, self.topic = f"group-{number}", f"topic-{number}"
+        self.topic_id = number.to_bytes(16, "big")
+        self.generation = 0
+        self.offsets = [0] * plan.parts
+        self.keys = [
+            encode_key(1, {"group": self.name, "topic": self.topic, "partition": part}) for part in range(plan.parts)
+        ]
+        self.delay_ms = 0
+
+    def turn(self, log: _Log, now: int, turn: int) -> None:
+        if turn % self.plan.rebalance_every == 0:
+            slow = turn > 0 and self.chance.random() < 0.5
+            self.delay_ms += 12_000 if slow else 500
+            self.rebalance(log, now + self.delay_ms)
+        per_member = -(-self.plan.parts // self.plan.members)
+        for first in range(0, self.plan.parts, per_member):
+            records = []
+            for part in range(first, min(first + per_member, self.plan.parts)):
+                self.offsets[part] += self.chance.randrange(40, 60)
+                records.append(self.commit(part, now + self.delay_ms))
+            log.append(records)
+
+    def commit(self, part: int, now: int) -> Record:
+        value = (
+            b"\0\4" + self.offsets[part].to_bytes(8, "big") + b"\0\0\0\0\1" + now.to_bytes(8, "big") + b"\1\0\x10"
+            + self.topic_id
+        )  # fmt: skip
+        return Record(key=self.keys[part], value=value, timestamp_ms=now)
+
+    def rebalance(self, log: _Log, now: int) -> None:
+        self.generation += 1
+        per_member = -(-self.plan.parts // self.plan.members)
+        members = []
+        for n in range(self.plan.members):
+            parts = tuple(range(n * per_member, min((n + 1) * per_member, self.plan.parts)))
+            members.append(
+                {
+                    "memberId": f"c-{n}-{self.number:08x}-0000-4000-8000-{self.generation if n == 0 else 0:012x}",
+                    "groupInstanceId": None,
+                    "clientId": f"c-{n}",
+                    "clientHost": f"/10.0.{self.number % 250}.{n}",
+                    "rebalanceTimeout": 300_000,
+                    "sessionTimeout": 45_000,
+                    "subscription": write_subscription(Subscription(topics=(self.topic,))),
+                    "assignment": write_assignment(Assignment(partitions={self.topic: parts})),
+                }
+            )
+        value = {
+            "protocolType": "consumer",
+            "generation": self.generation,
+            "protocol": "range",
+            "leader": members[0]["memberId"],
+            "currentStateTimestamp": now - 5,
+            "members": members,
+        }
+        key = encode_key(2, {"group": self.name})
+        log.append([Record(key=key, value=encode_value(2, 3, value), timestamp_ms=now)])

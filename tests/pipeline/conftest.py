@@ -1,0 +1,52 @@
+"""What the pipeline's tests share: the recording of a real cluster where it is at hand, and one Spark for all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kohort.pipeline.gold.local import load_groups
+from kohort.pipeline.history.inputs import GroupInput
+from kohort.pipeline.silver.files import Writer, publish
+from kohort.pipeline.silver.ingest import ingest
+from kohort.pipeline.sources.found import find_sources
+
+SHARED = Path(os.environ.get("KOHORT_SHARED", Path(__file__).parents[3] / "shared"))
+
+
+@pytest.fixture(scope="session")
+def recording() -> Path:
+    """43 groups in trouble on a real three-broker Kafka 4.3; not part of the project."""
+    folder = SHARED / "data" / "kafka-4.3"
+    if not folder.is_dir():
+        pytest.skip("the recording of a real cluster is not beside this checkout")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def recorded_silver(recording: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    sources, issues = find_sources([str(recording)])
+    assert not issues
+    folder = tmp_path_factory.mktemp("silver")
+    with Writer(folder, "0") as writer:
+        ingest([source for source in sources if source.kind != "dump"], "", writer)
+    publish(folder, "0", [writer.task])
+    return folder
+
+
+@pytest.fixture(scope="session")
+def recorded_groups(recorded_silver: Path) -> dict[str, GroupInput]:
+    return load_groups(recorded_silver)
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    from kohort.pipeline.session import spark_session
+
+    session = spark_session("local[2]")
+    yield session
+    session.stop()

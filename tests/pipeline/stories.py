@@ -1,0 +1,119 @@
+"""Groups by construction: what happened is said here, and the rows a coordinator would have written follow from it.
+
+Times are seconds from zero. Every member reads its partitions of one topic evenly and commits each second, as long as
+the story doesn't say otherwise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from kohort.pipeline.history.inputs import GroupInput, LogEnds, PartitionCommits, Place
+from kohort.pipeline.sources.events import COLUMNS
+
+ZERO_MS = 1_760_000_000_000
+
+
+def ms(second: float) -> int:
+    return ZERO_MS + round(1000 * second)
+
+
+@dataclass
+class Story:
+    """Call `generation` in order of time, `event` and `silence` at will, and `told` at the end."""
+
+    name: str = "g"
+    until: float = 600
+    parts: int = 6
+    commit_every: float = 1.0
+    rows: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: {"records": [], "members": [], "parts": []})
+    events: list[dict[str, Any]] = field(default_factory=list)
+    silent: dict[Place, list[tuple[float, float]]] = field(default_factory=dict)
+    offset: int = 0
+
+    def generation(
+        self,
+        number: int,
+        at: float,
+        members: dict[str, Any],
+        *,
+        took: float = 0.01,
+        protocol: str = "range",
+        leader: str | None = None,
+        owned: dict[str, list[Place]] | None = None,
+        owners: dict[str, list[Place]] | None = None,
+    ) -> Story:
+        """members: member id -> what differs from the usual (`topics`, `instance_id`, `session`, `poll`, `client`)."""
+        self.offset += 10
+        share = owners or self._shared(list(members))
+        record = {
+            "partition": 0, "offset": self.offset, "ts_ms": ms(at + took), "group_id": self.name, "record_type": 2,
+            "value_version": 3, "group_type": "classic", "generation": number, "protocol_type": "consumer",
+            "protocol": protocol if members else None, "leader": (leader or next(iter(members))) if members else None,
+            "state_ts_ms": ms(at), "n_members": len(members), "is_tombstone": False, "epoch": None,
+            "metadata_hash": None, "assignment_ts_ms": None, "op_id": self.offset, "offset_gap_before": 0,
+            "leader_epoch": 0, "member_id": None, "regex": None, "topics": None,
+        }  # fmt: skip
+        self.rows["records"].append(record)
+        where = {"partition": 0, "offset": self.offset, "group_id": self.name}
+        for member, differs in members.items():
+            self.rows["members"].append(
+                where
+                | {
+                    "member_id": member, "instance_id": differs.get("instance_id"),
+                    "client_id": differs.get("client", member.split("/")[0]), "client_host": "/10.0.0.1",
+                    "session_timeout_ms": differs.get("session", 45_000),
+                    "rebalance_timeout_ms": differs.get("poll", 300_000),
+                    "subscribed_topics": differs.get("topics", ["t"]), "regex": None, "owned_generation": -1,
+                    "subscription_version": 3, "speaks": "classic", "is_leader": member == record["leader"],
+                }
+            )  # fmt: skip
+            for role, of_role in (("assigned", share), ("owned_before", owned or {})):
+                for topic, part in of_role.get(member, []):
+                    self.rows["parts"].append(
+                        where | {"member_id": member, "topic": topic, "topic_id": None, "role": role, "parts": [part]}
+                    )
+        return self
+
+    def _shared(self, members: list[str]) -> dict[str, list[Place]]:
+        return {m: [("t", p) for p in range(self.parts) if p % len(members) == n] for n, m in enumerate(members)}
+
+    def event(self, at: float, kind: str, **more: Any) -> Story:
+        row = (
+            dict.fromkeys(COLUMNS) | {"kind": kind, "ts": ms(at), "seq": len(self.events), "origin": "event_log"} | more
+        )
+        if row["member_id"] and not row["client_id"]:
+            row["client_id"] = row["member_id"].split("/")[0]
+        self.events.append(row)
+        return self
+
+    def rebalance(self, number: int, start: float, end: float, members: dict[str, Any], cause: str, who: str | None = None,
+                  **more: Any) -> Story:  # fmt: skip
+        """A generation with the events of its start and its barrier's end."""
+        self.event(start, "rebalance_started", generation=number - 1, cause=cause, member_id=who)
+        self.event(end, "join_completed", generation=number, members=len(members))
+        return self.generation(number, end, members, **more)
+
+    def silence(self, parts: list[int], start: float, end: float) -> Story:
+        for part in parts:
+            self.silent.setdefault(("t", part), []).append((start, end))
+        return self
+
+    def told(self) -> GroupInput:
+        group = GroupInput(self.name, until_ms=ms(self.until))
+        group.records, group.members, group.parts = (self.rows[name] for name in ("records", "members", "parts"))
+        group.events = self.events
+        for part in range(self.parts):
+            place = ("t", part)
+            seconds = np.arange(1 + part / 10, self.until, self.commit_every)
+            for start, end in self.silent.get(place, []):
+                seconds = seconds[(seconds < start) | (seconds > end)]
+            times = np.array([ms(s) for s in seconds], np.int64)
+            group.commits[place] = PartitionCommits(times, np.round(10 * seconds).astype(np.int64), times - ZERO_MS)
+            sampled = np.array([ms(s) for s in np.arange(0, self.until, 2)], np.int64)
+            ends = np.round((sampled - ZERO_MS) / 100).astype(np.int64) + 3
+            group.ends[place] = LogEnds(sampled, np.zeros(len(sampled), np.int64), ends)
+        return group

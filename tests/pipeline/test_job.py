@@ -1,0 +1,125 @@
+"""The Spark job carries rows and changes none: the same tables as without it, twice in a row, from one command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from kohort.pipeline.gold.group import analyse_group
+from kohort.pipeline.history.inputs import GroupInput
+from kohort.pipeline.report.results import read_gold
+from kohort.pipeline.sources.found import find_sources
+
+pytestmark = pytest.mark.spark
+
+
+def sorted_rows(rows: list[dict[str, Any]]) -> list[str]:
+    """Whatever can be compared as text; whole numbers and others alike, and nulls left out."""
+
+    def plain(value: Any) -> Any:
+        return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+    return sorted(
+        json.dumps({k: plain(v) for k, v in row.items() if k != "cluster" and v is not None}, sort_keys=True)
+        for row in rows
+    )
+
+
+def test_the_recording_through_spark(
+    spark: Any, recording: Path, recorded_groups: dict[str, GroupInput], tmp_path: Path
+) -> None:
+    from kohort.pipeline.job.analysis import analyse
+    from kohort.pipeline.job.ingest import ingest_sources
+
+    sources, issues = find_sources([str(recording)])
+    outcome = analyse(spark, sources, issues, tmp_path, lambda _: None)
+    found = {(row["group"], row["rule"]) for row in outcome.findings}
+    assert ("one-slow-member", "R01") in found
+    assert (tmp_path / "report.html").stat().st_size > 100_000
+    assert len(json.loads((tmp_path / "findings.json").read_text())) == len(outcome.findings)
+    gold = tmp_path / "tables" / "gold"
+    alone = {name: analyse_group(group) for name, group in recorded_groups.items()}
+    for table in ("rebalances", "partition_moves", "member_sessions", "diagnoses", "commit_stalls", "lag_minutes"):
+        expected = [{**row, "group_id": name} for name, rows in alone.items() for row in rows.get(table, [])]
+        assert sorted_rows(read_gold(gold, table)) == sorted_rows(expected), table
+    again = ingest_sources(spark, sources, tmp_path / "tables" / "silver")
+    files = list((tmp_path / "tables" / "silver" / "offset_commits").rglob("*.parquet"))
+    import pyarrow.parquet as pq
+
+    assert sum(pq.read_metadata(file).num_rows for file in files) == again.rows["offset_commits"]
+
+
+def test_the_command(recording: Path, tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from kohort.pipeline.cli import analyze
+
+    monkeypatch.setattr(type(spark), "stop", lambda _: None)
+    log = recording / "coordinator-logs" / "broker-2.log"
+    done = CliRunner().invoke(analyze, [str(log), str(tmp_path / "nowhere"), "--out", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    assert "no such file or directory" in done.output
+    assert "frozen-at-barrier: " in done.output
+    assert "c-1" in done.output
+
+
+def test_nothing_to_analyse(tmp_path: Path) -> None:
+    from kohort.pipeline.cli import analyze
+
+    done = CliRunner().invoke(analyze, [str(tmp_path)])
+    assert done.exit_code == 1
+    assert "Traceback" not in done.output
+    assert "nothing to analyse" in done.output
+
+
+def test_sources_as_spark_formats(spark: Any, recording: Path) -> None:
+    from kohort.pipeline.job.formats import register
+
+    register(spark)
+    logs = recording / "segments" / "__consumer_offsets-14"
+    raw = spark.read.format("group_log_files").load(str(logs))
+    assert {row["txn"]: row["count"] for row in raw.groupBy("txn").count().collect()}["aborted"] == 86
+    told = spark.read.format("coordinator_text_log").load(str(recording / "coordinator-logs"))
+    assert told.where("kind = 'join_completed'").count() == 136
+    ends = spark.read.format("end_offsets").load(str(recording / "end-offsets.jsonl.gz"))
+    assert ends.where("topic = 'warmup' and part = 0").agg({"log_end": "max"}).first()[0] > 0
+
+
+def test_raw_records_give_the_same_silver(spark: Any, recording: Path, tmp_path: Path) -> None:
+    """From a frame of records, as from a file: what Spark's own connector or a bronze table brings."""
+    import pyarrow.parquet as pq
+
+    from kohort.pipeline.job.bronze import silver_from_records
+    from kohort.pipeline.job.formats import register
+    from kohort.pipeline.job.ingest import ingest_sources
+
+    register(spark)
+    logs = recording / "segments" / "__consumer_offsets-1"
+    sources, _ = find_sources([str(logs)])
+    ingest_sources(spark, sources, tmp_path / "a")
+    frame = spark.read.format("group_log_files").load(str(logs))
+    for _ in range(2):
+        silver_from_records(frame, tmp_path / "b", "0")
+    for table in ("offset_commits", "group_records", "group_members", "member_partitions"):
+        one, two = (pq.read_table(tmp_path / which / table).to_pylist() for which in "ab")
+        for row in one + two:
+            for name in ("leader_epoch", "log_leader_epoch", "op_id"):
+                row.pop(name, None)
+        assert sorted_rows(one) == sorted_rows(two), table
+
+
+def test_a_failure_is_a_sentence_and_a_file(recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import kohort.pipeline.session as session
+    from kohort.pipeline.cli import analyze
+
+    def broken(_: str | None) -> None:
+        raise TypeError("no such cluster\n  at a.b.C")
+
+    monkeypatch.setattr(session, "spark_session", broken)
+    log = recording / "coordinator-logs" / "broker-2.log"
+    done = CliRunner().invoke(analyze, [str(log), "--out", str(tmp_path / "out")])
+    assert done.exit_code == 1
+    assert "Error: no such cluster\nThe whole of it is in" in done.output
+    assert "at a.b.C" in (tmp_path / "out" / "error.log").read_text()

@@ -1,0 +1,84 @@
+"""Findings about a real cluster, against what an expert says of each of its groups."""
+
+from __future__ import annotations
+
+import pytest
+
+from kohort.pipeline.history.inputs import GroupInput
+from kohort.pipeline.history.picture import Picture, draw
+from kohort.pipeline.rules.diagnose import diagnose
+from tests.pipeline.expected import BARRIERS, EXPECTED, NOTHING_SERIOUS, Expected
+
+
+@pytest.fixture(scope="module")
+def pictures(recorded_groups: dict[str, GroupInput]) -> dict[str, Picture]:
+    return {name: draw(group) for name, group in recorded_groups.items()}
+
+
+@pytest.mark.parametrize(("group", "expected"), [(g, e) for g, all_of in EXPECTED.items() for e in all_of], ids=str)
+def test_finds_what_happened(pictures: dict[str, Picture], group: str, expected: Expected) -> None:
+    rule, client, evidence = expected
+    found = [finding for finding in diagnose(pictures[group]) if finding.rule == rule]
+    assert found, f"{rule} is silent about {group}"
+    assert client is None or client in found[0].clients
+    for name, (value, tolerance) in evidence.items():
+        assert abs(float(found[0].evidence[name]) - value) <= tolerance, name
+
+
+@pytest.mark.parametrize("group", NOTHING_SERIOUS)
+def test_is_quiet_about_the_healthy(pictures: dict[str, Picture], group: str) -> None:
+    assert [(f.rule, f.text) for f in diagnose(pictures[group]) if f.severity != "info"] == []
+
+
+@pytest.mark.parametrize("group", BARRIERS)
+def test_barriers_and_their_waits(pictures: dict[str, Picture], group: str) -> None:
+    count, waited_s = BARRIERS[group]
+    reached = [r for r in pictures[group].rebalances if r.reached_barrier and not r.is_epoch]
+    assert len(reached) == count
+    assert sum(r.prepare_ms for r in reached) / 1000 == pytest.approx(waited_s, abs=0.1)
+
+
+def test_aborted_offsets_do_not_count(pictures: dict[str, Picture]) -> None:
+    etl = pictures["txn-etl"]
+    assert etl.group.aborted_commits == 86
+    assert not [stall for stall in etl.stalls if stall.kind == "rewind"]
+
+
+def test_share_groups_have_no_owners(pictures: dict[str, Picture]) -> None:
+    assert pictures["share-workers"].group_type == "share"
+    assert pictures["share-workers"].rebalances == []
+
+
+def test_what_always_holds(pictures: dict[str, Picture]) -> None:
+    """Invariants on any input (design, section 13)."""
+    for picture in pictures.values():
+        for r in picture.rebalances:
+            if r.movement is not None:
+                assert 0 <= r.movement.moved <= r.movement.common
+                assert r.movement.stickiness is None or 0 <= r.movement.stickiness <= 1
+            assert r.unavailable_partition_s[0] <= r.unavailable_partition_s[1] + 1e-9
+            if r.prepare_hi_ms is not None and r.before.size:
+                assert r.prepare_lo_ms <= r.prepare_ms <= r.prepare_hi_ms
+        storms = [r for storm in picture.storms for r in storm.rebalances]
+        assert len(storms) == len({r.number for r in storms})
+
+
+def test_without_the_text_log_the_slow_member_is_still_found(recorded_groups: dict[str, GroupInput]) -> None:
+    """From the offsets topic alone: the start is a bound, the wait an estimate from commits, and it is called likely."""
+    import copy
+
+    for name in ("one-slow-member", "slow-but-cooperative"):
+        group = copy.copy(recorded_groups[name])
+        group.events = []
+        (finding,) = [f for f in diagnose(draw(group)) if f.rule == "R01"]
+        assert finding.clients == ["c-2"]
+        assert finding.confidence == "likely"
+        assert finding.evidence["longest_wait_ms"] == pytest.approx(12_700, abs=1500)
+
+
+def test_from_the_text_log_alone_times_and_causes_are_known(recorded_groups: dict[str, GroupInput]) -> None:
+    group = recorded_groups["frozen-at-barrier"]
+    alone = GroupInput(group.group_id, events=group.events, until_ms=group.until_ms)
+    waits = [r.prepare_ms for r in draw(alone).rebalances if r.reached_barrier]
+    assert waits == [pytest.approx(ms, abs=100) for ms in (6000, 10_000, 800)]
+    assert any(f.rule == "R01" and f.clients == ["c-1"] for f in diagnose(draw(alone)))

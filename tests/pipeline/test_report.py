@@ -1,0 +1,110 @@
+"""The report: one file, whole, and safe whatever a group is called."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from kohort.pipeline.gold.group import analyse_group, as_tables
+from kohort.pipeline.history.inputs import GroupInput
+from kohort.pipeline.report.html import write_report
+from kohort.pipeline.report.results import add_issues, findings
+from kohort.pipeline.report.words import by_group, headline
+
+EVIL = "<script>alert('x')</script>\"&"
+
+
+class _Wellformed(HTMLParser):
+    void = frozenset({"meta", "br", "line", "rect", "i", "img"})
+    loose = frozenset({"p", "td", "th", "tr", "thead", "tbody", "li", "dd", "dt"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: set[str] = set()
+        self.links: list[str] = []
+        self.ids: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        for name, value in attrs:
+            assert not name.startswith("on"), (tag, name)
+            assert name not in ("src",), (tag, value)
+            if name == "href" and value:
+                self.links.append(value)
+            if name == "id" and value:
+                self.ids.add(value)
+        if tag not in self.void and tag not in self.loose:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in self.void and tag not in self.loose:
+            assert self.open.pop() == tag
+
+
+def write_gold(groups: list[GroupInput], folder: Path) -> Path:
+    for group in groups:
+        for table, rows in as_tables(group, analyse_group(group)).items():
+            pq.write_to_dataset(
+                rows, folder / table, partition_cols=["day"], basename_template=f"{id(group)}-{{i}}.parquet"
+            )
+    return folder
+
+
+def test_the_report_of_the_recording(recorded_groups: dict[str, GroupInput], tmp_path: Path) -> None:
+    gold = write_gold(
+        [recorded_groups[name] for name in ("one-slow-member", "kip848-slow-revoker", "healthy-store")], tmp_path
+    )
+    add_issues(gold, "", [("compacted_range", "p-1", f"holes {EVIL}")])
+    found = findings(gold)
+    text = write_report(gold, found, tmp_path / "report.html").read_text()
+    page = _Wellformed()
+    page.feed(text)
+    assert page.open == []
+    assert {"svg", "details", "table"} <= page.tags
+    assert "script" not in page.tags
+    assert all(link.startswith("#") and link[1:] in page.ids for link in page.links)
+    assert "http" not in text.replace("http-equiv", "")
+    assert "all of them waiting for client c-2" in text
+    assert headline("one-slow-member", by_group(found)["one-slow-member"], None).startswith(
+        "one-slow-member: 3 stops, 35."
+    )
+    json.dumps(found)
+
+
+def test_names_are_text_and_nothing_else(tmp_path: Path) -> None:
+    """A group and a client called like a tag, from events alone."""
+    member = f"{EVIL}-71478f57-e382-43cf-81a9-3f338ceedade"
+    base = dict.fromkeys(("member_id", "client_id", "instance_id", "client_host", "client_reason", "cause", "evicted",
+                          "generation", "members", "duration_us", "rebalance_id", "detail", "error", "protocol"))  # fmt: skip
+    events = [
+        base | {"kind": kind, "ts": ts, "seq": n, "origin": "text_log"} | more
+        for n, (kind, ts, more) in enumerate(
+            [
+                ("rebalance_started", 1000, {"generation": 0, "cause": "join_new"}),
+                ("member_added", 1001, {"member_id": member, "client_id": EVIL}),
+                ("join_completed", 4000, {"generation": 1, "members": 1}),
+                ("assignment_received", 4010, {"generation": 1, "members": 1}),
+                ("rebalance_started", 9000, {"generation": 1, "cause": "join_new", "member_id": "b", "client_id": "b"}),
+                ("member_added", 9001, {"member_id": "b", "client_id": "b"}),
+                ("barrier_evicted", 19_000, {"evicted": [member], "cause": "barrier_timeout"}),
+                ("join_completed", 19_000, {"generation": 2, "members": 1}),
+                ("assignment_received", 19_010, {"generation": 2, "members": 1}),
+            ]
+        )
+    ]
+    gold = write_gold([GroupInput(EVIL, events=events, until_ms=20_000)], tmp_path)
+    found = findings(gold)
+    assert [(row["rule"], row["clients"]) for row in found if row["severity"] == "critical"] == [("R01", [EVIL])]
+    text = write_report(gold, found, tmp_path / "report.html").read_text()
+    page = _Wellformed()
+    page.feed(text)
+    assert "script" not in page.tags
+    assert "&lt;script&gt;" in text
+
+
+def test_nothing_at_all(tmp_path: Path) -> None:
+    assert "Nothing serious" in write_report(tmp_path, [], tmp_path / "report.html").read_text()

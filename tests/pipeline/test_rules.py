@@ -1,0 +1,192 @@
+"""Each rule speaks of its own story, and of no other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kohort.pipeline.history.picture import draw
+from kohort.pipeline.rules.diagnose import ALL, diagnose
+from tests.pipeline.stories import Story
+
+A, B, C = "c-1/a", "c-2/a", "c-3/a"
+TWO: dict[str, Any] = {A: {}, B: {}}
+THREE: dict[str, Any] = {A: {}, B: {}, C: {}}
+
+
+def healthy() -> Story:
+    return Story().generation(1, 0.5, TWO)
+
+
+def one_slow_member() -> Story:
+    """c-2 is inside a batch for 40 s when c-3 joins; everybody waits for it."""
+    story = Story().generation(1, 0.5, TWO)
+    story.silence([0, 2, 4], 100.3, 140).silence([1, 3, 5], 95, 139.4)
+    return story.rebalance(2, 100, 140, THREE, "join_new", C)
+
+
+def follow_ups() -> Story:
+    story = Story().generation(1, 0.5, TWO, protocol="cooperative-sticky")
+    both = {A: [("t", 0), ("t", 2)], B: [("t", 1), ("t", 3)]}
+    for n, at in ((2, 100), (4, 300)):
+        story.rebalance(
+            n, at, at + 0.2, TWO, "rejoin_leader", A, protocol="cooperative-sticky", owned=both, owners=both
+        )
+        story.rebalance(
+            n + 1, at + 0.3, at + 0.5, TWO, "cooperative_followup", A, protocol="cooperative-sticky", owned=both
+        )
+    return story
+
+
+def slow_leader() -> Story:
+    story = Story().generation(1, 0.5, TWO, took=4)
+    for n in (2, 3, 4):
+        story.rebalance(n, 150 * n, 150 * n + 0.1, TWO, "rejoin_leader", A, took=4)
+    return story
+
+
+def always_the_same_laggard() -> Story:
+    story = Story(until=1500).generation(1, 0.5, TWO)
+    for n in range(2, 8):
+        at = 200 * (n - 1)
+        story.event(at + 0.2, "member_rejoined", member_id=A, duration_us=200_000)
+        story.event(at + 8, "member_rejoined", member_id=B, duration_us=8_000_000)
+        story.rebalance(n, at, at + 8, TWO, "rejoin_leader", A)
+    return story
+
+
+def zombie_commits() -> Story:
+    story = healthy()
+    for at in (100, 101, 102):
+        story.event(at, "commit_rejected", client_id="c-9", error="ILLEGAL_GENERATION", generation=1)
+    return story
+
+
+def lost_generations() -> Story:
+    return Story().generation(1, 0.5, TWO).rebalance(4, 100, 101, THREE, "join_new", C)
+
+
+def mixed_settings() -> Story:
+    return Story().generation(1, 0.5, {A: {"poll": 60_000}, B: {"poll": 600_000}})
+
+
+def idle_members() -> Story:
+    return Story(parts=2).generation(1, 0.5, THREE)
+
+
+def two_applications() -> Story:
+    members = {A: {"topics": ["t"]}, B: {"topics": ["u"]}}
+    return Story().generation(1, 0.5, members).rebalance(2, 100, 100.5, members, "rejoin_leader", A)
+
+
+def crash_loop() -> Story:
+    story = Story().generation(1, 0.5, TWO)
+    for n in range(5):
+        member = f"c-3/{n}"
+        at = 60 * (n + 1)
+        story.event(at, "member_added", member_id=member, cause="join_new")
+        story.rebalance(2 * n + 2, at, at + 0.3, TWO | {member: {}}, "join_new", member)
+        story.event(at + 30, "member_removed", member_id=member, cause="session_expired")
+        story.rebalance(2 * n + 3, at + 30, at + 30.3, TWO, "session_expired", member)
+    return story
+
+
+def skewed() -> Story:
+    owners = {A: [("t", p) for p in range(5)], B: [("t", 5)], C: []}
+    return Story().generation(1, 0.5, THREE, owners=owners)
+
+
+def stuck_partition() -> Story:
+    return Story().generation(1, 0.5, TWO).silence([2], 200, 320)
+
+
+def topics_keep_changing() -> Story:
+    story = Story().generation(1, 0.5, TWO)
+    for n in range(2, 6):
+        topics = {"topics": ["t", *[f"u-{k}" for k in range(n)]]}
+        story.rebalance(n, 100 * n, 100 * n + 0.4, {A: topics, B: topics}, "metadata_changed", A)
+    return story
+
+
+def rolling_restart() -> Story:
+    now = {"c-1": "c-1/0", "c-2": "c-2/0", "c-3": "c-3/0"}
+    story = Story().generation(1, 0.5, {m: {} for m in now.values()})
+    for n, client in enumerate(now):
+        old, new, at = now[client], f"{client}/1", 100 + 30 * n
+        rest = {m: {} for m in now.values() if m != old}
+        story.event(at, "member_removed", member_id=old, cause="leave_explicit")
+        story.rebalance(2 * n + 2, at, at + 0.5, rest, "leave_explicit", old)
+        story.event(at + 5, "member_added", member_id=new, cause="join_new")
+        now[client] = new
+        story.rebalance(2 * n + 3, at + 5, at + 5.5, {m: {} for m in now.values()}, "join_new", new)
+    return story
+
+
+def duplicate_instance() -> Story:
+    story = Story().generation(1, 0.5, {A: {}, "w/0": {"instance_id": "w"}})
+    for n in range(1, 5):
+        story.generation(1, 60 * n, {A: {}, f"w/{n}": {"instance_id": "w"}})
+    return story
+
+
+STORIES: dict[Callable[[], Story], tuple[set[str], set[str]]] = {
+    # what must be found, and what else may be said (informational, or true as well)
+    healthy: (set(), set()),
+    one_slow_member: ({"R01"}, set()),
+    follow_ups: ({"R11"}, set()),
+    slow_leader: ({"R14"}, {"R10"}),
+    always_the_same_laggard: ({"R01", "R15"}, {"R10"}),
+    zombie_commits: ({"R22"}, set()),
+    lost_generations: ({"R25"}, set()),
+    mixed_settings: ({"R28"}, set()),
+    idle_members: ({"R18"}, set()),
+    two_applications: ({"R09"}, set()),
+    crash_loop: ({"R05"}, {"R10", "R26"}),
+    skewed: ({"R19"}, set()),
+    stuck_partition: ({"R20"}, set()),
+    topics_keep_changing: ({"R08"}, {"R10", "R26"}),
+    rolling_restart: ({"R04"}, {"R10", "R26"}),
+    duplicate_instance: ({"R13"}, set()),
+}
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
+def test_each_rule_on_its_story(story: Callable[[], Story]) -> None:
+    must, may = STORIES[story]
+    found = diagnose(draw(story().told()))
+    assert must <= {f.rule for f in found} <= must | may, [(f.rule, f.text) for f in found]
+    for finding in found:
+        assert finding.advice
+        assert finding.start_ms <= finding.end_ms
+
+
+def test_the_slow_member_is_named_with_its_numbers() -> None:
+    (finding,) = diagnose(draw(one_slow_member().told()))
+    assert finding.clients == ["c-2"]
+    assert finding.evidence["longest_wait_ms"] == 40_000
+    assert finding.evidence["without_progress_ms"] == pytest.approx(39_500, abs=1000)
+
+
+def test_every_rule_has_a_number_of_its_own() -> None:
+    assert list(ALL) == [f"R{n:02}" for n in range(1, 29)]
+
+
+def test_definitions_by_hand() -> None:
+    """Movement, stickiness and the fewest moves of one rebalance, worked out on paper.
+
+    Six partitions: c-1 held 0, 2, 4 and c-2 held 1, 3, 5. Round robin over three gives c-1 0, 3; c-2 1, 4; c-3 2, 5: four
+    of six moved, while two would have been enough, one from each.
+    """
+    picture = draw(
+        Story().generation(1, 0.5, TWO).silence([0], 100.5, 101.5).rebalance(2, 100, 101, THREE, "join_new", C).told()
+    )
+    moved = picture.rebalances[1].movement
+    assert moved is not None
+    assert (moved.moved, moved.excess, moved.orphans) == (4, 2, 0)
+    assert moved.stickiness == pytest.approx(2 / 6)
+    assert picture.rebalances[1].prepare_us == 1_000_000
+    around = picture.rebalances[1].around[("t", 0)]
+    assert (around.gap_ms, around.base_ms) == (2000, 1000.0)
+    assert around.excess_ms == 1000

@@ -1,0 +1,166 @@
+"""Text that a person may hand over: broker logs, event logs, exports, samples; and telling them apart."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+
+import pytest
+
+from kohort.pipeline.sources.chunk import Issue
+from kohort.pipeline.sources.events import event_of, number_check, read_event_log
+from kohort.pipeline.sources.export import read_dump, read_export
+from kohort.pipeline.sources.found import END_OFFSETS, EVENTS, EXPORT, TEXT_LOG, WIRE, find_sources
+from kohort.pipeline.sources.samples import read_end_offsets
+from kohort.pipeline.sources.text_log import cause_of, read_text_log
+
+A = "c-1-71478f57-e382-43cf-81a9-3f338ceedade"
+NEW = "[2026-11-20 22:17:43,630] INFO [GroupCoordinator id=2 topic=__consumer_offsets partition=44] {} (org.apache.kafka.X)"
+OLD = "[2023-01-01 00:00:00,001] INFO [GroupCoordinator 1]: {} (kafka.coordinator.group.GroupCoordinator)"
+
+
+def told(tmp_path: Path, *lines: str) -> list[dict[str, object]]:
+    path = tmp_path / "server.log"
+    path.write_text("\n".join(lines) + "\n")
+    return [event for event in read_text_log(path) if isinstance(event, dict)]
+
+
+def test_a_rebalance_in_the_new_coordinator_s_words(tmp_path: Path) -> None:
+    started, evicted, joined, assigned, left = told(
+        tmp_path,
+        NEW.format(
+            "Preparing to rebalance group g (x) in state PreparingRebalance with old generation 1 (reason: Adding new "
+            f"member {A} with group instance id null; client reason: need to re-join with the given member-id: {A})."
+        ),
+        NEW.format(f"Group g (x) removed dynamic members who haven't joined: [{A}]"),
+        NEW.format("Stabilized group g (x) generation 2 with 3 members."),
+        NEW.format(
+            f"Assignment received from leader {A} for group g (x) for generation 2. The group has 3 members, 0 of"
+        ),
+        NEW.format(
+            f"[Group g (x)] Member {A} has left group through explicit `LeaveGroup` request; client reason: consumer poll "
+            "timeout has expired."
+        ),
+        "noise",
+    )
+    assert (started["kind"], started["cause"], started["generation"]) == ("rebalance_started", "join_new", 1)
+    assert (started["member_id"], started["client_id"], started["co_partition"]) == (A, "c-1", 44)
+    assert started["group_id"] == "g (x)"
+    assert started["ts"] == 1795213063630
+    assert evicted["evicted"] == [A]
+    assert (joined["kind"], joined["generation"], joined["members"]) == ("join_completed", 2, 3)
+    assert (assigned["kind"], assigned["member_id"]) == ("assignment_received", A)
+    assert (left["kind"], left["cause"]) == ("member_removed", "leave_poll_timeout")
+
+
+def test_the_old_coordinator_names_the_partition_in_the_line(tmp_path: Path) -> None:
+    started, joined = told(
+        tmp_path,
+        OLD.format(
+            "Preparing to rebalance group orders in state PreparingRebalance with old generation 7 (__consumer_offsets-31) "
+            f"(reason: removing member {A} on heartbeat expiration)"
+        ),
+        OLD.format("Stabilized group orders generation 8 (__consumer_offsets-31) with 2 members"),
+    )
+    assert (started["cause"], started["generation"], started["co_partition"]) == ("session_expired", 7, 31)
+    assert (joined["generation"], joined["members"], joined["co_partition"]) == (8, 2, 31)
+
+
+@pytest.mark.parametrize(
+    ("reason", "cause"),
+    [
+        ("Leader m re-joining group during Stable; client reason: cached metadata has changed", "rejoin_leader"),
+        ("Updating metadata for member m during Stable; client reason: need to revoke partitions and re-join",
+         "cooperative_followup"),
+        ("Updating metadata for member m during Stable; client reason: not provided", "metadata_changed"),
+        ("removing m on pending sync request expiration", "sync_timeout"),
+        ("something that a later Kafka says", "unknown"),
+    ],
+)  # fmt: skip
+def test_reasons(reason: str, cause: str) -> None:
+    assert cause_of(reason) == cause
+
+
+def event(seq: int, **more: object) -> dict[str, object]:
+    return {"v": 1, "event_id": f"1-a-{seq}", "seq": seq, "boot_id": "a", "node_id": 1, "ts": seq, "kind": "x"} | more
+
+
+def test_event_logs_with_gaps_doubles_and_junk(tmp_path: Path) -> None:
+    path = tmp_path / "group-events-1-a-0.jsonl"
+    lines = [json.dumps(event(n, new_column=1)) for n in (1, 2, 2, 5)]
+    path.write_text("\n".join([*lines, "{", '{"ts": 1}', "null"]) + "\n")
+    found = list(read_event_log(path))
+    assert len([row for row in found if isinstance(row, Issue)]) == 3
+    once, issues = number_check([row for row in found if isinstance(row, dict)])
+    assert [row["seq"] for row in once] == [1, 2, 5]
+    assert [issue.rule for issue in issues] == ["duplicate_events", "missing_events"]
+
+
+def test_events_keep_their_types() -> None:
+    row = event_of(event(1, members="3", evicted=["m"], detail={"n": 4}))
+    assert (row["members"], row["evicted"], row["detail"], row["cause"]) == (3, ["m"], {"n": "4"}, None)
+
+
+def test_exports_in_both_forms(tmp_path: Path) -> None:
+    key = base64.b64encode(b"\0\2\0\1g").decode()
+    row = {"partition": 3, "offset": 9, "timestamp": 5, "key": key, "value": None}
+    lines, table = tmp_path / "copy.jsonl", tmp_path / "copy.csv"
+    lines.write_text(json.dumps(row) + "\n" + json.dumps(row | {"key": "%%"}) + "\nnot json\n")
+    table.write_text(f"partition,offset,timestamp,key,value\n3,9,5,{key},\n")
+    for path, bad in ((lines, 2), (table, 0)):
+        (chunk,) = read_export(path)
+        assert (chunk.partition.tolist(), chunk.offset.tolist(), chunk.places.key(0)) == ([3], [9], b"\0\2\0\1g")
+        assert len(chunk.issues) == bad
+
+
+def test_the_dump_tool_s_text(tmp_path: Path) -> None:
+    path = tmp_path / "dump.txt"
+    path.write_text(
+        "Dumping __consumer_offsets-5/00000000000000000000.log\nLog starting offset: 0\n"
+        "baseOffset: 3 lastOffset: 3 count: 1 baseSequence: 0 lastSequence: 0 producerId: -1 producerEpoch: -1 "
+        "partitionLeaderEpoch: 4 isTransactional: false isControl: false deleteHorizonMs: OptionalLong.empty position: 0\n"
+        '| offset: 3 CreateTime: 77 keySize: 1 valueSize: 1 sequence: 0 headerKeys: [] key: {"type":"1","data":'
+        '{"group":"g","topic":"t","partition":1}} payload: {"version":"4","data":{"offset":53,"leaderEpoch":0,'
+        '"metadata":"","commitTimestamp":77,"topicId":"gFBUqfOWSmOISLn6ZNpN0Q"}}\n'
+        '| offset: 4 CreateTime: 78 keySize: 1 valueSize: -1 sequence: 0 headerKeys: [] key: {"type":"2","data":'
+        '{"group":"g"}} payload: <DELETE>\n| what is this\n'
+    )
+    (chunk,) = read_dump(path)
+    assert chunk.offset.tolist() == [3, 4]
+    assert chunk.leader_epoch.tolist() == [4, 4]
+    assert chunk.places.value(1) is None
+    assert [issue.rule for issue in chunk.issues] == ["unreadable_line"]
+
+
+def test_what_is_what(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text("x\n" + NEW.format("Stabilized group g generation 1 with 1 members.") + "\n")
+    (tmp_path / "b.jsonl").write_text(json.dumps(event(1)) + "\n")
+    (tmp_path / "c.jsonl").write_text('{"sampled_ms": 1, "topic": "t", "log_end": {"0": 5}}\n')
+    (tmp_path / "d.jsonl").write_text('{"partition": 1, "offset": 1, "key": null, "value": null}\n')
+    (tmp_path / "readme.txt").write_text("hello\n")
+    (tmp_path / "empty").write_text("")
+    found, issues = find_sources([str(tmp_path), "broker:9092"])
+    assert {Path(s.path).name: s.kind for s in found} == {
+        "a.log": TEXT_LOG, "b.jsonl": EVENTS, "c.jsonl": END_OFFSETS, "d.jsonl": EXPORT, "broker:9092": WIRE,
+    }  # fmt: skip
+    assert issues == []
+
+
+def test_what_is_nothing_is_said(tmp_path: Path) -> None:
+    (tmp_path / "readme.txt").write_text("hello\n")
+    found, issues = find_sources([str(tmp_path), str(tmp_path / "readme.txt"), str(tmp_path / "gone")])
+    assert found == []
+    assert [issue.rule for issue in issues] == ["no_source"] * 3
+
+
+def test_samples(tmp_path: Path) -> None:
+    path = tmp_path / "ends.jsonl"
+    path.write_text(
+        '{"sampled_ms": 1, "topic": "t", "log_start": {"0": 2}, "log_end": {"0": 5, "1": 7}}\n{"topic": 1}\n'
+    )
+    first, second, issue = read_end_offsets(path)
+    assert first == {"topic": "t", "part": 0, "sampled_ms": 1, "log_start": 2, "log_end": 5}
+    assert isinstance(second, dict)
+    assert second["log_start"] == 0
+    assert isinstance(issue, Issue)

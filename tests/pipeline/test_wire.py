@@ -1,0 +1,88 @@
+"""The offsets topic over the wire: kohort with a real consumer, and clusters that aren't there."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+
+from kohort.pipeline.gold.local import load_groups
+from kohort.pipeline.history.picture import draw
+from kohort.pipeline.silver.files import Writer, publish
+from kohort.pipeline.silver.ingest import expand, ingest, sample
+from kohort.pipeline.sources.found import WIRE, Source
+from tests.clients.serving import serving
+
+
+@pytest.mark.clients
+@pytest.mark.timeout(120)
+def test_a_consumer_of_kohort_is_seen(tmp_path: Path) -> None:
+    confluent = pytest.importorskip("confluent_kafka")
+    admin_api = pytest.importorskip("confluent_kafka.admin")
+    with serving(nodes=2) as bootstrap:
+        admin = admin_api.AdminClient({"bootstrap.servers": bootstrap})
+        admin.create_topics([admin_api.NewTopic("orders", 2, 1)])["orders"].result(20)
+        producer = confluent.Producer({"bootstrap.servers": bootstrap})
+        for n in range(20):
+            producer.produce("orders", f"{n}", partition=n % 2)
+        producer.flush(20)
+        consumer = confluent.Consumer(
+            {"bootstrap.servers": bootstrap, "group.id": "g", "client.id": "c-1", "auto.offset.reset": "earliest"}
+        )
+        consumer.subscribe(["orders"])
+        read = 0
+        while read < 20:
+            read += len(consumer.consume(20, 1.0))
+        consumer.commit(asynchronous=False)
+        sources, issues = expand([Source(WIRE, bootstrap)])
+        assert issues == []
+        with Writer(tmp_path, "0") as writer:
+            ingest(sources, "", writer)
+            sample(sources, "", writer)
+        publish(tmp_path, "0", [writer.task])
+        consumer.close()
+    picture = draw(load_groups(tmp_path)["g"])
+    generation = picture.generations[-1]
+    assert [member.client_id for member in generation.members.values()] == ["c-1"]
+    assert set(generation.owners) == {("orders", 0), ("orders", 1)}
+    assert {place: int(found.committed[-1]) for place, found in picture.group.commits.items()} == {
+        ("orders", 0): 10, ("orders", 1): 10,
+    }  # fmt: skip
+    assert {place: int(ends.log_end[-1]) for place, ends in picture.group.ends.items()} == {
+        ("orders", 0): 10, ("orders", 1): 10,
+    }  # fmt: skip
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def test_nobody_there() -> None:
+    sources, (issue,) = expand([Source(WIRE, f"127.0.0.1:{free_port()}")])
+    assert sources == []
+    assert issue.rule == "cluster_unreachable"
+
+
+@pytest.mark.parametrize(
+    "answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\0\0\0\4"], ids=["hangs up", "http", "short"]
+)
+def test_not_a_kafka(answer: bytes) -> None:
+    """Something listens, but it isn't a broker."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def talk() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(1000)
+                connection.sendall(answer)
+
+        thread = threading.Thread(target=talk)
+        thread.start()
+        sources, (issue,) = expand([Source(WIRE, f"127.0.0.1:{server.getsockname()[1]}")])
+        thread.join()
+    assert sources == []
+    assert issue.rule == "cluster_unreachable"

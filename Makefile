@@ -15,11 +15,15 @@ $(BIN)/kohort: pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
 	@touch $@
 
+$(VENV)/.demo: $(BIN)/kohort
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[demo]'
+	@touch $@
+
 $(VENV)/.test: $(BIN)/kohort
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,check,pipeline]'
 	@touch $@
 
-demo: $(VENV)/.test  ## three client libraries share a group, stall, crash and come back (90 s)
+demo: $(VENV)/.demo  ## three client libraries share a group, stall, crash and come back
 	$(BIN)/kohort demo
 
 serve: $(BIN)/kohort  ## a broker on 127.0.0.1:9092

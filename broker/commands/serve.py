@@ -11,6 +11,8 @@ from kohort.broker.lean_imports import without
 from kohort.broker.properties import parse_properties
 from kohort.broker.settings import PROFILES, SettingError, Settings
 
+_TEST_SETTINGS = [f"{name}={value}" for name, value in PROFILES["test"].items()]
+
 
 @click.command()
 @click.option(
@@ -23,7 +25,7 @@ from kohort.broker.settings import PROFILES, SettingError, Settings
     type=click.Choice(sorted(PROFILES)),
     default="faithful",
     show_default=True,
-    help="faithful: as Kafka 4.3. test: nobody waits for a first rebalance.",
+    help="faithful: as Kafka 4.3. test: does not let a test wait, by " + ", ".join(_TEST_SETTINGS) + ".",
 )
 @click.option(
     "--set", "assignments", multiple=True, metavar="NAME=VALUE", help="A setting; `kohort settings` lists them."

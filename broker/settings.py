@@ -27,7 +27,6 @@ PROFILES: dict[str, dict[str, str]] = {
     "test": {
         "group.initial.rebalance.delay.ms": "0",
         "group.min.session.timeout.ms": "10",
-        "offsets.retention.check.interval.ms": "1000",
         "kohort.offsets.topic.at.start": "true",
     },
 }

@@ -32,6 +32,7 @@ AT_A_TIME = 3
 
 READY = re.compile(r"READY bootstrap=([^,\s]+)")
 COUNT = re.compile(r"^(\d+) passed, (\d+) failed", re.MULTILINE)
+FAILED = re.compile(r"^FAIL +(\S+)", re.MULTILINE)
 
 
 class Outcome(NamedTuple):
@@ -90,7 +91,23 @@ def order(files: dict[str, list[Path]]) -> list[str]:
 
 
 def play(conformance: Path, profile: str, about: dict[str, object], files: list[Path]) -> Outcome:
-    """Plays the conversations of one profile against a broker of its own."""
+    """Plays the conversations of one profile. Those that fail are played once more, alone, and that counts.
+
+    Time is real here. A busy machine can be late, and with the sweep of the profile `retention`, every half second, any
+    broker may forget an empty group between the two steps of its first join.
+    """
+    first = play_once(conformance, profile, about, files)
+    failed = set(FAILED.findall(first.text))
+    again = [file for file in files if f"{file.parent.name}/{file.stem}" in failed]
+    if not again:
+        return first
+    second = play_once(conformance, profile, about, again)
+    text = f"{first.text}\nplayed once more, alone: {', '.join(sorted(failed))}\n{second.text}"
+    return Outcome(first.passed + second.passed, second.failed, text)
+
+
+def play_once(conformance: Path, profile: str, about: dict[str, object], files: list[Path]) -> Outcome:
+    """Plays conversations against a broker of their own."""
     started = time.monotonic()
     with tempfile.TemporaryFile("w+") as log, broker(about, log) as bootstrap:
         told = subprocess.run(

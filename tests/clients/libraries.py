@@ -58,12 +58,12 @@ def java(version: str, *, static: bool = True, cooperative: bool = True) -> Libr
     """Kafka's own client, of a version."""
 
     def command() -> list[str]:
-        folder = _fresh(f"java-{version}", HERE / "java")
+        folder = fresh_folder(f"java-{version}", HERE / "java")
         jars = folder / "jars"
         if not (folder / "built").exists():
             fetched = f"-DoutputDirectory={jars}", f"-Dkafka.version={version}"
-            _run(["mvn", "-q", "-B", "dependency:copy-dependencies", *fetched], HERE / "java")
-            _run(["javac", "-nowarn", "-cp", f"{jars}/*", "-d", str(folder), "Worker.java"], HERE / "java")
+            run(["mvn", "-q", "-B", "dependency:copy-dependencies", *fetched], HERE / "java")
+            run(["javac", "-nowarn", "-cp", f"{jars}/*", "-d", str(folder), "Worker.java"], HERE / "java")
             (folder / "built").touch()
         return ["java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", f"{folder}:{jars}/*", "Worker"]
 
@@ -75,9 +75,9 @@ def go(name: str, folder: str, *, cooperative: bool) -> Library:
     """A library in Go."""
 
     def command() -> list[str]:
-        built = _fresh(folder, HERE / folder) / "worker"
+        built = fresh_folder(folder, HERE / folder) / "worker"
         if not built.exists():
-            _run(["go", "build", "-o", str(built), "."], HERE / folder)
+            run(["go", "build", "-o", str(built), "."], HERE / folder)
         return [str(built)]
 
     return Library(name, "Go", command, cooperative=cooperative)
@@ -85,20 +85,20 @@ def go(name: str, folder: str, *, cooperative: bool) -> Library:
 
 def kafkajs() -> list[str]:
     """The one in JavaScript that has no native part."""
-    folder = _fresh("kafkajs", HERE / "kafkajs")
+    folder = fresh_folder("kafkajs", HERE / "kafkajs")
     if not (folder / "node_modules").exists():
         for name in ("package.json", "package-lock.json", "main.js"):
             shutil.copy(HERE / "kafkajs" / name, folder)
-        _run(["npm", "ci", "--silent", "--no-audit", "--no-fund"], folder)
-    return [_tool("node"), str(folder / "main.js")]
+        run(["npm", "ci", "--silent", "--no-audit", "--no-fund"], folder)
+    return [tool("node"), str(folder / "main.js")]
 
 
 def rust_rdkafka() -> list[str]:
     """librdkafka, as Rust has it: compiled from the source that the crate brings."""
-    folder = _fresh("rust", HERE / "rust_rdkafka")
+    folder = fresh_folder("rust", HERE / "rust_rdkafka")
     built = folder / "release" / "worker"
     if not built.exists():
-        _run(["cargo", "build", "--release", "--quiet", "--target-dir", str(folder)], HERE / "rust_rdkafka")
+        run(["cargo", "build", "--release", "--quiet", "--target-dir", str(folder)], HERE / "rust_rdkafka")
     return [str(built)]
 
 
@@ -121,7 +121,7 @@ def command_of(name: str) -> tuple[str, ...]:
     return tuple(BY_NAME[name].command())
 
 
-def _fresh(name: str, source: Path) -> Path:
+def fresh_folder(name: str, source: Path) -> Path:
     """Where a program is built: another folder for each state of its source."""
     digest = sha256()
     for path in sorted(source.rglob("*")):
@@ -132,8 +132,8 @@ def _fresh(name: str, source: Path) -> Path:
     return folder
 
 
-def _run(command: list[str], folder: Path) -> None:
-    command[0] = _tool(command[0])
+def run(command: list[str], folder: Path) -> None:
+    command[0] = tool(command[0])
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=BUILD_TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
@@ -143,7 +143,7 @@ def _run(command: list[str], folder: Path) -> None:
         raise Missing(f"{' '.join(command[:2])} failed: {lines[-1] if lines else 'without a word'}")
 
 
-def _tool(name: str) -> str:
+def tool(name: str) -> str:
     found = shutil.which(name)
     if found is None:
         raise Missing(f"{name} is not installed")

@@ -211,13 +211,10 @@ def keys_and_values(data: bytes | memoryview, batch: BatchInfo) -> list[tuple[by
             end = at + size
             if size < 0 or end > len(raw):
                 raise DecodeError(f"a record of {size} bytes")
-            at += 1  # attributes; then the two deltas
-            while raw[at] >= 0x80:
-                at += 1
-            at += 1
-            while raw[at] >= 0x80:
-                at += 1
-            key, at = _read_bytes(raw, at + 1, end)
+            at += 1  # attributes; then the two deltas, mostly of one byte each
+            at = at + 1 if raw[at] < 0x80 else _read_varint(raw, at)[1]
+            at = at + 1 if raw[at] < 0x80 else _read_varint(raw, at)[1]
+            key, at = _read_bytes(raw, at, end)
             value, at = _read_bytes(raw, at, end)
             if end - at != 1 or raw[at]:  # else there are no headers
                 _read_headers(raw, at, end)

@@ -10,6 +10,7 @@ from uuid import UUID
 from kohort.broker.clock import Clock
 from kohort.broker.node import Node
 from kohort.broker.offsets_topic import OFFSETS_TOPIC, OffsetsTopic
+from kohort.broker.replay import Replays
 from kohort.broker.settings import Settings
 from kohort.broker.topic_defaults import topic_defaults
 from kohort.coordinator.coordinator import GroupCoordinator
@@ -49,6 +50,7 @@ class Cluster:
             producer_expiration_ms=settings.producer_id_expiration_ms,
             retention_check_interval_ms=settings.log_retention_check_interval_ms,
         )
+        self.replays = Replays(clock, self.purgatory)
         self.offsets_topic = OffsetsTopic(self)
         for coordinator in self.coordinators:
             self.purgatory.wait(Sweep(coordinator, now_ms))

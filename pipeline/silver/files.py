@@ -83,6 +83,11 @@ def publish(folder: Path, batch: str, tasks: list[str]) -> None:
             place.rmdir()
 
 
+def written(folder: Path) -> set[str]:
+    """The tables that hold anything."""
+    return {table for table in SCHEMAS if any((folder / table).glob("batch=*/part-*.parquet"))}
+
+
 def forget(folder: Path) -> None:
     """Removes all silver under a folder: a batch analysis starts afresh."""
     for table in SCHEMAS:

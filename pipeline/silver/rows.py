@@ -68,6 +68,7 @@ class SilverRows:
                     "intact_from": int(offset[0]),
                     "records": 0,
                     "first_ts_ms": int(time[0]),
+                    "hole_before": bool(chunk.gap[mine[0]] > 0),
                 },
             )
             row["records"] += len(mine)
@@ -83,6 +84,8 @@ class SilverRows:
         if not len(known):
             return
         last = self._epochs.get(partition)
+        self._ranges[partition].setdefault("first_epoch", int(epochs[known[0]]))
+        self._ranges[partition]["last_epoch"] = int(epochs[known[-1]])
         for n in known[
             np.flatnonzero(np.diff(epochs[known], prepend=epochs[known[0]] if last is None else last))
         ].tolist():

@@ -39,6 +39,8 @@ class Cluster:
         self.purgatory = Purgatory(now_ms, lambda: self.on_wakeup_changed())
         self.nodes = [Node(self, settings.node_id + number, self._coordinator()) for number in range(nodes)]
         self.coordinators = [node.coordinator for node in self.nodes]
+        self.balancing: DelayedOperation | None = None
+        """What lets preferred leaders lead again, if that is to come (moving.py)."""
         self.topics = Topics(
             [node.id for node in self.nodes],
             self.new_uuid,
@@ -56,8 +58,13 @@ class Cluster:
 
     @property
     def controller_id(self) -> int:
-        """The node that clients are told is the controller."""
-        return self.nodes[0].id
+        """The node that clients are told is the controller: the first one that runs."""
+        return next((node.id for node in self.nodes if node.running), self.nodes[0].id)
+
+    @property
+    def running_nodes(self) -> list[Node]:
+        """Those that clients are told of."""
+        return [node for node in self.nodes if node.running] if self.topics.stopped_nodes else self.nodes
 
     def node(self, node_id: int) -> Node | None:
         """The node of that id."""

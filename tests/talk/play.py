@@ -6,6 +6,7 @@ import re
 from collections import deque
 from dataclasses import dataclass, field
 
+from kohort.broker.node import Node
 from kohort.coordinator.placement import partition_for
 from tests.talk.compare import Names, differences
 from tests.talk.messages import (
@@ -141,6 +142,20 @@ class Player:
             client_id = step.words["client"]
             self._client_ids[step.person] = None if client_id == "nobody" else client_id
         self._connect(step.speaker, port)
+
+    def _stops(self, step: Step) -> None:
+        self.stage.server.stop_node(self._node(step))
+        self.stage.loop.settle()
+
+    def _starts(self, step: Step) -> None:
+        self.stage.server.node_started(self._node(step))
+        self.stage.loop.settle()
+
+    def _node(self, step: Step) -> Node:
+        node = self.stage.server.cluster.node(int(fill(step.words["node"], self.names)))
+        if node is None:
+            raise ValueError(f"there is no broker {step.words['node']}")
+        return node
 
     def _disconnects(self, step: Step) -> None:
         client = self._clients.pop(step.speaker, None)
@@ -318,6 +333,8 @@ class Player:
             case ["the", "leader", "of", topic, "partition", number]:
                 partitions = self._metadata([{"name": topic}])["topics"][0]["partitions"]
                 node_id = next(each["leader_id"] for each in partitions if each["partition_index"] == int(number))
+            case ["broker", number]:
+                node_id = int(number)
             case _:
                 raise ValueError(f"who is {where!r}?")
         if where.startswith("another broker than "):

@@ -23,6 +23,8 @@ KINDS = {
     "sends": rf"{SPEAKER} sends (?:{VALUES}|0x(?P<bytes>[0-9a-f]*))",
     "connects": rf"{SPEAKER} connects(?: to (?P<where>.+?))?(?: as (?P<client>\S+))?",
     "disconnects": rf"{SPEAKER} disconnects",
+    "stops": r"broker (?P<node>\S+) stops",
+    "starts": r"broker (?P<node>\S+) starts",
     "wait": r"wait (?P<length>\d+) ms",
     "topic": r"given topic \$(?P<topic>\w+)(?: with (?P<partitions>\d+) partitions)?",
     "group": rf"given (?P<members>[a-z0-9, ]+?) shares? a stable group(?: {VALUES})?",

@@ -20,7 +20,10 @@ READY = "READY bootstrap="
 
 @contextmanager
 def serving(*, nodes: int = 1, host: str = "127.0.0.1", options: tuple[str, ...] = ()) -> Iterator[str]:
-    """A broker's bootstrap addresses, and what else its line says. At the end it must stop cleanly, and have nothing to say of bugs."""
+    """A broker's bootstrap addresses, and what else its line says.
+
+    At the end it must stop cleanly, and have nothing to say of bugs.
+    """
     command = [sys.executable, "-m", "kohort.broker", "serve", "--profile", "test"]
     command += ["--listen", f"{host}:0", "--nodes", str(nodes), *options]
     with (

@@ -18,6 +18,10 @@ class Clock(Protocol):
         """Monotonic milliseconds."""
         ...
 
+    def seconds_until(self, due_ms: int) -> float | None:
+        """How long an event loop has to wait for a moment; 0 when it is past, None when it does not come by itself."""
+        ...
+
 
 class SystemClock:
     """The machine's clock."""
@@ -30,6 +34,10 @@ class SystemClock:
         """Monotonic milliseconds since this clock was made."""
         return (time.monotonic_ns() - self._start_ns) // 1_000_000
 
+    def seconds_until(self, due_ms: int) -> float | None:
+        """See `Clock`."""
+        return max(due_ms - self.now_ms(), 0) / 1000
+
 
 class ManualClock:
     """A clock that stands still until somebody moves it."""
@@ -41,6 +49,10 @@ class ManualClock:
     def now_ms(self) -> int:
         """Where the hand stands."""
         return self._now_ms
+
+    def seconds_until(self, due_ms: int) -> float | None:
+        """See `Clock`; the loop of a test counts in this clock's seconds too."""
+        return max(due_ms - self._now_ms, 0) / 1000
 
     def advance(self, length_ms: int) -> int:
         """Moves on by `length_ms`; returns the new moment."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable
 from random import Random
 from uuid import UUID
 
@@ -37,6 +37,8 @@ class Cluster:
         """Called when `purgatory.next_wakeup_ms` may have become earlier; the server sets its timer then."""
         now_ms = clock.now_ms()
         self.purgatory = Purgatory(now_ms, lambda: self.on_wakeup_changed())
+        self.wait_for_records: Callable[[DelayedOperation, Iterable[Hashable]], None] = self.purgatory.wait
+        """Lets a fetch wait for what is appended under its keys. The laboratory's waits in real time."""
         self.nodes = [Node(self, settings.node_id + number, self._coordinator()) for number in range(nodes)]
         self.coordinators = [node.coordinator for node in self.nodes]
         self.balancing: DelayedOperation | None = None

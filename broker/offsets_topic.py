@@ -110,7 +110,9 @@ class OffsetsTopic:
         leader = self._cluster.node(partition.leader)
         if leader is None:
             return
-        self._loads.pop(partition.index).cancel()
+        running = self._loads.pop(partition.index, None)  # none for one that was added later: it has no groups
+        if running is not None:
+            running.cancel()
         unload(leader.coordinator, partition.index, now_ms)
 
     def append(self, number: int, records: EncodedRecords, timestamp_ms: int, now_ms: int) -> ErrorCode:

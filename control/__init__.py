@@ -1,4 +1,5 @@
-"""The control address of a running broker: HTTP, beside Kafka's protocol, for those who run the cluster or break it.
+"""What one may do to a running broker: stop its nodes, move leaders, move its clock, hold and spoil requests.
 
-One file per subject, each with a router; app.py puts them together, listening.py lets them be reached.
+One file per subject. Of those that are reached over HTTP, app.py puts the routers together, and listening.py lets them
+be reached.
 """

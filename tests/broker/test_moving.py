@@ -85,6 +85,14 @@ def test_the_topic_is_deleted_while_a_coordinator_loads() -> None:
     assert shards(broker) == [None, None, None]
 
 
+def test_a_partition_that_was_added_to_the_offsets_topic_moves_too() -> None:
+    broker, topic = with_commits(0)
+    assert broker.cluster.topics.grow(topic, 2) is None
+    leader = topic.partitions[1].leader
+    broker.server.stop_node(broker.cluster.nodes[leader - 1])
+    assert topic.partitions[1].leader not in (leader, NO_LEADER)
+
+
 def test_epochs_grow_and_are_stamped() -> None:
     broker, topic = with_commits(2)
     partition = topic.partitions[0]

@@ -1,5 +1,6 @@
-"""What the broker logs, as in the tests of the broker."""
+"""What the tests of this room share."""
 
 from tests.broker.conftest import lines
+from tests.control.talking import lab
 
-__all__ = ["lines"]
+__all__ = ["lab", "lines"]

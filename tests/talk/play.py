@@ -335,7 +335,7 @@ class Player:
         self._clients[speaker] = Client(self.stage.connect(port), self._client_ids.get(person, person))
 
     def _find(self, where: str) -> int:
-        """The port of `the coordinator of $group`, `the leader of $topic partition 0`, `another broker than …`."""
+        """The port of `the coordinator of $group`, `the leader of $topic partition 0`, `broker 2`, or `another …`."""
         self._make_up_names(where)
         words = fill(where, self.names).removeprefix("another broker than ").split()
         ports = {node["node_id"]: node["port"] for node in self._metadata([])["brokers"]}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Hashable, Iterable
 from random import Random
+from typing import Protocol
 from uuid import UUID
 
 from kohort.broker.clock import Clock
@@ -18,6 +19,18 @@ from kohort.coordinator.deleting import Sweep, topic_deleted
 from kohort.coordinator.settings import GroupSettings
 from kohort.purgatory import DelayedOperation, Purgatory
 from kohort.storage.topics import Partition, Topic, Topics
+
+
+class Coordinated(Protocol):
+    """A topic that keeps what its partitions' leaders coordinate."""
+
+    def resigned(self, partition: Partition, now_ms: int) -> None:
+        """The partition's leader is about to lose it, and forgets."""
+        ...
+
+    def elected(self, partition: Partition, now_ms: int) -> None:
+        """The partition has another leader, which takes over, or none."""
+        ...
 
 
 class Cluster:
@@ -54,6 +67,8 @@ class Cluster:
         )
         self.replays = Replays(clock, self.purgatory)
         self.offsets_topic = OffsetsTopic(self)
+        self.coordinated: dict[str, Coordinated] = {OFFSETS_TOPIC: self.offsets_topic}
+        """Topics whose leaders are coordinators too, by name: what is told when leadership moves."""
         for coordinator in self.coordinators:
             self.purgatory.wait(Sweep(coordinator, now_ms))
         _Upkeep(self).wait(now_ms)

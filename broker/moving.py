@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kohort.broker.logs import log
-from kohort.broker.offsets_topic import OFFSETS_TOPIC
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
 from kohort.storage.topics import NO_LEADER, Partition, Topic
@@ -124,16 +123,15 @@ def start_node(cluster: Cluster, node: Node, now_ms: int) -> None:
 
 def _lead(cluster: Cluster, topic: Topic, partition: Partition, node_id: int, now_ms: int) -> None:
     """Begins a leader epoch. The coordinator of its groups moves along, and fetches that wait hear of it."""
-    moves = partition.leader != node_id
-    coordinated = topic.name == OFFSETS_TOPIC and moves
-    if coordinated:
-        cluster.offsets_topic.resigned(partition, now_ms)
+    coordinated = cluster.coordinated.get(topic.name) if partition.leader != node_id else None
+    if coordinated is not None:
+        coordinated.resigned(partition, now_ms)
     partition.leader = node_id
     partition.leader_epoch += 1
     partition.log.start_epoch(partition.leader_epoch)
     cluster.purgatory.check(partition, now_ms)
-    if coordinated:
-        cluster.offsets_topic.elected(partition, now_ms)
+    if coordinated is not None:
+        coordinated.elected(partition, now_ms)
 
 
 def _eligible(cluster: Cluster, partition: Partition) -> int:

@@ -164,6 +164,13 @@ class Topics:
             return ()
         return tuple(each for each in partition.replicas if each in self.stopped_nodes)
 
+    def lacks_copies(self, topic: Topic, partition: Partition) -> bool:
+        """Whether fewer replicas run than `min.insync.replicas` wants, of those there are (Kafka: effectiveMinIsr)."""
+        if not self.stopped_nodes:
+            return False
+        wanted = min(topic.log_config.min_insync_replicas, len(partition.replicas))
+        return len(self.in_sync(partition)) < wanted
+
     # Creating
 
     def create(

@@ -14,7 +14,6 @@ from kohort.broker.connection import Connection
 from kohort.broker.dispatch import Dispatcher
 from kohort.broker.effects import perform
 from kohort.broker.logs import log
-from kohort.broker.moving import start_node, stop_node
 from kohort.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
@@ -96,6 +95,8 @@ class Server:
 
         So whoever waits at it is told first to look elsewhere, as in Kafka's controlled shutdown.
         """
+        from kohort.broker.moving import stop_node  # not for those whose nodes stay
+
         self.act(partial(stop_node, self.cluster, node))
         for listener in self._listeners.pop(node.id, ()):
             listener.close()
@@ -109,6 +110,8 @@ class Server:
 
     def node_started(self, node: Node) -> None:
         """It is part of the cluster again; see `start_node`."""
+        from kohort.broker.moving import start_node
+
         self.act(partial(start_node, self.cluster, node))
 
     def act(self, action: Callable[[int], None]) -> None:

@@ -6,6 +6,8 @@ import asyncio
 import gc
 import resource
 import signal
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Any
 
 import uvloop
@@ -25,14 +27,18 @@ GARBAGE_THRESHOLDS = (2_000, 5, 1_000)
 nothing, and heartbeats waited. So the young are looked at in small portions (a millisecond), the old hardly ever."""
 
 
-def run(settings: Settings, host: str, port: int, nodes: int, advertise: str) -> None:
+Control = Callable[[Server], AbstractAsyncContextManager[str]]
+"""Serves the control address of a broker while it is entered, and yields where that is."""
+
+
+def run(settings: Settings, host: str, port: int, nodes: int, advertise: str, control: Control | None = None) -> None:
     """Serves until SIGINT or SIGTERM. Raises ListenError."""
     raise_file_limit()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(settings, host, port, nodes, advertise))
+        runner.run(_serve(settings, host, port, nodes, advertise, control))
 
 
-async def _serve(settings: Settings, host: str, port: int, nodes: int, advertise: str) -> None:
+async def _serve(settings: Settings, host: str, port: int, nodes: int, advertise: str, control: Control | None) -> None:
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(_caught_by_loop)
     for name in settings.ignored:
@@ -48,9 +54,13 @@ async def _serve(settings: Settings, host: str, port: int, nodes: int, advertise
     log.later = lambda flush: loop.call_later(RENDER_LOGS_AFTER_S, flush)
     try:
         told = advertise or reachable(host)
-        print("READY bootstrap=" + ",".join(show_address(told, node.port) for node in cluster.nodes), flush=True)
-        collect_garbage_seldom()
-        await stopped.wait()
+        ready = "READY bootstrap=" + ",".join(show_address(told, node.port) for node in cluster.nodes)
+        async with AsyncExitStack() as open_:
+            if control is not None:
+                ready += f" control={await open_.enter_async_context(control(server))}"
+            print(ready, flush=True)
+            collect_garbage_seldom()
+            await stopped.wait()
         log.info("stopped")
     finally:
         log.later = None

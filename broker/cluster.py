@@ -8,6 +8,7 @@ from random import Random
 from uuid import UUID
 
 from kohort.broker.clock import Clock
+from kohort.broker.group_events import GroupEvents
 from kohort.broker.node import Node
 from kohort.broker.offsets_topic import OFFSETS_TOPIC, OffsetsTopic
 from kohort.broker.settings import Settings
@@ -48,6 +49,7 @@ class Cluster:
             retention_check_interval_ms=settings.log_retention_check_interval_ms,
         )
         self.offsets_topic = OffsetsTopic(self)
+        self.group_events = GroupEvents(self)
         for coordinator in self.coordinators:
             self.purgatory.wait(Sweep(coordinator, now_ms))
         _Upkeep(self).wait(now_ms)

@@ -3,6 +3,7 @@
 from kohort.coordinator.classic.sessions import extend
 from kohort.coordinator.classic.states import HEARTBEAT, State
 from kohort.coordinator.coordinator import GroupCoordinator
+from kohort.coordinator.pulses import beat
 from kohort.protocol.errors import ErrorCode
 
 _NONE, _EMPTY = ErrorCode.none, State.EMPTY
@@ -34,6 +35,8 @@ def heartbeat(
     if generation_id != group.generation_id:
         return ErrorCode.illegal_generation
     extend(group, member, now_ms)
+    if coordinator.watch is not None:
+        beat(coordinator.watch, group, member, now_ms)
     return HEARTBEAT[group.state]
 
 

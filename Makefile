@@ -29,15 +29,18 @@ demo: $(VENV)/.demo  ## three client libraries share a group, stall, crash and c
 serve: $(BIN)/kohort  ## a broker on 127.0.0.1:9092
 	$(BIN)/kohort serve
 
-test: $(VENV)/.test  ## all tests, real clients included
-	$(BIN)/python -m pytest
+test: $(VENV)/.test  ## all tests, clients in Python included
+	$(BIN)/python -m pytest -m "not libraries"
+
+clients: $(VENV)/.test  ## clients in Java, Go, Node.js and Rust, and Kafka's own tools, as far as the machine has them
+	$(BIN)/python -m pytest -m libraries -rs tests/clients
 
 check: $(VENV)/.test  ## format, lint, types, import directions, fast tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	PYTHONPATH=typings $(BIN)/lint-imports
-	$(BIN)/python -m pytest -m "not clients and not spark"
+	$(BIN)/python -m pytest -m "not clients and not spark and not libraries"
 
 conformance: $(VENV)/.test  ## conversations recorded from a real Kafka, when ../shared is there
 	$(BIN)/python -m tests.conformance --shared $(SHARED)
@@ -52,4 +55,4 @@ clean:  ## remove what was made
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help demo serve test check conformance bench bench-pipeline clean
+.PHONY: help demo serve test clients check conformance bench bench-pipeline clean

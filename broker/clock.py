@@ -22,6 +22,10 @@ class Clock(Protocol):
         """The same in microseconds, for what is measured rather than awaited."""
         ...
 
+    def seconds_until(self, due_ms: int) -> float | None:
+        """How long an event loop has to wait for a moment; 0 when it is past, None when it does not come by itself."""
+        ...
+
 
 class SystemClock:
     """The machine's clock."""
@@ -38,6 +42,10 @@ class SystemClock:
         """The same in microseconds."""
         return (time.monotonic_ns() - self._start_ns) // 1_000
 
+    def seconds_until(self, due_ms: int) -> float | None:
+        """See `Clock`."""
+        return max(due_ms - self.now_ms(), 0) / 1000
+
 
 class ManualClock:
     """A clock that stands still until somebody moves it."""
@@ -53,6 +61,10 @@ class ManualClock:
     def now_us(self) -> int:
         """The same in microseconds; it stands on whole milliseconds."""
         return self._now_ms * 1_000
+
+    def seconds_until(self, due_ms: int) -> float | None:
+        """See `Clock`; the loop of a test counts in this clock's seconds too."""
+        return max(due_ms - self._now_ms, 0) / 1000
 
     def advance(self, length_ms: int) -> int:
         """Moves on by `length_ms`; returns the new moment."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable
 from random import Random
 from uuid import UUID
 
@@ -11,6 +11,7 @@ from kohort.broker.clock import Clock
 from kohort.broker.group_events import GroupEvents
 from kohort.broker.node import Node
 from kohort.broker.offsets_topic import OFFSETS_TOPIC, OffsetsTopic
+from kohort.broker.replay import Replays
 from kohort.broker.settings import Settings
 from kohort.broker.topic_defaults import topic_defaults
 from kohort.coordinator.coordinator import GroupCoordinator
@@ -37,6 +38,8 @@ class Cluster:
         """Called when `purgatory.next_wakeup_ms` may have become earlier; the server sets its timer then."""
         now_ms = clock.now_ms()
         self.purgatory = Purgatory(now_ms, lambda: self.on_wakeup_changed())
+        self.wait_for_records: Callable[[DelayedOperation, Iterable[Hashable]], None] = self.purgatory.wait
+        """Lets a fetch wait for what is appended under its keys. The laboratory's waits in real time."""
         self.nodes = [Node(self, settings.node_id + number, self._coordinator()) for number in range(nodes)]
         self.coordinators = [node.coordinator for node in self.nodes]
         self.topics = Topics(
@@ -48,6 +51,7 @@ class Cluster:
             producer_expiration_ms=settings.producer_id_expiration_ms,
             retention_check_interval_ms=settings.log_retention_check_interval_ms,
         )
+        self.replays = Replays(clock, self.purgatory)
         self.offsets_topic = OffsetsTopic(self)
         self.group_events = GroupEvents(self)
         for coordinator in self.coordinators:

@@ -151,6 +151,11 @@ class Connection(asyncio.Protocol):
         """Nothing more is handled before the request at hand is answered."""
         self._obstacles |= PARKED
 
+    def unpark(self) -> None:
+        """The request that waited wants no answer; what was sent behind it is next."""
+        self._obstacles &= ~PARKED
+        self.server.woken.append(self)
+
     def send(self, frame: bytes) -> None:
         """Puts a frame among those written at the end of the turn."""
         self._out.append(frame)

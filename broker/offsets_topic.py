@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kohort.broker.logs import log
-from kohort.coordinator.loading import load, unload
+from kohort.coordinator.loading import Loading, unload
 from kohort.coordinator.placement import partition_for
 from kohort.protocol.batches import EncodedRecords
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
-from kohort.storage.topics import Refusal, Topic
+from kohort.storage.topics import Partition, Refusal, Topic
 
 if TYPE_CHECKING:
     from kohort.broker.cluster import Cluster
     from kohort.broker.node import Node
+    from kohort.broker.replay import Replay
 
 OFFSETS_TOPIC = "__consumer_offsets"
 
@@ -27,6 +28,8 @@ class OffsetsTopic:
         self._topic: Topic | None = None
         self._creation: DelayedOperation | None = None
         self._refused = False
+        self._loads: dict[int, Replay] = {}
+        """The last load of each partition, running or over."""
 
     @property
     def exists(self) -> bool:
@@ -77,19 +80,30 @@ class OffsetsTopic:
         for coordinator in cluster.coordinators:
             coordinator.partitions = len(created.partitions)
         for partition in created.partitions:
-            leader = cluster.node(partition.leader)
-            assert leader is not None, "every partition has a leader"
-            load(leader.coordinator, partition.index, (), now_ms)
+            self._load(partition, now_ms)
 
     def deleted(self, now_ms: int) -> None:
         """Somebody has deleted it, which Kafka allows: all groups are gone, till somebody asks for a coordinator."""
         if self._topic is None:
             return
         for partition in self._topic.partitions:
-            leader = self._cluster.node(partition.leader)
-            assert leader is not None
-            unload(leader.coordinator, partition.index, now_ms)
+            self._unload(partition, now_ms)
         self._topic = None
+
+    def _load(self, partition: Partition, now_ms: int) -> None:
+        """The partition's leader takes over the groups that its log tells of."""
+        leader = self._cluster.node(partition.leader)
+        assert leader is not None, "every partition has a leader"
+        loading = Loading(leader.coordinator, partition.index)
+        name = f"{OFFSETS_TOPIC}-{partition.index}"
+        self._loads[partition.index] = self._cluster.replays.start(name, partition.log, loading, now_ms)
+
+    def _unload(self, partition: Partition, now_ms: int) -> None:
+        """The partition's leader forgets its groups."""
+        leader = self._cluster.node(partition.leader)
+        assert leader is not None
+        self._loads.pop(partition.index).cancel()
+        unload(leader.coordinator, partition.index, now_ms)
 
     def append(
         self, number: int, records: EncodedRecords, timestamp_ms: int, now_ms: int

@@ -114,14 +114,27 @@ class Server:
             return
         if self._timer is not None:
             self._timer.cancel()
+        delay_s = self.clock.seconds_until(due_ms)
+        if delay_s is None:
+            self._timer = self._armed_for_ms = None
+            return
         self._armed_for_ms = due_ms
-        delay_ms = max(due_ms - self.clock.now_ms(), 0)
-        self._timer = self.loop.call_later(delay_ms / 1000, self._tick)
+        self._timer = self.loop.call_later(delay_s, self._tick)
+
+    def rearm(self) -> None:
+        """Sets the timer anew: the clock goes otherwise than it did."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._armed_for_ms = None
+        self._arm()
 
     def _tick(self) -> None:
         self._timer = self._armed_for_ms = None
+        self.advance(self.clock.now_ms())
+
+    def advance(self, now_ms: int) -> None:
+        """Does everything that is due until `now_ms`, and what follows from it."""
         self._ticking = True
-        now_ms = self.clock.now_ms()
         try:
             self.cluster.purgatory.advance(now_ms)
         except Exception:

@@ -25,7 +25,7 @@ __all__ = ["PROFILES", "SettingError", "Settings"]
 PROFILES: dict[str, dict[str, str]] = {
     "faithful": {},
     "test": {
-        "group.initial.rebalance.delay.ms": "0",
+        "group.initial.rebalance.delay.ms": "50",
         "group.min.session.timeout.ms": "10",
         "kohort.offsets.topic.at.start": "true",
     },

@@ -1,6 +1,7 @@
 """Becoming the coordinator of a partition's groups, and ceasing to be (spec §1.5, §1.6)."""
 
 from collections.abc import Iterable
+from struct import Struct
 
 from kohort.coordinator.classic import sessions
 from kohort.coordinator.classic.dissolving import dissolve
@@ -15,47 +16,92 @@ from kohort.coordinator.records import (
     GroupKey,
     GroupValue,
     OffsetKey,
+    UnreadableRecord,
+    offset_key,
     read_group_value,
     read_key,
     read_offset_value,
 )
+from kohort.protocol.batches import CONTROL, BatchInfo, keys_and_values
 from kohort.protocol.consumer import ImpossibleLengthError
 from kohort.protocol.errors import ErrorCode
 
+_INT = Struct(">i")
+
 
 class Loading:
-    """The replay of one partition's records. Until it is finished, requests for its groups hear that it is loading."""
+    """The replay of one partition's records. Until it is finished, requests for its groups hear that it is loading.
+
+    Commits of one consumer have the same keys again and again, hence `_known`: it saves reading them.
+    """
 
     def __init__(self, coordinator: GroupCoordinator, partition: int) -> None:
         self._coordinator = coordinator
         self._partition = partition
         self._groups: dict[str, GroupValue] = {}
         self._offsets: dict[str, GroupOffsets] = {}
+        self._known: dict[bytes, dict[int, CommittedOffset]] = {}
+        """Keys of offsets without their last four bytes, the partition: a group's offsets of one topic."""
+        self.records = 0
+        """How many have been applied, for whoever tells of the load."""
         coordinator.shards[partition] = Shard.LOADING
-        self._began_us = 0 if coordinator.watch is None else coordinator.watch.now_us()
+        self._began_us = None if coordinator.watch is None else coordinator.watch.now_us()
+
+    def apply_batch(self, data: bytes | memoryview, batch: BatchInfo) -> None:
+        """Takes over the records of a batch that lies in `data`. Control batches are passed over.
+
+        Raises records.UnreadableRecord, and DecodeError for a batch that is none.
+        """
+        if batch.attributes & CONTROL:
+            return
+        for key, value in keys_and_values(data, batch):
+            if key is None:
+                raise UnreadableRecord("a record without a key")
+            self.apply(key, value)
 
     def apply(self, key: bytes, value: bytes | None) -> None:
         """Takes the next record over; a later one of the same key replaces it, one without value deletes it.
 
         Records of other kinds of group are passed over. Raises records.UnreadableRecord.
         """
+        self.records += 1
+        partitions = self._known.get(key[: -_INT.size])
+        if partitions is not None:
+            self._apply_offset(partitions, _INT.unpack_from(key, len(key) - _INT.size)[0], value)
+            return
         match read_key(key):
             case OffsetKey(group_id, topic, partition):
-                if value is not None:
-                    committed = CommittedOffset.of(read_offset_value(value))
-                    self._offsets.setdefault(group_id, GroupOffsets()).put(topic, partition, committed)
-                elif group_id in self._offsets:
-                    self._offsets[group_id].remove(topic, partition)
+                offsets = self._offsets.get(group_id)
+                if offsets is None:
+                    offsets = self._offsets[group_id] = GroupOffsets()
+                partitions = offsets.topics.setdefault(topic, {})
+                if offset_key(group_id, topic, partition) == key:
+                    self._known[key[: -_INT.size]] = partitions
+                self._apply_offset(partitions, partition, value)
             case GroupKey(group_id):
                 if value is not None:
                     self._groups[group_id] = read_group_value(value)
                 else:
                     self._groups.pop(group_id, None)
 
+    def _apply_offset(self, partitions: dict[int, CommittedOffset], partition: int, value: bytes | None) -> None:
+        if value is None:
+            partitions.pop(partition, None)
+            return
+        read = read_offset_value(value)
+        committed = partitions.get(partition)
+        if committed is None or not committed.fits(read.metadata, read.topic_id):
+            partitions[partition] = CommittedOffset.of(read)
+        else:
+            committed.take(read.offset, read.leader_epoch, read.commit_timestamp_ms, read.expire_timestamp_ms)
+
     def finish(self, now_ms: int) -> int:
         """The groups are served from now on. Returns how many there are."""
         coordinator = self._coordinator
         coordinator.shards[self._partition] = Shard.ACTIVE
+        self._known.clear()
+        for offsets in self._offsets.values():
+            offsets.forget_empty_topics()
         loaded = self._groups.keys() | {group_id for group_id, offsets in self._offsets.items() if offsets}
         groups = []
         for group_id in sorted(loaded):
@@ -67,15 +113,17 @@ class Loading:
                 _restore(group, value, now_ms)
         watch = coordinator.watch
         if watch is not None:
-            watch.elected(self._partition, groups, watch.now_us() - self._began_us)
+            now_us = watch.now_us()
+            began_us = now_us if self._began_us is None else self._began_us  # None: nobody listened yet
+            watch.elected(self._partition, groups, now_us - began_us)
         for group in groups:
             if len(group.members) > coordinator.settings.group_max_size:
                 prepare_rebalance(group, Cause("over_capacity"), now_ms)
         return len(loaded)
 
     def fail(self) -> None:
-        """The records cannot be read: this node does not coordinate the partition's groups."""
-        del self._coordinator.shards[self._partition]
+        """The records cannot be read, or somebody else leads: this node does not coordinate the partition's groups."""
+        self._coordinator.shards.pop(self._partition, None)
 
 
 def load(

@@ -131,6 +131,11 @@ class GroupOffsets:
             if not partitions:
                 del self.topics[topic]
 
+    def forget_empty_topics(self) -> None:
+        """Forgets topics of which all offsets have been removed by hand."""
+        for topic in [topic for topic, partitions in self.topics.items() if not partitions]:
+            del self.topics[topic]
+
     def __iter__(self) -> Iterator[tuple[str, int, CommittedOffset]]:
         for topic, partitions in self.topics.items():
             for partition, committed in partitions.items():

@@ -195,6 +195,37 @@ def iterate_records(data: bytes | memoryview, batch: BatchInfo) -> Iterator[Reco
         raise DecodeError(f"{len(raw) - at} bytes behind the last record")
 
 
+def keys_and_values(data: bytes | memoryview, batch: BatchInfo) -> list[tuple[bytes | None, bytes | None]]:
+    """Only that of each record of a batch: in half the time of `iterate_records`, for those who read a million.
+
+    Raises like `iterate_records`.
+    """
+    raw = bytes(data[batch.position + HEADER_SIZE : batch.position + batch.size])
+    if batch.compression != Compression.NONE:
+        raw = decompress(batch.compression, raw)
+    pairs: list[tuple[bytes | None, bytes | None]] = []
+    end = 0
+    try:
+        for _ in range(batch.record_count):
+            size, at = _read_varint(raw, end)
+            end = at + size
+            if size < 0 or end > len(raw):
+                raise DecodeError(f"a record of {size} bytes")
+            at += 1  # attributes; then the two deltas, mostly of one byte each
+            at = at + 1 if raw[at] < 0x80 else _read_varint(raw, at)[1]
+            at = at + 1 if raw[at] < 0x80 else _read_varint(raw, at)[1]
+            key, at = _read_bytes(raw, at, end)
+            value, at = _read_bytes(raw, at, end)
+            if end - at != 1 or raw[at]:  # else there are no headers
+                _read_headers(raw, at, end)
+            pairs.append((key, value))
+    except (IndexError, UnicodeDecodeError) as problem:
+        raise DecodeError(f"no record: {problem}") from problem
+    if end != len(raw):
+        raise DecodeError(f"{len(raw) - end} bytes behind the last record")
+    return pairs
+
+
 def varint(value: int) -> bytes:
     """A number of 64 bits, zigzag, in as few bytes as it takes."""
     value = value << 1 ^ value >> 63
@@ -241,6 +272,13 @@ def _read_record(raw: bytes, at: int, end: int, batch: BatchInfo) -> Record:
     offset_delta, at = _read_varint(raw, at)
     key, at = _read_bytes(raw, at, end)
     value, at = _read_bytes(raw, at, end)
+    headers = _read_headers(raw, at, end)
+    timestamp = batch.max_timestamp if batch.attributes & LOG_APPEND_TIME else batch.base_timestamp + timestamp_delta
+    return Record(key, value, timestamp, tuple(headers), batch.base_offset + offset_delta)
+
+
+def _read_headers(raw: bytes, at: int, end: int) -> list[tuple[str, bytes | None]]:
+    """What ends a record; checks that it ends there."""
     count, at = _read_varint(raw, at)
     if not 0 <= count <= end - at:
         raise DecodeError(f"a record with {count} headers")
@@ -253,8 +291,7 @@ def _read_record(raw: bytes, at: int, end: int, batch: BatchInfo) -> Record:
         headers.append((name.decode(), content))
     if at != end:
         raise DecodeError("a record that is not as long as it says")
-    timestamp = batch.max_timestamp if batch.attributes & LOG_APPEND_TIME else batch.base_timestamp + timestamp_delta
-    return Record(key, value, timestamp, tuple(headers), batch.base_offset + offset_delta)
+    return headers
 
 
 def _read_bytes(raw: bytes, at: int, end: int) -> tuple[bytes | None, int]:

@@ -50,7 +50,7 @@ def handle(node: Node, request: FetchRequest, ticket: Ticket) -> FetchResponse |
     fetch = DelayedFetch(reading, now_ms + max(request.max_wait_ms, 0))
     if fetch.can_complete(now_ms) or request.max_wait_ms <= 0 or not any(each.partitions for each in request.topics):
         return reading.response()
-    node.cluster.purgatory.wait(fetch, reading.keys())
+    node.cluster.wait_for_records(fetch, reading.keys())
     return None
 
 

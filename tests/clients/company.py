@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from kohort.demo.reports import Closed, Consumed, Owns, Report, Revoked, read
 from kohort.demo.workers.consumer import Part
+from tests.clients.libraries import command_of
 
 PATIENCE_S = 40
 """How long anything may take on a machine with better things to do; what works takes a fraction of a second."""
@@ -39,7 +39,7 @@ class Member:
         self.closed = False
         self._changed = changed
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "kohort.demo.workers.consuming", json.dumps(asdict(part))],
+            [*command_of(part.library), json.dumps(asdict(part))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kohort.demo.libraries import LIBRARIES
 from tests.clients.company import Company
+from tests.clients.libraries import OTHERS, PYTHON, Missing, command_of
 from tests.clients.serving import ELSEWHERE, serving
 
 HERE = Path(__file__).parent
@@ -34,10 +34,22 @@ def bootstrap() -> Iterator[str]:
         yield addresses
 
 
-@pytest.fixture(params=LIBRARIES)
+@pytest.fixture(
+    params=[library.name for library in PYTHON]
+    + [pytest.param(library.name, marks=pytest.mark.libraries) for library in OTHERS]
+)
 def library(request: pytest.FixtureRequest) -> str:
-    """Each of the client libraries."""
+    """Each of the client libraries; skipped where it cannot run."""
     name: str = request.param
+    return usable(name)
+
+
+def usable(name: str) -> str:
+    """The library's name; skips the test, with the reason, where it cannot run."""
+    try:
+        command_of(name)
+    except Missing as reason:
+        pytest.skip(f"{name}: {reason}")
     return name
 
 

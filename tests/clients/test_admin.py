@@ -71,7 +71,7 @@ class TestConfluentKafka:
         assert described["cleanup.policy"].is_default
         node = confluent.ConfigResource(confluent.ConfigResource.Type.BROKER, "1")
         settings = admin.describe_configs([node])[node].result(PATIENCE_S)
-        assert settings["group.initial.rebalance.delay.ms"].value == "0"
+        assert settings["group.initial.rebalance.delay.ms"].value == "50"
 
     def test_groups(self, admin: confluent.AdminClient, shared: Company) -> None:
         group = shared.group

@@ -20,6 +20,7 @@ from kohort.protocol.batches import (
     build_batch,
     crc_matches,
     iterate_records,
+    keys_and_values,
     read_batch,
     read_batches,
 )
@@ -194,3 +195,23 @@ def test_random_records_are_read_or_refused(block: bytes) -> None:
 def test_random_batches_are_read_or_refused(data: bytes) -> None:
     with contextlib.suppress(DecodeError):
         read_batches(data)
+
+
+@given(st.lists(st.tuples(st.none() | st.binary(max_size=200), st.none() | st.binary(max_size=200)), min_size=1))
+def test_keys_and_values_are_those_of_the_records(pairs: list[tuple[bytes | None, bytes | None]]) -> None:
+    data = build_batch([Record(key, value, n, (("h", b"x"),) * (n % 3)) for n, (key, value) in enumerate(pairs)])
+    assert keys_and_values(data, read_batch(data)) == pairs
+
+
+@given(st.binary(max_size=60))
+def test_keys_and_values_refuse_what_records_refuse(body: bytes) -> None:
+    whole = build_batch([Record(b"", b"", 0)])
+    data = whole[:8] + pack(">i", 49 + len(body)) + whole[12:61] + body
+    batch = read_batch(data)
+    try:
+        read = [(record.key, record.value) for record in iterate_records(data, batch)]
+    except DecodeError:
+        with pytest.raises(DecodeError):
+            keys_and_values(data, batch)
+    else:
+        assert keys_and_values(data, batch) == read

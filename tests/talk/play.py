@@ -308,7 +308,7 @@ class Player:
         self._clients[speaker] = Client(self.stage.connect(port), self._client_ids.get(person, person))
 
     def _find(self, where: str) -> int:
-        """The port of `the coordinator of $group`, `the leader of $topic partition 0`, `another broker than …`."""
+        """The port of `the coordinator of $group`, `the leader of $topic partition 0`, `broker 2`, or `another …`."""
         self._make_up_names(where)
         words = fill(where, self.names).removeprefix("another broker than ").split()
         ports = {node["node_id"]: node["port"] for node in self._metadata([])["brokers"]}
@@ -318,6 +318,8 @@ class Player:
             case ["the", "leader", "of", topic, "partition", number]:
                 partitions = self._metadata([{"name": topic}])["topics"][0]["partitions"]
                 node_id = next(each["leader_id"] for each in partitions if each["partition_index"] == int(number))
+            case ["broker", number]:
+                node_id = int(number)
             case _:
                 raise ValueError(f"who is {where!r}?")
         if where.startswith("another broker than "):

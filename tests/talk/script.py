@@ -74,6 +74,18 @@ def read_conversation(path: Path) -> Conversation:
     """Reads a .talk file. Raises ScriptError."""
     lines = path.read_text(encoding="utf-8").splitlines()
     title, header = _read_header(path, lines)
+    return Conversation(
+        path,
+        title,
+        read_steps(path, lines),
+        source=header.get("source", ""),
+        profile=header.get("profile", "default"),
+        warm=header.get("warm", "yes") == "yes",
+    )
+
+
+def read_steps(path: Path, lines: list[str], last_speaker: str = "") -> list[Step]:
+    """The steps that some lines tell. Raises ScriptError, which names `path`."""
     steps: list[Step] = []
     number = 0
     while number < len(lines):
@@ -86,15 +98,8 @@ def read_conversation(path: Path) -> Conversation:
                 raise ScriptError(f"{path}:{first + 1}: a brace is never closed")
             text += " " + lines[number].strip()
             number += 1
-        steps.append(_read_step(path, first + 1, text, steps[-1].speaker if steps else ""))
-    return Conversation(
-        path,
-        title,
-        steps,
-        source=header.get("source", ""),
-        profile=header.get("profile", "default"),
-        warm=header.get("warm", "yes") == "yes",
-    )
+        steps.append(_read_step(path, first + 1, text, steps[-1].speaker if steps else last_speaker))
+    return steps
 
 
 def _read_header(path: Path, lines: list[str]) -> tuple[str, dict[str, str]]:

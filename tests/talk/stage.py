@@ -91,6 +91,7 @@ class Line:
         self.closed = False
         self.frames: deque[tuple[int, bytes]] = deque()
         """Frames not yet taken note of, with the moment they came; without their lengths."""
+        self.bytes_heard = 0
         self._loop = loop
         self._connection = connection
         self._heard = b""
@@ -112,6 +113,7 @@ class Line:
     def write(self, data: bytes | memoryview) -> None:
         assert not self.closed
         self._heard += data
+        self.bytes_heard += len(data)
         while len(self._heard) >= 4:
             end = 4 + int.from_bytes(self._heard[:4], "big")
             if len(self._heard) < end:
@@ -150,13 +152,18 @@ class Stage:
         self.loop = Loop(self.clock)
         self._log = StringIO()
         log.configure(json=True, stream=self._log)
-        cluster = Cluster(Settings(profile.settings, nodes=profile.nodes), self.clock, profile.nodes, seed=1)
-        self.server = Server(cluster, REGISTRY, self.loop)  # type: ignore[arg-type]
+        self.server = self.make_server(profile)
+        cluster = self.server.cluster
         for number, node in enumerate(cluster.nodes):
             node.port = FIRST_PORT + number
         if warm:
             cluster.offsets_topic.create(self.clock.now_ms())
         self.loop.settle()
+
+    def make_server(self, profile: Profile) -> Server:
+        """The server and its cluster; nobody has connected, and nothing has been created."""
+        cluster = Cluster(Settings(profile.settings, nodes=profile.nodes), self.clock, profile.nodes, seed=1)
+        return Server(cluster, REGISTRY, self.loop)  # type: ignore[arg-type]
 
     def connect(self, port: int = FIRST_PORT) -> Line:
         """A new connection to the node that listens there."""

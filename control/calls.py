@@ -1,0 +1,195 @@
+"""One request on its way through the laboratory: held or spoiled before it is handled, or before its answer leaves.
+
+The broker itself knows nothing of this. The laboratory's registry (`LabRegistry`) hands out its APIs with a handler
+that goes through here; a broker without a laboratory has the plain ones, and pays nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kohort.broker.effects import perform
+from kohort.broker.error_response import error_response
+from kohort.broker.logs import log
+from kohort.broker.registry import NO_REPLY, Api, CloseConnection, Registry
+from kohort.broker.ticket import Ticket
+from kohort.control.subject import Subject
+from kohort.protocol.errors import ErrorCode
+from kohort.purgatory import DelayedOperation
+
+if TYPE_CHECKING:
+    from kohort.broker.connection import Connection
+    from kohort.broker.node import Node
+    from kohort.control.laboratory import Laboratory
+
+ON = object()
+"""What a fault returns that lets its request, or its answer, go on."""
+
+REQUEST, ANSWER = "request", "answer"
+"""Where a request can be stopped: before the broker has seen it; when its answer is ready."""
+
+
+class LabRegistry(Registry):
+    """The APIs, each behind the laboratory."""
+
+    def __init__(self, laboratory: Laboratory) -> None:
+        super().__init__()
+        self._laboratory = laboratory
+
+    def find(self, key: int) -> Api | None:
+        """The API of that key."""
+        known = key in self._loaded
+        api = super().find(key)
+        if api is not None and not known:
+            plain = api.handle
+
+            def handle(node: Node, request: Any, ticket: Ticket) -> Any:
+                return Call(self._laboratory, plain, node, request, ticket).begin()
+
+            api.handle = handle
+        return api
+
+
+class Call:
+    """A request, its handler, and how far it has come. Takes the place of the connection as the one who asks."""
+
+    __slots__ = (
+        "_handler",
+        "_laboratory",
+        "_node",
+        "client_host",
+        "connection",
+        "listener",
+        "request",
+        "stage",
+        "subject",
+        "ticket",
+    )
+
+    def __init__(self, laboratory: Laboratory, handler: Any, node: Node, request: Any, ticket: Ticket) -> None:
+        self._laboratory = laboratory
+        self._handler = handler
+        self._node = node
+        self.request = request
+        """As the broker will see it; a fault may put another in its place."""
+        self.ticket = ticket
+        self.connection: Connection = ticket.asker  # type: ignore[assignment]
+        self.client_host, self.listener = ticket.asker.client_host, ticket.asker.listener
+        self.subject = Subject(node, request, ticket)
+        self.stage = REQUEST
+
+    @property
+    def client_software(self) -> str | None:
+        """What the connection knows of its client."""
+        return self.connection.client_software
+
+    @client_software.setter
+    def client_software(self, told: str) -> None:
+        self.connection.client_software = told
+
+    # From the connection to the broker
+
+    def begin(self) -> Any:
+        """What a handler returns: a response, None for later, NO_REPLY; or CloseConnection is raised."""
+        laboratory = self._laboratory
+        laboratory.heard(self)
+        self.ticket.asker = self
+        if laboratory.gates.holds(self):
+            return None
+        return self._go_on()
+
+    def _go_on(self) -> Any:
+        outcome = self._laboratory.faults.spoil(self, None)
+        return self.handled() if outcome is ON else outcome
+
+    def handled(self) -> Any:
+        """Lets the broker answer. The same four outcomes."""
+        response = self._handler(self._node, self.request, self.ticket)
+        if response is None or response is NO_REPLY or self.ticket.answered:
+            return response
+        return self._leaving(response)
+
+    # From the broker to the connection
+
+    def answer(self, ticket: Ticket, response: object) -> None:
+        """The broker answers a request that had to wait."""
+        try:
+            outcome = self._leaving(response)
+        except CloseConnection as reason:
+            self.connection.close(str(reason))
+            return
+        if outcome is not None:
+            self.connection.answer(ticket, outcome)
+
+    def _leaving(self, response: object) -> Any:
+        if self.stage == ANSWER:  # it was stopped here before
+            return response
+        self.stage = ANSWER
+        if self._laboratory.gates.holds(self, response):
+            return None
+        outcome = self._laboratory.faults.spoil(self, response)
+        return response if outcome is ON else outcome
+
+    # What faults and gates do with it
+
+    def refusal(self, error: ErrorCode) -> Any:
+        """The API's response that says an error."""
+        return error_response(self.ticket.api, self.request, error)
+
+    def cut(self, response: object, length: int) -> None:
+        """Sends the first `length` bytes of an answer and hangs up."""
+        frame = self.ticket.api.write(self.ticket.version, self.ticket.correlation_id, response)
+        whole = frame if isinstance(frame, bytes) else b"".join(frame)
+        if not self.connection.closed:
+            self.connection.send(whole[:length])
+
+    def wait(self, length_ms: int, response: object = None) -> None:
+        """Goes on after a while, by the brokers' clock."""
+        cluster = self._laboratory.cluster
+        cluster.purgatory.wait(_Waiting(cluster.clock.now_ms() + length_ms, self, response))
+
+    def resume(self, response: object = None, *, now_ms: int | None = None) -> None:
+        """Goes on where it was stopped: with the broker, or with its answer."""
+        server = self._laboratory.server
+        if now_ms is None:
+            now_ms = self._laboratory.cluster.clock.now_ms()
+        if self.connection.closed:
+            return
+        if self.stage == ANSWER:
+            self.ticket.answered = True
+            self.connection.answer(self.ticket, response)
+        else:
+            self._resume_request(now_ms)
+        perform(self._laboratory.cluster, now_ms)
+        server.end_turn(now_ms)
+
+    def _resume_request(self, now_ms: int) -> None:
+        self.ticket.received_at_ms = now_ms
+        try:
+            response = self.handled()
+        except CloseConnection as reason:
+            self.connection.close(str(reason))
+        except Exception:
+            log.error(f"{self.subject} failed: {self.request}")
+            self.connection.answer(self.ticket, self.refusal(ErrorCode.unknown_server_error))
+        else:
+            if response is NO_REPLY:
+                self.connection.unpark()
+            elif response is not None:
+                self.ticket.answered = True
+                self.connection.answer(self.ticket, response)
+
+
+class _Waiting(DelayedOperation):
+    """A request, or an answer, that is late."""
+
+    __slots__ = ("_call", "_response")
+
+    def __init__(self, deadline_ms: int, call: Call, response: object) -> None:
+        super().__init__(deadline_ms)
+        self._call = call
+        self._response = response
+
+    def on_complete(self, now_ms: int, *, expired: bool) -> None:
+        """Its time has come."""
+        self._call.resume(self._response, now_ms=now_ms)

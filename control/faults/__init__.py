@@ -1,0 +1,1 @@
+"""Spoiling requests on purpose: rules that say which, when and how."""

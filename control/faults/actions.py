@@ -1,0 +1,183 @@
+"""What a rule does to a request, or to its answer.
+
+`act` returns what the client is answered, None when it hears nothing (for now), or `ON` to let things go on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from kohort.broker.registry import CloseConnection
+from kohort.control.assignments import Change
+from kohort.control.calls import ANSWER, ON, REQUEST
+from kohort.control.errors import ControlError, unknown
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+
+if TYPE_CHECKING:
+    from kohort.control.calls import Call
+
+
+class Action:
+    """One way to spoil a request."""
+
+    stage: str = REQUEST
+    only_for: ClassVar[str | None] = None
+    """The one API it makes sense for; None: any."""
+
+    def act(self, call: Call, response: Any, chance: Random) -> Any:
+        """Does it. `response` is None at the stage REQUEST."""
+        raise NotImplementedError
+
+    def ended(self) -> None:
+        """Its rule has been removed."""
+
+
+@dataclass(frozen=True)
+class Refuse(Action):
+    """The client hears an error; the broker has never seen the request."""
+
+    error: ErrorCode
+
+    @classmethod
+    def by_name(cls, name: str) -> Refuse:
+        """By Kafka's name: `REBALANCE_IN_PROGRESS`. Raises ControlError when there is none."""
+        try:
+            return cls(ErrorCode[name.lower()])
+        except KeyError:
+            raise unknown("error", name, (error.name.upper() for error in ErrorCode)) from None
+
+    def act(self, call: Call, response: Any, chance: Random) -> Any:
+        """See `Action`."""
+        return call.refusal(self.error)
+
+    def __str__(self) -> str:
+        return f"answer {self.error.name.upper()}"
+
+
+@dataclass
+class Drop(Action):
+    """Nothing comes back, and nothing more is read on that connection: as when packets are lost.
+
+    At REQUEST the broker never sees it; at ANSWER it did what was asked, and only the client does not know. When the
+    rule ends, the connections that it has silenced are closed, so that their clients need not wait for a timeout.
+    """
+
+    stage: str = REQUEST
+    _silenced: list[Call] = field(default_factory=list, repr=False)
+
+    def act(self, call: Call, response: Any, chance: Random) -> Any:
+        """See `Action`."""
+        self._silenced.append(call)
+
+    def ended(self) -> None:
+        """See `Action`."""
+        for call in self._silenced:
+            call.connection.close("the fault that kept it silent is over")
+        self._silenced.clear()
+
+    def __str__(self) -> str:
+        return "drop it" if self.stage == REQUEST else "lose the answer"
+
+
+@dataclass
+class Hold(Action):
+    """Keeps it until the rule ends; then it goes on. So it is with a process that was stopped, or a cut cable."""
+
+    _held: list[Call] = field(default_factory=list, repr=False)
+
+    def act(self, call: Call, response: Any, chance: Random) -> Any:
+        """See `Action`."""
+        self._held.append(call)
+
+    def ended(self) -> None:
+        """See `Action`."""
+        held, self._held = self._held, []
+        for call in held:
+            call.resume()
+
+    def __str__(self) -> str:
+        return "hold it"
+
+
+@dataclass(frozen=True)
+class Close(Action):
+    """Hangs up instead of handling it, or (ANSWER) instead of answering."""
+
+    stage: str = REQUEST
+
+    def act(self, call: Call, response: Any, chance: Random) -> Any:
+        """See `Action`."""
+        raise CloseConnection(f"a fault hung up on its {call.subject.api}")
+
+    def __str__(self) -> str:
+        return "hang up" if self.stage == REQUEST else "hang up instead of answering"
+
+
+@dataclass(frozen=True)
+class Truncate(Action):
+    """Sends the first bytes of the answer, the four of its length included, and hangs up."""
+
+    length: int
+    stage: str = ANSWER
+
+    def __post_init__(self) -> None:
+        if self.length < 0:
+            raise ControlError(f"an answer cannot be cut at {self.length} bytes")
+
+    def act(self, call: Call, response: Any, chance: Random) -> Any:
+        """See `Action`."""
+        call.cut(response, self.length)
+        raise CloseConnection("a fault cut its answer")
+
+    def __str__(self) -> str:
+        return f"cut the answer after {self.length} bytes"
+
+
+@dataclass(frozen=True)
+class Delay(Action):
+    """Goes on later, by the brokers' clock."""
+
+    length_ms: int
+    jitter_ms: int = 0
+    """Up to so much longer, from the cluster's seed."""
+    stage: str = REQUEST
+
+    def __post_init__(self) -> None:
+        if self.length_ms < 0 or self.jitter_ms < 0:
+            raise ControlError("a delay is at least 0")
+
+    def act(self, call: Call, response: Any, chance: Random) -> Any:
+        """See `Action`."""
+        call.wait(self.length_ms + (chance.randint(0, self.jitter_ms) if self.jitter_ms else 0), response)
+
+    def __str__(self) -> str:
+        jitter = f" to {self.length_ms + self.jitter_ms}" if self.jitter_ms else ""
+        return f"delay {'it' if self.stage == REQUEST else 'the answer'} by {self.length_ms}{jitter} ms"
+
+
+@dataclass(frozen=True)
+class Assign(Action):
+    """Puts other shares in the place of those that a leader hands out."""
+
+    change: Change
+    only_for: ClassVar[str | None] = "SyncGroup"
+
+    def act(self, call: Call, response: Any, chance: Random) -> Any:
+        """See `Action`."""
+        request: SyncGroupRequest = call.request
+        if request.assignments:  # only the leader's has any
+            shares = self.change.change({each.member_id: each.assignment for each in request.assignments})
+            call.request = replace(
+                request,
+                assignments=tuple(
+                    SyncGroupRequestAssignment(member_id=member_id, assignment=share)
+                    for member_id, share in shares.items()
+                ),
+            )
+        return ON
+
+    def __str__(self) -> str:
+        return f"assign {self.change.words}"

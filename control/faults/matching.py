@@ -1,0 +1,95 @@
+"""Which requests a rule is for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from fnmatch import fnmatchcase
+from typing import Any
+
+from kohort.control.errors import ControlError, unknown
+from kohort.control.subject import Subject, kafka_name
+from kohort.coordinator.classic.states import State
+from kohort.protocol.api_keys import API_BY_NAME
+
+ANY = "*"
+API_NAMES = frozenset(kafka_name(name) for name in API_BY_NAME)
+STATE_NAMES = frozenset(state.value for state in State)
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Everything that is given must hold. In texts `*` stands for anything and `?` for one character."""
+
+    api: str = ANY
+    """Kafka's name: `JoinGroup`."""
+    version: str | None = None
+    """A number, or a range as in `3-5`."""
+    node: int | None = None
+    client_id: str | None = None
+    group: str | None = None
+    member: str | None = None
+    """A member id."""
+    instance: str | None = None
+    """A `group.instance.id`."""
+    generation: int | None = None
+    state: str | None = None
+    """The group's state when the request comes, as on the wire: `CompletingRebalance`."""
+
+    def __post_init__(self) -> None:
+        """Raises ControlError for what can never match."""
+        if self.api != ANY and self.api not in API_NAMES:
+            raise unknown("API", self.api, API_NAMES)
+        if self.state is not None and self.state not in STATE_NAMES:
+            raise unknown("group state", self.state, STATE_NAMES)
+        if self.version is not None:
+            _range(self.version)
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Match:
+        """From words and values, as a file or a request has them. Raises ControlError for a word that is none."""
+        names = [each.name for each in fields(cls)]
+        for name, value in values.items():
+            if name not in names:
+                raise unknown("condition", name, names)
+            if name in ("node", "generation") and (not isinstance(value, int) or isinstance(value, bool)):
+                raise ControlError(f"{name} is a number, not {value!r}")
+        texts: dict[str, Any] = {
+            name: value if name in ("node", "generation") else str(value) for name, value in values.items()
+        }
+        return cls(**texts)
+
+    def fits(self, subject: Subject) -> bool:
+        """Whether a request is one of those."""
+        return (
+            (self.api == ANY or self.api == subject.api)
+            and (self.group is None or _like(subject.group, self.group))
+            and (self.member is None or any(_like(each, self.member) for each in subject.members))
+            and (self.instance is None or any(_like(each, self.instance) for each in subject.instances))
+            and (self.client_id is None or _like(subject.client_id, self.client_id))
+            and (self.node is None or self.node == subject.node)
+            and (self.generation is None or self.generation == subject.generation)
+            and (self.version is None or subject.version in _range(self.version))
+            and (self.state is None or self.state == subject.state)
+        )
+
+    def __str__(self) -> str:
+        """In one line, for a person."""
+        conditions = [
+            f"{each.name} {value}"
+            for each in fields(self)
+            if each.name != "api" and (value := getattr(self, each.name)) is not None
+        ]
+        return " with ".join(filter(None, ["any request" if self.api == ANY else self.api, ", ".join(conditions)]))
+
+
+def _like(value: str, pattern: str) -> bool:
+    return value == pattern or fnmatchcase(value, pattern)
+
+
+def _range(text: str) -> range:
+    lowest, dash, highest = text.partition("-")
+    try:
+        return range(int(lowest), int(highest if dash else lowest) + 1)
+    except ValueError:
+        raise ControlError(f"version {text!r} is none; write a number, or a range as in 3-5") from None

@@ -1,0 +1,70 @@
+"""A rule: for which requests, when, and what happens to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from types import TracebackType
+
+from kohort.control.faults.actions import Action
+from kohort.control.faults.matching import Match
+from kohort.control.faults.triggers import Counting, Trigger
+from kohort.control.subject import Subject
+
+
+class Rule:
+    """At work from the moment it is made until it is removed, or the `with` block that it opened ends."""
+
+    def __init__(
+        self,
+        number: int,
+        match: Match,
+        action: Action,
+        trigger: Trigger,
+        chance: Random,
+        remove: Callable[[Rule], None],
+    ) -> None:
+        self.number = number
+        """Counted from 1 in each cluster."""
+        self.match = match
+        self.action = action
+        self._counting = Counting(trigger, chance)
+        self._remove = remove
+
+    @property
+    def seen(self) -> int:
+        """Matching requests so far."""
+        return self._counting.seen
+
+    @property
+    def acted(self) -> int:
+        """How many of them were spoiled."""
+        return self._counting.acted
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether it will never act again."""
+        return self._counting.exhausted
+
+    def remove(self) -> None:
+        """Ends it: what it holds goes on, what it has silenced is closed, what it delays still comes."""
+        self._remove(self)
+
+    def takes(self, subject: Subject) -> bool:
+        """Whether it acts on this request, which is counted."""
+        return self.match.fits(subject) and self._counting.pull()
+
+    def would_take(self, subject: Subject) -> bool:
+        """Whether it would; nothing is counted."""
+        return self._counting.would_act and self.match.fits(subject)
+
+    def __enter__(self) -> Rule:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.remove()
+
+    def __str__(self) -> str:
+        return f"rule {self.number}: {self.match}: {self.action}"

@@ -1,0 +1,95 @@
+"""All rules of a cluster, and the sentences that make them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+from kohort.control.calls import ON, REQUEST, Call
+from kohort.control.errors import NotFoundError
+from kohort.control.faults.actions import Action, Drop, Hold
+from kohort.control.faults.matching import ANY, Match
+from kohort.control.faults.plan import Plan
+from kohort.control.faults.rules import Rule
+from kohort.control.faults.triggers import Trigger
+from kohort.control.subject import Subject
+
+
+class Faults:
+    """The rules, in the order in which they were made: the first that acts on a request is the only one."""
+
+    def __init__(self, chance: Random) -> None:
+        self._chance = chance
+        self._rules: list[Rule] = []
+        self._made = 0
+
+    def on(self, api: str = ANY, **conditions: Any) -> Plan:
+        """Requests of one API, or of any, that meet all conditions; see `Match` for those.
+
+        Say next what happens to them: `faults.on("Heartbeat", group="billing").drop(times=2)`. Raises ControlError for
+        an API, condition or state that does not exist, naming the nearest that does.
+        """
+        return Plan(Match.of({"api": api, **conditions}), self.add)
+
+    def freeze(self, *, group: str, member: str | None = None, instance: str | None = None) -> Rule:
+        """A member falls silent without leaving, as a process that hangs: what it says of the group does not arrive.
+
+        It does when the rule is removed, too late perhaps: so zombies are made.
+        """
+        return self.add(Match.of(_given(group=group, member=member, instance=instance)), Hold(), Trigger())
+
+    def cut_off(self, client_id: str, node: int) -> Rule:
+        """A client and a node no longer reach each other, on new connections neither, until the rule is removed."""
+        return self.add(Match.of({"client_id": client_id, "node": node}), Hold(), Trigger())
+
+    def add(self, match: Match, action: Action, trigger: Trigger) -> Rule:
+        """A rule in its parts."""
+        self._made += 1
+        rule = Rule(self._made, match, action, trigger, self._chance, self._forget)
+        self._rules.append(rule)
+        return rule
+
+    def remove(self, number: int) -> None:
+        """Ends a rule. Raises NotFoundError."""
+        for rule in self._rules:
+            if rule.number == number:
+                self._forget(rule)
+                return
+        raise NotFoundError(f"there is no rule {number}; it may have been removed already")
+
+    def clear(self) -> None:
+        """Ends all of them."""
+        for rule in list(self._rules):
+            self._forget(rule)
+
+    def __iter__(self) -> Iterator[Rule]:
+        return iter(self._rules)
+
+    def __len__(self) -> int:
+        return len(self._rules)
+
+    def spoil(self, call: Call, response: Any) -> Any:
+        """What becomes of a request, or (the stage ANSWER) of its answer; ON: nothing happens to it."""
+        outcome = ON
+        for rule in self._rules:
+            if rule.action.stage == call.stage and rule.takes(call.subject):
+                outcome = rule.action.act(call, response, self._chance)
+                break
+        return outcome
+
+    def silences(self, subject: Subject) -> bool:
+        """Whether a request like this would be lost now; nothing is counted."""
+        return any(
+            isinstance(rule.action, (Drop, Hold)) and rule.action.stage == REQUEST and rule.would_take(subject)
+            for rule in self._rules
+        )
+
+    def _forget(self, rule: Rule) -> None:
+        if rule in self._rules:
+            self._rules.remove(rule)
+            rule.action.ended()
+
+
+def _given(**values: str | None) -> dict[str, str]:
+    return {name: value for name, value in values.items() if value is not None}

@@ -1,0 +1,26 @@
+"""A Kafka cluster for tests: in this process, on a clock of the test's own.
+
+    async with Cluster(nodes=3) as kafka:
+        consumer = AIOKafkaConsumer("orders", bootstrap_servers=kafka.bootstrap, group_id="billing")
+
+`with Cluster() as kafka` is the same for tests that are not asynchronous, with the same words.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kohort.testing.cluster import Cluster
+    from kohort.testing.group import Group, GroupMember
+
+__all__ = ["Cluster", "Group", "GroupMember"]
+
+
+def __getattr__(name: str) -> Any:
+    """Loads the broker when it is first asked for: pytest loads this package for its plugin in every run."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__} has no attribute {name}")
+    from kohort.broker.lean_imports import without
+
+    with without("hypothesis"):
+        from kohort.testing import cluster, group
+    return getattr(cluster if name == "Cluster" else group, name)

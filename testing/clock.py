@@ -1,0 +1,47 @@
+"""The brokers' clock, as a test holds it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kohort.control.laboratory import Laboratory
+
+TURNS = 3
+"""Of the event loop after a jump: one to write, one to be read, one for good measure."""
+
+
+class Clock:
+    """Runs like the machine's until told otherwise. It moves the brokers' timers, and nobody else's."""
+
+    def __init__(self, laboratory: Laboratory) -> None:
+        self._laboratory = laboratory
+
+    @property
+    def now_ms(self) -> int:
+        """Milliseconds since the cluster was made, by its own clock."""
+        return self._laboratory.clock.now_ms()
+
+    def pause(self) -> None:
+        """Stands still: no session ends, no rebalance times out. Requests are answered all the same."""
+        self._laboratory.clock.pause()
+
+    def run(self, scale: float | None = None) -> None:
+        """Goes on, `scale` times as fast as the machine's clock if that is given."""
+        self._laboratory.clock.run(scale)
+
+    async def advance(
+        self, seconds: float = 0, *, minutes: float = 0, hours: float = 0, expire_the_living: bool = False
+    ) -> None:
+        """Jumps ahead; everything that falls due on the way happens, in its order.
+
+        A member whose connection is open and whom no fault keeps silent is taken to have sent its heartbeats meanwhile,
+        and does not expire. `expire_the_living=True` lets sessions end that would have been kept.
+        """
+        length_ms = round((seconds + 60 * minutes + 3_600 * hours) * 1000)
+        if length_ms < 0:
+            raise ValueError("time does not go back; give a length of 0 or more")
+        self._laboratory.advance(length_ms, expire_the_living=expire_the_living)
+        for _ in range(TURNS):
+            await asyncio.sleep(0)

@@ -1,0 +1,150 @@
+"""A cluster in this process, for as long as a `with` block lasts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from random import SystemRandom
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from kohort.broker.cluster import Cluster as BrokerCluster
+from kohort.broker.logs import log
+from kohort.broker.server import Server
+from kohort.broker.settings import Settings
+from kohort.control.clock import LabClock
+from kohort.control.faults.table import Faults
+from kohort.control.gates import Gates
+from kohort.control.laboratory import Laboratory
+from kohort.testing.clock import Clock
+from kohort.testing.group import Group
+from kohort.testing.topics import Topics
+
+if TYPE_CHECKING:
+    from kohort.testing.remote import InThread
+
+LONGEST_SEED = 1 << 32
+
+
+class Cluster:
+    """One or several Kafka brokers that listen on free ports of this machine, with groups under the test's control.
+
+    Use it with `async with`, in the event loop that the test runs in, or with `with`, which runs it in a thread and
+    hands out the same words without `await`. Nothing outlives the block.
+    """
+
+    def __init__(
+        self,
+        nodes: int = 1,
+        *,
+        profile: str = "test",
+        seed: int | None = None,
+        settings: Mapping[str, object] | None = None,
+        host: str = "127.0.0.1",
+    ) -> None:
+        """`profile`: `test` waits for nobody who is not there; `faithful` is Kafka 4.3 as it comes.
+
+        `seed`: of all that is left to chance, ids included; without it one is drawn, and `self.seed` tells which.
+        `settings`: broker settings by Kafka's names, as in `{"group.max.size": 2}`. Raises SettingError for one that
+        does not exist, naming the nearest.
+        """
+        given = {name: _as_text(value) for name, value in (settings or {}).items()}
+        self._settings = Settings(given, profile, nodes)
+        self._nodes = nodes
+        self._host = host
+        self.seed = SystemRandom().randrange(LONGEST_SEED) if seed is None else seed
+        self._in_thread: InThread | None = None
+
+    async def start(self) -> None:
+        """What `async with` does first."""
+        log.configure(level="warning")
+        clock = LabClock()
+        cluster = BrokerCluster(self._settings, clock, self._nodes, seed=self.seed)
+        laboratory = Laboratory(cluster, clock)
+        server = Server(cluster, laboratory.registry, asyncio.get_running_loop())
+        laboratory.attach(server)
+        await server.listen(self._host, 0)
+        cluster.offsets_topic.create(clock.now_ms())
+        self.laboratory = laboratory
+        self.clock = Clock(laboratory)
+        self.topics = Topics(laboratory)
+
+    async def stop(self) -> list[str]:
+        """What `async with` does last: rules and gates are removed, and every connection closed.
+
+        Returns a line for each gate that was still held.
+        """
+        self.laboratory.faults.clear()
+        left = self.laboratory.gates.open_all()
+        self.laboratory.server.stop()
+        await asyncio.sleep(0)  # lets the loop close what was closed
+        return left
+
+    def timeline(self) -> str:
+        """What has happened in all groups, for a person."""
+        return "\n".join(str(group) for group in self.groups) or "there is no group"
+
+    # What there is
+
+    @property
+    def bootstrap(self) -> str:
+        """What clients call `bootstrap.servers`: every node's address, with commas between."""
+        return ",".join(f"{self._host}:{node.port}" for node in self.laboratory.cluster.nodes)
+
+    @property
+    def id(self) -> str:
+        """The cluster id that clients are told."""
+        return self.laboratory.cluster.cluster_id
+
+    @property
+    def nodes(self) -> list[int]:
+        """The ids of the brokers."""
+        return [node.id for node in self.laboratory.cluster.nodes]
+
+    @property
+    def faults(self) -> Faults:
+        """Rules that spoil requests."""
+        return self.laboratory.faults
+
+    @property
+    def gates(self) -> Gates:
+        """Stops at which requests wait for the test."""
+        return self.laboratory.gates
+
+    def group(self, group_id: str) -> Group:
+        """A group, whether it is there yet or not."""
+        return Group(self.laboratory, group_id)
+
+    @property
+    def groups(self) -> list[Group]:
+        """The groups that there are, by id."""
+        ids = {group_id for each in self.laboratory.cluster.coordinators for group_id in each.groups}
+        return [self.group(group_id) for group_id in sorted(ids)]
+
+    # As a context
+
+    async def __aenter__(self) -> Cluster:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    def __enter__(self) -> Any:
+        """The same words, without `await`; see `kohort.testing.remote`."""
+        from kohort.testing.remote import InThread
+
+        self._in_thread = InThread(self)
+        return self._in_thread.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._in_thread is not None, "it was entered"
+        self._in_thread.stop()
+
+
+def _as_text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

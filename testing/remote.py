@@ -1,0 +1,158 @@
+"""A cluster that runs in a thread of its own, and its words for tests on this side.
+
+A test that is not a coroutine waits for the end of every call (`Waits`); one that is awaits what `Cluster` would let it
+await (`Awaits`). Whatever is asked is asked in the cluster's thread: a test never reads what is just being changed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from kohort.testing.cluster import Cluster
+
+T = TypeVar("T")
+
+OURS = ("kohort.testing", "kohort.control")
+"""Objects of these rooms live in the thread and are handed out as remotes; everything else is a value."""
+
+
+class Thread:
+    """An event loop in a thread."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="kohort", daemon=True)
+        self._thread.start()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Runs it there, and returns what it returns or raises what it raises."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def call(self, function: Callable[[], T]) -> T:
+        """The same for a plain function. In the thread itself, where conditions run, it is called as it is."""
+        if threading.current_thread() is self._thread:
+            return function()
+
+        async def work() -> T:
+            return function()
+
+        return self.run(work())
+
+    def start(self, work: Coroutine[Any, Any, T]) -> Awaitable[T]:
+        """Runs it there, to be awaited in the loop of whoever calls."""
+        return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+
+    def stop(self) -> None:
+        """Ends the loop and the thread."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+class Remote:
+    """Something of the thread's."""
+
+    _thread: Thread
+    _inner: Any
+
+    def __init__(self, thread: Thread, inner: Any) -> None:
+        object.__setattr__(self, "_thread", thread)
+        object.__setattr__(self, "_inner", inner)
+
+    def _take_part(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """What becomes of a call that takes its time."""
+        raise NotImplementedError
+
+    def __getattr__(self, name: str) -> Any:
+        inner = self._inner
+        value = self._thread.call(lambda: getattr(inner, name))
+        if not inspect.ismethod(value) and not inspect.isfunction(value):
+            return self._handed_out(value)
+
+        def call(*arguments: Any, **options: Any) -> Any:
+            if inspect.iscoroutinefunction(value):
+                return self._take_part(value(*arguments, **options))
+            return self._handed_out(self._thread.call(lambda: value(*arguments, **options)))
+
+        return call
+
+    def _handed_out(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self._handed_out(each) for each in value]
+        kind = type(value)
+        if kind.__module__.startswith(OURS) and not hasattr(kind, "__dataclass_fields__"):
+            return type(self)(self._thread, value)
+        return value
+
+    def __enter__(self) -> Any:
+        return self._handed_out(self._thread.call(self._inner.__enter__))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._thread.call(lambda: self._inner.__exit__(kind, problem, trace))
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._handed_out(self._thread.call(lambda: list(self._inner))))
+
+    def __len__(self) -> int:
+        return int(self._thread.call(lambda: len(self._inner)))
+
+    def __str__(self) -> str:
+        return str(self._thread.call(lambda: str(self._inner)))
+
+    def __repr__(self) -> str:
+        return str(self._thread.call(lambda: repr(self._inner)))
+
+
+class Waits(Remote):
+    """For tests that are not coroutines."""
+
+    def _take_part(self, work: Coroutine[Any, Any, Any]) -> Any:
+        return self._handed_out(self._thread.run(work))
+
+
+class Awaits(Remote):
+    """For tests that are coroutines, in whatever event loop."""
+
+    def _take_part(self, work: Coroutine[Any, Any, Any]) -> Any:
+        return self._thread.start(work)
+
+
+class InThread:
+    """A cluster in a thread, from `start` to `stop`. The thread may serve one cluster after the other."""
+
+    def __init__(self, cluster: Cluster, thread: Thread | None = None) -> None:
+        self._cluster = cluster
+        self._own = thread is None
+        self._thread = Thread() if thread is None else thread
+
+    def start(self, remote: type[Remote] = Waits) -> Any:
+        """Starts the cluster; returns it, as `Waits` or `Awaits`."""
+        try:
+            self._thread.run(self._cluster.start())
+        except BaseException:
+            self._stop_thread()
+            raise
+        return remote(self._thread, self._cluster)
+
+    def call(self, function: Callable[[], T]) -> T:
+        """Calls something in the cluster's thread."""
+        return self._thread.call(function)
+
+    def stop(self) -> list[str]:
+        """Stops it; returns what `Cluster.stop` returns."""
+        try:
+            return self._thread.run(self._cluster.stop())
+        finally:
+            self._stop_thread()
+
+    def _stop_thread(self) -> None:
+        if self._own:
+            self._thread.stop()

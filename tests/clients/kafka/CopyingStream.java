@@ -1,0 +1,50 @@
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.time.Duration;
+import java.util.Properties;
+import org.apache.kafka.common.serialization.Serdes;
+import org.apache.kafka.streams.KafkaStreams;
+import org.apache.kafka.streams.StreamsBuilder;
+import org.apache.kafka.streams.StreamsConfig;
+import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler.StreamThreadExceptionResponse;
+
+/**
+ * Kafka Streams: copies one topic into another, and counts by key in a store of its own.
+ *
+ * Arguments: bootstrap, application id, source, sink, counts, processing guarantee, state directory. Says when it runs;
+ * stops when told to.
+ */
+public final class CopyingStream {
+    public static void main(String[] arguments) throws Exception {
+        Properties settings = new Properties();
+        settings.put(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, arguments[0]);
+        settings.put(StreamsConfig.APPLICATION_ID_CONFIG, arguments[1]);
+        settings.put(StreamsConfig.PROCESSING_GUARANTEE_CONFIG, arguments[5]);
+        settings.put(StreamsConfig.STATE_DIR_CONFIG, arguments[6]);
+        settings.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, 100);
+        settings.put(StreamsConfig.NUM_STREAM_THREADS_CONFIG, 1);
+        settings.put(StreamsConfig.DEFAULT_KEY_SERDE_CLASS_CONFIG, Serdes.StringSerde.class);
+        settings.put(StreamsConfig.DEFAULT_VALUE_SERDE_CLASS_CONFIG, Serdes.StringSerde.class);
+        settings.put(StreamsConfig.consumerPrefix("auto.offset.reset"), "earliest");
+        settings.put(StreamsConfig.consumerPrefix("session.timeout.ms"), 3000);
+        settings.put(StreamsConfig.consumerPrefix("heartbeat.interval.ms"), 300);
+        settings.put(StreamsConfig.producerPrefix("transaction.timeout.ms"), 5000);
+
+        StreamsBuilder builder = new StreamsBuilder();
+        var source = builder.<String, String>stream(arguments[2]);
+        source.to(arguments[3]);
+        source.groupByKey().count().toStream().mapValues(String::valueOf).to(arguments[4]);
+        KafkaStreams streams = new KafkaStreams(builder.build(), settings);
+        streams.setUncaughtExceptionHandler(problem -> {
+            problem.printStackTrace();
+            return StreamThreadExceptionResponse.SHUTDOWN_CLIENT;
+        });
+        streams.setStateListener((now, before) -> System.out.println(now));
+        streams.start();
+        BufferedReader orders = new BufferedReader(new InputStreamReader(System.in));
+        String order = orders.readLine();
+        streams.close(Duration.ofSeconds(20));
+        System.out.println("CLOSED");
+        Runtime.getRuntime().halt(order == null ? 3 : 0);
+    }
+}

@@ -1,0 +1,108 @@
+"""Kafka's own command-line tools."""
+
+from __future__ import annotations
+
+import json
+from uuid import uuid4
+
+import pytest
+
+from tests.clients.company import Company
+from tests.clients.kafkas_own import class_path, said, table
+from tests.clients.libraries import Missing
+
+pytestmark = [pytest.mark.libraries, pytest.mark.timeout(600)]
+
+
+@pytest.fixture(autouse=True)
+def tools() -> None:
+    """Skips where they cannot be had."""
+    try:
+        class_path()
+    except Missing as reason:
+        pytest.skip(f"Kafka's own tools: {reason}")
+
+
+@pytest.fixture
+def shared(company: Company) -> Company:
+    """A group with one member, ada, who has read and committed 3 records of every partition."""
+    ada = company.join("ada", "confluent-kafka")
+    company.until_consumed(company.produce(3), ada)
+    return company
+
+
+def test_topics_are_created_described_changed_and_deleted(bootstrap: str) -> None:
+    name = f"topic-{uuid4().hex[:8]}"
+
+    def topics(*arguments: str) -> str:
+        return said("kafka-topics", "--bootstrap-server", bootstrap, *arguments)
+
+    topics("--create", "--topic", name, "--partitions", "3", "--config", "retention.ms=60000")
+    assert name in topics("--list").split()
+    described = topics("--describe", "--topic", name)
+    assert "PartitionCount: 3" in described
+    assert "retention.ms=60000" in described
+    topics("--alter", "--topic", name, "--partitions", "5")
+    assert "PartitionCount: 5" in topics("--describe", "--topic", name)
+    topics("--delete", "--topic", name)
+    assert name not in topics("--list").split()
+
+
+def test_configs_are_changed_and_shown(bootstrap: str, company: Company) -> None:
+    asked = ["--bootstrap-server", bootstrap, "--entity-type", "topics", "--entity-name", company.topic]
+    said("kafka-configs", *asked, "--alter", "--add-config", "cleanup.policy=compact")
+    assert "cleanup.policy=compact" in said("kafka-configs", *asked, "--describe")
+
+
+def test_what_the_console_produces_the_console_consumes(bootstrap: str) -> None:
+    name, group = f"topic-{uuid4().hex[:8]}", f"group-{uuid4().hex[:8]}"
+    words = [f"word {number}" for number in range(20)]
+    said("kafka-console-producer", "--bootstrap-server", bootstrap, "--topic", name, told="\n".join(words) + "\n")
+    options = ["--bootstrap-server", bootstrap, "--topic", name, "--group", group, "--from-beginning"]
+    heard = said("kafka-console-consumer", *options, "--max-messages", "20", "--timeout-ms", "30000")
+    assert heard.splitlines() == words
+    (row,) = table(said("kafka-consumer-groups", "--bootstrap-server", bootstrap, "--describe", "--group", group))
+    assert (row["CURRENT-OFFSET"], row["LOG-END-OFFSET"], row["LAG"]) == ("20", "20", "0")
+    offsets = said("kafka-get-offsets", "--bootstrap-server", bootstrap, "--topic", name)
+    assert offsets.split() == [f"{name}:0:20"]
+
+
+def test_groups_are_listed_described_reset_and_deleted(bootstrap: str, shared: Company) -> None:
+    def groups(*arguments: str) -> str:
+        return said("kafka-consumer-groups", "--bootstrap-server", bootstrap, *arguments)
+
+    ada = shared.members[0]
+    assert shared.group in groups("--list").split()
+    shared.until(lambda: len(ada.owns) == 6, "ada owns everything")
+    rows = table(groups("--describe", "--group", shared.group))
+    assert {(row["PARTITION"], row["LOG-END-OFFSET"]) for row in rows} == {(str(each), "3") for each in range(6)}
+    assert {row["CLIENT-ID"] for row in rows} == {"ada"}
+    (member,) = table(groups("--describe", "--group", shared.group, "--members", "--verbose"))
+    assert member["#PARTITIONS"] == "6"
+    (state,) = table(groups("--describe", "--group", shared.group, "--state"))
+    assert "Stable" in state.values()
+    assert "GroupNotEmptyException" in groups("--delete", "--group", shared.group)
+    ada.stop()
+    groups("--reset-offsets", "--group", shared.group, "--topic", shared.topic, "--to-earliest", "--execute")
+    rows = table(groups("--describe", "--group", shared.group))
+    assert {row["CURRENT-OFFSET"] for row in rows} == {"0"}
+    groups("--delete-offsets", "--group", shared.group, "--topic", shared.topic)
+    groups("--delete", "--group", shared.group)
+    assert shared.group not in groups("--list").split()
+
+
+def test_the_verifiable_consumer_reads_what_the_verifiable_producer_wrote(bootstrap: str) -> None:
+    name, group = f"topic-{uuid4().hex[:8]}", f"group-{uuid4().hex[:8]}"
+    told = said("kafka-verifiable-producer", "--bootstrap-server", bootstrap, "--topic", name, "--max-messages", "100")
+    assert [json.loads(line) for line in told.splitlines()][-1]["sent"] == 100
+    options = ["--bootstrap-server", bootstrap, "--topic", name, "--group-id", group, "--max-messages", "100"]
+    told = said("kafka-verifiable-consumer", *options, "--reset-policy", "earliest")
+    events = [json.loads(line) for line in told.splitlines()]
+    assert sum(event["count"] for event in events if event["name"] == "records_consumed") == 100
+    assert any(event["name"] == "offsets_committed" and event["success"] for event in events)
+
+
+def test_api_versions_are_listed_for_every_node(bootstrap: str) -> None:
+    told = said("kafka-broker-api-versions", "--bootstrap-server", bootstrap)
+    assert told.count("-> (") == len(bootstrap.split(","))
+    assert "JoinGroup(11): 0 to 9" in told

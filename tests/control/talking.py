@@ -1,0 +1,82 @@
+"""Conversations with a broker in the laboratory: lines as in a .talk file, and what the test does in between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from kohort.broker.cluster import Cluster
+from kohort.broker.server import Server
+from kohort.broker.settings import Settings
+from kohort.control.clock import LabClock
+from kohort.control.laboratory import Laboratory
+from tests.talk.play import Player
+from tests.talk.profiles import PROFILES, Profile
+from tests.talk.script import Step, read_steps
+from tests.talk.stage import Line, Stage
+
+
+class LabStage(Stage):
+    """The machine's clock is moved by hand, and the brokers' clock runs on top of it."""
+
+    laboratory: Laboratory
+
+    def make_server(self, profile: Profile) -> Server:
+        clock = LabClock(self.clock)
+        cluster = Cluster(Settings(profile.settings, nodes=profile.nodes), clock, profile.nodes, seed=1)
+        self.laboratory = Laboratory(cluster, clock)
+        server = Server(cluster, self.laboratory.registry, self.loop)  # type: ignore[arg-type]
+        self.laboratory.attach(server)
+        return server
+
+
+class Lab:
+    """A broker, its laboratory, and people who talk to it."""
+
+    def __init__(self, profile: str = "default") -> None:
+        self.stage = LabStage(PROFILES[profile])
+        self.laboratory = self.stage.laboratory
+        self.faults, self.gates, self.clock = self.laboratory.faults, self.laboratory.gates, self.laboratory.clock
+        self.player = Player(self.stage)
+        self._last_speaker = ""
+
+    def talk(self, text: str) -> None:
+        """Plays lines. Raises Differs when the broker answers otherwise."""
+        for step in read_steps(Path("a test"), dedent(text).strip().splitlines(), self._last_speaker):
+            self._last_speaker = step.speaker
+            self.player.take(step)
+
+    def settle(self) -> None:
+        """Lets the loop do what is due now."""
+        self.stage.loop.settle()
+
+    def name(self, name: str) -> str:
+        """What a name of the conversation stands for: `group`, `ada`."""
+        self.player._make_up_names(f"${name}")
+        return str(self.player.names[name])
+
+    def heard(self) -> Any:
+        """The fields of the last speaker's next answer, whatever it is."""
+        client = self.player._clients[self._last_speaker]
+        return self.player._hear(Step("answer", 0, "", self._last_speaker, {}), client)[1]
+
+    def line(self, speaker: str) -> Line:
+        """Somebody's connection."""
+        return self.player._client(speaker).line
+
+    def state(self) -> str:
+        """Of the group `$group`."""
+        groups = (each.groups.get(self.name("group")) for each in self.laboratory.cluster.coordinators)
+        return next((group.state.value for group in groups if group is not None), "Dead")
+
+
+@pytest.fixture
+def lab() -> Iterator[Lab]:
+    """One broker with the settings of most conversations."""
+    made = Lab()
+    yield made
+    made.stage.close()

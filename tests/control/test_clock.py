@@ -1,0 +1,118 @@
+"""The brokers' clock in a test's hand."""
+
+import pytest
+
+from kohort.broker.clock import ManualClock
+from kohort.control.clock import LabClock
+from tests.control.talking import Lab
+
+
+def test_it_runs_with_the_machine_until_told_otherwise() -> None:
+    machine = ManualClock(500)
+    clock = LabClock(machine)
+    machine.advance(250)
+    assert clock.now_ms() == 750
+    assert clock.epoch_ms == machine.epoch_ms
+    assert clock.seconds_until(1_750) == 1.0
+    assert clock.seconds_until(3) == 0.0
+
+
+def test_it_stands_still_and_goes_on() -> None:
+    machine = ManualClock()
+    clock = LabClock(machine)
+    clock.pause()
+    machine.advance(1_000)
+    assert (clock.now_ms(), clock.paused, clock.seconds_until(1)) == (0, True, None)
+    clock.run()
+    machine.advance(10)
+    assert (clock.now_ms(), clock.paused) == (10, False)
+
+
+def test_it_runs_faster_and_slower() -> None:
+    machine = ManualClock()
+    clock = LabClock(machine)
+    clock.run(60)
+    machine.advance(1_000)
+    assert clock.now_ms() == 60_000
+    assert clock.seconds_until(120_000) == 1.0
+    clock.run(0.5)
+    machine.advance(1_000)
+    assert clock.now_ms() == 60_500
+
+
+@pytest.mark.parametrize("scale", [0, -1, float("inf"), float("nan")])
+def test_a_scale_that_is_none_is_refused(scale: float) -> None:
+    with pytest.raises(ValueError, match="pause it"):
+        LabClock(ManualClock()).run(scale)
+
+
+def test_while_it_stands_still_requests_are_answered_and_no_session_ends(lab: Lab) -> None:
+    lab.talk("given ada, bob share a stable group {session_timeout_ms: 1000}")
+    lab.clock.pause()
+    lab.talk("""
+        wait 60000 ms
+        ada Heartbeat v4 {generation_id: 2}
+          <- NONE
+        bob Heartbeat v4 {generation_id: 2}
+          <- NONE
+        """)
+    lab.clock.run()
+    lab.talk("wait 1001 ms")
+    assert lab.state() == "Empty"
+
+
+def test_records_are_waited_for_in_real_time_while_it_stands_still(lab: Lab) -> None:
+    lab.talk("given topic $topic with 1 partitions")
+    lab.clock.pause()
+    lab.talk("""
+        ada Fetch v4 {max_wait_ms: 300, from: {$topic: {0: 0}}}
+          <- between 300 and 300 ms {responses: [...]}
+        """)
+
+
+def test_a_fast_clock_ends_sessions_sooner(lab: Lab) -> None:
+    lab.talk("given ada shares a stable group {session_timeout_ms: 10000}")
+    lab.clock.run(100)
+    lab.talk("wait 101 ms")
+    assert lab.state() == "Empty"
+
+
+def test_a_jump_spares_those_who_live(lab: Lab) -> None:
+    lab.talk("given ada, bob, eve share a stable group {session_timeout_ms: 10000}")
+    lab.faults.freeze(group=lab.name("group"), member=lab.name("bob"))
+    lab.talk("eve disconnects")
+    lab.laboratory.advance(10_001)
+    assert lab.state() == "PreparingRebalance"
+    lab.talk("""
+        ada JoinGroup v9 {}
+          <- NONE {generation_id: 4, members: [{member_id: $ada}]}
+        """)
+
+
+def test_a_jump_may_spare_nobody(lab: Lab) -> None:
+    lab.talk("given ada, bob share a stable group {session_timeout_ms: 10000}")
+    lab.laboratory.advance(10_001, expire_the_living=True)
+    assert lab.state() == "Empty"
+
+
+def test_everything_on_the_way_happens_in_its_order(lab: Lab) -> None:
+    lab.talk("""
+        given ada, bob share a stable group {rebalance_timeout_ms: 5000, session_timeout_ms: 20000}
+        eve joins {rebalance_timeout_ms: 5000}
+        """)
+    lab.laboratory.advance(5_000)  # ada and bob live, but do not rejoin: the join phase ends without them
+    lab.talk("""
+        eve <- NONE {generation_id: 3, members: [{member_id: $eve}]}
+        """)
+    assert lab.state() == "CompletingRebalance"
+    lab.laboratory.advance(5_000)  # eve does not sync, and there is nobody else
+    assert lab.state() == "Empty"
+
+
+def test_a_jump_keeps_idle_connections_open(lab: Lab) -> None:
+    lab.talk("given ada shares a stable group")
+    lab.laboratory.advance(3_600_000)
+    lab.talk("""
+        ada Heartbeat v4 {generation_id: 1}
+          <- NONE
+        """)

@@ -1,0 +1,325 @@
+"""Requests that are spoiled on purpose."""
+
+import pytest
+
+from kohort.control import assignments
+from kohort.control.errors import ControlError, NotFoundError
+from kohort.protocol.consumer import read_assignment
+from tests.control.talking import Lab
+
+
+def test_an_error_is_answered_and_the_broker_never_sees_the_request(lab: Lab) -> None:
+    with lab.faults.on("JoinGroup").error("COORDINATOR_NOT_AVAILABLE"):
+        lab.talk("""
+            ada JoinGroup v9 {member_id: "", group_id: $group}
+              <- COORDINATOR_NOT_AVAILABLE {}
+            """)
+    assert lab.state() == "Dead"
+    lab.talk("""
+        ada joins
+          <- NONE {generation_id: 1}
+        """)
+
+
+def test_times_says_how_often_a_rule_acts(lab: Lab) -> None:
+    lab.talk("given ada shares a stable group")
+    rule = lab.faults.on("Heartbeat").error("REBALANCE_IN_PROGRESS", times=2)
+    lab.talk("""
+        ada Heartbeat v4 {generation_id: 1}
+          <- REBALANCE_IN_PROGRESS
+        ada Heartbeat v4 {generation_id: 1}
+          <- REBALANCE_IN_PROGRESS
+        ada Heartbeat v4 {generation_id: 1}
+          <- NONE
+        """)
+    assert (rule.seen, rule.acted, rule.exhausted) == (3, 2, True)
+
+
+def test_nth_is_that_one_only(lab: Lab) -> None:
+    lab.talk("given ada shares a stable group")
+    lab.faults.on("Heartbeat").error("NOT_COORDINATOR", nth=2)
+    lab.talk("""
+        ada Heartbeat v4 {generation_id: 1}
+          <- NONE
+        ada Heartbeat v4 {generation_id: 1}
+          <- NOT_COORDINATOR
+        ada Heartbeat v4 {generation_id: 1}
+          <- NONE
+        """)
+
+
+def test_nth_with_times_is_from_that_one_on(lab: Lab) -> None:
+    lab.talk("given ada shares a stable group")
+    lab.faults.on("Heartbeat").error("NOT_COORDINATOR", nth=2, times=2)
+    answers = []
+    for _ in range(4):
+        lab.talk("ada Heartbeat v4 {generation_id: 1}")
+        answers.append(lab.heard()["error_code"])
+    assert answers == ["NONE", "NOT_COORDINATOR", "NOT_COORDINATOR", "NONE"]
+
+
+def test_chance_comes_from_the_seed() -> None:
+    def play() -> list[str]:
+        lab = Lab()
+        lab.talk("given ada shares a stable group")
+        lab.faults.on("Heartbeat").error("NOT_COORDINATOR", probability=0.5)
+        heard = []
+        for _ in range(20):
+            lab.talk("ada Heartbeat v4 {generation_id: 1}")
+            heard.append(str(lab.heard()["error_code"]))
+        lab.stage.close()
+        return heard
+
+    first = play()
+    assert set(first) == {"NONE", "NOT_COORDINATOR"}
+    assert play() == first
+
+
+@pytest.mark.parametrize(
+    "conditions",
+    [
+        {"group": "another"},
+        {"instance": "b"},
+        {"client_id": "bob"},
+        {"member": "nobody"},
+        {"generation": 2},
+        {"version": "0-3"},
+        {"node": 2},
+        {"state": "PreparingRebalance"},
+    ],
+    ids=lambda conditions: next(iter(conditions)),
+)
+def test_a_request_that_misses_one_condition_is_left_alone(lab: Lab, conditions: dict[str, object]) -> None:
+    lab.talk("given ada shares a stable group")
+    rule = lab.faults.on("Heartbeat", **conditions).drop()
+    lab.talk("""
+        ada Heartbeat v4 {generation_id: 1}
+          <- NONE
+        """)
+    assert rule.seen == 0
+
+
+def test_a_request_that_meets_all_conditions_is_spoiled(lab: Lab) -> None:
+    lab.talk("given ada shares a stable group {group_instance_id: a}")
+    group, member = lab.name("group"), lab.name("ada")
+    lab.faults.on(
+        "Heartbeat",
+        group=group,
+        member=member[:5] + "*",
+        instance="?",
+        client_id="ada",
+        generation=1,
+        version="4",
+        node=1,
+        state="Stable",
+    ).error("FENCED_INSTANCE_ID")
+    lab.talk("""
+        ada Heartbeat v4 {generation_id: 1, group_instance_id: a}
+          <- FENCED_INSTANCE_ID
+        """)
+
+
+def test_a_dropped_request_silences_its_connection_until_the_rule_ends(lab: Lab) -> None:
+    lab.talk("given ada shares a stable group")
+    with lab.faults.on("Heartbeat").drop(times=1):
+        lab.talk("""
+            ada Heartbeat v4 {generation_id: 1}
+              <- nothing for 500 ms
+            ada/2 Heartbeat v4 {generation_id: 1}
+              <- NONE
+            """)
+    lab.settle()
+    lab.talk("ada <- closed")
+
+
+def test_a_lost_answer_is_to_something_that_was_done(lab: Lab) -> None:
+    with lab.faults.on("OffsetCommit").lose_answer():
+        lab.talk("""
+            given topic $topic with 1 partitions
+            ada OffsetCommit v8 {generation_id: -1, member_id: "", offsets: {$topic: {0: 7}}}
+              <- nothing for 500 ms
+            """)
+    lab.talk("""
+        bob OffsetFetch v5 {offsets: {$topic: [0]}}
+          <- NONE {topics: [{name: $topic, partitions: [{partition_index: 0, committed_offset: 7}]}]}
+        """)
+
+
+def test_the_broker_hangs_up_instead_of_handling_or_of_answering(lab: Lab) -> None:
+    lab.talk("given topic $topic with 1 partitions")
+    with lab.faults.on("OffsetCommit", client_id="ada").close():
+        lab.talk('ada OffsetCommit v8 {generation_id: -1, member_id: "", offsets: {$topic: {0: 7}}}\n<- closed')
+    with lab.faults.on("OffsetCommit", client_id="bob").close_instead_of_answering():
+        lab.talk('bob OffsetCommit v8 {generation_id: -1, member_id: "", offsets: {$topic: {0: 8}}}\n<- closed')
+    lab.talk("""
+        eve OffsetFetch v5 {offsets: {$topic: [0]}}
+          <- NONE {topics: [{name: $topic, partitions: [{partition_index: 0, committed_offset: 8}]}]}
+        """)
+
+
+def test_a_cut_answer_ends_in_the_middle(lab: Lab) -> None:
+    lab.talk("given ada shares a stable group")
+    lab.faults.on("Heartbeat").truncate(9)
+    line = lab.line("ada")
+    before = line.bytes_heard
+    lab.talk("ada Heartbeat v4 {generation_id: 1}")
+    assert line.closed
+    assert line.bytes_heard - before == 9
+
+
+def test_a_delayed_request_is_seen_later_by_the_brokers_clock(lab: Lab) -> None:
+    lab.talk("given ada shares a stable group {session_timeout_ms: 3000}")
+    with lab.faults.on("Heartbeat").delay(seconds=2):
+        lab.talk("""
+            ada Heartbeat v4 {generation_id: 1}
+              <- between 2000 and 2000 ms NONE
+            """)
+    with lab.faults.on("Heartbeat").delay(seconds=4):
+        lab.talk("""
+            ada Heartbeat v4 {generation_id: 1}
+              <- between 4000 and 4000 ms UNKNOWN_MEMBER_ID
+            """)
+
+
+def test_a_delayed_answer_is_to_something_done_at_once(lab: Lab) -> None:
+    lab.talk("given ada shares a stable group {session_timeout_ms: 3000}")
+    with lab.faults.on("Heartbeat").delay_answer(seconds=4):
+        lab.talk("""
+            ada Heartbeat v4 {generation_id: 1}
+              <- between 4000 and 4000 ms NONE
+            """)
+
+
+def test_jitter_is_at_most_what_it_says(lab: Lab) -> None:
+    lab.talk("given ada shares a stable group")
+    with lab.faults.on("Heartbeat").delay(seconds=1, jitter=0.5):
+        for _ in range(10):
+            lab.talk("""
+                ada Heartbeat v4 {generation_id: 1}
+                  <- between 1000 and 1500 ms NONE
+                """)
+
+
+def test_a_join_that_waits_can_lose_its_answer(lab: Lab) -> None:
+    lab.talk("given ada shares a stable group")
+    with lab.faults.on("JoinGroup", client_id="ada").close_instead_of_answering():
+        lab.talk("""
+            bob joins
+            ada JoinGroup v9 {}
+              <- closed
+            bob <- NONE {generation_id: 2}
+            """)
+
+
+def test_a_frozen_member_expires_and_comes_back_a_zombie(lab: Lab) -> None:
+    lab.talk("given ada, bob share a stable group {bob: {session_timeout_ms: 3000}}")
+    with lab.faults.freeze(group=lab.name("group"), member=lab.name("bob")):
+        lab.talk("""
+            bob Heartbeat v4 {generation_id: 2}
+              <- nothing for 3100 ms
+            ada Heartbeat v4 {generation_id: 2}
+              <- REBALANCE_IN_PROGRESS
+            """)
+    lab.settle()
+    lab.talk("bob <- UNKNOWN_MEMBER_ID {}")
+
+
+def test_a_client_that_is_cut_off_from_a_node_reaches_the_others() -> None:
+    lab = Lab("three-brokers")
+    with lab.faults.cut_off("ada", node=2):
+        lab.talk("""
+            ada connects to broker 1
+            ada ApiVersions v0 {}
+              <- NONE {api_keys: [...]}
+            ada/2 connects to broker 2
+            ada/2 ApiVersions v0 {}
+              <- nothing for 1000 ms
+            """)
+    lab.settle()
+    lab.talk("ada/2 <- NONE {api_keys: [...]}")
+    lab.stage.close()
+
+
+SHARES = {
+    "nothing": (assignments.NOTHING, {"ada": None, "bob": None}),
+    "everything": (assignments.everything_to_everybody(), {"ada": {"t": (0, 1)}, "bob": {"t": (0, 1)}}),
+    "exactly": (assignments.exactly({}), {"ada": None, "bob": None}),
+}
+
+
+@pytest.mark.parametrize("name", SHARES)
+def test_a_leaders_assignment_is_replaced(lab: Lab, name: str) -> None:
+    change, expected = SHARES[name]
+    lab.faults.on("SyncGroup").assign(change)
+    lab.talk("given ada, bob share a stable group {shares: {ada: assignment(t:0), bob: assignment(t:1)}}")
+    (group,) = (group for each in lab.laboratory.cluster.coordinators for group in each.groups.values())
+    for who, partitions in expected.items():
+        read = read_assignment(group.members[lab.name(who)].assignment)
+        assert (dict(read.partitions) if read else None) == partitions
+
+
+def test_a_member_that_the_leader_forgot_has_nothing(lab: Lab) -> None:
+    lab.talk("""
+        given ada shares a stable group
+        bob joins
+        ada JoinGroup v9 {}
+          <- NONE {generation_id: 2}
+        bob <- NONE {generation_id: 2}
+        """)
+    lab.faults.on("SyncGroup").assign(assignments.without(lab.name("bob")))
+    lab.talk("""
+        bob SyncGroup v5 {generation_id: 2}
+        ada SyncGroup v5 {generation_id: 2, assignments: {$ada: x, $bob: y}}
+          <- NONE {assignment: x}
+        bob <- NONE {assignment: ""}
+        """)
+
+
+def test_garbage_reaches_every_member(lab: Lab) -> None:
+    lab.faults.on("SyncGroup").assign(assignments.garbage(b"\x01"))
+    lab.talk("given ada shares a stable group")
+    (group,) = (group for each in lab.laboratory.cluster.coordinators for group in each.groups.values())
+    assert group.members[lab.name("ada")].assignment == b"\x01"
+
+
+@pytest.mark.parametrize(
+    ("api", "conditions", "advice"),
+    [
+        ("Hartbeat", {}, "did you mean Heartbeat?"),
+        ("Heartbeat", {"state": "Completing"}, "did you mean CompletingRebalance?"),
+        ("Heartbeat", {"instanse": "b"}, "did you mean instance?"),
+        ("Heartbeat", {"version": "three"}, "write a number"),
+        ("Heartbeat", {"node": "two"}, "node is a number"),
+    ],
+)
+def test_a_rule_that_can_never_match_is_refused(lab: Lab, api: str, conditions: dict[str, object], advice: str) -> None:
+    with pytest.raises(ControlError, match=advice.replace("?", r"\?")):
+        lab.faults.on(api, **conditions)
+
+
+def test_what_can_never_happen_is_refused(lab: Lab) -> None:
+    plan = lab.faults.on("Heartbeat")
+    with pytest.raises(ControlError, match=r"did you mean REBALANCE_IN_PROGRESS\?"):
+        plan.error("REBALANCE_IN_PROGRES")
+    with pytest.raises(ControlError, match="only a SyncGroup"):
+        plan.assign(assignments.NOTHING)
+    with pytest.raises(ControlError, match="times is at least 1"):
+        plan.drop(times=0)
+    with pytest.raises(ControlError, match="nth counts from 1"):
+        plan.drop(nth=0)
+    with pytest.raises(ControlError, match="a probability"):
+        plan.drop(probability=1.5)
+    assert len(lab.faults) == 0
+
+
+def test_rules_are_removed_by_number(lab: Lab) -> None:
+    rule = lab.faults.on("Heartbeat").drop()
+    lab.faults.remove(rule.number)
+    assert len(lab.faults) == 0
+    with pytest.raises(NotFoundError, match=f"no rule {rule.number}"):
+        lab.faults.remove(rule.number)
+
+
+def test_a_rule_tells_what_it_does(lab: Lab) -> None:
+    rule = lab.faults.on("Heartbeat", group="billing", state="Stable").delay(seconds=1, jitter=1)
+    assert str(rule) == "rule 1: Heartbeat with group billing, state Stable: delay it by 1000 to 2000 ms"

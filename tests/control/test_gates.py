@@ -1,0 +1,110 @@
+"""Stops that requests wait at until a test lets them through."""
+
+import pytest
+
+from kohort.control.errors import ControlError, NotFoundError
+from tests.control.talking import Lab
+
+
+def test_members_are_let_through_one_by_one(lab: Lab) -> None:
+    lab.talk("given ada shares a stable group")
+    gate = lab.gates.hold("join-complete")
+    lab.talk("""
+        bob joins
+        ada JoinGroup v9 {}
+          <- nothing for 500 ms
+        """)
+    assert lab.state() == "CompletingRebalance"
+    assert sorted(held.client_id for held in gate.held) == ["ada", "bob"]
+    gate.release("bob")
+    lab.talk("bob <- NONE {generation_id: 2}")
+    gate.release(lab.name("ada"))
+    lab.talk("ada <- NONE {generation_id: 2}")
+    assert gate.held == []
+    assert not gate.is_open
+
+
+def test_a_gate_holds_until_its_block_ends(lab: Lab) -> None:
+    with lab.gates.hold("heartbeat-received") as gate:
+        lab.talk("given ada shares a stable group")
+        lab.talk("""
+            ada Heartbeat v4 {generation_id: 1}
+              <- nothing for 500 ms
+            """)
+    assert gate.is_open
+    lab.talk("""
+        ada <- NONE
+        ada Heartbeat v4 {generation_id: 1}
+          <- NONE
+        """)
+
+
+def test_refusals_do_not_wait_for_a_generation_to_be_complete(lab: Lab) -> None:
+    lab.gates.hold("join-complete")
+    lab.talk("""
+        ada JoinGroup v9 {member_id: ""}
+          <- MEMBER_ID_REQUIRED {}
+        """)
+
+
+def test_a_gate_of_one_group_lets_the_others_pass(lab: Lab) -> None:
+    lab.gates.hold("sync-received", group=lab.name("group"))
+    lab.talk("""
+        ada joins {group_id: $group2}
+          <- NONE {generation_id: 1}
+        ada SyncGroup v5 {group_id: $group2, generation_id: 1, assignments: {$ada: x}}
+          <- NONE {assignment: x}
+        bob joins
+          <- NONE {generation_id: 1}
+        bob SyncGroup v5 {generation_id: 1, assignments: {$bob: x}}
+          <- nothing for 500 ms
+        """)
+
+
+def test_what_is_held_before_the_broker_happens_when_it_is_let_through(lab: Lab) -> None:
+    lab.talk("given ada shares a stable group {session_timeout_ms: 3000}")
+    with lab.gates.hold("heartbeat-received") as gate:
+        lab.talk("""
+            ada Heartbeat v4 {generation_id: 1}
+              <- nothing for 3100 ms
+            """)
+        assert gate.release_all() == 1
+        lab.talk("ada <- UNKNOWN_MEMBER_ID")
+
+
+def test_a_client_that_hung_up_is_not_answered(lab: Lab) -> None:
+    lab.talk("given ada shares a stable group")
+    gate = lab.gates.hold("heartbeat-answer")
+    lab.talk("""
+        ada Heartbeat v4 {generation_id: 1}
+          <- nothing for 100 ms
+        ada disconnects
+        """)
+    assert gate.open() == 1
+    lab.talk("""
+        ada Heartbeat v4 {generation_id: 1}
+          <- NONE
+        """)
+
+
+def test_opening_all_gates_tells_which_were_held_and_who_waited(lab: Lab) -> None:
+    lab.talk("given ada shares a stable group")
+    lab.gates.hold("heartbeat-answer")
+    lab.gates.hold("sync-answer", group="other")
+    lab.talk("ada Heartbeat v4 {generation_id: 1}")
+    told = lab.gates.open_all()
+    assert told[0].startswith("gate heartbeat-answer was still held; there waited Heartbeat of ")
+    assert told[1] == "gate sync-answer of group other was still held; there waited nobody"
+    lab.talk("ada <- NONE")
+    assert list(lab.gates) == []
+
+
+def test_names_that_do_not_exist_are_refused(lab: Lab) -> None:
+    with pytest.raises(ControlError, match=r"no gate 'join-completed'; did you mean join-complete\?"):
+        lab.gates.hold("join-completed")
+    with pytest.raises(NotFoundError, match="nothing is held at sync-answer"):
+        lab.gates.find("sync-answer")
+    gate = lab.gates.hold("sync-answer")
+    assert lab.gates.find("sync-answer") is gate
+    with pytest.raises(NotFoundError, match="eve does not wait at sync-answer; there waits nobody"):
+        gate.release("eve")

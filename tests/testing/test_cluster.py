@@ -1,0 +1,124 @@
+"""A cluster in the test's own process, with real clients on real sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from aiokafka import AIOKafkaConsumer
+from kafka import KafkaConsumer
+
+from kohort.broker.settings import SettingError
+from kohort.testing import Cluster
+
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(60)]
+logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
+
+INSTANCES = "abc"
+
+
+@asynccontextmanager
+async def consumers(kafka: Cluster, group: str) -> AsyncIterator[dict[str, AIOKafkaConsumer]]:
+    """Static members a, b and c, who have joined."""
+    members = {
+        name: AIOKafkaConsumer(
+            "orders",
+            bootstrap_servers=kafka.bootstrap,
+            group_id=group,
+            group_instance_id=name,
+            client_id=name,
+            session_timeout_ms=45_000,
+            heartbeat_interval_ms=100,
+            auto_offset_reset="earliest",
+        )
+        for name in INSTANCES
+    }
+    await asyncio.gather(*(each.start() for each in members.values()))
+    try:
+        yield members
+    finally:
+        await asyncio.gather(*(each.stop() for each in members.values()))
+
+
+async def test_a_group_of_three_and_one_that_hangs() -> None:
+    async with Cluster(nodes=3, seed=7) as kafka:
+        kafka.topics.create("orders", partitions=6)
+        group = kafka.group("billing")
+        async with consumers(kafka, "billing") as members:
+            await group.wait_stable(members=3)
+            assert {str(each) for each in group.members} == set(INSTANCES)
+            assert sorted(p for each in group.members for p in each.partitions["orders"]) == list(range(6))
+            kafka.topics.append("orders", "hello", partition=4)
+            owner = next(each for each in group.members if 4 in each.partitions["orders"])
+            record = await members[owner.client_id].getone()
+            assert (record.partition, record.value) == (4, b"hello")
+            with kafka.faults.freeze(group="billing", instance="b"):
+                await kafka.clock.advance(seconds=45)
+                await group.wait_stable(members=2)
+                assert {str(each) for each in group.members} == {"a", "c"}
+            await group.wait_stable(members=3)
+            await members["a"].commit()
+            assert group.offsets
+
+
+async def test_two_clusters_do_not_know_of_each_other() -> None:
+    async with Cluster() as one, Cluster() as other:
+        one.topics.create("orders")
+        assert one.topics.end("orders") == 0
+        with pytest.raises(ValueError, match="there is no topic orders"):
+            other.topics.end("orders")
+        await one.clock.advance(hours=1)
+        assert other.clock.now_ms < 3_600_000 <= one.clock.now_ms
+
+
+def test_without_async_the_words_are_the_same() -> None:
+    with Cluster(nodes=2) as kafka:
+        assert kafka.nodes == [1, 2]
+        kafka.topics.create("orders", partitions=2)
+        assert kafka.topics.append("orders", "a", "b", partition=1) == 0
+        assert kafka.topics.values("orders", partition=1) == [b"a", b"b"]
+        consumer = KafkaConsumer(
+            "orders", bootstrap_servers=kafka.bootstrap, group_id="billing", auto_offset_reset="earliest"
+        )
+        values = [record.value for records in consumer.poll(5_000).values() for record in records]
+        assert values == [b"a", b"b"]
+        group = kafka.group("billing")
+        group.wait_stable(members=1)
+        group.wait_for(lambda: group.state == "Stable", words="stable")
+        assert group.members[0].partitions == {"orders": (0, 1)}
+        with kafka.faults.on("Heartbeat", group="billing").drop() as rule:
+            assert rule.acted == 0
+            kafka.clock.pause()
+            kafka.clock.advance(seconds=1, expire_the_living=True)
+        assert [str(each) for each in kafka.groups] == [str(group)]
+        consumer.close()
+
+
+def test_what_does_not_come_about_says_what_is_there_instead() -> None:
+    with (
+        Cluster() as kafka,
+        pytest.raises(TimeoutError, match=r"group nobody \(Dead, .* members: none\) is not stable"),
+    ):
+        kafka.group("nobody").wait_stable(members=3, timeout=0.01)
+
+
+def test_who_is_not_there_cannot_be_looked_at() -> None:
+    with Cluster() as kafka, pytest.raises(LookupError, match="ada is not in group billing; there is nobody"):
+        kafka.group("billing").member("ada")
+
+
+def test_settings_are_kafkas() -> None:
+    with Cluster(settings={"auto.create.topics.enable": False, "num.partitions": 3}) as kafka:
+        kafka.topics.create("orders", -1)
+        assert kafka.topics.end("orders", partition=2) == 0
+    with pytest.raises(SettingError, match=r"did you mean num\.partitions"):
+        Cluster(settings={"num.partition": 3})
+
+
+def test_the_same_seed_gives_the_same_cluster() -> None:
+    with Cluster(seed=7) as one, Cluster(seed=7) as other:
+        assert one.seed == other.seed == 7
+        assert one.id == other.id

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.events import Client, GroupEvent
-from kohort.coordinator.watching import Watch
 
 if TYPE_CHECKING:
     from kohort.broker.cluster import Cluster
@@ -27,6 +26,10 @@ class Recorded(NamedTuple):
     def event_id(self) -> str:
         """Unique among all nodes and starts."""
         return f"{self.node_id}-{self.boot_id}-{self.seq}"
+
+
+class EventLogError(Exception):
+    """The directory of an event log cannot be used. The text is one sentence that says what to do."""
 
 
 Listener = Callable[[Recorded], None]
@@ -50,6 +53,8 @@ class GroupEvents:
         if len(self._listeners) == 1:
             # Not from the cluster's seed: two starts with the same seed are two boots.
             from secrets import token_hex
+
+            from kohort.coordinator.watching import Watch
 
             self._boot_id = self._boot_id or token_hex(4)
             for coordinator in self._cluster.coordinators:

@@ -6,16 +6,21 @@ import asyncio
 import gc
 import resource
 import signal
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import uvloop
 
 from kohort.broker.address import reachable, show_address
 from kohort.broker.cluster import Cluster
+from kohort.broker.effects import perform
 from kohort.broker.logs import log
 from kohort.broker.registry import Registry
-from kohort.broker.server import Server
+from kohort.broker.server import ListenError, Server
 from kohort.broker.settings import Settings
+
+if TYPE_CHECKING:
+    from kohort.broker.event_log import EventLog
 
 RENDER_LOGS_AFTER_S = 0.25
 """How long the first log lines wait: the first member joins before structlog is loaded, not after it."""
@@ -25,24 +30,30 @@ GARBAGE_THRESHOLDS = (2_000, 5, 1_000)
 nothing, and heartbeats waited. So the young are looked at in small portions (a millisecond), the old hardly ever."""
 
 
-def run(settings: Settings, host: str, port: int, nodes: int, advertise: str) -> None:
-    """Serves until SIGINT or SIGTERM. Raises ListenError."""
+def run(settings: Settings, host: str, port: int, nodes: int, advertise: str, event_log: Path | None = None) -> None:
+    """Serves until SIGINT or SIGTERM. `event_log`: where group events go. Raises ListenError, EventLogError."""
     raise_file_limit()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(settings, host, port, nodes, advertise))
+        runner.run(_serve(settings, host, port, nodes, advertise, event_log))
 
 
-async def _serve(settings: Settings, host: str, port: int, nodes: int, advertise: str) -> None:
+async def _serve(settings: Settings, host: str, port: int, nodes: int, advertise: str, event_log: Path | None) -> None:
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(_caught_by_loop)
     for name in settings.ignored:
         log.info(f"{name} has no meaning here", setting=name)
     cluster = Cluster(settings, log.clock, nodes, advertise=advertise)
     server = Server(cluster, Registry(), loop)
+    events = None if event_log is None else _open_event_log(cluster, event_log, loop)
     stopped = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
-    await server.listen(host, port)
+    try:
+        await server.listen(host, port)
+    except ListenError:
+        if events is not None:
+            events.close()
+        raise
     if settings.kohort_offsets_topic_at_start:
         cluster.offsets_topic.create(cluster.clock.now_ms())
     log.later = lambda flush: loop.call_later(RENDER_LOGS_AFTER_S, flush)
@@ -55,7 +66,19 @@ async def _serve(settings: Settings, host: str, port: int, nodes: int, advertise
     finally:
         log.later = None
         server.stop()
+        if events is not None:
+            cluster.group_events.stopping()
+            perform(cluster, cluster.clock.now_ms())
+            events.close()
         log.flush()
+
+
+def _open_event_log(cluster: Cluster, directory: Path, loop: asyncio.AbstractEventLoop) -> EventLog:
+    from kohort.broker.event_log import EventLog
+
+    events = EventLog(cluster, directory, loop.call_later)
+    events.open()
+    return events
 
 
 def _caught_by_loop(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

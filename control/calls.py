@@ -84,7 +84,7 @@ class Call:
         return self.connection.client_software
 
     @client_software.setter
-    def client_software(self, told: str) -> None:
+    def client_software(self, told: str | None) -> None:
         self.connection.client_software = told
 
     # From the connection to the broker

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import click
 
@@ -31,6 +32,12 @@ _TEST_SETTINGS = [f"{name}={value}" for name, value in PROFILES["test"].items()]
     "--set", "assignments", multiple=True, metavar="NAME=VALUE", help="A setting; `kohort settings` lists them."
 )
 @click.option("--config", metavar="FILE", help="Settings, as in server.properties.")
+@click.option(
+    "--event-log",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Where to write what happens to groups, as JSON lines; `kohort analyze DIR` reads it.",
+)
 @click.option("--log-format", type=click.Choice(["console", "json"]), default="console", show_default=True)
 @click.option(
     "--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info", show_default=True
@@ -42,6 +49,7 @@ def serve(
     profile: str,
     assignments: tuple[str, ...],
     config: str | None,
+    event_log: Path | None,
     log_format: str,
     log_level: str,
 ) -> None:
@@ -62,14 +70,15 @@ def serve(
 
     # Loaded only now: a mistake in the line above is told at once.
     with without("hypothesis"):
+        from kohort.broker.group_events import EventLogError
         from kohort.broker.logs import log
         from kohort.broker.run import run
         from kohort.broker.server import ListenError
 
     log.configure(level=log_level, json=log_format == "json")
     try:
-        run(settings, host, port, nodes, advertise)
-    except ListenError as problem:
+        run(settings, host, port, nodes, advertise, event_log)
+    except (ListenError, EventLogError) as problem:
         refuse(str(problem))
 
 

@@ -1,12 +1,11 @@
 """Heartbeats and commits of members in sums: one row a minute each, not one a heartbeat (spec/offsets-topic §9.2)."""
 
+from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from kohort.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
-    from kohort.coordinator.classic.group import ClassicGroup
-    from kohort.coordinator.classic.member import Member
     from kohort.coordinator.watching import Watch
 
 STATS_INTERVAL_MS = 60_000
@@ -21,7 +20,7 @@ class Beats(NamedTuple):
 
 
 class Pulse:
-    """One member's. Gaps are kept as lengths and how often each came: exact, and no longer than they are different."""
+    """One member's; `heartbeating.heartbeat` keeps it. Gaps are kept as lengths and how often each came: exact, and no longer than they are different."""
 
     __slots__ = ("client_software", "commits", "committed_partitions", "gaps", "heard_ms", "rejected")
 
@@ -29,7 +28,7 @@ class Pulse:
         self.client_software = client_software
         self.heard_ms = now_ms
         """Of the last heartbeat, or when its waiting join or sync was answered: until then it need not beat."""
-        self.gaps: dict[int, int] = {}
+        self.gaps: defaultdict[int, int] = defaultdict(int)
         """Milliseconds to how often."""
         self.commits = 0
         self.committed_partitions = 0
@@ -37,7 +36,7 @@ class Pulse:
 
     def take_beats(self) -> Beats | None:
         """The sums so far, which begin anew; None if there was no heartbeat."""
-        gaps, self.gaps = self.gaps, {}
+        gaps, self.gaps = self.gaps, defaultdict(int)
         if not gaps:
             return None
         total = sum(gaps.values())
@@ -45,20 +44,6 @@ class Pulse:
         p50, p99, longest = (max(0, percentile(gaps, total, share)) for share in (0.50, 0.99, 1.0))
         detail = {"n": str(total), "p50_us": str(p50 * 1000), "p99_us": str(p99 * 1000)}
         return Beats(longest * 1000, detail)
-
-
-def beat(watch: "Watch", group: "ClassicGroup", member: "Member", now_ms: int) -> None:
-    """A heartbeat was accepted. Called for each one, so there is little to it."""
-    pulse = member.pulse
-    if pulse is None:
-        watch.pulse_of(member)
-        return
-    gap_ms = now_ms - pulse.heard_ms
-    pulse.heard_ms = now_ms
-    gaps = pulse.gaps
-    gaps[gap_ms] = gaps.get(gap_ms, 0) + 1
-    if gap_ms + gap_ms > member.session_timeout_ms:
-        watch.heartbeat_gap(group, member, gap_ms)
 
 
 def percentile(counts: dict[int, int], total: int, share: float) -> int:

@@ -3,7 +3,6 @@
 from kohort.coordinator.classic.sessions import extend
 from kohort.coordinator.classic.states import HEARTBEAT, State
 from kohort.coordinator.coordinator import GroupCoordinator
-from kohort.coordinator.pulses import beat
 from kohort.protocol.errors import ErrorCode
 
 _NONE, _EMPTY = ErrorCode.none, State.EMPTY
@@ -35,8 +34,13 @@ def heartbeat(
     if generation_id != group.generation_id:
         return ErrorCode.illegal_generation
     extend(group, member, now_ms)
-    if coordinator.watch is not None:
-        beat(coordinator.watch, group, member, now_ms)
+    if coordinator.watch is not None and member.pulse is not None:
+        pulse = member.pulse
+        gap_ms = now_ms - pulse.heard_ms
+        pulse.heard_ms = now_ms
+        pulse.gaps[gap_ms] += 1
+        if gap_ms + gap_ms > member.session_timeout_ms:
+            coordinator.watch.heartbeat_gap(group, member, gap_ms)
     return HEARTBEAT[group.state]
 
 

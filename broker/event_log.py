@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import fcntl
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kohort.broker.effects import perform
 from kohort.broker.group_events import EventLogError
 from kohort.broker.logs import log
 from kohort.coordinator.events import COLUMNS
@@ -128,6 +130,19 @@ class EventLog:
         if self._lost:
             log.warning(f"group events are written to {self._directory} again; {self._lost} were lost")
             self._lost = 0
+
+
+@contextmanager
+def written(cluster: Cluster, directory: Path, later: Later) -> Iterator[EventLog]:
+    """A cluster's events are, until the end of the context, which is the end of the cluster. Raises EventLogError."""
+    events = EventLog(cluster, directory, later)
+    events.open()
+    try:
+        yield events
+    finally:
+        cluster.group_events.stopping()
+        perform(cluster, cluster.clock.now_ms())
+        events.close()
 
 
 class _File:

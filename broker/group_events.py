@@ -79,8 +79,7 @@ class GroupEvents:
         """The process ends in good order: its nodes coordinate nothing any more. A crash shows by the lack of this."""
         for coordinator in self._cluster.coordinators:
             if coordinator.watch is not None:
-                for partition in sorted(coordinator.shards):
-                    coordinator.watch.resigned(partition, 0)
+                coordinator.watch.stopping()
 
     def _epoch(self, partition: int) -> int:
         return self._cluster.offsets_topic.leader_epoch(partition)

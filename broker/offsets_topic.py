@@ -90,10 +90,21 @@ class OffsetsTopic:
             self._unload(partition, now_ms)
         self._topic = None
 
+    def resigned(self, partition: Partition, now_ms: int) -> None:
+        """Its leader is about to lose one of the topic's partitions."""
+        if self._topic is not None:
+            self._unload(partition, now_ms)
+
+    def elected(self, partition: Partition, now_ms: int) -> None:
+        """One of the topic's partitions has another leader, or none."""
+        if self._topic is not None:
+            self._load(partition, now_ms)
+
     def _load(self, partition: Partition, now_ms: int) -> None:
         """The partition's leader takes over the groups that its log tells of."""
         leader = self._cluster.node(partition.leader)
-        assert leader is not None, "every partition has a leader"
+        if leader is None:
+            return
         loading = Loading(leader.coordinator, partition.index)
         name = f"{OFFSETS_TOPIC}-{partition.index}"
         self._loads[partition.index] = self._cluster.replays.start(name, partition.log, loading, now_ms)
@@ -101,8 +112,11 @@ class OffsetsTopic:
     def _unload(self, partition: Partition, now_ms: int) -> None:
         """The partition's leader forgets its groups."""
         leader = self._cluster.node(partition.leader)
-        assert leader is not None
-        self._loads.pop(partition.index).cancel()
+        if leader is None:
+            return
+        running = self._loads.pop(partition.index, None)  # none for one that was added later: it has no groups
+        if running is not None:
+            running.cancel()
         unload(leader.coordinator, partition.index, now_ms)
 
     def append(

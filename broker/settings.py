@@ -87,6 +87,10 @@ class Settings:
     producer_id_expiration_ms = integer(86_400_000, "how long an idle producer's sequence is remembered", 1)
     transaction_max_timeout_ms = integer(900_000, "longest transaction a producer may ask for", 1)
 
+    # Leaders
+    auto_leader_rebalance_enable = boolean(True, "preferred leaders take over again when their node is back")
+    leader_imbalance_check_interval_seconds = long_integer(300, "how long after it is back", 1)
+
     # Connections
     socket_request_max_bytes = integer(104_857_600, "largest request; a larger one closes the connection", 1)
     socket_listen_backlog_size = integer(4_096, "connections waiting to be accepted; Kafka: 50", 1)

@@ -20,7 +20,10 @@ class Beats(NamedTuple):
 
 
 class Pulse:
-    """One member's; `heartbeating.heartbeat` keeps it. Gaps are kept as lengths and how often each came: exact, and no longer than they are different."""
+    """One member's; `heartbeating.heartbeat` keeps it.
+
+    Gaps are kept as lengths and how often each came: exact, and no longer than they are different.
+    """
 
     __slots__ = ("client_software", "commits", "committed_partitions", "gaps", "heard_ms", "rejected")
 
@@ -71,11 +74,7 @@ class StatsTimer(DelayedOperation):
         watch = self._watch
         if watch.coordinator.watch is not watch:
             return  # nobody listens any more
-        for group in watch.coordinator.groups.values():
-            for member in group.members.values():
-                if member.pulse is not None:
-                    watch.flush_pulse(group, member)
-            watch.flush_refusals(group)
+        watch.flush_stats()
         self.deadline_ms = now_ms + STATS_INTERVAL_MS
         self.completed = False
         watch.coordinator.purgatory.wait(self)

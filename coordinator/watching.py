@@ -382,6 +382,20 @@ class Watch:
         self._emit_of_partition("coordinator_resigned", partition, unload_us)
         self._epochs.pop(partition, None)
 
+    def stopping(self) -> None:
+        """The process ends in good order: the sums so far, and the partitions that it coordinated."""
+        self.flush_stats()
+        for partition in sorted(self.coordinator.shards):
+            self.resigned(partition, 0)
+
+    def flush_stats(self) -> None:
+        """Every member's heartbeats and commits, and what was refused, since this was last told."""
+        for group in self.coordinator.groups.values():
+            for member in group.members.values():
+                if member.pulse is not None:
+                    self.flush_pulse(group, member)
+            self.flush_refusals(group)
+
     # Within
 
     def of(self, group: "ClassicGroup") -> GroupWatch:

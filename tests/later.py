@@ -10,7 +10,6 @@ LATER = {
     # It names them among the APIs; rules/api-versions-shapes is the same without.
     "cluster/api-versions-shapes": "transactions (TxnOffsetCommit and its like)",
     "classic/mixed-*": "groups of the newer protocol (KIP-848) and the ways between the two",
-    "classic/leadership-moves-*": "moving the leadership of a partition",
 }
 """Name, or pattern of names, and what is missing."""
 

@@ -110,6 +110,9 @@ def _pieces(read: Callable[[int], bytes], size: int) -> Iterator[bytes]:
         length = int.from_bytes(head[8:], "big", signed=True)
         if len(head) < _HEAD_SIZE or _HEAD_SIZE + length > left:
             raise DecodeError(f"the last {left} bytes are not a whole batch")
+        if not any(head):
+            # What a file system may leave behind when the machine, not only the process, has stopped.
+            raise DecodeError(f"zeros where a batch should begin, {left} bytes from the end")
         data = head + read(max(length, 0))
         left -= len(data)
         yield data

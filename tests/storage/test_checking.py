@@ -68,6 +68,12 @@ def test_a_newer_format_is_named(segment: Path) -> None:
     assert check_segment(segment).fault == "a record batch of format 3"
 
 
+def test_zeros_behind_the_last_batch(segment: Path) -> None:
+    segment.write_bytes(segment.read_bytes() + bytes(100))
+    state = check_segment(segment)
+    assert (state.batches, state.fault) == (3, "zeros where a batch should begin, 100 bytes from the end")
+
+
 def test_offsets_that_go_back(segment: Path) -> None:
     segment.write_bytes(BATCHES[1] + BATCHES[0])
     assert check_segment(segment).fault == "a batch at offset 0 where 3 or more must follow"

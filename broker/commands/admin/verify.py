@@ -1,6 +1,7 @@
 """`kohort admin verify DIR`."""
 
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
@@ -21,11 +22,9 @@ def verify(folder: Path) -> None:
     try:
         folders = partition_folders(folder)
     except OSError as problem:
-        raise click.ClickException(f"{folder} cannot be listed: {problem.strerror}") from problem
+        _refuse(f"{folder} cannot be listed: {problem.strerror}")
     if not folders:
-        raise click.ClickException(
-            f"{folder} holds no partitions: name the directory with folders like __consumer_offsets-0 in it"
-        )
+        _refuse(f"{folder} holds no partitions: name the directory with folders like __consumer_offsets-0 in it")
     damaged = 0
     for each in folders:
         state = check_partition(each)
@@ -36,6 +35,11 @@ def verify(folder: Path) -> None:
     click.echo(f"{len(folders)} partitions, {damaged} damaged")
     if damaged:
         raise SystemExit(1)
+
+
+def _refuse(sentence: str) -> NoReturn:
+    click.echo(f"kohort: {sentence}", err=True)
+    raise SystemExit(1)
 
 
 def _line(state: PartitionState) -> str:

@@ -9,6 +9,7 @@ from typing import Protocol
 from uuid import UUID
 
 from kohort.broker.clock import Clock
+from kohort.broker.group_events import GroupEvents
 from kohort.broker.node import Node
 from kohort.broker.offsets_topic import OFFSETS_TOPIC, OffsetsTopic
 from kohort.broker.replay import Replays
@@ -67,6 +68,7 @@ class Cluster:
         )
         self.replays = Replays(clock, self.purgatory)
         self.offsets_topic = OffsetsTopic(self)
+        self.group_events = GroupEvents(self)
         self.coordinated: dict[str, Coordinated] = {OFFSETS_TOPIC: self.offsets_topic}
         """Topics whose leaders are coordinators too, by name: what is told when leadership moves."""
         for coordinator in self.coordinators:

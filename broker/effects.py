@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from kohort.broker.logs import log
 from kohort.broker.offsets_topic import OFFSETS_TOPIC
 from kohort.coordinator.effects import Append, Cause, Effect, Remark, Reply, Transition
+from kohort.coordinator.events import GroupEvent
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -22,7 +23,10 @@ def perform(cluster: Cluster, now_ms: int) -> None:
                 if type(effect) is Reply:
                     effect.ticket.reply(effect.response)  # type: ignore[attr-defined]
                 elif type(effect) is Append:
-                    coordinator.appended(effect.token, _append(cluster, effect, now_ms), now_ms)
+                    error, last_offset = _append(cluster, effect, now_ms)
+                    coordinator.appended(effect.token, error, now_ms, last_offset)
+                elif type(effect) is GroupEvent:
+                    cluster.group_events.take(coordinator, effect)
                 else:
                     _tell(effect)
             except Exception:  # each effect stands alone: the others must not be lost
@@ -39,12 +43,12 @@ def _tell(effect: Effect) -> None:
         log.warning(f"{effect.group_id}: {effect.text}", group=effect.group_id)
 
 
-def _append(cluster: Cluster, effect: Append, now_ms: int) -> ErrorCode:
+def _append(cluster: Cluster, effect: Append, now_ms: int) -> tuple[ErrorCode, int | None]:
     try:
         return cluster.offsets_topic.append(effect.partition, effect.records, effect.timestamp_ms, now_ms)
     except Exception:
         log.error(f"writing to {OFFSETS_TOPIC}-{effect.partition} failed: {effect.records}")
-        return ErrorCode.unknown_server_error
+        return ErrorCode.unknown_server_error, None
 
 
 CAUSES = {
@@ -57,6 +61,7 @@ CAUSES = {
     "join_static": "joined as a static member",
     "rejoin_leader": "asked for a rebalance, as its leader",
     "metadata_changed": "changed its subscription",
+    "cooperative_followup": "came back after letting go of partitions",
     "static_protocol_changed": "came back with other protocols",
     "leave_explicit": "left",
     "leave_poll_timeout": "left: it took too long between polls",

@@ -44,6 +44,10 @@ class OffsetsTopic:
         partition = topic.partitions[partition_for(group_id, len(topic.partitions))]
         return self._cluster.node(partition.leader)
 
+    def leader_epoch(self, partition: int) -> int:
+        """The epoch in which its leader coordinates a partition's groups; 0 while there is no offsets topic."""
+        return 0 if self._topic is None else self._topic.partitions[partition].leader_epoch
+
     def wanted(self, now_ms: int) -> None:
         """Somebody asked for it: it will be there in a moment, though not yet for this request, as in Kafka."""
         if self._topic is None and self._creation is None:
@@ -115,16 +119,21 @@ class OffsetsTopic:
             running.cancel()
         unload(leader.coordinator, partition.index, now_ms)
 
-    def append(self, number: int, records: EncodedRecords, timestamp_ms: int, now_ms: int) -> ErrorCode:
-        """Writes records of a coordinator as one batch to partition `number`. `timestamp_ms`: wall clock."""
+    def append(
+        self, number: int, records: EncodedRecords, timestamp_ms: int, now_ms: int
+    ) -> tuple[ErrorCode, int | None]:
+        """Writes records of a coordinator as one batch to partition `number`. `timestamp_ms`: wall clock.
+
+        Returns NONE and the offset of the last record, or the error.
+        """
         topic = self._topic
         if topic is None:
-            return ErrorCode.unknown_topic_or_partition
+            return ErrorCode.unknown_topic_or_partition, None
         batch = records.batch(timestamp_ms)
         if len(batch) > topic.log_config.max_message_bytes:
-            return ErrorCode.message_too_large
-        self._cluster.append(topic.partitions[number], batch, now_ms)
-        return ErrorCode.none
+            return ErrorCode.message_too_large, None
+        base_offset = self._cluster.append(topic.partitions[number], batch, now_ms)
+        return ErrorCode.none, base_offset + records.count - 1
 
 
 class _Creation(DelayedOperation):

@@ -5,6 +5,7 @@ An API's function answers at once (it returns its response) or later (it returns
 
 from typing import NamedTuple
 
+from kohort.coordinator.events import GroupEvent
 from kohort.protocol.batches import EncodedRecords
 
 
@@ -59,4 +60,4 @@ class Remark(NamedTuple):
     text: str
 
 
-Effect = Reply | Append | Transition | Remark
+Effect = Reply | Append | Transition | Remark | GroupEvent

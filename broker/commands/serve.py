@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import click
@@ -38,6 +39,12 @@ _TEST_SETTINGS = [f"{name}={value}" for name, value in PROFILES["test"].items()]
 )
 @click.option("--config", metavar="FILE", help="Settings, as in server.properties.")
 @click.option(
+    "--event-log",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Where to write what happens to groups, as JSON lines; `kohort analyze DIR` reads it.",
+)
+@click.option(
     "--control",
     metavar="HOST:PORT",
     help="Serve HTTP there for `kohort admin`; a PORT alone: on this machine only. Off unless given.",
@@ -61,6 +68,7 @@ def serve(
     profile: str,
     assignments: tuple[str, ...],
     config: str | None,
+    event_log: Path | None,
     control: str | None,
     control_token: str,
     log_format: str,
@@ -85,14 +93,15 @@ def serve(
 
     # Loaded only now: a mistake in the line above is told at once.
     with without("hypothesis"):
+        from kohort.broker.group_events import EventLogError
         from kohort.broker.logs import log
         from kohort.broker.run import run
         from kohort.broker.server import ListenError
 
     log.configure(level=log_level, json=log_format == "json")
     try:
-        run(settings, host, port, nodes, advertise, controlled)
-    except ListenError as problem:
+        run(settings, host, port, nodes, advertise, controlled, event_log)
+    except (ListenError, EventLogError) as problem:
         refuse(str(problem))
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from kohort.coordinator.classic.sessions import Session
     from kohort.coordinator.coordinator import GroupCoordinator
     from kohort.coordinator.offsets import GroupOffsets
+    from kohort.coordinator.watching import GroupWatch
 
 CONSUMER = "consumer"
 """The protocol type of groups whose members say which topics they subscribe to; of others they are not known."""
@@ -47,6 +48,7 @@ class ClassicGroup:
         "subscribed_topics",
         "supported_protocols",
         "waiting_joins",
+        "watched",
     )
 
     def __init__(self, coordinator: "GroupCoordinator", group_id: str, partition: int, wall_ms: int) -> None:
@@ -80,6 +82,8 @@ class ClassicGroup:
         self.offsets: GroupOffsets | None = None
         self.commits_in_flight = 0
         """Commits that are being written; `offsets` does not show them yet."""
+        self.watched: GroupWatch | None = None
+        """What whoever makes events of this has to remember."""
 
     # What is so
 
@@ -127,6 +131,8 @@ class ClassicGroup:
             if known is None:
                 return ErrorCode.unknown_member_id
             if known != member_id:
+                if self.coordinator.watch is not None:
+                    self.coordinator.watch.member_fenced(self, member_id, group_instance_id)
                 return ErrorCode.fenced_instance_id
         return ErrorCode.none if member_id in self.members else ErrorCode.unknown_member_id
 

@@ -20,7 +20,7 @@ def with_commits(count: int) -> tuple[Broker, Topic]:
     broker.cluster.offsets_topic.create(0)
     for number in range(count):
         record = encode_record(offset_key("g", "t", number), EXPIRING, 0)
-        assert broker.cluster.offsets_topic.append(0, EncodedRecords(record, 1), 5, 0) is E.none
+        assert broker.cluster.offsets_topic.append(0, EncodedRecords(record, 1), 5, 0)[0] is E.none
     topic = broker.cluster.topics.by_name("__consumer_offsets")
     assert topic is not None
     return broker, topic

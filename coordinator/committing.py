@@ -130,6 +130,9 @@ class Commit:
                 if partitions is None:
                     partitions = topics[name] = {}
                 partitions[partition] = committed
+            if group is not None and group.pending_offsets is not None:
+                for name, partition, *_ in self._accepted:
+                    group.pending_offsets.overtake((name, partition))
         coordinator.effects.append(Reply(self.ticket, self.answer(error)))
 
     def answer(self, error: ErrorCode) -> OffsetCommitResponse:
@@ -209,9 +212,7 @@ def _check(group: ClassicGroup, request: OffsetCommitRequest, now_ms: int) -> Er
 def _offsets_of(coordinator: GroupCoordinator, group_id: str, now_ms: int) -> GroupOffsets:
     """Where a group's offsets are kept. A group that does not exist is a simple one from now on."""
     group = coordinator.groups.get(group_id) or coordinator.create_group(group_id, now_ms)
-    if group.offsets is None:
-        group.offsets = GroupOffsets()
-    return group.offsets
+    return group.committed_offsets()
 
 
 def _utf16_units(text: str) -> int:

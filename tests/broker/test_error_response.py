@@ -1,5 +1,6 @@
 """The answer to what nobody foresaw, for every API there is."""
 
+from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,13 +18,23 @@ UNKNOWN = ErrorCode.unknown_server_error
 
 
 def answer(name: str, request: object) -> Any:
-    api: Any = SimpleNamespace(response=message(name).response, error_response=None)
+    own = getattr(import_module(f"kohort.broker.apis.{name}"), "error_response", None)
+    api: Any = SimpleNamespace(response=message(name).response, error_response=own)
     return error_response(api, request, UNKNOWN)
+
+
+FIRST_LISTS_NOT_NULL = {
+    "describe_topic_partitions": b"\x01" + bytes(4) + b"\xff\x00",
+    "write_txn_markers": b"\x01" + bytes(64),
+    "describe_producers": b"\x01" + bytes(64),
+    "describe_transactions": b"\x01" + bytes(64),
+    "list_transactions": b"\x01\x01" + bytes(64),
+}
 
 
 def smallest_request(api: ApiSpec) -> Any:
     """Zeros read as nearly anything: numbers are 0, texts and lists empty, but for a list that must not be null."""
-    body = b"\x01" + bytes(4) + b"\xff\x00" if api.name == "describe_topic_partitions" else bytes(64)
+    body = FIRST_LISTS_NOT_NULL.get(api.name, bytes(64))
     return message(api.name).read(max(api.min_version, api.readable_from), body, 0)
 
 

@@ -119,5 +119,5 @@ def _refuse(refusals: Refusals, places: frozenset[Place] | set[Place], error: Er
     elif error is ErrorCode.producer_fenced:
         error = ErrorCode.invalid_producer_epoch
     elif error is ErrorCode.transaction_abortable and version < ABORTABLE_SINCE:
-        error = ErrorCode.invalid_txn_state
+        error, message = ErrorCode.invalid_txn_state, "Partition was not added to the transaction"
     refusals.update(dict.fromkeys(places, Refused(error, message)))

@@ -86,7 +86,6 @@ def init_producer_id(
         last_producer_epoch=last_epoch,
         partitions=frozenset(),
         started_ms=NOT_BEGUN,
-        client_version=0,
     )
     return None
 

@@ -71,3 +71,21 @@ def test_what_cannot_be_read_is_told(value: str) -> None:
 
 def test_keys_of_other_kinds_are_passed_over() -> None:
     assert [read_transaction_key(transaction_key("x")), read_transaction_key(b"\x00\x07")] == ["x", None]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "0001000000000000000000000000ea600000000001a1fc9a1ab6ffffffffffffffff0100080000000000000000",
+        "0001000000000000000100000000ea6001020874643932306164020000000000000001a1fc9a7546000001a1fc9a7546"
+        "0100080000000000000001",
+        "0001000000000000000100030000ea6002020874643932306164020000000000000001a1fc9a7969000001a1fc9a7896"
+        "020008000000000000000102020002",
+        "0001000000000000000100080000ea600501000001a1fc9a7c42000001a1fc9a7c3e020008000000000000000102020002",
+    ],
+    ids=["Empty", "Ongoing", "PrepareCommit", "CompleteAbort"],
+)
+def test_what_kafka_wrote_is_written_again(value: str) -> None:
+    """From the log of an Apache Kafka 4.3.0."""
+    raw = bytes.fromhex(value)
+    assert transaction_value(read_transaction_value("x", raw)) == raw

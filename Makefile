@@ -48,11 +48,14 @@ conformance: $(VENV)/.test  ## conversations recorded from a real Kafka, when ..
 bench: $(VENV)/.test  ## figures of docs/performance.md, kohort's side; BENCH="--quick heartbeat" for less
 	$(BIN)/python -m tests.bench $(BENCH)
 
-bench-pipeline: $(VENV)/.test  ## figures of the pipeline on synthetic logs
-	$(BIN)/python -m tests.pipeline.bench
+bench-pipeline: $(VENV)/.test  ## figures of the pipeline, beside DuckDB and Polars; BENCH="--quick" for less
+	$(BIN)/python -m tests.pipeline.bench $(BENCH)
+
+pictures: $(VENV)/.test  ## the README's pictures, made anew; wants Chromium and ../shared
+	$(BIN)/python -m tests.pipeline.pictures docs/images/report.png
 
 clean:  ## remove what was made
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help demo serve test clients check conformance bench bench-pipeline clean
+.PHONY: help demo serve test clients check conformance bench bench-pipeline pictures clean

@@ -12,6 +12,7 @@ import click
 gc.disable()
 
 COMMANDS = {
+    "admin": "Move leaders, stop and start nodes of a running cluster.",
     "analyze": "Find out from a cluster's logs why groups rebalanced, and what to change.",
     "demo": "Watch three client libraries share a group.",
     "health": "Ask a broker whether it serves: exit code 0 or 1.",

@@ -18,6 +18,10 @@ class Clock(Protocol):
         """Monotonic milliseconds."""
         ...
 
+    def now_us(self) -> int:
+        """The same in microseconds, for what is measured rather than awaited."""
+        ...
+
     def seconds_until(self, due_ms: int) -> float | None:
         """How long an event loop has to wait for a moment; 0 when it is past, None when it does not come by itself."""
         ...
@@ -34,6 +38,10 @@ class SystemClock:
         """Monotonic milliseconds since this clock was made."""
         return (time.monotonic_ns() - self._start_ns) // 1_000_000
 
+    def now_us(self) -> int:
+        """The same in microseconds."""
+        return (time.monotonic_ns() - self._start_ns) // 1_000
+
     def seconds_until(self, due_ms: int) -> float | None:
         """See `Clock`."""
         return max(due_ms - self.now_ms(), 0) / 1000
@@ -49,6 +57,10 @@ class ManualClock:
     def now_ms(self) -> int:
         """Where the hand stands."""
         return self._now_ms
+
+    def now_us(self) -> int:
+        """The same in microseconds; it stands on whole milliseconds."""
+        return self._now_ms * 1_000
 
     def seconds_until(self, due_ms: int) -> float | None:
         """See `Clock`; the loop of a test counts in this clock's seconds too."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Hashable, Iterable
 from random import Random
+from typing import Protocol
 from uuid import UUID
 
 from kohort.broker.clock import Clock
+from kohort.broker.group_events import GroupEvents
 from kohort.broker.node import Node
 from kohort.broker.offsets_topic import OffsetsTopic
 from kohort.broker.replay import Replays
@@ -23,6 +25,18 @@ from kohort.coordinator.transactions.expiring import AbortTimedOut, RemoveExpire
 from kohort.coordinator.transactions.settings import TransactionSettings
 from kohort.purgatory import DelayedOperation, Purgatory
 from kohort.storage.topics import Partition, Topic, Topics
+
+
+class Coordinated(Protocol):
+    """A topic that keeps what its partitions' leaders coordinate."""
+
+    def resigned(self, partition: Partition, now_ms: int) -> None:
+        """The partition's leader is about to lose it, and forgets."""
+        ...
+
+    def elected(self, partition: Partition, now_ms: int) -> None:
+        """The partition has another leader, which takes over, or none."""
+        ...
 
 
 class Cluster:
@@ -46,6 +60,8 @@ class Cluster:
         """Lets a fetch wait for what is appended under its keys. The laboratory's waits in real time."""
         self.nodes = [self._node(settings.node_id + number) for number in range(nodes)]
         self.coordinators = [node.coordinator for node in self.nodes]
+        self.balancing: DelayedOperation | None = None
+        """What lets preferred leaders lead again, if that is to come (moving.py)."""
         self.topics = Topics(
             [node.id for node in self.nodes],
             self.new_uuid,
@@ -58,6 +74,12 @@ class Cluster:
         self.replays = Replays(clock, self.purgatory)
         self.offsets_topic = OffsetsTopic(self)
         self.transaction_topic = TransactionTopic(self)
+        self.group_events = GroupEvents(self)
+        self.coordinated: dict[str, Coordinated] = {
+            OFFSETS_TOPIC: self.offsets_topic,
+            TRANSACTION_TOPIC: self.transaction_topic,
+        }
+        """Topics whose leaders are coordinators too, by name: what is told when leadership moves."""
         for coordinator in self.coordinators:
             self.purgatory.wait(Sweep(coordinator, now_ms))
         for each in self.nodes:
@@ -67,8 +89,13 @@ class Cluster:
 
     @property
     def controller_id(self) -> int:
-        """The node that clients are told is the controller."""
-        return self.nodes[0].id
+        """The node that clients are told is the controller: the first one that runs."""
+        return next((node.id for node in self.nodes if node.running), self.nodes[0].id)
+
+    @property
+    def running_nodes(self) -> list[Node]:
+        """Those that clients are told of."""
+        return [node for node in self.nodes if node.running] if self.topics.stopped_nodes else self.nodes
 
     def node(self, node_id: int) -> Node | None:
         """The node of that id."""

@@ -47,6 +47,7 @@ class Connection(asyncio.Protocol):
         "_received",
         "_transport",
         "client_host",
+        "client_software",
         "heard_at_ms",
         "in_turn",
         "listener",
@@ -61,6 +62,7 @@ class Connection(asyncio.Protocol):
         """When bytes last came or went; what `connections.max.idle.ms` counts from."""
         self.in_turn = False
         self.client_host = ""
+        self.client_software: str | None = None
         self.listener = ("", 0)
         self._received: bytes | bytearray = b""
         self._out: list[bytes | memoryview] = []

@@ -16,6 +16,7 @@ from kohort.coordinator.effects import (
     Transition,
     WriteMarkers,
 )
+from kohort.coordinator.events import GroupEvent
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -31,10 +32,15 @@ def perform(cluster: Cluster, now_ms: int) -> None:
                 if type(effect) is Reply:
                     effect.ticket.reply(effect.response)  # type: ignore[attr-defined]
                 elif type(effect) is Append:
-                    owner = node.coordinator if effect.topic is OFFSETS_TOPIC else node.transactions
-                    owner.appended(effect.token, _append(cluster, effect, now_ms), now_ms)
+                    error, last_offset = _append(cluster, effect, now_ms)
+                    if effect.topic is OFFSETS_TOPIC:
+                        node.coordinator.appended(effect.token, error, now_ms, last_offset)
+                    else:
+                        node.transactions.appended(effect.token, error, now_ms)
                 elif type(effect) is WriteMarkers:
                     node.transactions.appended(effect.token, _write_markers(cluster, effect, now_ms), now_ms)
+                elif type(effect) is GroupEvent:
+                    cluster.group_events.take(node.coordinator, effect)
                 else:
                     _tell(effect)
             except Exception:  # each effect stands alone: the others must not be lost
@@ -51,16 +57,17 @@ def _tell(effect: Effect) -> None:
         log.warning(f"{effect.group_id}: {effect.text}", group=effect.group_id)
 
 
-def _append(cluster: Cluster, effect: Append, now_ms: int) -> ErrorCode:
+def _append(cluster: Cluster, effect: Append, now_ms: int) -> tuple[ErrorCode, int | None]:
     try:
         if effect.topic is TRANSACTION_TOPIC:
-            return cluster.transaction_topic.append(effect.partition, effect.records, effect.timestamp_ms, now_ms)
+            topic = cluster.transaction_topic
+            return topic.append(effect.partition, effect.records, effect.timestamp_ms, now_ms), None
         return cluster.offsets_topic.append(
             effect.partition, effect.records, effect.timestamp_ms, now_ms, effect.producer
         )
     except Exception:
         log.error(f"writing to {effect.topic}-{effect.partition} failed: {effect.records}")
-        return ErrorCode.unknown_server_error
+        return ErrorCode.unknown_server_error, None
 
 
 def _write_markers(cluster: Cluster, effect: WriteMarkers, now_ms: int) -> ErrorCode:
@@ -83,6 +90,7 @@ CAUSES = {
     "join_static": "joined as a static member",
     "rejoin_leader": "asked for a rebalance, as its leader",
     "metadata_changed": "changed its subscription",
+    "cooperative_followup": "came back after letting go of partitions",
     "static_protocol_changed": "came back with other protocols",
     "leave_explicit": "left",
     "leave_poll_timeout": "left: it took too long between polls",

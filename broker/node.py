@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class Node:
     """A broker of the cluster. Nodes share everything but their coordinator and their port."""
 
-    __slots__ = ("cluster", "coordinator", "id", "port", "transactions")
+    __slots__ = ("cluster", "coordinator", "id", "port", "running", "transactions")
 
     def __init__(
         self, cluster: Cluster, node_id: int, coordinator: GroupCoordinator, transactions: TransactionCoordinator
@@ -25,7 +25,9 @@ class Node:
         self.coordinator = coordinator
         self.transactions = transactions
         self.port = 0
-        """Where it listens; known once it does."""
+        """Where it listens; known once it does. One that is stopped keeps it for when it is started again."""
+        self.running = True
+        """Changed by moving.py only."""
 
     def address_for(self, ticket: Ticket) -> tuple[str, int]:
         """Host and port under which the client that holds `ticket` reaches this node.

@@ -44,6 +44,10 @@ class OffsetsTopic:
         partition = topic.partitions[partition_for(group_id, len(topic.partitions))]
         return self._cluster.node(partition.leader)
 
+    def leader_epoch(self, partition: int) -> int:
+        """The epoch in which its leader coordinates a partition's groups; 0 while there is no offsets topic."""
+        return 0 if self._topic is None else self._topic.partitions[partition].leader_epoch
+
     def wanted(self, now_ms: int) -> None:
         """Somebody asked for it: it will be there in a moment, though not yet for this request, as in Kafka."""
         if self._topic is None and self._creation is None:
@@ -86,10 +90,21 @@ class OffsetsTopic:
             self._unload(partition, now_ms)
         self._topic = None
 
+    def resigned(self, partition: Partition, now_ms: int) -> None:
+        """Its leader is about to lose one of the topic's partitions."""
+        if self._topic is not None:
+            self._unload(partition, now_ms)
+
+    def elected(self, partition: Partition, now_ms: int) -> None:
+        """One of the topic's partitions has another leader, or none."""
+        if self._topic is not None:
+            self._load(partition, now_ms)
+
     def _load(self, partition: Partition, now_ms: int) -> None:
         """The partition's leader takes over the groups that its log tells of."""
         leader = self._cluster.node(partition.leader)
-        assert leader is not None, "every partition has a leader"
+        if leader is None:
+            return
         loading = Loading(leader.coordinator, partition.index)
         name = f"{OFFSETS_TOPIC}-{partition.index}"
         self._loads[partition.index] = self._cluster.replays.start(name, partition.log, loading, now_ms)
@@ -97,8 +112,11 @@ class OffsetsTopic:
     def _unload(self, partition: Partition, now_ms: int) -> None:
         """The partition's leader forgets its groups."""
         leader = self._cluster.node(partition.leader)
-        assert leader is not None
-        self._loads.pop(partition.index).cancel()
+        if leader is None:
+            return
+        running = self._loads.pop(partition.index, None)  # none for one that was added later: it has no groups
+        if running is not None:
+            running.cancel()
         unload(leader.coordinator, partition.index, now_ms)
 
     def append(
@@ -108,34 +126,35 @@ class OffsetsTopic:
         timestamp_ms: int,
         now_ms: int,
         producer: tuple[int, int] | None = None,
-    ) -> ErrorCode:
+    ) -> tuple[ErrorCode, int | None]:
         """Writes records of a coordinator as one batch to partition `number`. `timestamp_ms`: wall clock.
 
         `producer`: id and epoch, of the transaction they belong to; an older epoch hears INVALID_PRODUCER_EPOCH.
+        Returns NONE and the offset of the last record, or the error.
         """
         topic = self._topic
         if topic is None:
-            return ErrorCode.unknown_topic_or_partition
+            return ErrorCode.unknown_topic_or_partition, None
         batch = records.batch(timestamp_ms, producer)
         if len(batch) > topic.log_config.max_message_bytes:
-            return ErrorCode.message_too_large
+            return ErrorCode.message_too_large, None
         partition = topic.partitions[number]
         if producer is None:
-            self._cluster.append(partition, batch, now_ms)
-            return ErrorCode.none
+            base_offset = self._cluster.append(partition, batch, now_ms)
+            return ErrorCode.none, base_offset + records.count - 1
         producers = self._cluster.topics.producers_of(partition)
         error = producers.check_epoch(*producer)
-        if error is ErrorCode.none:
-            self._cluster.append(
-                partition,
-                batch,
-                now_ms,
-                lambda offset: producers.appended(
-                    *producer, Remembered(-1, -1, offset, timestamp_ms), timestamp_ms, transactional=True
-                ),
-            )
-        return error
-        return ErrorCode.none
+        if error is not ErrorCode.none:
+            return error, None
+        base_offset = self._cluster.append(
+            partition,
+            batch,
+            now_ms,
+            lambda offset: producers.appended(
+                *producer, Remembered(-1, -1, offset, timestamp_ms), timestamp_ms, transactional=True
+            ),
+        )
+        return error, base_offset + records.count - 1
 
 
 class _Creation(DelayedOperation):

@@ -6,6 +6,9 @@ import asyncio
 import gc
 import resource
 import signal
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 import uvloop
@@ -25,37 +28,77 @@ GARBAGE_THRESHOLDS = (2_000, 5, 1_000)
 nothing, and heartbeats waited. So the young are looked at in small portions (a millisecond), the old hardly ever."""
 
 
-def run(settings: Settings, host: str, port: int, nodes: int, advertise: str) -> None:
-    """Serves until SIGINT or SIGTERM. Raises ListenError."""
+Control = Callable[[Server], AbstractAsyncContextManager[str]]
+"""Serves the control address of a broker while it is entered, and yields where that is."""
+
+
+def run(
+    settings: Settings,
+    host: str,
+    port: int,
+    nodes: int,
+    advertise: str,
+    control: Control | None = None,
+    event_log: Path | None = None,
+) -> None:
+    """Serves until SIGINT or SIGTERM. `event_log`: where group events go. Raises ListenError, EventLogError."""
     raise_file_limit()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(settings, host, port, nodes, advertise))
+        runner.run(_serve(settings, host, port, nodes, advertise, control, event_log))
 
 
-async def _serve(settings: Settings, host: str, port: int, nodes: int, advertise: str) -> None:
+async def _serve(
+    settings: Settings,
+    host: str,
+    port: int,
+    nodes: int,
+    advertise: str,
+    control: Control | None,
+    event_log: Path | None,
+) -> None:
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(_caught_by_loop)
     for name in settings.ignored:
         log.info(f"{name} has no meaning here", setting=name)
     cluster = Cluster(settings, log.clock, nodes, advertise=advertise)
-    server = Server(cluster, Registry(), loop)
+    with _events_written(cluster, event_log, loop):
+        await _until_stopped(cluster, Server(cluster, Registry(), loop), host, port, control)
+
+
+async def _until_stopped(cluster: Cluster, server: Server, host: str, port: int, control: Control | None) -> None:
+    loop = server.loop
     stopped = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
     await server.listen(host, port)
-    if settings.kohort_offsets_topic_at_start:
+    if cluster.settings.kohort_offsets_topic_at_start:
         cluster.offsets_topic.create(cluster.clock.now_ms())
     log.later = lambda flush: loop.call_later(RENDER_LOGS_AFTER_S, flush)
     try:
-        told = advertise or reachable(host)
-        print("READY bootstrap=" + ",".join(show_address(told, node.port) for node in cluster.nodes), flush=True)
-        collect_garbage_seldom()
-        await stopped.wait()
+        told = cluster.advertise or reachable(host)
+        ready = "READY bootstrap=" + ",".join(show_address(told, node.port) for node in cluster.nodes)
+        async with AsyncExitStack() as open_:
+            if control is not None:
+                ready += f" control={await open_.enter_async_context(control(server))}"
+            print(ready, flush=True)
+            collect_garbage_seldom()
+            await stopped.wait()
         log.info("stopped")
     finally:
         log.later = None
         server.stop()
         log.flush()
+
+
+@contextmanager
+def _events_written(cluster: Cluster, directory: Path | None, loop: asyncio.AbstractEventLoop) -> Iterator[None]:
+    if directory is None:
+        yield
+        return
+    from kohort.broker.event_log import written
+
+    with written(cluster, directory, loop.call_later):
+        yield
 
 
 def _caught_by_loop(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

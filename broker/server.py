@@ -17,7 +17,10 @@ from kohort.broker.logs import log
 from kohort.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kohort.broker.cluster import Cluster
+    from kohort.broker.node import Node
     from kohort.broker.registry import Registry
 
 LONGEST_SWEEP_MS = 60_000
@@ -43,7 +46,9 @@ class Server:
         self.woken: list[Connection] = []
         """Connections whose waiting request was answered from outside; they go on when the turn ends."""
         self._per_address: Counter[str] = Counter()
-        self._listeners: list[asyncio.Server] = []
+        self._listeners: dict[int, list[asyncio.Server]] = {}
+        """By node id; a node that is stopped has none."""
+        self._host = ""
         self._timer: asyncio.TimerHandle | None = None
         self._armed_for_ms: int | None = None
         self._ticking = False
@@ -56,26 +61,67 @@ class Server:
 
     async def listen(self, host: str, port: int) -> None:
         """Lets every node accept connections, on consecutive ports from `port` on, or on free ones when that is 0."""
+        self._host = host
         bound = []
         for number, node in enumerate(self.cluster.nodes):
             sockets = bind(host, port + number if port else 0)
             node.port = sockets[0].getsockname()[1]
             bound.append((node, sockets))
         # Nobody is accepted before all ports are known: the first question a client asks is where the others are.
-        backlog = self.cluster.settings.socket_listen_backlog_size
         for node, sockets in bound:
-            for each in sockets:
-                accept = partial(Connection, self, node)
-                self._listeners.append(await self.loop.create_server(accept, sock=each, backlog=backlog))
+            await self._accept(node, sockets)
+
+    async def _accept(self, node: Node, sockets: list[socket.socket]) -> None:
+        backlog = self.cluster.settings.socket_listen_backlog_size
+        accept = partial(Connection, self, node)
+        self._listeners[node.id] = [
+            await self.loop.create_server(accept, sock=each, backlog=backlog) for each in sockets
+        ]
 
     def stop(self) -> None:
         """Accepts nobody any more, and hangs up on everybody."""
-        for listener in self._listeners:
-            listener.close()
+        for listeners in self._listeners.values():
+            for listener in listeners:
+                listener.close()
         for connection in list(self.connections):
             connection.abort()
         if self._timer is not None:
             self._timer.cancel()
+
+    # Nodes that come and go
+
+    def stop_node(self, node: Node) -> None:
+        """One node accepts nobody any more and hangs up on everybody, after others have taken over what it led.
+
+        So whoever waits at it is told first to look elsewhere, as in Kafka's controlled shutdown.
+        """
+        from kohort.broker.moving import stop_node  # not for those whose nodes stay
+
+        self.act(partial(stop_node, self.cluster, node))
+        for listener in self._listeners.pop(node.id, ()):
+            listener.close()
+        for connection in [each for each in self.connections if each.node is node]:
+            connection.close(f"node {node.id} is stopped")
+
+    async def start_node(self, node: Node) -> None:
+        """It listens again, on the port it had. Raises ListenError if that is taken."""
+        await self._accept(node, bind(self._host, node.port))
+        self.node_started(node)
+
+    def node_started(self, node: Node) -> None:
+        """It is part of the cluster again; see `start_node`."""
+        from kohort.broker.moving import start_node
+
+        self.act(partial(start_node, self.cluster, node))
+
+    def act(self, action: Callable[[int], None]) -> None:
+        """Lets something happen that no client has asked for, and what follows from it. `action` is told the time."""
+        now_ms = self.clock.now_ms()
+        try:
+            action(now_ms)
+        finally:
+            perform(self.cluster, now_ms)
+            self.end_turn(now_ms)
 
     # What connections ask
 

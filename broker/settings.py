@@ -106,6 +106,10 @@ class Settings:
     transaction_state_log_min_isr = integer(2, "copies of it that must have a record; at most the nodes there are", 1)
     transaction_state_log_segment_bytes = integer(104_857_600, "segment size of __transaction_state", 1)
 
+    # Leaders
+    auto_leader_rebalance_enable = boolean(True, "preferred leaders take over again when their node is back")
+    leader_imbalance_check_interval_seconds = long_integer(300, "how long after it is back", 1)
+
     # Connections
     socket_request_max_bytes = integer(104_857_600, "largest request; a larger one closes the connection", 1)
     socket_listen_backlog_size = integer(4_096, "connections waiting to be accepted; Kafka: 50", 1)

@@ -7,6 +7,8 @@ class Asker(Protocol):
     """Where a request came from: a connection, or a test."""
 
     client_host: str
+    client_software: str | None
+    """Name and version, as ApiVersions told them."""
     listener: tuple[str, int]
 
     def answer(self, ticket: "Ticket", response: object) -> None:

@@ -72,30 +72,34 @@ class TransactionTopic:
         for node in cluster.nodes:
             node.transactions.partitions = len(created.partitions)
         for partition in created.partitions:
-            self.load(partition, now_ms)
+            self.elected(partition, now_ms)
 
     def deleted(self, now_ms: int) -> None:
         """Somebody has deleted it: all transactional ids are gone, till somebody asks for a coordinator."""
         if self._topic is None:
             return
         for partition in self._topic.partitions:
-            self.unload(partition, now_ms)
+            self.resigned(partition, now_ms)
         self._topic = None
 
-    def load(self, partition: Partition, now_ms: int) -> None:
-        """The partition's leader takes over the ids that its log tells of."""
+    def resigned(self, partition: Partition, now_ms: int) -> None:
+        """Its leader is about to lose one of the topic's partitions, and forgets the ids."""
         leader = self._cluster.node(partition.leader)
-        assert leader is not None, "every partition has a leader"
+        if self._topic is None or leader is None:
+            return
+        running = self._loads.pop(partition.index, None)  # none for one that was added later: it has no ids
+        if running is not None:
+            running.cancel()
+        leader.transactions.unload(partition.index, now_ms)
+
+    def elected(self, partition: Partition, now_ms: int) -> None:
+        """One of the topic's partitions has a leader, or none; it takes over the ids that its log tells of."""
+        leader = self._cluster.node(partition.leader)
+        if self._topic is None or leader is None:
+            return
         loading = TransactionLoading(leader.transactions, partition.index, partition.leader_epoch)
         name = f"{TRANSACTION_TOPIC}-{partition.index}"
         self._loads[partition.index] = self._cluster.replays.start(name, partition.log, loading, now_ms)
-
-    def unload(self, partition: Partition, now_ms: int) -> None:
-        """The partition's leader forgets its ids."""
-        leader = self._cluster.node(partition.leader)
-        assert leader is not None, "every partition has a leader"
-        self._loads.pop(partition.index).cancel()
-        leader.transactions.unload(partition.index, now_ms)
 
     def append(self, number: int, records: EncodedRecords, timestamp_ms: int, now_ms: int) -> ErrorCode:
         """Writes records of a coordinator as one batch to partition `number`. `timestamp_ms`: wall clock."""
@@ -149,8 +153,8 @@ def write_marker(
     cluster.append(partition, marker_batch(marker, producer_id, producer_epoch, wall_ms), now_ms, remember)
     if topic_name == OFFSETS_TOPIC:
         leader = cluster.node(partition.leader)
-        assert leader is not None, "every partition has a leader"
-        complete(leader.coordinator, index, producer_id, marker.committed, now_ms)
+        if leader is not None:  # else whoever will lead it reads the marker in the log
+            complete(leader.coordinator, index, producer_id, marker.committed, now_ms)
     return ErrorCode.none
 
 

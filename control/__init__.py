@@ -1,1 +1,5 @@
-"""What a test may do to a running broker: move its clock, hold and spoil requests, and see what happened and why."""
+"""What one may do to a running broker: stop its nodes, move leaders, move its clock, hold and spoil requests.
+
+One file per subject. Of those that are reached over HTTP, app.py puts the routers together, and listening.py lets them
+be reached.
+"""

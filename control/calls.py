@@ -78,6 +78,15 @@ class Call:
         self.subject = Subject(node, request, ticket)
         self.stage = REQUEST
 
+    @property
+    def client_software(self) -> str | None:
+        """What the connection knows of its client."""
+        return self.connection.client_software
+
+    @client_software.setter
+    def client_software(self, told: str | None) -> None:
+        self.connection.client_software = told
+
     # From the connection to the broker
 
     def begin(self) -> Any:

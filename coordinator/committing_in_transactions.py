@@ -63,7 +63,11 @@ def txn_offset_commit(
 
     def written(error: ErrorCode, now_ms: int) -> None:
         if error is ErrorCode.none:
-            group = coordinator.groups.get(committer.group_id) or coordinator.create_group(committer.group_id, now_ms)
+            group = coordinator.groups.get(committer.group_id)
+            if group is None:
+                group = coordinator.create_group(committer.group_id, now_ms)
+                if coordinator.watch is not None:
+                    coordinator.watch.group_created(group)
             if group.pending_offsets is None:
                 group.pending_offsets = PendingOffsets()
             for place, committed in kept:

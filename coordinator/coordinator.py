@@ -6,6 +6,7 @@ imported by the API that needs it, so that a broker which only answers heartbeat
 
 from collections.abc import Callable
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from kohort.coordinator.classic.group import ClassicGroup
 from kohort.coordinator.effects import OFFSETS_TOPIC, Append, Effect
@@ -15,6 +16,9 @@ from kohort.coordinator.settings import GroupSettings
 from kohort.protocol.batches import EncodedRecords
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import Purgatory
+
+if TYPE_CHECKING:
+    from kohort.coordinator.watching import Watch
 
 Then = Callable[[ErrorCode, int], None]
 """What follows an `Append`: NONE or the error as a client may hear it, and the time."""
@@ -59,6 +63,10 @@ class GroupCoordinator:
         """What the shell is to do next; it takes them out, in order."""
         self.open_transactions: dict[tuple[int, int], set[str]] = {}
         """Partition and producer id of transactions that have committed offsets, and the groups whose they are."""
+        self.watch: Watch | None = None
+        """Makes group events of what happens, while somebody listens."""
+        self.appended_offset: int | None = None
+        """While what follows an `Append` is called: where its last record stands in the log, if the shell told."""
         self._awaited: dict[int, tuple[int, list[Then]]] = {}
         """Token to the partition that is written and what follows."""
         self._last_token = 0
@@ -119,9 +127,13 @@ class GroupCoordinator:
         """Calls `then` too when that `Append` is written."""
         self._awaited[token][1].append(then)
 
-    def appended(self, token: int, error: ErrorCode, now_ms: int) -> None:
-        """The shell's word that an `Append` is written (NONE), or the storage's error, which clients hear as theirs."""
+    def appended(self, token: int, error: ErrorCode, now_ms: int, last_offset: int | None = None) -> None:
+        """The shell's word that an `Append` is written (NONE), or the storage's error, which clients hear as theirs.
+
+        `last_offset`: of its last record, which for a group's record is the only one.
+        """
         if token in self._awaited:  # else its partition has gone meanwhile, and whoever waited has been told
+            self.appended_offset = last_offset
             told = error if error is _NONE else STORAGE_ERRORS.get(error, ErrorCode.unknown_server_error)
             self._conclude(token, told, now_ms)
 

@@ -97,7 +97,19 @@ def sweep(coordinator: GroupCoordinator, now_ms: int) -> None:
         if group.state is State.EMPTY and len(old) == count:
             _delete_group(group, now_ms)
         elif old:
-            _delete_offsets(group, old, now_ms)
+            _delete_offsets(group, old, now_ms, _tell_expired(group, len(old)))
+
+
+def _tell_expired(group: ClassicGroup, partitions: int) -> Done | None:
+    watch = group.coordinator.watch
+    if watch is None:
+        return None
+
+    def written(error: ErrorCode) -> None:
+        if error is ErrorCode.none:
+            watch.offsets_expired(group, partitions)
+
+    return written
 
 
 def _expired(group: ClassicGroup, wall_ms: int) -> list[tuple[str, int]]:

@@ -5,6 +5,7 @@ An API's function answers at once (it returns its response) or later (it returns
 
 from typing import NamedTuple
 
+from kohort.coordinator.events import GroupEvent
 from kohort.protocol.batches import EncodedRecords, Marker
 
 OFFSETS_TOPIC = "__consumer_offsets"
@@ -79,4 +80,4 @@ class Remark(NamedTuple):
     text: str
 
 
-Effect = Reply | Append | WriteMarkers | Transition | Remark
+Effect = Reply | Append | WriteMarkers | Transition | Remark | GroupEvent

@@ -64,6 +64,7 @@ class Loading:
         self.records = 0
         """How many have been applied, for whoever tells of the load."""
         coordinator.shards[partition] = Shard.LOADING
+        self._began_us = None if coordinator.watch is None else coordinator.watch.now_us()
 
     def apply_batch(self, data: bytes | memoryview, batch: BatchInfo) -> None:
         """Takes over the records of a batch that lies in `data`; those of a transaction once its marker comes.
@@ -152,8 +153,10 @@ class Loading:
         loaded = (
             self._groups.keys() | pending.keys() | {group_id for group_id, offsets in self._offsets.items() if offsets}
         )
+        groups = []
         for group_id in sorted(loaded):
             group = coordinator.create_group(group_id, now_ms)
+            groups.append(group)
             group.offsets = self._offsets.get(group_id)
             group.pending_offsets = pending.get(group_id)
             for producer_id in group.pending_offsets.producers if group.pending_offsets is not None else ():
@@ -161,6 +164,14 @@ class Loading:
             value = self._groups.get(group_id)
             if value is not None:
                 _restore(group, value, now_ms)
+        watch = coordinator.watch
+        if watch is not None:
+            now_us = watch.now_us()
+            began_us = now_us if self._began_us is None else self._began_us  # None: nobody listened yet
+            watch.elected(self._partition, groups, now_us - began_us)
+        for group in groups:
+            if len(group.members) > coordinator.settings.group_max_size:
+                prepare_rebalance(group, Cause("over_capacity"), now_ms)
         return len(loaded)
 
     def _pending(self) -> dict[str, PendingOffsets]:
@@ -200,12 +211,16 @@ def load(
 
 def unload(coordinator: GroupCoordinator, partition: int, now_ms: int) -> None:
     """Somebody else coordinates the partition's groups now: who waits is sent there, and the groups are forgotten."""
+    watch = coordinator.watch
+    began_us = 0 if watch is None else watch.now_us()
     coordinator.shards.pop(partition, None)
     coordinator.abandon_appends(partition, now_ms)
     for transaction in [each for each in coordinator.open_transactions if each[0] == partition]:
         del coordinator.open_transactions[transaction]
     for group in [g for g in coordinator.groups.values() if g.partition == partition]:
         dissolve(group, ErrorCode.not_coordinator, Cause("coordinator_failover"), now_ms)
+    if watch is not None:
+        watch.resigned(partition, watch.now_us() - began_us)
 
 
 def _restore(group: ClassicGroup, value: GroupValue, now_ms: int) -> None:
@@ -237,5 +252,3 @@ def _restore(group: ClassicGroup, value: GroupValue, now_ms: int) -> None:
         group.subscribed_topics = group.read_subscriptions()
     except ImpossibleLengthError:
         group.subscribed_topics = None
-    if len(group.members) > group.coordinator.settings.group_max_size:
-        prepare_rebalance(group, Cause("over_capacity"), now_ms)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 import sys
 import traceback
 from pathlib import Path
@@ -15,6 +16,7 @@ from kohort.pipeline.java import NoJavaError
 if TYPE_CHECKING:
     from kohort.pipeline.job.analysis import Outcome
 
+_ENDS = (signal.SIGINT, signal.SIGTERM)
 _MARKS = {"critical": "!!", "warning": " !", "info": "  "}
 
 
@@ -31,15 +33,22 @@ _MARKS = {"critical": "!!", "warning": " !", "info": "  "}
     "--cluster", "master", metavar="URL", help="A Spark master or Spark Connect address; this machine if left out."
 )
 @click.option("--name", default="", help="Name of the Kafka cluster, first column of every table.")
+@click.option("--follow", "following", is_flag=True, help="Keep reading a cluster, and say what happens as it happens.")
 @click.option("--verbose", is_flag=True, help="Information on the terminal too, not only warnings.")
-def analyze(sources: tuple[str, ...], out: Path, master: str | None, name: str, verbose: bool) -> None:
+def analyze(sources: tuple[str, ...], out: Path, master: str | None, name: str, following: bool, verbose: bool) -> None:
     """Why did my groups rebalance, who caused it, what did it cost, what should I change?
 
     SOURCE: a bootstrap address, a data directory, segment files of __consumer_offsets, exports of it, a broker's text
     log, an event log, samples of log ends; several together.
+
+    With --follow, SOURCE is one bootstrap address: alerts are told as they arise, tables grow, the report is made anew
+    every minute. Ctrl-C ends it; the same command goes on from there.
     """  # fmt: skip
     try:
-        _run(sources, out, master, name, verbose)
+        if following:
+            _follow(sources, out, master, name, verbose)
+        else:
+            _run(sources, out, master, name, verbose)
     except (click.ClickException, KeyboardInterrupt):
         raise
     except (ImportError, NoJavaError) as error:
@@ -95,6 +104,42 @@ def _run(sources: tuple[str, ...], out: Path, master: str | None, name: str, ver
         _print(outcome, verbose)
     finally:
         spark.stop()
+
+
+def _follow(sources: tuple[str, ...], out: Path, master: str | None, name: str, verbose: bool) -> None:
+    from kohort.pipeline.sources.found import WIRE, find_sources
+
+    found, _ = find_sources(sources)
+    if len(found) != 1 or found[0].kind != WIRE:
+        raise click.ClickException("--follow wants one bootstrap address, as in `kohort analyze --follow HOST:9092`")
+    gc.enable()
+    click.echo("starting Spark …", err=True)
+    from kohort.pipeline.session import spark_session
+
+    spark = spark_session(master)
+    stopping: list[int] = []
+    # Ctrl-C ends the loop between two looks, so that streams are stopped and the report is made once more.
+    before = {number: signal.signal(number, lambda number, _: stopping.append(number)) for number in _ENDS}
+    try:
+        from kohort.pipeline.job.follow import follow
+
+        out.mkdir(parents=True, exist_ok=True)
+        click.echo(f"following {found[0].path}; Ctrl-C ends it", err=True)
+        outcome = follow(
+            spark,
+            found[0].path,
+            out,
+            lambda text: click.echo(text, err=True),
+            click.echo,
+            name,
+            until=lambda: bool(stopping),
+        )
+        if outcome is not None:
+            _print(outcome, verbose)
+    finally:
+        spark.stop()
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _print(outcome: Outcome, verbose: bool) -> None:

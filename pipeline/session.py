@@ -75,6 +75,9 @@ def _quiet() -> str:
     path = Path(tempfile.gettempdir()) / f"kohort-log4j2-{os.getuid()}.properties"
     path.write_text(
         "rootLogger.level = error\n"
+        # A stream that fails because the cluster went away is told of in a sentence, by whoever started it.
+        "logger.streaming.name = org.apache.spark.sql.execution.streaming\n"
+        "logger.streaming.level = off\n"
         "rootLogger.appenderRef.stderr.ref = stderr\n"
         "appender.stderr.type = Console\n"
         "appender.stderr.name = stderr\n"

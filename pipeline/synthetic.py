@@ -28,6 +28,8 @@ class Plan:
     interval_ms: int = 5000
     rebalance_every: int = 500
     """Rounds of commits between two rebalances of a group."""
+    commits: bool = True
+    """False: only what groups say of themselves, for measuring that alone."""
     log_partitions: int = 4
     seed: int = 1
     segment_bytes: int = 16 << 20
@@ -96,6 +98,8 @@ class _Group:
             slow = turn > 0 and self.chance.random() < 0.5
             self.delay_ms += 12_000 if slow else 500
             self.rebalance(log, now + self.delay_ms)
+        if not self.plan.commits:
+            return
         per_member = -(-self.plan.parts // self.plan.members)
         for first in range(0, self.plan.parts, per_member):
             records = []

@@ -10,7 +10,7 @@ Source: Kafka's ConsumerProtocol (deserializeSubscription catches BufferUnderflo
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from struct import Struct, error
+from struct import Struct, error, unpack_from
 from typing import TypeVar
 
 from kohort.protocol.wire import INT, SHORT, four_bytes, string
@@ -151,10 +151,19 @@ class _Cursor:
             raise ImpossibleLengthError(f"{count} elements in {len(self._data) - self._at} bytes")
         return tuple(element() for _ in range(count))
 
+    def numbers(self) -> tuple[int, ...]:
+        """`array(four)` in one step: assignments are mostly this."""
+        count = self._length(INT)
+        if count > len(self._data) - self._at:
+            raise ImpossibleLengthError(f"{count} elements in {len(self._data) - self._at} bytes")
+        numbers = unpack_from(f">{count}i", self._data, self._at)
+        self._at += INT.size * count
+        return numbers
+
     def partitions(self) -> dict[str, tuple[int, ...]]:
         """A topic named twice has the partitions of both."""
         partitions: dict[str, tuple[int, ...]] = {}
-        for topic, numbers in self.array(lambda: (self.string(), self.array(self.four))):
+        for topic, numbers in self.array(lambda: (self.string(), self.numbers())):
             partitions[topic] = partitions.get(topic, ()) + numbers
         return partitions
 

@@ -224,7 +224,14 @@ TOPIC_CONFIGS: dict[str, TopicConfig] = {
             "How long a record of a compacted topic stays as it is.",
             _number(LONG, 0),
         ),
-        TopicConfig("min.insync.replicas", INT, "1", "min.insync.replicas", _NOT_USED, _number(INT, 1)),
+        TopicConfig(
+            "min.insync.replicas",
+            INT,
+            "1",
+            "min.insync.replicas",
+            "How many of a partition's nodes must run for a producer that wants all of them to have a record.",
+            _number(INT, 1),
+        ),
         TopicConfig("preallocate", BOOLEAN, "false", "log.preallocate", _NOT_USED, _boolean),
         TopicConfig("remote.log.copy.disable", BOOLEAN, "false", None, _NOT_USED, _boolean),
         TopicConfig("remote.log.delete.on.disable", BOOLEAN, "false", None, _NOT_USED, _boolean),
@@ -291,6 +298,7 @@ class LogConfig:
     log_append_time: bool = False
     timestamp_before_max_ms: int = LONG_MAX
     timestamp_after_max_ms: int = 3_600_000
+    min_insync_replicas: int = 1
 
 
 def log_config(values: Mapping[str, str]) -> LogConfig:
@@ -311,6 +319,7 @@ def log_config(values: Mapping[str, str]) -> LogConfig:
         log_append_time=values["message.timestamp.type"].strip() == "LogAppendTime",
         timestamp_before_max_ms=int(values["message.timestamp.before.max.ms"]),
         timestamp_after_max_ms=int(values["message.timestamp.after.max.ms"]),
+        min_insync_replicas=int(values["min.insync.replicas"]),
     )
 
 

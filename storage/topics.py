@@ -24,6 +24,9 @@ MAX_PARTITIONS = 10_000
 CLEANER_BACKOFF_MS = 15_000
 """How often logs to be compacted are looked for (`log.cleaner.backoff.ms`)."""
 
+NO_LEADER = -1
+"""As a partition's leader: all nodes that have a copy are stopped."""
+
 _DONE = object()
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 
@@ -43,7 +46,7 @@ class Partition:
     index: int
     log: PartitionLog
     replicas: tuple[int, ...]
-    """Node ids, all of them in sync; the preferred leader first."""
+    """Node ids, those that run in sync; the preferred leader first."""
     leader: int
     leader_epoch: int = 0
     producers: Producers | None = None
@@ -110,6 +113,8 @@ class Topics:
         `num_partitions` and `replication_factor` count where a client leaves the choice to the cluster.
         """
         self.node_ids = tuple(node_ids)
+        self.stopped_nodes: frozenset[int] = frozenset()
+        """Those of them that do not run now. They may have copies of a new topic, but do not lead it."""
         self.defaults: dict[str, str] = {name: config.default for name, config in TOPIC_CONFIGS.items()}
         self.defaults.update(defaults or {})
         self.memory = memory if memory is not None else Memory()
@@ -153,6 +158,25 @@ class Topics:
     def effective_configs(self, configs: Mapping[str, str]) -> dict[str, str]:
         """Every setting a topic with `configs` has, by name."""
         return dict(sorted({**self.defaults, **configs}.items()))
+
+    def in_sync(self, partition: Partition) -> tuple[int, ...]:
+        """The replicas that run. The last one of all stays in sync when it stops, as in Kafka."""
+        if not self.stopped_nodes:
+            return partition.replicas
+        return tuple(each for each in partition.replicas if each not in self.stopped_nodes) or partition.replicas[:1]
+
+    def offline(self, partition: Partition) -> tuple[int, ...]:
+        """The replicas that do not."""
+        if not self.stopped_nodes:
+            return ()
+        return tuple(each for each in partition.replicas if each in self.stopped_nodes)
+
+    def lacks_copies(self, topic: Topic, partition: Partition) -> bool:
+        """Whether fewer replicas run than `min.insync.replicas` wants, of those there are (Kafka: effectiveMinIsr)."""
+        if not self.stopped_nodes:
+            return False
+        wanted = min(topic.log_config.min_insync_replicas, len(partition.replicas))
+        return len(self.in_sync(partition)) < wanted
 
     # Creating
 
@@ -230,8 +254,8 @@ class Topics:
                     ErrorCode.invalid_request,
                     f"A manual partition assignment was specified, but {what} was not set to -1.",
                 )
-        for replicas in assignments.values():
-            refusal = self._assignment_refusal(replicas)
+        for index, replicas in assignments.items():
+            refusal = self.assignment_refusal(replicas) or self._nobody_runs(index, replicas)
             if refusal is not None:
                 return refusal
         if sorted(assignments) != list(range(len(assignments))):
@@ -240,7 +264,17 @@ class Topics:
             )
         return [tuple(assignments[index]) for index in range(len(assignments))]
 
-    def _assignment_refusal(self, replicas: Sequence[int]) -> Refusal | None:
+    def _nobody_runs(self, index: int, replicas: Sequence[int]) -> Refusal | None:
+        if not self.stopped_nodes.issuperset(replicas):
+            return None
+        return Refusal(
+            ErrorCode.invalid_replica_assignment,
+            f"All brokers specified in the manual partition assignment for partition {index} are fenced or in "
+            "controlled shutdown.",
+        )
+
+    def assignment_refusal(self, replicas: Sequence[int]) -> Refusal | None:
+        """Why these nodes cannot be the replicas of a partition; None: they can."""
         if not replicas:
             message = "The manual partition assignment includes an empty replica list."
         elif unknown := [node for node in replicas if node not in self.node_ids]:
@@ -269,14 +303,18 @@ class Topics:
 
     def _ring(self, first: int, partitions: int, factor: int) -> list[tuple[int, ...]]:
         """Replicas of each partition: leaders go round the nodes, followers are the nodes after the leader."""
-        nodes = self.node_ids
-        ring = [tuple(nodes[(start + n) % len(nodes)] for n in range(factor)) for start in range(len(nodes))]
+        nodes = [each for each in self.node_ids if each not in self.stopped_nodes]
+        stopped = [each for each in self.node_ids if each in self.stopped_nodes]
+        if not nodes:
+            nodes, stopped = stopped, []
+        ring = [tuple([*nodes[start:], *nodes[:start], *stopped][:factor]) for start in range(len(nodes))]
         return [ring[(first + index) % len(nodes)] for index in range(partitions)]
 
     def _add_partitions(self, topic: Topic, replicas: Sequence[tuple[int, ...]]) -> None:
         for nodes in replicas:
             log = self._new_log(topic.log_config, self.memory)
-            topic.partitions.append(Partition(len(topic.partitions), log, nodes, nodes[0]))
+            leader = next((each for each in nodes if each not in self.stopped_nodes), NO_LEADER)
+            topic.partitions.append(Partition(len(topic.partitions), log, nodes, leader))
 
     # Changing and deleting
 
@@ -299,7 +337,7 @@ class Topics:
             )
         more = count - there_are
         if assignments is not None:
-            replicas = self._replicas_of_more(more, assignments)
+            replicas = self._replicas_of_more(topic, more, assignments)
             if isinstance(replicas, Refusal):
                 return replicas
         else:
@@ -311,15 +349,17 @@ class Topics:
             self._add_partitions(topic, replicas)
         return None
 
-    def _replicas_of_more(self, more: int, assignments: Sequence[Sequence[int]]) -> list[tuple[int, ...]] | Refusal:
+    def _replicas_of_more(
+        self, topic: Topic, more: int, assignments: Sequence[Sequence[int]]
+    ) -> list[tuple[int, ...]] | Refusal:
         if len(assignments) != more:
             return Refusal(
                 ErrorCode.invalid_replica_assignment,
                 f"Attempted to add {more} additional partition(s), but only {len(assignments)} assignment(s) were "
                 "specified.",
             )
-        for replicas in assignments:
-            refusal = self._assignment_refusal(replicas)
+        for index, replicas in enumerate(assignments, len(topic.partitions)):
+            refusal = self.assignment_refusal(replicas) or self._nobody_runs(index, replicas)
             if refusal is not None:
                 return refusal
         return [tuple(replicas) for replicas in assignments]

@@ -42,10 +42,15 @@ class Topics:
         """Writes records as one batch, and wakes whoever waits for them. Returns the offset of the first."""
         if not values:
             raise ValueError("there is nothing to append; give at least one value")
+        clock = self._laboratory.cluster.clock
+        wall_ms = clock.now_ms() + clock.epoch_ms
+        batch = build_batch([Record(_bytes(key), _bytes(value), wall_ms) for value in values])
+        return self.append_batch(name, batch, partition=partition)
+
+    def append_batch(self, name: str, batch: bytes, partition: int = 0) -> int:
+        """The same for a record batch that somebody has made already, whatever it says; nothing in it is checked."""
         cluster, server = self._laboratory.cluster, self._laboratory.server
         now_ms = cluster.clock.now_ms()
-        wall_ms = now_ms + cluster.clock.epoch_ms
-        batch = build_batch([Record(_bytes(key), _bytes(value), wall_ms) for value in values])
         offset = cluster.append(self._partition(name, partition), batch, now_ms)
         perform(cluster, now_ms)
         server.end_turn(now_ms)

@@ -39,6 +39,8 @@ def handle(node: Node, request: ApiVersionsRequest, ticket: Ticket) -> ApiVersio
         _SOFTWARE.fullmatch(request.client_software_name) and _SOFTWARE.fullmatch(request.client_software_version)
     ):
         return ApiVersionsResponse(error_code=ErrorCode.invalid_request, api_keys=())
+    if ticket.version >= 3:
+        ticket.asker.client_software = f"{request.client_software_name}/{request.client_software_version}"
     return _table(ticket.version)
 
 

@@ -2,7 +2,8 @@
 
 v0 (KIP-700) · v1 endpoint type (KIP-919) · v2 fenced brokers (KIP-1073).
 
-Left out: authorization, so that everything is allowed. No node is ever fenced; a controller of its own does not exist.
+Left out: authorization, so that everything is allowed. A controller of its own does not exist. A node that is stopped
+is fenced.
 """
 
 from __future__ import annotations
@@ -48,8 +49,9 @@ def handle(node: Node, request: DescribeClusterRequest, ticket: Ticket) -> Descr
                 host=(at := each.address_for(ticket))[0],
                 port=at[1],
                 rack=cluster.settings.broker_rack or None,
+                is_fenced=not each.running,
             )
-            for each in cluster.nodes
+            for each in (cluster.nodes if request.include_fenced_brokers else cluster.running_nodes)
         ),
     )
     if request.include_cluster_authorized_operations:

@@ -19,7 +19,7 @@ from kohort.protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsResponsePartition,
     DescribeTopicPartitionsResponseTopic,
 )
-from kohort.storage.topics import Partition, Topic, name_refusal
+from kohort.storage.topics import NO_LEADER, Partition, Topic, Topics, name_refusal
 
 if TYPE_CHECKING:
     from kohort.broker.node import Node
@@ -53,7 +53,7 @@ def handle(node: Node, request: DescribeTopicPartitionsRequest, ticket: Ticket) 
             described.append(_unknown(name))
             continue
         partitions = topic.partitions[first : first + room]
-        described.append(_described(topic, partitions))
+        described.append(_described(cluster.topics, topic, partitions))
         room -= len(partitions)
         if first + len(partitions) < len(topic.partitions):
             response.next_cursor = Cursor(topic_name=name, partition_index=first + len(partitions))
@@ -62,7 +62,7 @@ def handle(node: Node, request: DescribeTopicPartitionsRequest, ticket: Ticket) 
     return response
 
 
-def _described(topic: Topic, partitions: list[Partition]) -> DescribeTopicPartitionsResponseTopic:
+def _described(topics: Topics, topic: Topic, partitions: list[Partition]) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(
         error_code=ErrorCode.none,
         name=topic.name,
@@ -70,12 +70,13 @@ def _described(topic: Topic, partitions: list[Partition]) -> DescribeTopicPartit
         is_internal=topic.internal,
         partitions=tuple(
             DescribeTopicPartitionsResponsePartition(
-                error_code=ErrorCode.none,
+                error_code=ErrorCode.none if partition.leader != NO_LEADER else ErrorCode.leader_not_available,
                 partition_index=partition.index,
                 leader_id=partition.leader,
                 leader_epoch=partition.leader_epoch,
                 replica_nodes=partition.replicas,
-                isr_nodes=partition.replicas,
+                isr_nodes=topics.in_sync(partition),
+                offline_replicas=topics.offline(partition),
                 eligible_leader_replicas=(),
                 last_known_elr=(),
             )

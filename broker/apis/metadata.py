@@ -24,7 +24,7 @@ from kohort.protocol.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from kohort.storage.topics import INTERNAL_TOPICS, Topic, name_refusal
+from kohort.storage.topics import INTERNAL_TOPICS, NO_LEADER, Topic, Topics, name_refusal
 
 if TYPE_CHECKING:
     from kohort.broker.node import Node
@@ -38,7 +38,7 @@ def handle(node: Node, request: MetadataRequest, ticket: Ticket) -> MetadataResp
     """Tells which nodes and topics there are, and creates topics that are asked for."""
     cluster = node.cluster
     if request.topics is None or (ticket.version == 0 and not request.topics):
-        topics = [_described(topic) for topic in cluster.topics]
+        topics = [_described(cluster.topics, topic) for topic in cluster.topics]
     else:
         topics = [_asked(node, asked, request, ticket) for asked in _once(request.topics)]
     if request.include_topic_authorized_operations:
@@ -52,7 +52,7 @@ def handle(node: Node, request: MetadataRequest, ticket: Ticket) -> MetadataResp
                 port=at[1],
                 rack=cluster.settings.broker_rack or None,
             )
-            for each in cluster.nodes
+            for each in cluster.running_nodes
         ),
         cluster_id=cluster.cluster_id,
         controller_id=cluster.controller_id,
@@ -72,7 +72,7 @@ def _asked(node: Node, asked: MetadataRequestTopic, request: MetadataRequest, ti
     topics = node.cluster.topics
     topic = topics.find(asked.name, asked.topic_id)
     if topic is not None:
-        return _described(topic)
+        return _described(topics, topic)
     if asked.topic_id is not None:
         return _unknown(None, ErrorCode.unknown_topic_id, asked)
     name = asked.name or ""
@@ -92,7 +92,7 @@ def _create(node: Node, name: str, ticket: Ticket) -> None:
         cluster.topics.create(name)
 
 
-def _described(topic: Topic) -> MetadataResponseTopic:
+def _described(topics: Topics, topic: Topic) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         error_code=ErrorCode.none,
         name=topic.name,
@@ -100,12 +100,13 @@ def _described(topic: Topic) -> MetadataResponseTopic:
         is_internal=topic.internal,
         partitions=tuple(
             MetadataResponsePartition(
-                error_code=ErrorCode.none,
+                error_code=ErrorCode.none if partition.leader != NO_LEADER else ErrorCode.leader_not_available,
                 partition_index=partition.index,
                 leader_id=partition.leader,
                 leader_epoch=partition.leader_epoch,
                 replica_nodes=partition.replicas,
-                isr_nodes=partition.replicas,
+                isr_nodes=topics.in_sync(partition),
+                offline_replicas=topics.offline(partition),
             )
             for partition in topic.partitions
         ),

@@ -5,7 +5,7 @@ told · v6 as v5 · v7 zstd (KIP-110) · v8 which record was bad (KIP-467) · v9
 (KIP-951) · v11 as v10 · v12 transactions may begin with it (KIP-890) · v13 topics by id (KIP-516).
 
 Left out: `compression.type` other than `producer`: batches stay as they were sent. acks: there is one copy, so that 1
-and -1 (all) are the same.
+and -1 (all) differ only when nodes are stopped, by `min.insync.replicas`.
 """
 
 from __future__ import annotations
@@ -43,6 +43,9 @@ ADMIN_CLIENT_ID = "__admin_client"
 """Kafka lets a client of this name write to internal topics."""
 
 TOPIC_IDS_FROM = 13
+
+ALL = -1
+"""As acks: every copy that is in sync must have the record."""
 
 
 def handle(node: Node, request: ProduceRequest, ticket: Ticket) -> ProduceResponse | object | None:
@@ -114,6 +117,8 @@ def _produce(
     partition = led_partition(node, topic, part.index)
     if isinstance(partition, ErrorCode):
         return _refused(part.index, partition)
+    if acks == ALL and node.cluster.topics.lacks_copies(topic, partition):
+        return _refused(part.index, ErrorCode.not_enough_replicas)
     return _append(node, topic, partition, batch, header, ticket.received_at_ms)
 
 

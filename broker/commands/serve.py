@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -11,6 +14,10 @@ from kohort.broker.lean_imports import without
 from kohort.broker.properties import parse_properties
 from kohort.broker.settings import PROFILES, SettingError, Settings
 
+if TYPE_CHECKING:
+    from kohort.broker.run import Control
+
+LOOPBACK = "127.0.0.1"
 _TEST_SETTINGS = [f"{name}={value}" for name, value in PROFILES["test"].items()]
 
 
@@ -31,6 +38,25 @@ _TEST_SETTINGS = [f"{name}={value}" for name, value in PROFILES["test"].items()]
     "--set", "assignments", multiple=True, metavar="NAME=VALUE", help="A setting; `kohort settings` lists them."
 )
 @click.option("--config", metavar="FILE", help="Settings, as in server.properties.")
+@click.option(
+    "--event-log",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Where to write what happens to groups, as JSON lines; `kohort analyze DIR` reads it.",
+)
+@click.option(
+    "--control",
+    metavar="HOST:PORT",
+    help="Serve HTTP there for `kohort admin`; a PORT alone: on this machine only. Off unless given.",
+)
+@click.option(
+    "--control-token",
+    default="",
+    metavar="TOKEN",
+    envvar="KOHORT_CONTROL_TOKEN",
+    show_envvar=True,
+    help="What must be shown there.",
+)
 @click.option("--log-format", type=click.Choice(["console", "json"]), default="console", show_default=True)
 @click.option(
     "--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info", show_default=True
@@ -42,12 +68,16 @@ def serve(
     profile: str,
     assignments: tuple[str, ...],
     config: str | None,
+    event_log: Path | None,
+    control: str | None,
+    control_token: str,
     log_format: str,
     log_level: str,
 ) -> None:
     """Run a broker, or with --nodes a cluster of them, until SIGINT or SIGTERM.
 
-    When every node accepts, one line goes to stdout: READY bootstrap=HOST:PORT[,HOST:PORT...]. Logs go to stderr.
+    When every node accepts, one line goes to stdout: READY bootstrap=HOST:PORT[,HOST:PORT...], and behind that
+    control=HOST:PORT if --control is given. Logs go to stderr.
 
     Of settings the later counts: Kafka's defaults, the profile, --config, --set. The copies of __consumer_offsets
     are as many as there are nodes, up to Kafka's 3, unless offsets.topic.replication.factor is set.
@@ -57,20 +87,32 @@ def serve(
         settings = Settings(read_settings(config, assignments), profile, nodes)
         if port and port + nodes - 1 > 65_535:
             raise AddressError(f"{nodes} nodes from port {port} on need ports beyond 65535; choose a lower one")
+        controlled = None if control is None else control_at(control, control_token)
     except (AddressError, SettingError) as problem:
         refuse(str(problem))
 
     # Loaded only now: a mistake in the line above is told at once.
     with without("hypothesis"):
+        from kohort.broker.group_events import EventLogError
         from kohort.broker.logs import log
         from kohort.broker.run import run
         from kohort.broker.server import ListenError
 
     log.configure(level=log_level, json=log_format == "json")
     try:
-        run(settings, host, port, nodes, advertise)
-    except ListenError as problem:
+        run(settings, host, port, nodes, advertise, controlled, event_log)
+    except (ListenError, EventLogError) as problem:
         refuse(str(problem))
+
+
+def control_at(where: str, token: str) -> Control:
+    """The control address, whose room is above this one: named, and loaded only when somebody wants it."""
+    host, port = parse_address(f"{LOOPBACK}:{where.removeprefix(':')}" if where.lstrip(":").isdigit() else where)
+    try:
+        serve_control = import_module("kohort.control.listening").control
+    except ModuleNotFoundError as missing:
+        refuse(f"--control needs {missing.name}, which is not installed; pip install 'kohort[control]' brings it")
+    return lambda server: serve_control(server, host, port, token)
 
 
 def read_settings(config: str | None, assignments: tuple[str, ...]) -> dict[str, str]:
@@ -92,7 +134,7 @@ def read_settings(config: str | None, assignments: tuple[str, ...]) -> dict[str,
     return given
 
 
-def refuse(sentence: str) -> None:
+def refuse(sentence: str) -> NoReturn:
     """Says why not, and ends with exit code 2."""
     click.echo(f"kohort: {sentence}", err=True)
     sys.exit(2)

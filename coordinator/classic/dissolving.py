@@ -23,10 +23,15 @@ def dissolve(group: ClassicGroup, error: ErrorCode, cause: Cause, now_ms: int) -
     stop_waiting(group)
     del group.coordinator.groups[group.group_id]
     group.move(State.DEAD, cause, now_ms)
+    if group.coordinator.watch is not None:
+        group.coordinator.watch.group_gone(group, cause.name)
 
 
 def dissolve_but_for_offsets(group: ClassicGroup, error: ErrorCode, cause: Cause, now_ms: int) -> None:
     """The same; offsets that it has, because the log has them, are those of a simple group from now on."""
     dissolve(group, error, cause, now_ms)
     if group.offsets:
-        group.coordinator.create_group(group.group_id, now_ms).offsets = group.offsets
+        simple = group.coordinator.create_group(group.group_id, now_ms)
+        simple.offsets = group.offsets
+        if group.coordinator.watch is not None:
+            group.coordinator.watch.group_created(simple)

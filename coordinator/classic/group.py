@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kohort.coordinator.classic.sessions import Session
     from kohort.coordinator.coordinator import GroupCoordinator
     from kohort.coordinator.pending_offsets import PendingOffsets
+    from kohort.coordinator.watching import GroupWatch
 
 CONSUMER = "consumer"
 """The protocol type of groups whose members say which topics they subscribe to; of others they are not known."""
@@ -49,6 +50,7 @@ class ClassicGroup:
         "subscribed_topics",
         "supported_protocols",
         "waiting_joins",
+        "watched",
     )
 
     def __init__(self, coordinator: "GroupCoordinator", group_id: str, partition: int, wall_ms: int) -> None:
@@ -84,6 +86,8 @@ class ClassicGroup:
         """Of transactions that are still open."""
         self.commits_in_flight = 0
         """Commits that are being written; `offsets` does not show them yet."""
+        self.watched: GroupWatch | None = None
+        """What whoever makes events of this has to remember."""
 
     def committed_offsets(self) -> GroupOffsets:
         """Where offsets are kept; made when there is none yet."""
@@ -137,6 +141,8 @@ class ClassicGroup:
             if known is None:
                 return ErrorCode.unknown_member_id
             if known != member_id:
+                if self.coordinator.watch is not None:
+                    self.coordinator.watch.member_fenced(self, member_id, group_instance_id)
                 return ErrorCode.fenced_instance_id
         return ErrorCode.none if member_id in self.members else ErrorCode.unknown_member_id
 

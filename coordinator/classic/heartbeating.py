@@ -34,6 +34,13 @@ def heartbeat(
     if generation_id != group.generation_id:
         return ErrorCode.illegal_generation
     extend(group, member, now_ms)
+    if coordinator.watch is not None and member.pulse is not None:
+        pulse = member.pulse
+        gap_ms = now_ms - pulse.heard_ms
+        pulse.heard_ms = now_ms
+        pulse.gaps[gap_ms] += 1
+        if gap_ms + gap_ms > member.session_timeout_ms:
+            coordinator.watch.heartbeat_gap(group, member, gap_ms)
     return HEARTBEAT[group.state]
 
 

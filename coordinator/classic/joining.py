@@ -30,6 +30,9 @@ from kohort.coordinator.settings import NEW_MEMBER_JOIN_TIMEOUT_MS
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
+REVOKED = "revoke partitions"
+"""What Java's consumer says when it joins again only because it let go of partitions (KIP-429)."""
+
 
 @dataclass(slots=True, kw_only=True)
 class Joiner:
@@ -89,6 +92,8 @@ def join_group(
         if member_id:
             return join_refused(ErrorCode.unknown_member_id, member_id)
         group = _create(coordinator, request.group_id, now_ms)
+        if coordinator.watch is not None:
+            coordinator.watch.group_created(group, "join_static" if request.group_instance_id else "join_new")
     protocols = tuple((protocol.name, protocol.metadata) for protocol in request.protocols)
     join = _Join(request, joiner, protocols, now_ms)
     try:
@@ -117,7 +122,10 @@ def _admit(group: ClassicGroup, join: _Join) -> JoinGroupResponse | None:
     member_id = join.request.member_id
     if not group.accepts(member_id, group.coordinator.settings.group_max_size):
         # No check whether this ends the phase: as in Kafka it then waits for its timer (spec §3.8).
+        removed = group.members.get(member_id)
         group.remove(member_id)
+        if removed is not None and group.coordinator.watch is not None:
+            group.coordinator.watch.member_removed(group, removed, "over_capacity")
         return join_refused(ErrorCode.group_max_size_reached, "")
     if not group.supports_protocols(join.request.protocol_type, join.protocols):
         return join_refused(ErrorCode.inconsistent_group_protocol, member_id)
@@ -145,6 +153,8 @@ def _newcomer(group: ClassicGroup, join: _Join) -> JoinGroupResponse | None:
         return _replace(group, group.members[known], member_id, join)
     if instance_id is None and join.joiner.needs_member_id:
         sessions.hand_out(group, member_id, join.request.session_timeout_ms, join.now_ms)
+        if group.coordinator.watch is not None:
+            group.coordinator.watch.member_id_issued(group, member_id, join.joiner.ticket)
         return join_refused(ErrorCode.member_id_required, member_id)
     return _add(group, member_id, join)
 
@@ -169,6 +179,8 @@ def _add(group: ClassicGroup, member_id: str, join: _Join) -> JoinGroupResponse 
     group.add(member, join.joiner.ticket)
     sessions.extend(group, member, now_ms, NEW_MEMBER_JOIN_TIMEOUT_MS)
     cause = member.cause("join_new" if request.group_instance_id is None else "join_static", join.reason)
+    if group.coordinator.watch is not None:
+        group.coordinator.watch.member_added(group, member, cause, join.joiner.ticket)
     rebalance_or_complete(group, cause, now_ms)
     return None
 
@@ -183,27 +195,39 @@ def _rejoin(group: ClassicGroup, member: Member, join: _Join) -> JoinGroupRespon
         return joined(group, member.member_id, members_for_leader(group) if leads else ())
     if group.state is State.STABLE and same and not leads:
         return joined(group, member.member_id)
-    name = "rejoin_leader" if same else "metadata_changed"
+    name = "rejoin_leader" if same else "cooperative_followup" if REVOKED in join.reason else "metadata_changed"
     _update(group, member, join)
     rebalance_or_complete(group, member.cause(name, join.reason), join.now_ms)
     return None
 
 
 def _update(group: ClassicGroup, member: Member, join: _Join) -> None:
-    request = join.request
+    """Takes over what the request says; its join waits."""
+    request, watch = join.request, group.coordinator.watch
+    comes_back = member.join_ticket is None and not member.is_new
+    if watch is not None:
+        timeouts = member.rebalance_timeout_ms, member.session_timeout_ms
+        told = join.rebalance_timeout_ms, request.session_timeout_ms
+        watch.metadata_changed(group, member, join.protocols, timeouts != told)
     group.update_member(member, join.protocols, join.rebalance_timeout_ms, request.session_timeout_ms)
     group.await_join(member, join.joiner.ticket)
+    if watch is not None and comes_back and group.state is State.PREPARING_REBALANCE:
+        watch.member_rejoined(group, member, join.reason)
 
 
 def _replace(group: ClassicGroup, member: Member, member_id: str, join: _Join) -> JoinGroupResponse | None:
     """A static member has come back without its id: it takes its own place under a new one (spec §3.6; KIP-345)."""
-    old_id, old_leader = member.member_id, group.leader_id
+    old_id, old_leader, watch = member.member_id, group.leader_id, group.coordinator.watch
     before = member.protocols, member.rebalance_timeout_ms, member.session_timeout_ms
+    if watch is not None and (member.join_ticket is not None or member.sync_ticket is not None):
+        watch.member_fenced(group, old_id, member.group_instance_id or "")
     answer_join(group, member, join_refused(ErrorCode.fenced_instance_id, old_id))
     answer_sync(group, member, sync_refused(ErrorCode.fenced_instance_id))
     group.rename_member(member, member_id)
     member.is_new = False
     _renew_session(group, member, join.now_ms)
+    if watch is not None and group.state is not State.STABLE:
+        watch.member_replaced(group, member, old_id, True, join.joiner.ticket, join.reason)
     _update(group, member, join)
     if group.state is State.PREPARING_REBALANCE:
         maybe_complete_join(group, join.now_ms)
@@ -212,6 +236,8 @@ def _replace(group: ClassicGroup, member: Member, member_id: str, join: _Join) -
         prepare_rebalance(group, member.cause("join_static", join.reason), join.now_ms)
         return None
     if group.choose_protocol() != group.protocol_name:
+        if watch is not None:
+            watch.member_replaced(group, member, old_id, True, join.joiner.ticket, join.reason)
         prepare_rebalance(group, member.cause("static_protocol_changed", join.reason), join.now_ms)
         return None
 
@@ -229,7 +255,10 @@ def _replace(group: ClassicGroup, member: Member, member_id: str, join: _Join) -
             group.update_member(member, *before)
             group.rename_member(member, old_id)
             _renew_session(group, member, now_ms)
-        elif join.joiner.can_skip_assignment:
+            return
+        if watch is not None:
+            watch.member_replaced(group, member, old_id, False, join.joiner.ticket, join.reason)
+        if join.joiner.can_skip_assignment:
             leads = member.member_id == group.leader_id
             members = members_for_leader(group) if leads else ()
             answer_join(group, member, joined(group, member.member_id, members, skip_assignment=leads))

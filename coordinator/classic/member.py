@@ -6,6 +6,7 @@ from kohort.coordinator.effects import Cause
 
 if TYPE_CHECKING:
     from kohort.coordinator.classic.sessions import Session
+    from kohort.coordinator.pulses import Pulse
 
 Protocols = tuple[tuple[str, bytes], ...]
 """A member's protocols in its own order: name and metadata."""
@@ -32,6 +33,7 @@ class Member:
         "join_ticket",
         "member_id",
         "protocols",
+        "pulse",
         "rebalance_timeout_ms",
         "session",
         "session_timeout_ms",
@@ -64,6 +66,8 @@ class Member:
         self.sync_ticket: object | None = None
         """The SyncGroup that waits, if one does."""
         self.session: Session | None = None
+        self.pulse: Pulse | None = None
+        """Its heartbeats and commits in sums, while somebody listens."""
 
     @property
     def satisfies_heartbeat(self) -> bool:

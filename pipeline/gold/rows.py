@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import statistics
 from collections import Counter
+from functools import lru_cache
 from typing import Any
 
 from kohort.pipeline.gold.minutes import commit_minutes, lag_minutes
@@ -20,7 +21,12 @@ DAY_MS = 86_400_000
 
 
 def day_of(ms: int) -> str:
-    return datetime.datetime.fromtimestamp(ms / 1000, datetime.UTC).strftime("%Y-%m-%d")
+    return _name_of_day(ms // DAY_MS)
+
+
+@lru_cache(maxsize=1000)
+def _name_of_day(number: int) -> str:
+    return (datetime.date(1970, 1, 1) + datetime.timedelta(days=number)).isoformat()
 
 
 def gold_rows(picture: Picture) -> dict[str, list[Row]]:

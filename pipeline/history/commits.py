@@ -50,6 +50,18 @@ class _Partition:
     quiet: Ints
     """Gap ends (indexes into commits) whose gap lies outside of every rebalance."""
     deltas: Ints
+    # what is asked for again and again, over all commits of the partition
+    quiet_ms: Ints = field(init=False)
+    moved_ms: Ints = field(init=False)
+    """Times at which it moved forward, the first commit left out."""
+    sorted_ms: Ints = field(init=False)
+    usual_gap_ms: float | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        times = self.commits.ts_ms
+        self.quiet_ms, self.moved_ms, self.sorted_ms = times[self.quiet], times[1:][self.deltas > 0], np.sort(times)
+        enough = len(self.quiet) >= FEWEST_FOR_A_BASE
+        self.usual_gap_ms = float(np.median(self.gaps[self.quiet - 1])) if enough else None
 
 
 @dataclass(slots=True)
@@ -107,10 +119,7 @@ class CommitHistory:
     def base_ms(self, place: Place, at_ms: int) -> float | None:
         """The usual gap of a partition: median over the hour before, outside of rebalances."""
         partition = self.partitions[place]
-        times = partition.commits.ts_ms
-        low, high = (
-            np.searchsorted(times[partition.quiet], (at_ms - HOUR_MS, at_ms)) if len(partition.quiet) else (0, 0)
-        )
+        low, high = np.searchsorted(partition.quiet_ms, (at_ms - HOUR_MS, at_ms))
         if high - low < FEWEST_FOR_A_BASE:
             return None
         return float(np.median(partition.gaps[partition.quiet[low:high] - 1]))
@@ -118,9 +127,7 @@ class CommitHistory:
     def usual_gap_ms(self, place: Place) -> float | None:
         """The same over all that was looked at."""
         partition = self.partitions.get(place)
-        if partition is None or len(partition.quiet) < FEWEST_FOR_A_BASE:
-            return None
-        return float(np.median(partition.gaps[partition.quiet - 1]))
+        return None if partition is None else partition.usual_gap_ms
 
     def throughput(self, place: Place, at_ms: int) -> float:
         """Offsets a second in the hour before."""

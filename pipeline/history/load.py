@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from kohort.pipeline.history.inputs import GroupInput, LogEnds, PartitionCommits, Row
 from kohort.pipeline.records.commits import Ints
+from kohort.pipeline.silver.ranges import joined, moves_between
 
 COMMIT_COLUMNS = (
     "partition", "offset", "ts_ms", "topic", "part", "committed_offset", "is_tombstone", "txn", "expire_ts_ms", "rank",
@@ -41,9 +42,10 @@ def group_input(group_id: str, cluster: str, commits: pa.Table | None, rows: dic
     if commits is not None and len(commits):
         _commits(group, commits)
     _ends(group, rows.get("end_offsets", ()))
-    group.intact_from = min((row["intact_from"] for row in rows.get("log_ranges", ())), default=0)
+    ranges = rows.get("log_ranges", [])
+    group.intact_from = min((row["intact_from"] for row in joined(ranges)), default=0)
     moves = {(row["ts_ms"], row["epoch"]) for row in rows.get("coordinator_moves", ())}
-    group.coordinator_moves = sorted(moves)
+    group.coordinator_moves = sorted(moves | moves_between(ranges))
     group.until_ms = max([row["until_ms"] for row in rows.get("until", ())] + [_last_ms(group)])
     return group
 

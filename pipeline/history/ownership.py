@@ -7,14 +7,20 @@ from dataclasses import dataclass, field
 
 from kohort.pipeline.history.inputs import Generation, Place
 
+_FOREVER = 1 << 62
+
 
 @dataclass(slots=True)
 class Ownership:
     generations: list[Generation]
     _starts: list[int] = field(default_factory=list)
+    _empty: list[tuple[int, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._starts = [generation.stable_ms for generation in self.generations]
+        self._empty = [
+            (g.stable_ms, _FOREVER if g.end_ms is None else g.end_ms) for g in self.generations if not g.size
+        ]
 
     def generation_at(self, ts_ms: int) -> Generation | None:
         at = bisect_right(self._starts, ts_ms) - 1
@@ -38,12 +44,8 @@ class Ownership:
     def lived(self) -> tuple[int, int]:
         """From the first to the end of the last generation with members; far in the future while it lasts."""
         alive = [generation for generation in self.generations if generation.size]
-        return (alive[0].stable_ms, alive[-1].end_ms or 1 << 62) if alive else (0, 0)
+        return (alive[0].stable_ms, alive[-1].end_ms or _FOREVER) if alive else (0, 0)
 
     def populated(self, start_ms: int, end_ms: int) -> bool:
         """True when the group had members through all of a stretch, as far as generations tell."""
-        return all(
-            generation.size > 0
-            for generation in self.generations
-            if generation.stable_ms < end_ms and (generation.end_ms is None or generation.end_ms > start_ms)
-        )
+        return not any(start < end_ms and end > start_ms for start, end in self._empty)

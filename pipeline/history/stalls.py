@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 
@@ -45,24 +47,40 @@ class Stall:
 def find_stalls(
     group: GroupInput, commits: CommitHistory, rebalances: list[Rebalance], ownership: Ownership
 ) -> list[Stall]:
-    stalls = _group_silences(group, commits, rebalances, ownership)
+    overlaps = Overlaps(rebalances)
+    stalls = _group_silences(group, commits, overlaps, ownership)
     for place in commits.partitions:
         stalls += _stuck(group, commits, place, ownership)
-        stalls += _rewinds(group, commits, place, ownership, rebalances)
-    stalls += _silent_members(group, commits, rebalances, ownership)
+        stalls += _rewinds(group, commits, place, ownership, overlaps)
+    stalls += _silent_members(group, commits, overlaps, ownership)
     return sorted(stalls, key=lambda stall: (stall.start_ms, stall.kind))
 
 
-def during(rebalances: list[Rebalance], start_ms: int, end_ms: int) -> int | None:
-    """The number of the longest rebalance that a stretch overlaps."""
-    overlapping = [
-        r for r in rebalances if r.after.size and r.before.size and r.begin_ms <= end_ms and r.stable_ms >= start_ms
-    ]
-    return max(overlapping, key=lambda r: r.stable_ms - r.begin_ms).number if overlapping else None
+class Overlaps:
+    """Which rebalance a stretch of time falls into, asked for every silence of a group."""
+
+    def __init__(self, rebalances: list[Rebalance]) -> None:
+        some = [r for r in rebalances if r.after.size and r.before.size]
+        self._order = sorted(range(len(some)), key=lambda n: some[n].begin_ms)
+        self._rebalances = some
+        self._begins = [some[n].begin_ms for n in self._order]
+        self._ends = list(accumulate((some[n].stable_ms for n in self._order), max))
+        """The latest end up to here: further back nothing can reach a moment after it."""
+
+    def longest(self, start_ms: int, end_ms: int) -> int | None:
+        """The number of the longest rebalance that a stretch overlaps; of equals, the first."""
+        found: list[int] = []
+        at = bisect_right(self._begins, end_ms) - 1
+        while at >= 0 and self._ends[at] >= start_ms:
+            if self._rebalances[self._order[at]].stable_ms >= start_ms:
+                found.append(self._order[at])
+            at -= 1
+        overlapping = [self._rebalances[n] for n in sorted(found)]
+        return max(overlapping, key=lambda r: r.stable_ms - r.begin_ms).number if overlapping else None
 
 
 def _group_silences(
-    group: GroupInput, commits: CommitHistory, rebalances: list[Rebalance], ownership: Ownership
+    group: GroupInput, commits: CommitHistory, rebalances: Overlaps, ownership: Ownership
 ) -> list[Stall]:
     usual = commits.usual_silence_ms()
     shortest = max(SILENCE_IN_REBALANCE_MS, TIMES_USUAL * usual)
@@ -70,7 +88,7 @@ def _group_silences(
     for start, end in commits.silences(round(shortest)):
         if ownership.generations and not ownership.populated(start + 1, end - 1):
             continue
-        number = during(rebalances, start, end)
+        number = rebalances.longest(start, end)
         if end - start <= max(SILENCE_MS if number is None else 0, TIMES_USUAL * usual):
             continue
         if not _something_to_read(group, commits, start, end):
@@ -139,8 +157,7 @@ def _others_move(commits: CommitHistory, others: set[Place], start: int, end: in
     steps = 0
     for place in others & commits.partitions.keys():
         partition = commits.partitions[place]
-        times = partition.commits.ts_ms[1:][partition.deltas > 0]
-        low, high = np.searchsorted(times, (start + margin, end - margin))
+        low, high = np.searchsorted(partition.moved_ms, (start + margin, end - margin))
         steps += int(high - low)
     return steps >= 2
 
@@ -161,7 +178,7 @@ def _burrow(group: GroupInput, commits: CommitHistory, place: Place, now: int) -
 
 
 def _rewinds(
-    group: GroupInput, commits: CommitHistory, place: Place, ownership: Ownership, rebalances: list[Rebalance]
+    group: GroupInput, commits: CommitHistory, place: Place, ownership: Ownership, rebalances: Overlaps
 ) -> list[Stall]:
     partition = commits.partitions[place]
     result = []
@@ -169,7 +186,7 @@ def _rewinds(
         start, end = int(partition.commits.ts_ms[n]), int(partition.commits.ts_ms[n + 1])
         owner = ownership.owner(place, end)
         was = ownership.owner(place, start)
-        number = during(rebalances, start, end) if owner != was else None
+        number = rebalances.longest(start, end) if owner != was else None
         caught_up = np.flatnonzero(partition.commits.committed[n + 1 :] >= partition.commits.committed[n])
         until = int(partition.commits.ts_ms[n + 1 + int(caught_up[0])]) if len(caught_up) else end
         result.append(
@@ -189,7 +206,7 @@ def _rewinds(
 
 
 def _silent_members(
-    group: GroupInput, commits: CommitHistory, rebalances: list[Rebalance], ownership: Ownership
+    group: GroupInput, commits: CommitHistory, rebalances: Overlaps, ownership: Ownership
 ) -> list[Stall]:
     """A member of a settled generation none of whose partitions has a commit for long while others' have."""
     result = []
@@ -218,7 +235,7 @@ def _silent_members(
                         place,
                         member.name,
                         member.member_id,
-                        during(rebalances, start, stop),
+                        rebalances.longest(start, stop),
                         lag=lag or None,
                         open=stop >= group.until_ms,
                     )
@@ -228,9 +245,11 @@ def _silent_members(
 
 def _holes(commits: CommitHistory, places: set[Place], start: int, end: int) -> list[tuple[int, int]]:
     """Stretches of [start, end] without a commit of any of these partitions, longer than a second."""
-    times = np.sort(np.concatenate([commits.partitions[place].commits.ts_ms for place in places]))
-    times = times[(times > start) & (times < end)]
-    edges = np.concatenate(([start], times, [end]))
+    inside = []
+    for place in places:
+        times = commits.partitions[place].sorted_ms
+        inside.append(times[np.searchsorted(times, start, "right") : np.searchsorted(times, end, "left")])
+    edges = np.concatenate(([start], np.sort(np.concatenate(inside)), [end]))
     gaps = np.diff(edges)
     return [(int(edges[n]), int(edges[n + 1])) for n in np.flatnonzero(gaps > 1000)]
 

@@ -13,7 +13,7 @@ from kohort.pipeline.job.gold import analyse_groups, write_gold
 from kohort.pipeline.job.ingest import ingest_sources
 from kohort.pipeline.job.quality import data_issues
 from kohort.pipeline.report.results import Row, add_issues, findings, read_gold
-from kohort.pipeline.silver.files import forget
+from kohort.pipeline.silver.files import forget, written
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.found import Source
 
@@ -35,16 +35,24 @@ def analyse(
     spark: SparkSession, sources: list[Source], issues: list[Issue], out: Path, say: Progress, cluster: str = ""
 ) -> Outcome:
     """Reads the sources, computes the tables under `out`, and writes findings.json and report.html there."""
-    silver, gold = out / "tables" / "silver", out / "tables" / "gold"
+    silver = out / "tables" / "silver"
     begun = time.monotonic()
     forget(silver)
     read = ingest_sources(spark, sources, silver, cluster=cluster)
     log = sum(read.rows.get(t, 0) for t in ("offset_commits", "group_records"))
     say(f"read {log} records, {read.rows.get('events', 0)} events ({time.monotonic() - begun:.1f} s)")
+    return rebuild(spark, sources, issues, out, say, cluster)
+
+
+def rebuild(
+    spark: SparkSession, sources: list[Source], issues: list[Issue], out: Path, say: Progress, cluster: str = ""
+) -> Outcome:
+    """Gold, findings.json and report.html from the silver tables under `out`, whoever wrote those."""
+    silver, gold = out / "tables" / "silver", out / "tables" / "gold"
     begun = time.monotonic()
     _clear(gold)
     counts = write_gold(analyse_groups(spark, silver), gold)
-    all_issues = issues + data_issues(spark, silver, sources, read.rows)
+    all_issues = issues + data_issues(spark, silver, sources, written(silver))
     add_issues(gold, cluster, [(issue.rule, issue.keys, issue.detail) for issue in all_issues])
     say(f"followed {_groups(gold)} groups, {counts.get('rebalances', 0)} rebalances ({time.monotonic() - begun:.1f} s)")
     return tell(out, say)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
+from kohort.pipeline.job.stream_source import RANGE_COLUMNS, RANGES, GroupLogStream
 from kohort.pipeline.silver.ingest import expand, split
 from kohort.pipeline.silver.rows import integers
 from kohort.pipeline.sources import events, export, found, samples, segments, text_log, wire
@@ -113,10 +114,14 @@ class _Source(DataSource):
     def schema(self) -> str:
         return self.columns
 
+    def _address(self) -> str:
+        return self.options.get("path") or self.options.get("kafka.bootstrap.servers") or ""
+
     def reader(self, schema: Any) -> _Reader:
-        path = self.options.get("path") or self.options.get("kafka.bootstrap.servers") or ""
         raw = self.columns == RECORDS
-        return _Reader(path, self.kinds, None if raw else [part.split()[0] for part in self.columns.split(", ")])
+        return _Reader(
+            self._address(), self.kinds, None if raw else [part.split()[0] for part in self.columns.split(", ")]
+        )
 
 
 class GroupLog(_Source):
@@ -127,6 +132,12 @@ class GroupLog(_Source):
     @classmethod
     def name(cls) -> str:
         return "group_log"
+
+    def schema(self) -> str:
+        return RANGE_COLUMNS if self.options.get("emit") == RANGES else RECORDS
+
+    def streamReader(self, schema: Any) -> GroupLogStream:  # noqa: N802  (Spark's name)
+        return GroupLogStream(self._address(), self.options)
 
 
 class GroupLogFiles(_Source):

@@ -1,6 +1,7 @@
 """Silver to gold: brings each group's rows together, hands them to the analysis of one group, writes what comes back.
 
-Commits travel as columns. Everything else is little, and travels as JSON beside them, so that one shuffle is enough.
+Commits travel packed (see `job.commits`). Everything else is little, and travels as JSON beside them, so that one
+shuffle is enough.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ import pyarrow.parquet as pq
 from pyspark.sql import functions as F
 
 from kohort.pipeline.gold.group import analyse_group, as_tables
-from kohort.pipeline.history.load import COMMIT_COLUMNS, group_input
+from kohort.pipeline.history.load import group_input
+from kohort.pipeline.job import commits
+from kohort.pipeline.job.ingest import parallelism
 from kohort.pipeline.silver.tables import SCHEMAS as SILVER
 
 if TYPE_CHECKING:
@@ -24,7 +27,8 @@ if TYPE_CHECKING:
 
 _BY_GROUP = ("group_records", "group_members", "member_partitions", "events")
 _RESULT = "cluster string, group_id string, table string, rows long, payload binary"
-_ROW = "cluster string, group_id string, table string, row string"
+_GROUP_TASKS_PER_CORE = 4
+"""Groups differ in size: more heaps than cores, so that a core with small ones takes the next."""
 
 
 def silver_frame(spark: SparkSession, silver: Path, table: str) -> DataFrame:
@@ -38,15 +42,11 @@ def silver_frame(spark: SparkSession, silver: Path, table: str) -> DataFrame:
     return spark.read.schema(schema).option("recursiveFileLookup", "true").parquet(str(folder))
 
 
-def groups_of(spark: SparkSession, silver: Path) -> DataFrame:
+def groups_of(spark: SparkSession, silver: Path, places: DataFrame) -> DataFrame:
     """(cluster, group_id, partition) of every group that anything is known of; partition null where nothing tells."""
-    frames = [
+    frames = [places.select("cluster", "group_id", "partition")] + [
         silver_frame(spark, silver, table).select("cluster", "group_id", F.col(column).alias("partition"))
-        for table, column in (
-            ("offset_commits", "partition"),
-            ("group_records", "partition"),
-            ("events", "co_partition"),
-        )
+        for table, column in (("group_records", "partition"), ("events", "co_partition"))
     ]
     return (
         reduce(lambda a, b: a.unionByName(b), frames)
@@ -56,7 +56,7 @@ def groups_of(spark: SparkSession, silver: Path) -> DataFrame:
     )
 
 
-def rows_by_group(spark: SparkSession, silver: Path, groups: DataFrame) -> DataFrame:
+def rows_by_group(spark: SparkSession, silver: Path, places: DataFrame, groups: DataFrame) -> DataFrame:
     """Everything but commits, as (cluster, group_id, table, row in JSON)."""
     frames = [_as_json(silver_frame(spark, silver, table).where("group_id is not null"), table) for table in _BY_GROUP]
     ranges = silver_frame(spark, silver, "log_ranges")
@@ -75,7 +75,7 @@ def rows_by_group(spark: SparkSession, silver: Path, groups: DataFrame) -> DataF
     frames.append(_as_json(moves.join(on_partition, ["cluster", "partition"]), "coordinator_moves"))
     until = ranges.groupBy("cluster").agg(F.max("last_ts_ms").alias("until_ms"))
     frames.append(_as_json(groups.select("cluster", "group_id").join(F.broadcast(until), "cluster"), "until"))
-    topics = silver_frame(spark, silver, "offset_commits").select("cluster", "group_id", "topic").distinct()
+    topics = places.select("cluster", "group_id", "topic").distinct()
     ends = silver_frame(spark, silver, "end_offsets")
     frames.append(_as_json(ends.join(F.broadcast(topics), ["cluster", "topic"]), "end_offsets"))
     ids = silver_frame(spark, silver, "member_partitions").where("topic_id is not null")
@@ -93,13 +93,17 @@ def _as_json(frame: DataFrame, table: str) -> DataFrame:
 _DEFAULTS = {table: dict.fromkeys(schema.names) for table, schema in SILVER.items()}
 
 
-def analyse_arrow(key: tuple[Any, ...], commits: pa.Table, rows: pa.Table) -> pa.Table:
-    """One group, in a worker: its commits and its other rows in, its gold tables (packed) out."""
+def analyse_arrow(key: tuple[Any, ...], rows: pa.Table) -> pa.Table:
+    """One group, in a worker: its packed commits and its other rows in, its gold tables (packed) out."""
     cluster, group_id = (scalar.as_py() for scalar in key)
     by_table: dict[str, list[dict[str, Any]]] = {}
-    for table, text in zip(rows["table"].to_pylist(), rows["row"].to_pylist(), strict=True):
-        by_table.setdefault(table, []).append({**_DEFAULTS.get(table, {}), **json.loads(text)})
-    group = group_input(group_id, cluster or "", commits if len(commits) else None, by_table)
+    payloads = []
+    for table, text, payload in zip(*(rows[name].to_pylist() for name in ("table", "row", "payload")), strict=True):
+        if table == commits.TABLE:
+            payloads.append(payload)
+        else:
+            by_table.setdefault(table, []).append({**_DEFAULTS.get(table, {}), **json.loads(text)})
+    group = group_input(group_id, cluster or "", commits.unpack(payloads), by_table)
     packed = []
     for table, found in as_tables(group, analyse_group(group)).items():
         sink = pa.BufferOutputStream()
@@ -114,14 +118,22 @@ def analyse_arrow(key: tuple[Any, ...], commits: pa.Table, rows: pa.Table) -> pa
 
 def analyse_groups(spark: SparkSession, silver: Path, only: list[str] | None = None) -> DataFrame:
     """The packed gold tables of all groups, or of the ones named."""
-    groups = groups_of(spark, silver)
-    rows = rows_by_group(spark, silver, groups)
-    commits = silver_frame(spark, silver, "offset_commits").select("cluster", "group_id", *COMMIT_COLUMNS)
+    places = commits.commit_places(
+        spark, silver
+    ).persist()  # a row for each topic of a group: small, and asked for often
+    groups = groups_of(spark, silver, places)
+    packed = commits.packed_commits(spark, silver).where("group_id is not null")
+    every = (
+        rows_by_group(spark, silver, places, groups)
+        .withColumn("payload", F.lit(None).cast("binary"))
+        .unionByName(packed.withColumns({"table": F.lit(commits.TABLE), "row": F.lit(None).cast("string")}))
+    )
     if only is not None:
-        rows, commits = (frame.where(F.col("group_id").isin(only)) for frame in (rows, commits))
+        every = every.where(F.col("group_id").isin(only))
+    heaps = _GROUP_TASKS_PER_CORE * max(1, parallelism(spark))
     return (
-        commits.groupBy("cluster", "group_id")
-        .cogroup(rows.groupBy("cluster", "group_id"))
+        every.repartition(heaps, "cluster", "group_id")
+        .groupBy("cluster", "group_id")
         .applyInArrow(analyse_arrow, _RESULT)
     )
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
 from kohort.pipeline.job.gold import silver_frame
+from kohort.pipeline.silver.ranges import joined
 from kohort.pipeline.sources import found
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.found import Source
@@ -18,17 +21,17 @@ if TYPE_CHECKING:
 _MOST_OF_ONE_RULE = 50
 
 
-def data_issues(spark: SparkSession, silver: Path, sources: list[Source], brought: dict[str, int]) -> list[Issue]:
-    """brought: rows by silver table, so that nothing is asked of a table that isn't there."""
+def data_issues(spark: SparkSession, silver: Path, sources: list[Source], brought: set[str]) -> list[Issue]:
+    """brought: the silver tables that hold anything, so that nothing is asked of one that isn't there."""
     issues = _exports(sources)
-    if brought.get("dq_issues"):
+    if "dq_issues" in brought:
         rows = silver_frame(spark, silver, "dq_issues").select("rule", "keys", "detail").distinct().collect()
         issues += [Issue(row["rule"], row["keys"], row["detail"]) for row in rows]
-    if brought.get("decode_errors"):
+    if "decode_errors" in brought:
         issues += _undecoded(spark, silver)
-    if brought.get("log_ranges"):
+    if "log_ranges" in brought:
         issues += _compacted(spark, silver)
-    if brought.get("events"):
+    if "events" in brought:
         issues += _event_numbers(spark, silver)
     return _at_most(issues)
 
@@ -60,26 +63,19 @@ def _undecoded(spark: SparkSession, silver: Path) -> list[Issue]:
 
 def _compacted(spark: SparkSession, silver: Path) -> list[Issue]:
     """A partition counts as intact from where the most complete source of it is."""
-    rows = (
-        silver_frame(spark, silver, "log_ranges")
-        .groupBy("partition")
-        .agg(
-            F.min("first_offset").alias("first"),
-            F.max("last_offset").alias("last"),
-            F.min("intact_from").alias("intact"),
+    ranges = joined(row.asDict() for row in silver_frame(spark, silver, "log_ranges").collect())
+    issues = []
+    for partition, group in groupby(sorted(ranges, key=itemgetter("partition")), key=itemgetter("partition")):
+        of_partition = list(group)
+        first, last, intact = (
+            min(row["first_offset"] for row in of_partition),
+            max(row["last_offset"] for row in of_partition),
+            min(row["intact_from"] for row in of_partition),
         )
-        .where("intact > first")
-        .orderBy("partition")
-        .collect()
-    )
-    return [
-        Issue(
-            "compacted_range",
-            f"__consumer_offsets-{row['partition']}",
-            f"offsets {row['first']} to {row['intact']} of {row['last']} have holes: known in part only",
-        )
-        for row in rows
-    ]
+        if intact > first:
+            text = f"offsets {first} to {intact} of {last} have holes: known in part only"
+            issues.append(Issue("compacted_range", f"__consumer_offsets-{partition}", text))
+    return issues
 
 
 def _event_numbers(spark: SparkSession, silver: Path) -> list[Issue]:

@@ -25,6 +25,8 @@ _LENGTH_AND_OFFSET = 12
 _CHECKED_FROM = 21
 _CONTROL, _TRANSACTIONAL, _CODEC = 0x20, 0x10, 0x07
 _RECORDS_AT_ONCE = 200_000
+_IN_ONE_BYTE = np.array([(n >> 1) ^ -(n & 1) for n in range(0x80)], np.int64)
+"""Zigzag numbers of one byte: most are."""
 
 
 @dataclass(slots=True)
@@ -83,29 +85,25 @@ class Records:
     damage: list[Damage] = field(default_factory=list)
 
 
-def read_headers(data: memoryview, damage: list[Damage]) -> Headers:
+def read_headers(data: bytes, damage: list[Damage]) -> Headers:
     """Headers of the sound batches of a file. A torn last batch is normal and ends the file with a note."""
     at = _positions(data, damage)
     if not len(at):
         return Headers(*(np.zeros(0, np.int64) for _ in Headers.__slots__))
     raw = np.frombuffer(data, np.uint8)
-    windows = {n: np.lib.stride_tricks.sliding_window_view(raw, n) for n in (2, 4, 8)}
 
     def number(offset: int, size: int) -> Ints:
-        found: Ints = windows[size][at + offset].view(f">i{size}").reshape(-1).astype(np.int64)
-        return found
+        overlapping: Ints = np.ndarray((len(raw) - size + 1,), f">i{size}", raw, 0, (1,))
+        return overlapping[at + offset].astype(np.int64)
 
     base, length, count = number(0, 8), number(8, 4), number(57, 4)
     headers = Headers(
         at, base, length, number(12, 4), number(21, 2), base + number(23, 4), number(27, 8), number(43, 8), count
     )
     magic, crc, stop = raw[at + 16], number(17, 4) & 0xFFFFFFFF, at + _LENGTH_AND_OFFSET + length
-    checksum = google_crc32c.value
-    matches = [
-        checksum(data[begin + _CHECKED_FROM : end].tobytes()) == stated
-        for begin, end, stated in zip(at.tolist(), stop.tolist(), crc.tolist(), strict=True)
-    ]
-    sound: Bools = (magic == 2) & (count >= 0) & (count <= length) & np.array(matches, bool)
+    checked = map(data.__getitem__, map(slice, (at + _CHECKED_FROM).tolist(), stop.tolist()))
+    matches = np.fromiter(map(google_crc32c.value, checked), np.int64, len(at)) == crc
+    sound: Bools = (magic == 2) & (count >= 0) & (count <= length) & matches
     if sound.all():
         return headers
     for n in np.flatnonzero(~sound).tolist():
@@ -119,7 +117,7 @@ def read_headers(data: memoryview, damage: list[Damage]) -> Headers:
     return headers.where(sound)
 
 
-def _positions(data: memoryview, damage: list[Damage]) -> Ints:
+def _positions(data: bytes, damage: list[Damage]) -> Ints:
     """Where batches begin, told by their lengths alone."""
     found: list[int] = []
     at, end, length_at = 0, len(data), _LENGTH.unpack_from
@@ -136,7 +134,7 @@ def _positions(data: memoryview, damage: list[Damage]) -> Ints:
     return np.array(found, np.int64)
 
 
-def _why_it_ends(data: memoryview, at: int, length: int, stop: int) -> str:
+def _why_it_ends(data: bytes, at: int, length: int, stop: int) -> str:
     if length == 0 and not any(data[at : at + HEADER_SIZE]):
         return "zeros to the end: a preallocated segment"
     if length > 0 and stop > len(data):
@@ -146,24 +144,24 @@ def _why_it_ends(data: memoryview, at: int, length: int, stop: int) -> str:
 
 def read_segment(data: bytes | memoryview, records_at_once: int = _RECORDS_AT_ONCE) -> Iterator[Records]:
     """A whole segment file, in runs of about `records_at_once` records, control records included."""
-    view = memoryview(data)
+    data = bytes(data)
     damage: list[Damage] = []
-    headers = read_headers(view, damage)
+    headers = read_headers(data, damage)
     if not len(headers):
         if damage:
-            yield _read_run(view, headers, damage)
+            yield _read_run(data, headers, damage)
         return
     run_of = np.cumsum(headers.count) // records_at_once
     edges = [0, *(np.flatnonzero(np.diff(run_of)) + 1).tolist(), len(headers)]
     for first, last in pairwise(edges):
-        yield _read_run(view, headers.where(slice(first, last)), damage if first == 0 else [])
+        yield _read_run(data, headers.where(slice(first, last)), damage if first == 0 else [])
 
 
-def _read_run(view: memoryview, headers: Headers, damage: list[Damage]) -> Records:
+def _read_run(data: bytes, headers: Headers, damage: list[Damage]) -> Records:
     damage = list(damage)
     first = int(headers.position[0]) if len(headers) else 0
     last = int(headers.position[-1] + _LENGTH_AND_OFFSET + headers.length[-1]) if len(headers) else 0
-    buffer = np.frombuffer(view[first:last], np.uint8)
+    buffer = np.frombuffer(data, np.uint8, last - first, first)
     start = headers.position - first + HEADER_SIZE
     stop = headers.position - first + _LENGTH_AND_OFFSET + headers.length
     packed = np.flatnonzero(headers.codec).tolist()
@@ -171,7 +169,7 @@ def _read_run(view: memoryview, headers: Headers, damage: list[Damage]) -> Recor
         blocks, size = [buffer], len(buffer)
         for n in packed:
             try:
-                block = decompress(int(headers.codec[n]), bytes(view[first + int(start[n]) : first + int(stop[n])]))
+                block = decompress(int(headers.codec[n]), data[first + int(start[n]) : first + int(stop[n])])
             except DecodeError as error:
                 damage.append(Damage(int(headers.position[n]), str(error), int(headers.base_offset[n])))
                 headers.count[n], block = 0, b""
@@ -256,9 +254,12 @@ def _one_record(buffer: Bytes, at: Ints, stop: Ints) -> tuple[Bools, dict[str, I
 
 def _zigzag(buffer: Bytes, at: Ints, stop: Ints) -> tuple[Ints, Ints, Bools]:
     fits = (at >= 0) & (at < stop)
-    byte = buffer[np.where(fits, at, 0)].astype(np.uint64)
-    raw = byte & np.uint64(0x7F)
+    first = buffer[at if fits.all() else np.where(fits, at, 0)]
     after = at + 1
+    if not (first >= 0x80).any():
+        return _IN_ONE_BYTE[first], after, fits
+    byte = first.astype(np.uint64)
+    raw = byte & np.uint64(0x7F)
     more = np.flatnonzero(fits & (byte >= 0x80))
     shift = 7
     while len(more):

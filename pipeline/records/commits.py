@@ -7,7 +7,9 @@ the caller hands them to the plain decoder.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +22,11 @@ Bools = npt.NDArray[np.bool_]
 Bytes = npt.NDArray[np.uint8]
 
 _EVEN_PADDING = 16
-_WITHOUT_ID = bytes(16)
+_SHORTEST_KEY = 10
+_TAGGED_ID = 18
+"""Bytes that a topic id adds to a value of version 4: tag number, size, id."""
+_FEW = 1 << 15
+"""Codes that fit 16 bits are sorted by counting."""
 
 
 @dataclass(slots=True)
@@ -67,20 +73,25 @@ class Commits:
 
 
 class _Buffer:
-    """Reads big-endian numbers at many places at once; every place is inside, or clipped and the row given up."""
+    """Reads at many places at once. A place that isn't inside is moved there; its row is given up by its lengths."""
 
     def __init__(self, data: Bytes) -> None:
-        self.data = data if len(data) >= _EVEN_PADDING else np.concatenate((data, np.zeros(_EVEN_PADDING, np.uint8)))
-        self.windows = {n: np.lib.stride_tricks.sliding_window_view(self.data, n) for n in (2, 4, 8, 16)}
-
-    def byte(self, at: Ints) -> Ints:
-        return self.data[np.clip(at, 0, len(self.data) - 1)].astype(np.int64)
+        data = data if len(data) >= _EVEN_PADDING else np.concatenate((data, np.zeros(_EVEN_PADDING, np.uint8)))
+        self.data = np.ascontiguousarray(data)
 
     def number(self, at: Ints, size: int) -> Ints:
-        return self.raw(at, size).view(f">i{size}").reshape(-1).astype(np.int64)
+        clipped = np.clip(at, 0, len(self.data) - size)
+        return self._overlapping(f">i{size}", size)[clipped].astype(np.int64)
 
-    def raw(self, at: Ints, size: int) -> Bytes:
-        return np.ascontiguousarray(self.windows[size][np.clip(at, 0, len(self.data) - size)])
+    def rows(self, at: Ints, size: int) -> Bytes:
+        """`size` bytes from each place, as a matrix. All places must be inside."""
+        if not size:
+            return np.zeros((len(at), 0), np.uint8)
+        return self._overlapping(f"V{size}", size)[at].view(np.uint8).reshape(len(at), size)
+
+    def _overlapping(self, kind: str, size: int) -> npt.NDArray[Any]:
+        """One element for every byte: taking from it copies whole elements, a tenth of the cost of single bytes."""
+        return np.ndarray((len(self.data) - size + 1,), kind, self.data, 0, (1,))
 
 
 def text_array(buffer: Bytes, start: Ints, length: Ints) -> pa.Array:
@@ -94,98 +105,168 @@ def text_array(buffer: Bytes, start: Ints, length: Ints) -> pa.Array:
     return pa.StringArray.from_buffers(len(length), pa.py_buffer(offsets), pa.py_buffer(data))
 
 
-def is_commit(places: Places) -> Bools:
-    """Rows whose key says offset commit, readable or not."""
-    read = _Buffer(places.buffer)
-    kind = read.number(places.key_start, 2)
-    found: Bools = (places.key_length >= 2) & ((kind == OFFSET_COMMIT) | (kind == 0))
-    return found
-
-
 def read_commits(places: Places) -> Commits:
-    """Every offset commit among the rows that has nothing odd about it."""
+    """Every offset commit among the rows that has nothing odd about it.
+
+    Few keys come again and again, so each distinct one is read once. Values are sorted by shape (length, version,
+    length of the metadata): within a shape every field stands at the same place.
+    """
     read = _Buffer(places.buffer)
-    rows = np.flatnonzero((places.key_length >= 10) & (read.number(places.key_start, 2) == OFFSET_COMMIT))
-    start, length = places.key_start[rows], places.key_length[rows]
-    group_length = read.number(start + 2, 2)
-    ok = (group_length >= 0) & (group_length + 10 <= length)
-    topic_length = read.number(start + 4 + group_length, 2)
-    ok &= (topic_length >= 0) & (group_length + topic_length + 10 == length)
-    value_start, value_length = places.value_start[rows], places.value_length[rows]
-    tombstone = value_length < 0
-    version = np.where(tombstone, -1, read.number(value_start, 2))
-    ok &= tombstone | (value_length >= 18) & (version >= 0) & (version <= 4)
-
-    with_epoch = version >= 3
-    leader_epoch = np.where(with_epoch, read.number(value_start + 10, 4), -1)
-    at = value_start + np.where(with_epoch, 14, 10)
-    metadata_length, at = _metadata_length(read, at, version)
-    metadata_start = at
-    ok &= tombstone | (metadata_length >= 0) & (at + metadata_length + 8 <= value_start + value_length)
-    at = at + metadata_length
-    commit_ts = read.number(at, 8)
-    at = at + 8
-    with_expiry = version == 1
-    expire_ts = np.where(with_expiry, read.number(at, 8), -1)
-    at = at + np.where(with_expiry, 8, 0)
-    tagged = (version == 4) & (read.byte(at) == 1)
-    ok &= (version != 4) | (read.byte(at) == 0) | (tagged & (read.byte(at + 1) == 0) & (read.byte(at + 2) == 16))
-    topic_id_at = at + 3
-    at = at + np.where(version == 4, np.where(tagged, 19, 1), 0)
-    ok &= tombstone | (at == value_start + value_length)
-
-    texts = [
-        (start + 4, group_length),
-        (start + 6 + group_length, topic_length),
-        (metadata_start, np.where(tombstone, 0, metadata_length)),
-    ]
-    ok &= _ascii(places.buffer, texts, ok)
-    keep = np.flatnonzero(ok)
-    group, topic, metadata = (text_array(places.buffer, at[keep], size[keep]) for at, size in texts)
-    gone = tombstone[keep]
-    topic_id = np.zeros((len(keep), 16), np.uint8)
-    named = tagged[keep]
-    if named.any():
-        topic_id[named] = read.raw(topic_id_at[keep][named], 16)
+    rows = np.flatnonzero((places.key_length >= _SHORTEST_KEY) & (read.number(places.key_start, 2) == OFFSET_COMMIT))
+    keys, key_of = _distinct(read, places.key_start[rows], places.key_length[rows])
+    group, topic, partition, ok = _keys(read, places.key_start[rows[keys]], places.key_length[rows[keys]])
+    values = _values(read, places.value_start[rows], places.value_length[rows])
+    values.ok &= ok[key_of]
+    values.ok &= _ascii(places.buffer, values.metadata_start, values.metadata_length, values.ok)
+    everything = bool(values.ok.all())
+    keep = slice(None) if everything else np.flatnonzero(values.ok)
+    key_of = key_of[keep]
+    taken = pa.array(key_of)
     return Commits(
         rows=rows[keep],
-        group=group,
-        topic=topic,
-        partition=read.number(start + 6 + group_length + topic_length, 4)[keep],
-        version=version[keep],
-        offset=np.where(gone, -1, read.number(value_start + 2, 8)[keep]),
-        leader_epoch=np.where(gone, -1, leader_epoch[keep]),
-        metadata=metadata,
-        commit_ts_ms=np.where(gone, -1, commit_ts[keep]),
-        expire_ts_ms=np.where(gone, -1, expire_ts[keep]),
-        topic_id=topic_id,
+        group=group.take(taken),
+        topic=topic.take(taken),
+        partition=partition[key_of],
+        version=values.version[keep],
+        offset=values.offset[keep],
+        leader_epoch=values.leader_epoch[keep],
+        metadata=text_array(places.buffer, values.metadata_start[keep], values.metadata_length[keep]),
+        commit_ts_ms=values.commit_ts_ms[keep],
+        expire_ts_ms=values.expire_ts_ms[keep],
+        topic_id=values.topic_id[keep],
     )
 
 
-def _metadata_length(read: _Buffer, at: Ints, version: Ints) -> tuple[Ints, Ints]:
-    """Length of the metadata and where it begins. Compact lengths of three bytes and more are given up as -1."""
-    first, second = read.byte(at), read.byte(at + 1)
-    two = first >= 0x80
-    compact = np.where(two, np.where(second >= 0x80, 0, (first & 0x7F) | (second << 7)), first) - 1
-    # a length written in two bytes that fits one is legal, so no check for it
-    plain = read.number(at, 2)
-    is_compact = version == 4
-    return np.where(is_compact, compact, plain), at + np.where(is_compact, np.where(two, 2, 1), 2)
+def _distinct(read: _Buffer, start: Ints, length: Ints) -> tuple[Ints, Ints]:
+    """(a row for each distinct text, for each row which of these it is)."""
+    firsts: list[Ints] = []
+    which = np.zeros(len(start), np.int64)
+    known = 0
+    for size, mine in _alike(length):
+        raw = read.rows(start[mine], size)
+        fixed = pa.FixedSizeBinaryArray.from_buffers(pa.binary(size), len(raw), [None, pa.py_buffer(raw)])
+        code = fixed.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        first = np.zeros(int(code.max()) + 1, np.int64)
+        first[code[::-1]] = np.arange(len(code) - 1, -1, -1)
+        which[mine] = code + known
+        firsts.append(np.arange(len(start), dtype=np.int64)[mine][first])
+        known += len(first)
+    return np.concatenate(firsts) if firsts else np.zeros(0, np.int64), which
 
 
-def _ascii(buffer: Bytes, texts: list[tuple[Ints, Ints]], ok: Bools) -> Bools:
+def _alike(values: Ints) -> Iterator[tuple[int, slice | Ints]]:
+    """Every distinct value with the rows that have it."""
+    if not len(values):
+        return
+    if (values == values[0]).all():
+        yield int(values[0]), slice(None)
+        return
+    encoded = pa.array(values).dictionary_encode()
+    code = encoded.indices.to_numpy(zero_copy_only=False)
+    order = np.argsort(code.astype(np.int16) if len(encoded.dictionary) < _FEW else code, kind="stable")
+    edges = np.flatnonzero(np.diff(code[order])) + 1
+    for mine in np.split(order, edges):
+        yield int(values[mine[0]]), mine
+
+
+def _keys(read: _Buffer, start: Ints, length: Ints) -> tuple[pa.Array, pa.Array, Ints, Bools]:
+    """Group, topic and partition of keys; False for those that only the plain decoder may judge."""
+    group_length = read.number(start + 2, 2)
+    ok = (group_length >= 0) & (group_length + _SHORTEST_KEY <= length)
+    topic_length = read.number(start + 4 + group_length, 2)
+    ok &= (topic_length >= 0) & (group_length + topic_length + _SHORTEST_KEY == length)
+    group_length, topic_length = np.where(ok, group_length, 0), np.where(ok, topic_length, 0)
+    topic_start = start + 6 + group_length
+    for at, size in ((start + 4, group_length), (topic_start, topic_length)):
+        ok &= _ascii(read.data, at, size, ok)
+    # of the others no byte goes into a text: it needn't be one
+    group_length, topic_length = np.where(ok, group_length, 0), np.where(ok, topic_length, 0)
+    group, topic = text_array(read.data, start + 4, group_length), text_array(read.data, topic_start, topic_length)
+    return group, topic, read.number(topic_start + topic_length, 4), ok
+
+
+class _Values:
+    """Columns of commit values, of tombstones at first."""
+
+    def __init__(self, length: int) -> None:
+        self.ok = np.ones(length, bool)
+        self.version, self.offset, self.leader_epoch, self.commit_ts_ms, self.expire_ts_ms = (
+            np.full(length, -1, np.int64) for _ in range(5)
+        )
+        self.metadata_start, self.metadata_length = np.zeros(length, np.int64), np.zeros(length, np.int64)
+        self.topic_id = np.zeros((length, 16), np.uint8)
+
+
+def _values(read: _Buffer, start: Ints, length: Ints) -> _Values:
+    values = _Values(len(start))
+    version = np.where(length >= 2, read.number(start, 2), -1)
+    at = np.where(version >= 3, 14, 10)
+    # the two bytes where metadata begins tell its length; a compact length needs the second only when it says so
+    size = read.number(start + at, 2) & 0xFFFF
+    size = np.where((version == 4) & (size < 0x8000), size & 0xFF00, size)
+    shape = np.where(length < 0, -1, (length << 32) | ((version & 0xFFFF) << 16) | size)
+    for kind, mine in _alike(shape):
+        if kind >= 0:
+            _shape(values, read, start, mine, kind >> 32, (kind >> 16) & 0xFFFF, kind & 0xFFFF)
+    return values
+
+
+def _shape(
+    values: _Values, read: _Buffer, start: Ints, mine: slice | Ints, length: int, version: int, size: int
+) -> None:
+    """Fills in the rows of one shape, or gives them up."""
+    at = 14 if version >= 3 else 10
+    metadata, metadata_length = at + 2, size
+    if version == 4:
+        metadata, metadata_length = _compact(at, size)
+    committed = metadata + metadata_length
+    end = committed + 8 + (8 if version == 1 else 0) + (1 if version == 4 else 0)
+    tagged = version == 4 and length == end + _TAGGED_ID
+    if not 0 <= version <= 4 or not 0 <= metadata_length < 0x8000 or not (length == end or tagged):
+        values.ok[mine] = False
+        return
+    begins = start[mine]
+    raw = read.rows(begins, length)
+
+    def field(place: int, width: int) -> npt.NDArray[Any]:
+        return np.ndarray((len(raw),), f">i{width}", raw, place, (length,))
+
+    if version == 4:
+        # after the fields: how many tags; the one that is known: number 0, 16 bytes
+        values.ok[mine] &= raw[:, committed + 8] == tagged
+        if tagged:
+            values.ok[mine] &= (raw[:, committed + 9] == 0) & (raw[:, committed + 10] == 16)
+            values.topic_id[mine] = raw[:, committed + 11 : committed + 27]
+    values.version[mine] = version
+    values.offset[mine] = field(2, 8)
+    if version >= 3:
+        values.leader_epoch[mine] = field(10, 4)
+    values.metadata_start[mine], values.metadata_length[mine] = begins + metadata, metadata_length
+    values.commit_ts_ms[mine] = field(committed, 8)
+    if version == 1:
+        values.expire_ts_ms[mine] = field(committed + 8, 8)
+
+
+def _compact(at: int, size: int) -> tuple[int, int]:
+    """Where metadata begins and how long it is, by its compact length; three bytes and more are given up as -1."""
+    first, second = size >> 8, size & 0xFF
+    if first < 0x80:
+        return at + 1, first - 1
+    return at + 2, -1 if second >= 0x80 else ((first & 0x7F) | (second << 7)) - 1
+
+
+def _ascii(buffer: Bytes, at: Ints, size: Ints, ok: Bools) -> Bools:
     """False for rows with a byte above 127 in a text: only the plain decoder judges UTF-8."""
     result = np.ones(len(ok), bool)
-    for at, size in texts:
-        size = np.where(ok, size, 0)
-        ends = np.cumsum(size)
-        total = int(ends[-1]) if len(ends) else 0
-        if not total:
-            continue
-        high = buffer[np.repeat(at - (ends - size), size) + np.arange(total, dtype=np.int64)] > 127
-        if high.any():
-            counts = np.concatenate(([0], np.cumsum(high)))
-            result &= counts[ends] == counts[ends - size]
+    some = np.flatnonzero(ok & (size > 0))
+    at, size = at[some], size[some]
+    ends = np.cumsum(size)
+    if not len(ends):
+        return result
+    high = buffer[np.repeat(at - (ends - size), size) + np.arange(int(ends[-1]), dtype=np.int64)] > 127
+    if high.any():
+        counts = np.concatenate(([0], np.cumsum(high)))
+        result[some] = counts[ends] == counts[ends - size]
     return result
 
 

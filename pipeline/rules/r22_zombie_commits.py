@@ -19,18 +19,25 @@ def find(picture: Picture) -> Iterator[Finding]:
             by_client.setdefault(event["client_id"] or event["member_id"] or "unknown", []).append(event)
     rounds = max(1, len(picture.settled))
     for client, hits in by_client.items():
-        if len(hits) < rounds:
+        refused = sum(_times(hit) for hit in hits)
+        if refused < rounds:
             continue
         yield Finding(
             ID,
             "Commits after being thrown out",
             WARNING,
             CERTAIN,
-            f"{several(len(hits), 'commit')} of {client} were refused because it was no longer a member: that work is done "
+            f"{several(refused, 'commit')} of {client} were refused because it was no longer a member: that work is done "
             "twice",
             "The same cure as for slow members and poll timeouts (R01, R02).",
             hits[0]["ts"],
             hits[-1]["ts"],
             [client],
-            {"rejected": len(hits), "errors": sorted({event["error"] for event in hits})},
+            {"rejected": refused, "errors": sorted({event["error"] for event in hits})},
         )
+
+
+def _times(event: Row) -> int:
+    """The first refusal of a member is a row; those that follow within a minute are one row that counts them."""
+    count = (event["detail"] or {}).get("n", "")
+    return int(count) if count.isdigit() else 1

@@ -38,7 +38,7 @@ def sample(sources: list[Source], cluster: str, writer: Writer) -> None:
             for table, row in wire.sample(address):
                 rows.setdefault(table, []).append(row)
         except OSError as error:
-            _issue(Issue("cluster_gone", address, f"log ends could not be asked for: {error}"), cluster, writer)
+            issue_row(Issue("cluster_gone", address, f"log ends could not be asked for: {error}"), cluster, writer)
         for table, of_table in rows.items():
             writer.add(table, table_of(table, of_table, cluster))
 
@@ -91,7 +91,7 @@ def _one(source: Source, cluster: str, writer: Writer) -> None:
         elif source.kind == found.TOPICS:
             _rows("topic_names", samples.read_topics(path), cluster, writer)
     except (OSError, EOFError) as error:
-        _issue(Issue("unreadable_file", source.path, f"{type(error).__name__}: {error}"), cluster, writer)
+        issue_row(Issue("unreadable_file", source.path, f"{type(error).__name__}: {error}"), cluster, writer)
 
 
 def _log_records(chunks: Iterator[Chunk], cluster: str, rank: int, writer: Writer) -> None:
@@ -107,7 +107,7 @@ def _rows(table: str, rows: Iterator[dict[str, Any] | Issue], cluster: str, writ
     waiting: list[dict[str, Any]] = []
     for row in rows:
         if isinstance(row, Issue):
-            _issue(row, cluster, writer)
+            issue_row(row, cluster, writer)
             continue
         waiting.append(row)
         if len(waiting) >= _ROWS_AT_ONCE:
@@ -117,6 +117,7 @@ def _rows(table: str, rows: Iterator[dict[str, Any] | Issue], cluster: str, writ
         writer.add(table, table_of(table, waiting, cluster))
 
 
-def _issue(issue: Issue, cluster: str, writer: Writer) -> None:
+def issue_row(issue: Issue, cluster: str, writer: Writer) -> None:
+    """Writes what a person must know about the data."""
     row = {"rule": issue.rule, "keys": issue.keys, "detail": issue.detail}
     writer.add("dq_issues", table_of("dq_issues", [row], cluster))

@@ -61,7 +61,8 @@ DECODE_ERRORS = _schema(
 )  # fmt: skip
 LOG_RANGES = _schema(
     cluster=_text, partition=pa.int32(), first_offset=_number, last_offset=_number, intact_from=_number,
-    records=_number, first_ts_ms=_number, last_ts_ms=_number, rank=pa.int8(),
+    records=_number, first_ts_ms=_number, last_ts_ms=_number, hole_before=_yes, first_epoch=pa.int32(),
+    last_epoch=pa.int32(), rank=pa.int8(),
 )  # fmt: skip
 COORDINATOR_MOVES = _schema(cluster=_text, partition=pa.int32(), ts_ms=_number, epoch=pa.int32())
 DQ_ISSUES = _schema(cluster=_text, rule=_text, keys=_text, detail=_text)

@@ -80,7 +80,7 @@ class Markers:
         self._of: dict[int, list[tuple[int, int]]] = {}
         for path in paths:
             data = path.read_bytes()
-            headers = read_headers(memoryview(data), [])
+            headers = read_headers(data, [])
             for n in np.flatnonzero(headers.is_control & (headers.count > 0)).tolist():
                 begin = int(headers.position[n]) + HEADER_SIZE
                 kind = control_type(data[begin : begin + 32])

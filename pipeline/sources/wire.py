@@ -11,7 +11,7 @@ import socket
 import ssl
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -183,8 +183,11 @@ class Part:
     end: int
 
 
-def partitions(cluster: Cluster) -> list[Part]:
-    """All partitions of the offsets topic that hold anything. Raises WireError when the topic isn't there."""
+def partitions(cluster: Cluster, *, with_empty: bool = False) -> list[Part]:
+    """All partitions of the offsets topic that have a leader and hold anything, or (with_empty) may hold it one day.
+
+    Raises WireError when the topic isn't there.
+    """
     about = cluster.metadata((OFFSETS_TOPIC,))
     topic = next((t for t in about.topics if t.name == OFFSETS_TOPIC), None)
     if topic is None or topic.error_code != 0:
@@ -195,10 +198,20 @@ def partitions(cluster: Cluster) -> list[Part]:
     found = []
     for part in sorted(topic.partitions, key=lambda p: p.partition_index):
         place = (OFFSETS_TOPIC, part.partition_index)
-        if ends.get(place, 0) > starts.get(place, 0):
+        if place in ends and (with_empty or ends[place] > starts.get(place, 0)):
             broker = brokers[part.leader_id]
-            found.append(Part(part.partition_index, broker.host, broker.port, starts[place], ends[place]))
+            found.append(Part(part.partition_index, broker.host, broker.port, starts.get(place, 0), ends[place]))
     return found
+
+
+def batch_end(cluster: Cluster, part: Part, offset: int) -> int:
+    """The offset after the record batch that holds `offset`, or after the next one; the end where there is none.
+
+    Records that a coordinator writes in one operation are in one batch: a cut at such an offset parts none of them.
+    """
+    data, _ = _fetch(cluster, part, offset, 1)
+    headers = [records.headers for records in read_segment(data) if len(records.headers)]
+    return int(headers[0].last_offset[0]) + 1 if headers else part.end
 
 
 def expand(source: Source) -> tuple[list[Source], list[Issue]]:
@@ -228,20 +241,13 @@ def read_wire(address: str, partition: int) -> Iterator[Chunk]:
         cluster.close()
 
 
-def read_range(cluster: Cluster, part: Part) -> Iterator[Chunk]:
-    connection, at, expected = cluster.connection(part.host, part.port), part.start, -1
+def read_range(cluster: Cluster, part: Part, continues: bool = False) -> Iterator[Chunk]:
+    """continues: everything before `part.start` has been read, so that a hole at its beginning is one."""
+    at, expected = part.start, part.start if continues else -1
     aborted = _Aborted()
     while at < part.end:
-        fetch = FetchPartition(partition=part.partition, fetch_offset=at, partition_max_bytes=FETCH_BYTES)
-        topic = FetchTopic(topic=OFFSETS_TOPIC, partitions=(fetch,))
-        request = FetchRequest(
-            max_wait_ms=500, min_bytes=1, max_bytes=FETCH_BYTES, isolation_level=_READ_COMMITTED, topics=(topic,)
-        )
-        answer = connection.ask(_FETCH, request).responses[0].partitions[0]
-        if answer.error_code != 0:
-            raise WireError(f"partition {part.partition} at {at}: {answer.error_code.name}")
-        data = b"".join(bytes(piece) for piece in answer.records or ())
-        aborted.announce(answer.aborted_transactions or ())
+        data, transactions = _fetch(cluster, part, at, FETCH_BYTES)
+        aborted.announce(transactions)
         reached = at
         for records in read_segment(data):
             if not len(records.headers):
@@ -252,6 +258,19 @@ def read_range(cluster: Cluster, part: Part) -> Iterator[Chunk]:
         if reached == at:
             return  # nothing more that is stable
         at = reached
+
+
+def _fetch(cluster: Cluster, part: Part, offset: int, most_bytes: int) -> tuple[bytes, Sequence[Any]]:
+    """Whole batches from the one that holds `offset` on, at least one; and the aborted transactions among them."""
+    fetch = FetchPartition(partition=part.partition, fetch_offset=offset, partition_max_bytes=most_bytes)
+    topic = FetchTopic(topic=OFFSETS_TOPIC, partitions=(fetch,))
+    request = FetchRequest(
+        max_wait_ms=500, min_bytes=1, max_bytes=most_bytes, isolation_level=_READ_COMMITTED, topics=(topic,)
+    )
+    answer = cluster.connection(part.host, part.port).ask(_FETCH, request).responses[0].partitions[0]
+    if answer.error_code != 0:
+        raise WireError(f"partition {part.partition} at {offset}: {answer.error_code.name}")
+    return b"".join(bytes(piece) for piece in answer.records or ()), answer.aborted_transactions or ()
 
 
 class _Aborted:
@@ -289,7 +308,7 @@ def _chunk(part: Part, records: Records, at: int, expected: int, aborted: _Abort
     first = expected if expected >= 0 else (int(records.offset[0]) if len(records.offset) else at)
     before = np.concatenate(([first], records.offset[:-1] + 1)) if len(records.offset) else np.zeros(0, np.int64)
     gap = np.maximum(records.offset - before, 0)
-    wanted = ~control[records.batch] & (records.offset >= at)
+    wanted = ~control[records.batch] & (records.offset >= at) & (records.offset < part.end)
     transaction = outcomes[records.batch]
     records, gap, transaction = select(records, wanted), gap[wanted], transaction[wanted]
     return Chunk(

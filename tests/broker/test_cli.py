@@ -1,17 +1,26 @@
 """The command, as somebody at a terminal meets it."""
 
+import os
 import signal
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 KOHORT = [sys.executable, "-m", "kohort.broker"]
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*KOHORT, *arguments], capture_output=True, text=True, timeout=30, check=False)
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*KOHORT, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+        env=os.environ | environment,
+    )
 
 
 @pytest.mark.parametrize(
@@ -20,6 +29,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         (("--set", "group.max.sise=5"), "did you mean group.max.size"),
         (("--listen", "9092"), "9092 is no address; write HOST:PORT"),
         (("--listen", "127.0.0.1:65535", "--nodes", "2"), "need ports beyond 65535"),
+        (("--control", "here"), "here is no address; write HOST:PORT"),
     ],
 )
 def test_mistakes_end_with_one_sentence_and_exit_code_2(arguments: tuple[str, ...], sentence: str) -> None:
@@ -54,6 +64,60 @@ def test_serving_until_told_to_stop(number: signal.Signals) -> None:
         assert rest == "", "one line on stdout, no more"
         assert "log.dirs has no meaning here" in logged
     assert run("health", addresses[0]).returncode == 1
+
+
+def test_the_control_address_is_a_part_that_may_be_missing(tmp_path: Path) -> None:
+    (tmp_path / "fastapi.py").write_text("raise ModuleNotFoundError('no fastapi', name='fastapi')")
+    ended = run("serve", "--control", ":0", PYTHONPATH=str(tmp_path))
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == (
+        "kohort: --control needs fastapi, which is not installed; pip install 'kohort[control]' brings it\n"
+    )
+
+
+def test_a_broker_without_a_control_address_has_not_loaded_it() -> None:
+    code = "import sys, kohort.broker.run, kohort.broker.commands.serve; sys.exit('fastapi' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_running_cluster_is_administered() -> None:
+    command = [*KOHORT, "serve", "--listen", "127.0.0.1:0", "--nodes", "2", "--profile", "test", "--control", ":0"]
+    environment = os.environ | {"KOHORT_CONTROL_TOKEN": "s3cret"}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert process.stdout is not None
+        bootstrap, _, control = process.stdout.readline().strip().partition(" control=")
+        second = bootstrap.split(",")[1]
+
+        def admin(*words: str, token: str = "s3cret") -> tuple[int, str]:
+            ended = run("admin", *words, "--control", control, KOHORT_CONTROL_TOKEN=token)
+            return ended.returncode, (ended.stdout or ended.stderr).strip()
+
+        port = second.rpartition(":")[2]
+        moved = (0, "__consumer_offsets-7 is led by node 1, leader epoch 1")
+        assert admin("move-leader", "__consumer_offsets", "7", "1") == moved
+        assert admin("stop-node", "2") == (0, f"node 2 is stopped (port {port})")
+        assert run("health", second).returncode == 1
+        assert admin("stop-node", "2") == (1, "kohort: node 2 is stopped already")
+        assert "stopped" in admin("nodes")[1]
+        with socket.create_server(("127.0.0.1", int(port))):
+            code, told = admin("start-node", "2")
+            assert code == 1
+            assert told.startswith(f"kohort: node 2 cannot start: 127.0.0.1:{port} is in use")
+        assert admin("start-node", "2") == (0, f"node 2 runs (port {port})")
+        assert run("health", second).returncode == 0
+        assert admin("nodes", token="wrong")[0] == 1
+        assert admin("move-leader", "__consumer_offsets", "first", "1")[0] == 2
+        process.terminate()
+        _, logged = process.communicate(timeout=30)
+        assert process.returncode == 0
+        assert "s3cret" not in logged
+        assert "[error" not in logged
+    code, told = admin("nodes")
+    assert code == 1
+    assert told.startswith(f"kohort: no control address answers at {control}")
+    assert "kohort serve --control" in told
 
 
 def test_help_and_version_and_settings() -> None:

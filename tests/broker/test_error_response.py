@@ -23,8 +23,9 @@ def answer(name: str, request: object) -> Any:
     return error_response(api, request, UNKNOWN)
 
 
-FIRST_LISTS_NOT_NULL = {
+NO_NULL_LISTS = {
     "describe_topic_partitions": b"\x01" + bytes(4) + b"\xff\x00",
+    "alter_partition_reassignments": bytes(4) + b"\x01\x00",
     "write_txn_markers": b"\x01" + bytes(64),
     "describe_producers": b"\x01" + bytes(64),
     "describe_transactions": b"\x01" + bytes(64),
@@ -34,7 +35,7 @@ FIRST_LISTS_NOT_NULL = {
 
 def smallest_request(api: ApiSpec) -> Any:
     """Zeros read as nearly anything: numbers are 0, texts and lists empty, but for a list that must not be null."""
-    body = FIRST_LISTS_NOT_NULL.get(api.name, bytes(64))
+    body = NO_NULL_LISTS.get(api.name, bytes(64))
     return message(api.name).read(max(api.min_version, api.readable_from), body, 0)
 
 

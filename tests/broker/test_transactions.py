@@ -283,10 +283,10 @@ def test_the_transaction_coordinator_can_be_loaded_from_its_log() -> None:
     coordinator = ada.broker.cluster.nodes[0].transactions
     before = dict(coordinator.transactions)
     for partition in ada.broker.cluster.topics.by_name("__transaction_state").partitions:  # type: ignore[union-attr]
-        topic.unload(partition, 0)
+        topic.resigned(partition, 0)
     assert coordinator.transactions == {}
     for partition in ada.broker.cluster.topics.by_name("__transaction_state").partitions:  # type: ignore[union-attr]
-        topic.load(partition, 0)
+        topic.elected(partition, 0)
     ada.broker.cluster.replays.run_at_once()
     # The epoch before the last bump is not in the log.
     assert coordinator.transactions == before

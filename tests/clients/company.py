@@ -105,7 +105,7 @@ class Member:
 class Company:
     """A group on a topic of its own, and whoever belongs to it."""
 
-    def __init__(self, bootstrap: str, partitions: int = 6) -> None:
+    def __init__(self, bootstrap: str, partitions: int = 6, copies: int = 1) -> None:
         self.bootstrap = bootstrap
         self.partitions = set(range(partitions))
         self.topic = f"topic-{uuid4().hex[:8]}"
@@ -115,7 +115,7 @@ class Company:
         self._next = [0] * partitions
         self._producer = Producer({"bootstrap.servers": bootstrap})
         admin = AdminClient({"bootstrap.servers": bootstrap})
-        admin.create_topics([NewTopic(self.topic, partitions, 1)])[self.topic].result(PATIENCE_S)
+        admin.create_topics([NewTopic(self.topic, partitions, copies)])[self.topic].result(PATIENCE_S)
 
     def join(self, name: str, library: str, *, instance: str | None = None, cooperative: bool = False) -> Member:
         """Starts a consumer that joins as soon as it can."""

@@ -19,10 +19,13 @@ READY = "READY bootstrap="
 
 
 @contextmanager
-def serving(*, nodes: int = 1, host: str = "127.0.0.1") -> Iterator[str]:
-    """A broker's bootstrap addresses. At the end it must stop cleanly, and have nothing to say of bugs."""
+def serving(*, nodes: int = 1, host: str = "127.0.0.1", options: tuple[str, ...] = ()) -> Iterator[str]:
+    """A broker's bootstrap addresses, and what else its line says.
+
+    At the end it must stop cleanly, and have nothing to say of bugs.
+    """
     command = [sys.executable, "-m", "kohort.broker", "serve", "--profile", "test"]
-    command += ["--listen", f"{host}:0", "--nodes", str(nodes)]
+    command += ["--listen", f"{host}:0", "--nodes", str(nodes), *options]
     with (
         tempfile.TemporaryFile("w+") as log,
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as process,

@@ -23,9 +23,11 @@ from kohort.coordinator.committing import Commit, offset_commit
 from kohort.coordinator.coordinator import GroupCoordinator, Shard
 from kohort.coordinator.deleting import delete_group, offset_delete, sweep
 from kohort.coordinator.effects import Append, Effect, Remark, Reply, Transition
+from kohort.coordinator.events import NOBODY_KNOWN, Client, GroupEvent
 from kohort.coordinator.fetching_offsets import offset_fetch
 from kohort.coordinator.loading import load, unload
 from kohort.coordinator.settings import GroupSettings
+from kohort.coordinator.watching import Watch
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from kohort.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
@@ -83,6 +85,9 @@ class World:
         self.transitions: list[str] = []
         """`Stable -> PreparingRebalance: join_new`"""
         self.remarks: list[str] = []
+        self.events: list[GroupEvent] = []
+        """What whoever listens is told; see `listen`."""
+        self.kinds_told: set[str] = set()
         self.holding = False
         self.failing = E.none
         self.held: list[Append] = []
@@ -97,6 +102,14 @@ class World:
     def _new_uuid(self) -> str:
         self._ids += 1
         return f"u{self._ids}"
+
+    def listen(self) -> None:
+        """Somebody listens to group events from now on."""
+        self.coordinator.watch = Watch(self.coordinator, lambda: self.now_ms * 1000, _client_of, lambda _: 7)
+
+    def told(self, *kinds: str) -> list[GroupEvent]:
+        """The events of these kinds so far."""
+        return [event for event in self.events if event.kind in kinds]
 
     # Time, and the log
 
@@ -128,6 +141,9 @@ class World:
                     self.write()
             case Transition():
                 self.transitions.append(f"{effect.from_state} -> {effect.to_state}: {effect.cause.name}")
+            case GroupEvent():
+                self.events.append(effect)
+                self.kinds_told.add(effect.kind)
             case Remark():
                 self.remarks.append(effect.text)
 
@@ -138,7 +154,8 @@ class World:
             append = self.held.pop(0)
             if error is E.none:
                 self.log[append.partition] += append.records
-            self.coordinator.appended(append.token, error, self.now_ms)
+            last_offset = len(self.log[append.partition]) - 1 if error is E.none else None
+            self.coordinator.appended(append.token, error, self.now_ms, last_offset)
             self.settle()
 
     # The coordinator's life
@@ -233,6 +250,12 @@ class World:
             for topic in answer.topics
             for partition in topic.partitions
         }
+
+
+def _client_of(ticket: object) -> Client:
+    assert isinstance(ticket, Ticket)
+    speaker = ticket.speaker
+    return NOBODY_KNOWN if speaker is None else Client(speaker.name, speaker.host, f"{speaker.name}s-client/1.0")
 
 
 @dataclass

@@ -1,115 +1,375 @@
-"""Figures of the pipeline, on synthetic logs: `make bench-pipeline`. Plain Python beside it, on the same input."""
+"""Figures of the pipeline on synthetic logs, beside other tools on the same files: `make bench-pipeline`.
+
+Every round measures everything once, ours and the peers' in turn, so that a busy moment of the machine hits all;
+medians come at the end. Answers are compared: nobody is fast by doing less.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
 import os
+import platform
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kohort.pipeline.records.batches import read_segment
-from kohort.pipeline.records.codec import decode
+from kohort.pipeline.job.formats import records_of
+from kohort.pipeline.sources.found import find_sources
+from kohort.pipeline.sources.segments import partition_of, read_partition
 from kohort.pipeline.synthetic import Plan, write_segments
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
-def best(action: Callable[[], Any], runs: int) -> float:
-    times = []
-    for _ in range(runs):
-        begun = time.perf_counter()
-        action()
-        times.append(time.perf_counter() - begun)
-    return min(times)
+MASTER = "local[2]"
+MILLION = 1_000_000
+MEMBERS = Plan(records=1_200_000, groups=40, members=8, parts=100, rebalance_every=1, commits=False)
+"""300 generations of 40 groups: 1.2 million rows of who owned what, from 96,000 members."""
 
 
-def bronze(logs: Path, target: Path) -> int:
-    """The same records as Parquet, in files for several tasks."""
-    count = 0
+@dataclass(frozen=True)
+class Goal:
+    """What a figure should be. less: smaller is better."""
+
+    name: str
+    unit: str
+    floor: float | None = None
+    must: float | None = None
+    less: bool = False
+
+
+GOALS = {
+    goal.name: goal
+    for goal in (
+        Goal("segment files -> silver commits", "M records/s", 0.8, 1.2),
+        Goal("bronze Parquet -> silver commits", "M records/s", 0.6, 0.9),
+        Goal("group metadata", "k members/s", 50, 120),
+        Goal("commit gaps", "s", 8, 6, less=True),
+        Goal("movement", "s", 4, 2.5, less=True),
+        Goal("cold start to report", "s", 60, 40, less=True),
+        Goal("memory of the process tree, shared pages once", "GiB", 3, 2.5, less=True),
+        Goal("memory of the process tree, shared pages in each", "GiB", 3, 2.5, less=True),
+    )
+}
+
+
+@dataclass
+class Figures:
+    """Samples by (what, who)."""
+
+    samples: dict[tuple[str, str], list[float]] = field(default_factory=dict)
+
+    def add(self, what: str, who: str, value: float) -> None:
+        self.samples.setdefault((what, who), []).append(value)
+        print(f"  {what}, {who}: {value:.2f}", file=sys.stderr, flush=True)
+
+    def median(self, what: str, who: str) -> float | None:
+        found = self.samples.get((what, who))
+        return statistics.median(found) if found else None
+
+
+def timed(action: Callable[[], Any]) -> tuple[float, Any]:
+    begun = time.perf_counter()
+    result = action()
+    return time.perf_counter() - begun, result
+
+
+def write_bronze(logs: Path, target: Path) -> None:
+    """The same records as Parquet, one file for each segment file."""
     target.mkdir(parents=True)
     for number, path in enumerate(sorted(logs.rglob("*.log"))):
-        partition = int(path.parent.name.rsplit("-", 1)[1])
-        columns: dict[str, list[Any]] = {name: [] for name in ("partition", "offset", "ts_ms", "key", "value")}
-        for run in read_segment(path.read_bytes()):
-            columns["offset"] += run.offset.tolist()
-            columns["ts_ms"] += run.timestamp.tolist()
-            columns["key"] += [run.places.key(n) for n in range(len(run.offset))]
-            columns["value"] += [run.places.value(n) for n in range(len(run.offset))]
-        columns["partition"] = [partition] * len(columns["offset"])
-        count += len(columns["offset"])
-        pq.write_table(pa.table(columns), target / f"{number}.parquet", compression="zstd")
-    return count
+        tables = [records_of(chunk) for chunk in read_partition(partition_of(path) or 0, [path])]
+        raw = pa.concat_tables(tables).select(["partition", "offset", "ts_ms", "key", "value"])
+        pq.write_table(raw, target / f"{number}.parquet", compression="zstd")
 
 
-def plainly(logs: Path, most: int) -> tuple[int, float]:
-    """Decoding alone in plain Python, one core."""
-    records = []
-    for path in sorted(logs.rglob("*.log")):
-        for run in read_segment(path.read_bytes()):
-            records += [(run.places.key(n), run.places.value(n)) for n in range(len(run.offset))]
-        if len(records) >= most:
-            break
-    begun = time.perf_counter()
-    for key, value in records:
-        decode(key, value)
-    return len(records), time.perf_counter() - begun
+class Bench:
+    def __init__(self, place: Path, scale: float) -> None:
+        self.place, self.figures = place, Figures()
+        self.sizes = [round(MILLION * scale * times) for times in (1, 2, 4)]
+        self.plans = [Plan(records=size, groups=10 * times) for size, times in zip(self.sizes, (1, 2, 4), strict=True)]
+        self.counts: list[int] = []
+
+    # --- input
+
+    def prepare(self) -> None:
+        for number, plan in enumerate(self.plans):
+            self.counts.append(write_segments(plan, self.place / f"logs{number}"))
+        write_bronze(self.logs, self.place / "bronze")
+        self.member_records = write_segments(MEMBERS, self.place / "members")
+
+    @property
+    def logs(self) -> Path:
+        return self.place / f"logs{len(self.sizes) - 1}"
+
+    @property
+    def records(self) -> int:
+        return self.counts[-1]
+
+    # --- measurements
+
+    def cold(self) -> None:
+        """The command as a person starts it, on the smallest size: everything from an empty machine to the report."""
+        from tests.pipeline.tree import TreeMemory
+
+        begun = time.perf_counter()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "kohort.pipeline", str(self.place / "logs0"), "--out", str(self.place / "cold"),
+             "--cluster", MASTER],
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        with TreeMemory(process.pid) as memory:
+            _, complaint = process.communicate()
+        if process.returncode:
+            raise SystemExit(complaint.decode())
+        self.figures.add("cold start to report", "kohort", time.perf_counter() - begun)
+        self.figures.add("memory of the process tree, shared pages once", "kohort", memory.pss / 2**30)
+        self.figures.add("memory of the process tree, shared pages in each", "kohort", memory.rss / 2**30)
+
+    def decoding(self, spark: SparkSession) -> None:
+        from kohort.pipeline.job.bronze import silver_from_records
+        from kohort.pipeline.job.ingest import ingest_sources
+        from tests.pipeline import peers
+
+        sources, _ = find_sources([str(self.logs)])
+        millions = self.records / MILLION
+        seconds, _ = timed(lambda: ingest_sources(spark, sources, self.place / "silver"))
+        self.figures.add("segment files -> silver commits", "kohort", millions / seconds)
+        bronze, target = self.place / "bronze", self.place / "peer.parquet"
+        frame = spark.read.parquet(str(bronze))
+        seconds, _ = timed(lambda: silver_from_records(frame, self.place / "from-bronze", "0"))
+        self.figures.add("bronze Parquet -> silver commits", "kohort", millions / seconds)
+        expected = committed(self.place / "from-bronze")
+        for who, decode in (("DuckDB", peers.duckdb_decode), ("Polars", peers.polars_decode)):
+            seconds, found = timed(lambda decode=decode: decode(bronze, target))
+            assert found == expected, f"{who} reads {found}, not {expected}"
+            self.figures.add("bronze Parquet -> silver commits", who, millions / seconds)
+        some = sorted(bronze.glob("*.parquet"))[-1]
+        seconds, _ = timed(lambda: peers.plain_decode([some], target))
+        self.figures.add(
+            "bronze Parquet -> silver commits", "plain Python", pq.read_metadata(some).num_rows / MILLION / seconds
+        )
+        path = sorted(self.logs.rglob("*.log"))[-1]
+        seconds, _ = timed(lambda: peers.plain_segments([path], target))
+        rows = sum(len(chunk) for chunk in read_partition(0, [path]))
+        self.figures.add("segment files -> silver commits", "plain Python", rows / MILLION / seconds)
+
+    def gaps(self, spark: SparkSession) -> None:
+        from tests.pipeline import peers
+
+        commits = self.place / "silver" / "offset_commits"
+        seconds, expected = timed(lambda: gaps_by_group(spark, self.place / "silver"))
+        self.figures.add("commit gaps", "kohort", seconds)
+        for who, work in (
+            ("plain Python", peers.plain_gaps),
+            ("DuckDB", peers.duckdb_gaps),
+            ("Polars", peers.polars_gaps),
+        ):
+            seconds, found = timed(lambda work=work: work(commits))
+            assert found == expected, f"{who} finds {found}, not {expected}"
+            self.figures.add("commit gaps", who, seconds)
+
+    def members(self, spark: SparkSession) -> None:
+        from kohort.pipeline.job.ingest import ingest_sources
+        from tests.pipeline import peers
+
+        silver = self.place / "silver-members"
+        sources, _ = find_sources([str(self.place / "members")])
+        seconds, read = timed(lambda: ingest_sources(spark, sources, silver))
+        self.figures.add("group metadata", "kohort", read.rows["group_members"] / 1000 / seconds)
+        seconds, expected = timed(lambda: movement_by_group(spark, silver))
+        self.figures.add("movement", "kohort", seconds)
+        for who, work in (
+            ("plain Python", peers.plain_movement),
+            ("DuckDB", peers.duckdb_movement),
+            ("Polars", peers.polars_movement),
+        ):
+            seconds, found = timed(lambda work=work: work(silver / "member_partitions"))
+            assert found == expected, f"{who} finds {found}, not {expected}"
+            self.figures.add("movement", who, seconds)
+
+    def all_sizes(self, spark: SparkSession) -> None:
+        """Files to report in a session that runs already, for each size."""
+        from kohort.pipeline.job.analysis import analyse
+
+        for number, count in enumerate(self.counts):
+            sources, _ = find_sources([str(self.place / f"logs{number}")])
+            seconds, _ = timed(lambda s=sources: analyse(spark, s, [], self.place / "out", lambda _: None))
+            self.figures.add(f"files to report, {count / MILLION:.2f} M records", "kohort", seconds)
+
+
+def committed(silver: Path) -> int:
+    import pyarrow.compute as pc
+
+    return int(pc.sum(pq.read_table(silver / "offset_commits", columns=["committed_offset"])[0]).as_py())
+
+
+def gaps_by_group(spark: SparkSession, silver: Path) -> tuple[int, int]:
+    """(partitions, sum of their longest gaps) as the analysis has them: packed, shuffled, one group at a time."""
+    from kohort.pipeline.history.commits import CommitHistory
+    from kohort.pipeline.history.load import group_input
+    from kohort.pipeline.job.commits import packed_commits, unpack
+
+    def work(key: tuple[Any, ...], rows: pa.Table) -> pa.Table:
+        group = group_input(key[0].as_py(), "", unpack(rows["payload"].to_pylist()), {})
+        history = CommitHistory.of(group, [])
+        longest = [int(p.gaps.max(initial=0)) for p in history.partitions.values()]
+        return pa.table({"n": [len(longest)], "longest": [sum(longest)]})
+
+    frame = packed_commits(spark, silver).repartition(8, "group_id").groupBy("group_id")
+    rows = frame.applyInArrow(work, "n long, longest long").collect()
+    return sum(row["n"] for row in rows), sum(row["longest"] for row in rows)
+
+
+def movement_by_group(spark: SparkSession, silver: Path) -> tuple[int, int]:
+    """(partitions compared, moved) over all generations, by the pipeline's own measure."""
+    from kohort.pipeline.history.inputs import Generation, Member
+    from kohort.pipeline.history.movement import movement
+    from kohort.pipeline.job.gold import silver_frame
+
+    def work(key: tuple[Any, ...], rows: pa.Table) -> pa.Table:
+        course: dict[int, Generation] = {}
+        for offset, member, topic, parts in zip(*(column.to_pylist() for column in rows.columns[1:]), strict=True):
+            generation = course.setdefault(offset, Generation(offset, offset))
+            for part in parts:
+                generation.owners[topic, part] = member
+        for generation in course.values():
+            generation.members = {n: Member(n, client_id=n) for n in generation.owners.values()}
+        ordered = [course[offset] for offset in sorted(course)]
+        found = [movement(before, after) for before, after in pairwise(ordered)]
+        return pa.table({"common": [sum(m.common for m in found)], "moved": [sum(m.moved for m in found)]})
+
+    frame = silver_frame(spark, silver, "member_partitions").where("role = 'assigned'")
+    frame = frame.select("group_id", "offset", "member_id", "topic", "parts").repartition(8, "group_id")
+    rows = frame.groupBy("group_id").applyInArrow(work, "common long, moved long").collect()
+    return sum(row["common"] for row in rows), sum(row["moved"] for row in rows)
+
+
+def slope(points: list[tuple[float, float]]) -> tuple[float, float]:
+    """(seconds at nothing, seconds for each million) of a straight line through (millions, seconds)."""
+    if len(points) < 2:
+        return points[0][1], 0.0
+    found = statistics.linear_regression([p[0] for p in points], [p[1] for p in points])
+    return found.intercept, found.slope
+
+
+WHO = ("kohort", "plain Python", "DuckDB", "Polars")
+
+
+def table(bench: Bench) -> Iterator[str]:
+    figures = bench.figures
+    yield f"| | floor | must | {' | '.join(WHO)} | |"
+    yield f"|---|---|---|{'---|' * len(WHO)}---|"
+    for goal in GOALS.values():
+        samples = figures.samples.get((goal.name, "kohort"))
+        if not samples:
+            continue
+        ours = statistics.median(samples)
+        spread = f" [{min(samples):.2f} – {max(samples):.2f}]" if len(samples) > 1 else ""
+        theirs = (figures.median(goal.name, who) for who in WHO[1:])
+        cells = [f"**{ours:.2f}**{spread}", *("–" if t is None else f"{t:.2f}" for t in theirs)]
+        sign = "≤" if goal.less else "≥"
+        bounds = ("–" if b is None else f"{sign} {b:g}" for b in (goal.floor, goal.must))
+        yield f"| {goal.name}, {goal.unit} | {' | '.join(bounds)} | {' | '.join(cells)} | {verdict(goal, ours)} |"
+
+
+def verdict(goal: Goal, value: float) -> str:
+    if goal.must is None or goal.floor is None:
+        return ""
+
+    def reached(bound: float) -> bool:
+        return value <= bound if goal.less else value >= bound
+
+    return "reached" if reached(goal.must) else "above the floor" if reached(goal.floor) else "MISSED"
+
+
+def scaling(bench: Bench) -> Iterator[str]:
+    points = []
+    for count in bench.counts:
+        seconds = bench.figures.median(f"files to report, {count / MILLION:.2f} M records", "kohort")
+        if seconds is not None:
+            points.append((count / MILLION, seconds))
+            yield f"  {count / MILLION:6.2f} M records: {seconds:6.1f} s"
+    if len(points) > 1:
+        start, each = slope(points)
+        yield f"  a straight line through them: {start:.1f} s + {each:.2f} s for each million"
+        yield f"  so 200 M records would take {(start + 200 * each) / 60:.0f} min (extrapolated, not measured)"
+
+
+@contextmanager
+def session() -> Iterator[SparkSession]:
+    from kohort.pipeline.session import spark_session
+
+    spark = spark_session(MASTER)
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def measure(bench: Bench, rounds: int) -> None:
+    for _ in range(rounds):
+        bench.cold()
+    with session() as spark:
+        for number in range(rounds + 1):
+            print(f"round {number} of {rounds}{'' if number else ', to warm up: not counted'}", file=sys.stderr)
+            if number == 1:
+                bench.figures.samples = {k: v for k, v in bench.figures.samples.items() if k[0] in COLD}
+            for part in (bench.decoding, bench.gaps, bench.members, bench.all_sizes):
+                part(spark)
+
+
+COLD = {name for name in GOALS if name.startswith(("cold", "memory"))}
 
 
 def main() -> None:
-    arguments = argparse.ArgumentParser()
-    arguments.add_argument("--records", type=int, default=1_000_000)
-    arguments.add_argument("--runs", type=int, default=3)
+    arguments = argparse.ArgumentParser(prog="python -m tests.pipeline.bench", description=__doc__)
+    arguments.add_argument("--rounds", type=int, default=3, help="how often everything is measured (default 3)")
+    arguments.add_argument("--quick", action="store_true", help="a tenth of the size, once: whether all works")
+    arguments.add_argument("--json", type=Path, metavar="FILE", help="all samples, as JSON")
     options = arguments.parse_args()
-    from kohort.pipeline.job.bronze import silver_from_records
-    from kohort.pipeline.job.gold import analyse_groups
-    from kohort.pipeline.job.ingest import ingest_sources
-    from kohort.pipeline.session import spark_session
-    from kohort.pipeline.sources.found import find_sources
+    place = Path(tempfile.mkdtemp(prefix="kohort-bench-"))
+    try:
+        bench = Bench(place, 0.1 if options.quick else 1)
+        print("writing synthetic logs …", file=sys.stderr)
+        bench.prepare()
+        before = os.getloadavg()[0]
+        measure(bench, 1 if options.quick else options.rounds)
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+    print(f"\n{machine()}; load before: {before:.1f}; medians of {1 if options.quick else options.rounds} rounds")
+    print(
+        f"{bench.records / MILLION:.2f} M records in segment files and bronze; the cold run reads {bench.counts[0]:,}"
+    )
+    print(f"{bench.member_records:,} group records of {MEMBERS.members} members with {MEMBERS.parts} partitions\n")
+    print("\n".join(table(bench)))
+    print("\nfiles to report, Spark running already:")
+    print("\n".join(scaling(bench)))
+    if options.json:
+        kept = {f"{what} / {who}": values for (what, who), values in bench.figures.samples.items()}
+        options.json.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
 
-    figures: dict[str, Any] = {"cores": os.cpu_count()}
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        logs = folder / "logs"
-        count = write_segments(Plan(records=options.records), logs)
-        figures["records"] = count
-        begun = time.perf_counter()
-        subprocess.run(
-            [sys.executable, "-m", "kohort.pipeline", str(logs), "--out", str(folder / "cold"), "--cluster", "local[2]"],
-            check=True, capture_output=True,
-        )  # fmt: skip
-        figures["cold_start_to_report_s"] = round(time.perf_counter() - begun, 1)
-        plain_count, plain_s = plainly(logs, 100_000)
-        figures["plain_python_decode_records_per_s"] = round(plain_count / plain_s)
-        parquet = folder / "bronze"
-        bronze(logs, parquet)
-        spark = spark_session("local[2]", {"spark.sql.files.maxPartitionBytes": str(4 << 20)})
-        sources, _ = find_sources([str(logs)])
-        silver = folder / "silver"
-        seconds = best(lambda: ingest_sources(spark, sources, silver), options.runs + 1)
-        figures["segments_to_silver_records_per_s"] = round(count / seconds)
-        seconds = best(lambda: analyse_groups(spark, silver).count(), options.runs)
-        figures["silver_to_gold_s"] = round(seconds, 2)
-        frame = spark.read.parquet(str(parquet))
-        target = folder / "from-bronze"
-        seconds = best(lambda: silver_from_records(frame, target, "0"), options.runs + 1)
-        figures["bronze_to_silver_records_per_s"] = round(count / seconds)
-        members = folder / "members"
-        many = write_segments(Plan(records=1600, groups=40, members=8, parts=8, rebalance_every=1), members)
-        shutil.rmtree(silver)
-        sources, _ = find_sources([str(members)])
-        metadata = 40 * (1600 // 320) * 8
-        seconds = best(lambda: ingest_sources(spark, sources, silver), options.runs)
-        figures["small_files"] = {"records": many, "members": metadata, "s": round(seconds, 2)}
-        spark.stop()
-    print(json.dumps(figures, indent=1))
+
+def machine() -> str:
+    import pyspark
+
+    system = f"{platform.machine()}, {platform.system()} {platform.release()}"
+    return (
+        f"{os.cpu_count()} cores ({system}), Python {platform.python_version()}, Spark {pyspark.__version__} {MASTER}"
+    )
 
 
 if __name__ == "__main__":

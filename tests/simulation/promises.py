@@ -5,6 +5,7 @@ from collections import Counter
 from kohort.coordinator.classic.group import ClassicGroup
 from kohort.coordinator.classic.member import NOBODY
 from kohort.coordinator.classic.states import State
+from kohort.coordinator.records import GroupKey, read_group_value, read_key
 from tests.coordinator.world import World, compacted
 from tests.simulation.simulated import Asked, Simulation
 
@@ -143,6 +144,17 @@ def timers_do_not_leak(simulation: Simulation) -> None:
 
 def nothing_is_left_undone(simulation: Simulation) -> None:
     assert not simulation.world.coordinator.effects
+
+
+def generations_in_the_log_never_go_back(simulation: Simulation) -> None:
+    """Not even when the coordinator moves, and what was never written is lost. Deleted groups begin anew."""
+    for records in simulation.world.log.values():
+        latest: dict[bytes, int] = {}
+        for key, value in records:
+            if isinstance(read_key(key), GroupKey):
+                generation = -1 if value is None else read_group_value(value).generation_id
+                assert generation == -1 or generation >= latest.get(key, -1), key
+                latest[key] = generation
 
 
 PROMISES = [

@@ -3,16 +3,19 @@ answers, share an instance id, believe in old generations. The log is slow, fail
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from random import Random
 from typing import Any
 
 from kohort.coordinator.classic.group import ClassicGroup
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.deleting import Sweep
+from kohort.coordinator.loading import Loading
+from kohort.coordinator.records import offset_key, read_offset_value
 from kohort.protocol.errors import ErrorCode as E
-from tests.coordinator.world import Speaker, Ticket, World, commit_error, subscription
+from tests.coordinator.world import Record, Speaker, Ticket, World, commit_error, compacted, subscription
 
 PREPARING = State.PREPARING_REBALANCE
 GROUPS = ("orders", "billing", "polygenelubricants")
@@ -82,6 +85,8 @@ class Simulation:
         self.leaders: dict[tuple[int, int], set[str]] = {}
         self.incarnations: dict[int, ClassicGroup] = {}
         self.generations: dict[int, tuple[ClassicGroup, int]] = {}
+        self.loading: dict[int, tuple[Loading, Iterator[Record]]] = {}
+        """Partitions that are being loaded, and what is left of their logs."""
         self.offset = 0
         self.next_offset = ("", 0, 0)
         self.asked: list[Asked] = []
@@ -132,6 +137,12 @@ class Simulation:
             topic, partition, offset = ticket.offset
             stored = world.offsets(topic, group_id=ticket.group_id, partitions=(partition,))
             assert stored == {f"{topic}-{partition}": offset}, f"acknowledged {ticket.offset}, kept {stored}"
+            key = offset_key(ticket.group_id, topic, partition)
+            written = world.log[world.coordinator.partition_of(ticket.group_id)]
+            assert any(
+                each == key and value is not None and read_offset_value(value).offset == offset
+                for each, value in reversed(written)
+            ), f"acknowledged {ticket.offset} is not in the log"
 
     def asked_after(self, ticket: Asked) -> list[Asked]:
         return self.asked[ticket.number + 1 :]
@@ -151,8 +162,16 @@ class Simulation:
         """One thing happens."""
         random = self.random
         action = random.choices(
-            (self.time_passes, self.somebody_speaks, self.log_writes, self.log_fails, self.partition_moves, self.admin),
-            (12, 75, 40, 1, 0.15, 1),
+            (
+                self.time_passes,
+                self.somebody_speaks,
+                self.log_writes,
+                self.log_fails,
+                self.partition_moves,
+                self.partition_loads,
+                self.admin,
+            ),
+            (12, 75, 40, 1, 0.15, 2, 1),
         )[0]
         action()
 
@@ -188,13 +207,40 @@ class Simulation:
         """What was being written when it goes is in the log or is not; nobody is told."""
         world, partition = self.world, self.random.randrange(2)
         self.say(f"partition {partition} moves away and comes back")
+        self.break_off(partition)
         lost = [append for append in world.held if append.partition == partition]
         world.held = [append for append in world.held if append.partition != partition]
         for append in lost[: self.random.randint(0, len(lost))]:
             world.log[partition] += append.records
         world.unload(partition)
-        world.load(partition)
         self.unsaved -= {g for g in self.unsaved if world.coordinator.partition_of(g) == partition}
+        if self.random.random() < 0.5:
+            world.load(partition)
+        else:
+            self.loading[partition] = Loading(world.coordinator, partition), iter(compacted(world.log[partition]))
+
+    def partition_loads(self) -> None:
+        """A load goes on for a while; it may come to its end."""
+        for partition, (loading, records) in list(self.loading.items()):
+            self.say(f"partition {partition} is loading")
+            for key, value in islice(records, self.random.randint(0, 20)):
+                loading.apply(key, value)
+            if self.random.random() < 0.3:
+                self.loads_up(partition)
+
+    def loads_up(self, partition: int) -> None:
+        """A load that is under way comes to its end."""
+        if partition in self.loading:
+            loading, records = self.loading.pop(partition)
+            for key, value in records:
+                loading.apply(key, value)
+            loading.finish(self.world.now_ms)
+            self.world.settle()
+
+    def break_off(self, partition: int) -> None:
+        """It moves again before it is loaded."""
+        if partition in self.loading:
+            self.loading.pop(partition)[0].fail()
 
     def admin(self) -> None:
         world, group_id = self.world, self.random.choice(GROUPS)

@@ -8,7 +8,7 @@ import os
 import pytest
 
 from kohort.protocol.errors import ErrorCode as E
-from tests.simulation.promises import PROMISES, replay_gives_the_same
+from tests.simulation.promises import PROMISES, generations_in_the_log_never_go_back, replay_gives_the_same
 from tests.simulation.simulated import Simulation
 
 STEPS = int(os.environ.get("KOHORT_STEPS", "2000"))
@@ -29,7 +29,10 @@ def test_promises(seed: int) -> None:
                 promise(simulation)
             if number % 50 == 49:
                 simulation.write(E.none, len(simulation.world.held))
+                for partition in simulation.world.log:
+                    simulation.loads_up(partition)
                 replay_gives_the_same(simulation)
+                generations_in_the_log_never_go_back(simulation)
     except Exception:
         print(f"KOHORT_SEED={seed}, step {number}; before:", *simulation.transcript, sep="\n")
         raise

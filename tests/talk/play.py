@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections import deque
 from dataclasses import dataclass, field
+from functools import partial
 
+from kohort.broker.moving import move_leader
+from kohort.broker.node import Node
 from kohort.coordinator.placement import partition_for
 from tests.talk.compare import Names, differences
 from tests.talk.messages import (
@@ -141,6 +144,30 @@ class Player:
             client_id = step.words["client"]
             self._client_ids[step.person] = None if client_id == "nobody" else client_id
         self._connect(step.speaker, port)
+
+    def _stops(self, step: Step) -> None:
+        self.stage.server.stop_node(self._node(step))
+        self.stage.loop.settle()
+
+    def _starts(self, step: Step) -> None:
+        self.stage.server.node_started(self._node(step))
+        self.stage.loop.settle()
+
+    def _leads(self, step: Step) -> None:
+        self._make_up_names(step.text)
+        cluster, node = self.stage.server.cluster, self._node(step)
+        topic = cluster.topics.by_name(fill(step.words["topic"], self.names))
+        partition = topic and topic.partition(int(fill(step.words["partition"], self.names)))
+        if topic is None or partition is None:
+            raise ValueError(f"there is no {step.words['topic']} partition {step.words['partition']}")
+        self.stage.server.act(partial(move_leader, cluster, topic, partition, node.id))
+        self.stage.loop.settle()
+
+    def _node(self, step: Step) -> Node:
+        node = self.stage.server.cluster.node(int(fill(step.words["node"], self.names)))
+        if node is None:
+            raise ValueError(f"there is no broker {step.words['node']}")
+        return node
 
     def _disconnects(self, step: Step) -> None:
         client = self._clients.pop(step.speaker, None)

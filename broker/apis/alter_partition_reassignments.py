@@ -1,0 +1,78 @@
+"""AlterPartitionReassignments (key 45), versions 0 and 1.
+
+v0 (KIP-455) · v1 whether the number of replicas may change (KIP-860).
+
+A reassignment is through when it is answered: there is one copy of each log, hence nothing to copy. So none is ever in
+progress that could be cancelled (null replicas).
+Left out: authorization. Source: Kafka's `ReplicationControlManager.alterPartitionReassignments`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kohort.broker.moving import reassign
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ReassignablePartition,
+    ReassignablePartitionResponse,
+    ReassignableTopicResponse,
+)
+from kohort.storage.topics import Refusal
+
+if TYPE_CHECKING:
+    from kohort.broker.node import Node
+    from kohort.broker.ticket import Ticket
+
+
+def handle(
+    node: Node, request: AlterPartitionReassignmentsRequest, ticket: Ticket
+) -> AlterPartitionReassignmentsResponse:
+    """Gives each partition its new replicas, each for itself."""
+    return AlterPartitionReassignmentsResponse(
+        allow_replication_factor_change=request.allow_replication_factor_change,
+        responses=tuple(
+            ReassignableTopicResponse(
+                name=topic.name,
+                partitions=tuple(
+                    _answer(part, _reassign(node, topic.name, part, request, ticket)) for part in topic.partitions
+                ),
+            )
+            for topic in request.topics
+        ),
+    )
+
+
+def _reassign(
+    node: Node, name: str, part: ReassignablePartition, request: AlterPartitionReassignmentsRequest, ticket: Ticket
+) -> Refusal | None:
+    cluster = node.cluster
+    topic = cluster.topics.by_name(name)
+    if topic is None:
+        return Refusal(ErrorCode.unknown_topic_or_partition, f"Unable to find a topic named {name}.")
+    partition = topic.partition(part.partition_index)
+    if partition is None:
+        return Refusal(ErrorCode.unknown_topic_or_partition, f"Unable to find partition {name}:{part.partition_index}.")
+    replicas = part.replicas
+    if replicas is None:
+        return Refusal(ErrorCode.no_reassignment_in_progress, "No partition reassignment is in progress.")
+    refusal = cluster.topics.assignment_refusal(replicas)
+    if refusal is not None:
+        return refusal
+    if not request.allow_replication_factor_change and len(replicas) != len(partition.replicas):
+        return Refusal(
+            ErrorCode.invalid_replication_factor,
+            f"The replication factor is changed from {len(partition.replicas)} to {len(replicas)}",
+        )
+    reassign(cluster, topic, partition, replicas, ticket.received_at_ms)
+    return None
+
+
+def _answer(part: ReassignablePartition, refusal: Refusal | None) -> ReassignablePartitionResponse:
+    return ReassignablePartitionResponse(
+        partition_index=part.partition_index,
+        error_code=ErrorCode.none if refusal is None else refusal.error_code,
+        error_message=None if refusal is None else refusal.message,
+    )

@@ -1,0 +1,72 @@
+"""ElectLeaders (key 43), versions 0 to 2.
+
+v0 the preferred leader (KIP-183) · v1 also unclean elections, an error for the whole answer (KIP-460) · v2 tagged
+fields. Asking for all partitions (null) is answered with those only that did not have the wanted leader already.
+
+Left out: authorization.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kohort.broker.moving import elect_any, elect_preferred
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.elect_leaders import (
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    PartitionResult,
+    ReplicaElectionResult,
+)
+
+if TYPE_CHECKING:
+    from kohort.broker.node import Node
+    from kohort.broker.ticket import Ticket
+
+PREFERRED, UNCLEAN = 0, 1
+
+_MESSAGES = {
+    ErrorCode.election_not_needed: "Leader election not needed for topic partition.",
+    ErrorCode.preferred_leader_not_available: "The preferred leader was not available.",
+    ErrorCode.eligible_leaders_not_available: "Eligible topic partition leaders are not available.",
+}
+"""The words of Kafka 4.3."""
+
+
+def handle(node: Node, request: ElectLeadersRequest, ticket: Ticket) -> ElectLeadersResponse:
+    """Elects the leader of each partition, for itself."""
+    if request.election_type not in (PREFERRED, UNCLEAN):
+        return ElectLeadersResponse(error_code=ErrorCode.invalid_request, replica_election_results=())
+    if request.topic_partitions is None:
+        asked = [(topic.name, tuple(range(len(topic.partitions)))) for topic in node.cluster.topics]
+    else:
+        asked = [(each.topic, each.partitions) for each in request.topic_partitions]
+    results = [
+        ReplicaElectionResult(
+            topic=name, partition_result=tuple(_elect(node, name, index, request, ticket) for index in partitions)
+        )
+        for name, partitions in asked
+    ]
+    if request.topic_partitions is None:
+        for result in results:
+            result.partition_result = tuple(
+                each for each in result.partition_result if each.error_code != ErrorCode.election_not_needed
+            )
+    return ElectLeadersResponse(replica_election_results=tuple(results))
+
+
+def _elect(node: Node, name: str, index: int, request: ElectLeadersRequest, ticket: Ticket) -> PartitionResult:
+    cluster = node.cluster
+    topic = cluster.topics.by_name(name)
+    if topic is None:
+        return _unknown(index, f"No such topic as {name}")
+    partition = topic.partition(index)
+    if partition is None:
+        return _unknown(index, f"No such partition as {name}-{index}")
+    elect = elect_preferred if request.election_type == PREFERRED else elect_any
+    error = elect(cluster, topic, partition, ticket.received_at_ms)
+    return PartitionResult(partition_id=index, error_code=error, error_message=_MESSAGES.get(error))
+
+
+def _unknown(index: int, message: str) -> PartitionResult:
+    return PartitionResult(partition_id=index, error_code=ErrorCode.unknown_topic_or_partition, error_message=message)

@@ -1,0 +1,70 @@
+"""The application: every subject's router, the token, and errors as sentences."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Awaitable, Callable
+from urllib.parse import urlsplit
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+
+from kohort.broker.logs import log
+from kohort.broker.server import Server
+from kohort.control import leaders, nodes
+
+ROUTERS = (nodes.router, leaders.router)
+"""One per subject: a new subject is a file beside and its name here."""
+
+
+def make_app(server: Server, token: str = "") -> FastAPI:
+    """What is served at the control address. `token`: what clients must show; empty: nothing."""
+    app = FastAPI(
+        title="kohort",
+        description="Controls a running kohort: its nodes, and who leads which partition.",
+        version="1",
+        redirect_slashes=False,
+    )
+    app.state.server = server
+    for router in ROUTERS:
+        app.include_router(router)
+    app.add_exception_handler(RequestValidationError, _unreadable)
+    app.add_exception_handler(Exception, _our_mistake)
+
+    @app.middleware("http")
+    async def admit(request: Request, go_on: Callable[[Request], Awaitable[Response]]) -> Response:
+        refusal = _stranger(request) or _without_token(request, token)
+        return refusal or await go_on(request)
+
+    return app
+
+
+def _stranger(request: Request) -> Response | None:
+    """A web page from elsewhere that its reader's browser lets speak to this machine."""
+    origin = request.headers.get("origin")
+    if origin is None or urlsplit(origin).netloc == request.headers.get("host"):
+        return None
+    return _sentence(403, "pages of other sites may not control this broker")
+
+
+def _without_token(request: Request, token: str) -> Response | None:
+    shown = request.headers.get("authorization", "")
+    if not token or secrets.compare_digest(shown.encode(), f"Bearer {token}".encode()):
+        return None
+    return _sentence(401, "this broker wants its control token: Authorization: Bearer TOKEN")
+
+
+async def _unreadable(request: Request, problem: Exception) -> Response:
+    assert isinstance(problem, RequestValidationError)
+    told = [f"{'.'.join(map(str, each['loc'][1:])) or each['loc'][0]}: {each['msg']}" for each in problem.errors()]
+    return _sentence(422, "; ".join(told))
+
+
+async def _our_mistake(request: Request, problem: Exception) -> Response:
+    log.error(f"control: {request.method} {request.url.path} failed", problem)
+    return _sentence(500, "this is kohort's fault; its log says more")
+
+
+def _sentence(status: int, sentence: str) -> Response:
+    return JSONResponse({"detail": sentence}, status)

@@ -1,0 +1,57 @@
+"""Nodes: which there are; stopping and starting one while the others run."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+
+from kohort.broker.node import Node
+from kohort.broker.server import ListenError
+from kohort.control.context import TheServer, refused, the_node
+
+router = APIRouter(prefix="/nodes", tags=["nodes"])
+
+
+class NodeState(BaseModel):
+    """One node of the cluster."""
+
+    id: int
+    port: int = Field(description="where it listens, or will again")
+    running: bool
+    partitions: int = Field(description="how many it leads")
+    groups: int = Field(description="how many it coordinates")
+
+
+@router.get("")
+async def list_nodes(server: TheServer) -> list[NodeState]:
+    """All nodes, those that are stopped too."""
+    return [_state(node) for node in server.cluster.nodes]
+
+
+@router.post("/{node_id}/stop")
+async def stop_node(node_id: int, server: TheServer) -> NodeState:
+    """Stop a node: others take over what it leads, where they have a copy; its connections and its port are closed."""
+    node = the_node(server, node_id)
+    if not node.running:
+        raise refused(f"node {node_id} is stopped already")
+    server.stop_node(node)
+    return _state(node)
+
+
+@router.post("/{node_id}/start")
+async def start_node(node_id: int, server: TheServer) -> NodeState:
+    """Start a node that was stopped, on the port it had."""
+    node = the_node(server, node_id)
+    if node.running:
+        raise refused(f"node {node_id} runs already")
+    try:
+        await server.start_node(node)
+    except ListenError as problem:
+        raise refused(f"node {node_id} cannot start: {problem}") from problem
+    return _state(node)
+
+
+def _state(node: Node) -> NodeState:
+    led = sum(partition.leader == node.id for topic in node.cluster.topics for partition in topic.partitions)
+    groups = len(node.coordinator.groups)
+    return NodeState(id=node.id, port=node.port, running=node.running, partitions=led, groups=groups)

@@ -1,0 +1,79 @@
+"""Group events: what a coordinator did, as values (spec/offsets-topic §9). Somebody who listens gets them as effects.
+
+The event log writes them, the laboratory keeps them. Nobody is asked anything to make one, and with nobody listening
+none is made.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import NamedTuple
+
+
+class Client(NamedTuple):
+    """Who is behind a request."""
+
+    client_id: str
+    client_host: str
+    """As Java prints an address: `/127.0.0.1`."""
+    client_software: str | None = None
+    """Name and version as ApiVersions told them (KIP-511), where it did."""
+
+
+NOBODY_KNOWN = Client("", "")
+
+
+@dataclass(slots=True, kw_only=True)
+class GroupEvent:
+    """One row of spec §9.1 but for what the process adds: `v`, `event_id`, `seq`, `boot_id`, `node_id`.
+
+    None: does not apply. `kind` is of §9.2 and says what `duration_us` measures; `cause` is of §9.3.
+    """
+
+    ts: int
+    """Wall clock, milliseconds; for people. Durations come from `mono_us`."""
+    mono_us: int
+    co_partition: int
+    co_epoch: int
+    log_offset: int | None = None
+    """Of the record that this event wrote."""
+    group_id: str | None = None
+    group_type: str | None = None
+    protocol_type: str | None = None
+    protocol: str | None = None
+    kind: str
+    rebalance_id: str | None = None
+    state_from: str | None = None
+    state_to: str | None = None
+    generation: int | None = None
+    """After the event; of a commit that was rejected, the one it named."""
+    member_id: str | None = None
+    instance_id: str | None = None
+    client_id: str | None = None
+    client_host: str | None = None
+    client_software: str | None = None
+    cause: str | None = None
+    client_reason: str | None = None
+    error: str | None = None
+    duration_us: int | None = None
+    waited_for: tuple[str, ...] | None = None
+    members: int | None = None
+    joined: tuple[str, ...] | None = None
+    left: tuple[str, ...] | None = None
+    evicted: tuple[str, ...] | None = None
+    session_timeout_ms: int | None = None
+    rebalance_timeout_ms: int | None = None
+    partitions: int | None = None
+    detail: Mapping[str, str] | None = None
+
+
+COLUMNS = tuple(each.name for each in fields(GroupEvent))
+"""In the order in which they are written."""
+
+KINDS = frozenset({
+    "group_created", "group_deleted", "group_loaded", "group_unloaded", "member_id_issued", "member_added",
+    "member_rejoined", "member_replaced", "member_metadata_changed", "member_removed", "member_fenced",
+    "rebalance_started", "join_progress", "join_completed", "assignment_received", "assignment_stored", "member_synced",
+    "sync_timeout", "rebalance_completed", "rebalance_superseded", "heartbeat_gap", "heartbeat_stats", "commit_stats",
+    "commit_rejected", "offsets_expired", "coordinator_elected", "coordinator_resigned",
+})  # fmt: skip
+"""Those of §9.2 that classic groups have."""

@@ -1,0 +1,80 @@
+"""Heartbeats and commits of members in sums: one row a minute each, not one a heartbeat (spec/offsets-topic §9.2)."""
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+from kohort.purgatory import DelayedOperation
+
+if TYPE_CHECKING:
+    from kohort.coordinator.watching import Watch
+
+STATS_INTERVAL_MS = 60_000
+
+
+class Beats(NamedTuple):
+    """What a minute of heartbeats came to."""
+
+    longest_us: int
+    detail: dict[str, str]
+    """How many gaps between heartbeats there were, and two percentiles of their lengths."""
+
+
+class Pulse:
+    """One member's; `heartbeating.heartbeat` keeps it.
+
+    Gaps are kept as lengths and how often each came: exact, and no longer than they are different.
+    """
+
+    __slots__ = ("client_software", "commits", "committed_partitions", "gaps", "heard_ms", "rejected")
+
+    def __init__(self, client_software: str | None, now_ms: int) -> None:
+        self.client_software = client_software
+        self.heard_ms = now_ms
+        """Of the last heartbeat, or when its waiting join or sync was answered: until then it need not beat."""
+        self.gaps: defaultdict[int, int] = defaultdict(int)
+        """Milliseconds to how often."""
+        self.commits = 0
+        self.committed_partitions = 0
+        self.rejected = 0
+
+    def take_beats(self) -> Beats | None:
+        """The sums so far, which begin anew; None if there was no heartbeat."""
+        gaps, self.gaps = self.gaps, defaultdict(int)
+        if not gaps:
+            return None
+        total = sum(gaps.values())
+        # A request that came together with the one before it bears the same time, which can be before its answer's.
+        p50, p99, longest = (max(0, percentile(gaps, total, share)) for share in (0.50, 0.99, 1.0))
+        detail = {"n": str(total), "p50_us": str(p50 * 1000), "p99_us": str(p99 * 1000)}
+        return Beats(longest * 1000, detail)
+
+
+def percentile(counts: dict[int, int], total: int, share: float) -> int:
+    """The smallest value that at least this share of all is not above."""
+    below = 0
+    for value in sorted(counts):
+        below += counts[value]
+        if below >= share * total:
+            return value
+    raise ValueError("nothing was counted")
+
+
+class StatsTimer(DelayedOperation):
+    """Once a minute tells every member's sums."""
+
+    __slots__ = ("_watch",)
+
+    def __init__(self, watch: "Watch") -> None:
+        super().__init__(watch.coordinator_ms() + STATS_INTERVAL_MS)
+        self._watch = watch
+        watch.coordinator.purgatory.wait(self)
+
+    def on_complete(self, now_ms: int, *, expired: bool) -> None:
+        """Tells, and waits for the next minute."""
+        watch = self._watch
+        if watch.coordinator.watch is not watch:
+            return  # nobody listens any more
+        watch.flush_stats()
+        self.deadline_ms = now_ms + STATS_INTERVAL_MS
+        self.completed = False
+        watch.coordinator.purgatory.wait(self)

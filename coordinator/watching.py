@@ -1,0 +1,564 @@
+"""Turns what happens to groups into events (spec/offsets-topic §9.2), while somebody listens.
+
+`GroupCoordinator.watch` is None while nobody does. What a watch has to remember about a group and a member stands in
+`GroupWatch` and `Pulse`; the group itself decides nothing by it.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from kohort.coordinator.classic.states import State
+from kohort.coordinator.effects import Cause
+from kohort.coordinator.events import NOBODY_KNOWN, Client, GroupEvent
+from kohort.coordinator.pulses import Pulse, StatsTimer
+from kohort.protocol.consumer import ImpossibleLengthError, read_assignment, subscribed_topics
+from kohort.protocol.errors import ErrorCode
+from kohort.purgatory import DelayedOperation
+
+if TYPE_CHECKING:
+    from kohort.coordinator.classic.group import ClassicGroup
+    from kohort.coordinator.classic.member import Member, Protocols
+    from kohort.coordinator.coordinator import GroupCoordinator
+
+LONGEST_REASON = 255
+US_PER_MS = 1_000
+
+
+class GroupWatch:
+    """What is remembered of a group between its events."""
+
+    __slots__ = (
+        "evicted",
+        "joined_us",
+        "known",
+        "last_joined",
+        "named",
+        "rebalance_id",
+        "rebalances",
+        "stable_us",
+        "started_us",
+        "summary",
+    )
+
+    def __init__(self, known: Iterable[str], now_us: int) -> None:
+        self.rebalances = 0
+        self.rebalance_id: str | None = None
+        self.known = set(known)
+        """Members of the last generation whose join phase was completed."""
+        self.stable_us = now_us
+        self.started_us = now_us
+        self.joined_us = now_us
+        self.last_joined: str | None = None
+        self.evicted: list[str] = []
+        self.summary: dict[str, Any] = {}
+        """Who joined, left and was evicted, told again when the rebalance is completed."""
+        self.named: dict[tuple[str, str], tuple[Client, int, int]] = {}
+        """(member id, error) of refusals that were told already; client, generation, how many came after."""
+
+
+class Watch:
+    """Makes the events of one coordinator and puts them among its effects."""
+
+    def __init__(
+        self,
+        coordinator: "GroupCoordinator",
+        now_us: Callable[[], int],
+        client_of: Callable[[object], Client],
+        epoch_of: Callable[[int], int],
+    ) -> None:
+        """`now_us`: monotonic. `client_of`: who holds a ticket. `epoch_of`: the leader epoch of a partition."""
+        self.coordinator = coordinator
+        self.now_us = now_us
+        self.client_of = client_of
+        self._epoch_of = epoch_of
+        self._epochs: dict[int, int] = {}
+        for group in coordinator.groups.values():
+            self._meet(group)
+        StatsTimer(self)
+
+    # Members
+
+    def member_id_issued(self, group: "ClassicGroup", member_id: str, ticket: object) -> None:
+        """A newcomer was sent back to join with this id (KIP-394)."""
+        self._emit("member_id_issued", group, client=self.client_of(ticket), member_id=member_id)
+
+    def member_added(self, group: "ClassicGroup", member: "Member", cause: Cause, ticket: object) -> None:
+        """Somebody new is in the group; its join waits."""
+        member.pulse = Pulse(self.client_of(ticket).client_software, self.coordinator_ms())
+        self.of(group).last_joined = member.member_id
+        self._of_member("member_added", group, member, cause=cause.name, reason=cause.reason)
+
+    def member_rejoined(self, group: "ClassicGroup", member: "Member", reason: str) -> None:
+        """A member has come back while a rebalance goes on: the rejoin delay."""
+        watched = self.of(group)
+        watched.last_joined = member.member_id
+        delay_us = self.now_us() - watched.started_us
+        self._of_member("member_rejoined", group, member, reason=reason, duration_us=delay_us)
+
+    def member_replaced(
+        self, group: "ClassicGroup", member: "Member", old_id: str, rebalance: bool, ticket: object, reason: str
+    ) -> None:
+        """A static member came back under a new id (KIP-345)."""
+        software = self.client_of(ticket).client_software
+        self.pulse_of(member).client_software = software
+        watched = self.of(group)
+        if old_id in watched.known:
+            watched.known.discard(old_id)
+            watched.known.add(member.member_id)
+        detail = {"old_member_id": old_id, "rebalance": "true" if rebalance else "false"}
+        offset = None if rebalance else self.coordinator.appended_offset
+        self._of_member("member_replaced", group, member, reason=reason, detail=detail, log_offset=offset)
+
+    def metadata_changed(self, group: "ClassicGroup", member: "Member", protocols: "Protocols", timeouts: bool) -> None:
+        """A member joins again and says something else of itself than before; to be told before it is taken over."""
+        what = _changed(member.protocols, protocols) or ("timeouts" if timeouts else None)
+        if what is not None:
+            self._of_member("member_metadata_changed", group, member, detail={"what": what})
+
+    def member_removed(self, group: "ClassicGroup", member: "Member", cause: str, reason: str = "") -> None:
+        """A member is gone."""
+        silent_ms = self.coordinator_ms() - self.pulse_of(member).heard_ms
+        if cause in ("barrier_timeout", "sync_timeout"):
+            self.of(group).evicted.append(member.member_id)
+        self._of_member("member_removed", group, member, cause=cause, reason=reason, duration_us=silent_ms * US_PER_MS)
+        self.flush_pulse(group, member)
+
+    def member_fenced(self, group: "ClassicGroup", member_id: str, instance_id: str) -> None:
+        """Somebody speaks under an instance id that has another member by now; told once a minute."""
+        error = ErrorCode.fenced_instance_id
+        if self._first(group, member_id, "fenced", NOBODY_KNOWN, group.generation_id):
+            self._emit("member_fenced", group, member_id=member_id, instance_id=instance_id, error=name_of(error))
+
+    # Rebalances
+
+    def rebalance_started(self, group: "ClassicGroup", cause: Cause) -> None:
+        """The group has just gone to PreparingRebalance; whoever waits already has rejoined at once."""
+        watched, now_us = self.of(group), self.now_us()
+        watched.rebalances += 1
+        rebalance_id = f"{group.group_id}/{self.epoch(group.partition)}/{watched.rebalances}"
+        if group.previous_state is State.COMPLETING_REBALANCE:
+            self._emit(
+                "rebalance_superseded",
+                group,
+                duration_us=now_us - watched.started_us,
+                generation=group.generation_id,
+                detail={"next": rebalance_id},
+            )
+            watched.joined_us = now_us
+        stable_us = now_us - watched.stable_us
+        watched.rebalance_id, watched.started_us = rebalance_id, now_us
+        member = group.members.get(cause.member_id)
+        self._emit(
+            "rebalance_started",
+            group,
+            client=self._client(cause, member),
+            state=True,
+            generation=group.generation_id,
+            member_id=cause.member_id or None,
+            instance_id=None if member is None else member.group_instance_id,
+            cause=cause.name,
+            reason=cause.reason if cause.member_id else "",
+            duration_us=stable_us if group.previous_state is State.STABLE else None,
+            members=len(group.members),
+        )
+        for each in group.members.values():
+            if each.join_ticket is not None and not each.is_new:
+                self.member_rejoined(group, each, cause.reason if each is member else "")
+
+    def barrier_raised(self, group: "ClassicGroup", timeout_ms: int, now_ms: int) -> None:
+        """Members are waited for; half way through it is told for whom."""
+        if timeout_ms >= 2:
+            self.coordinator.purgatory.wait(HalfTime(self, group, now_ms + timeout_ms // 2))
+
+    def join_progress(self, group: "ClassicGroup") -> None:
+        """Half of the rebalance timeout is over."""
+        self._emit(
+            "join_progress",
+            group,
+            duration_us=self.now_us() - self.of(group).started_us,
+            waited_for=_ids(each for each in group.members.values() if each.join_ticket is None),
+            members=len(group.members),
+            rebalance_timeout_ms=group.rebalance_timeout_ms,
+        )
+
+    def join_completed(self, group: "ClassicGroup", missing: Iterable["Member"], timeout_ms: int) -> None:
+        """The join phase is over: the group has its next generation, with members or without."""
+        watched, now_us = self.of(group), self.now_us()
+        waited_for, now = _ids(missing), set(group.members)
+        evicted = tuple(watched.evicted)
+        watched.summary = {
+            "joined": tuple(sorted(now - watched.known)),
+            "left": tuple(sorted(watched.known - now - set(evicted))),
+            "evicted": evicted,
+        }
+        watched.evicted, watched.known, watched.joined_us = [], now, now_us
+        if not group.members:
+            return
+        last = group.members.get(watched.last_joined or "")
+        heard_ms = self.coordinator_ms()
+        for member in group.members.values():
+            self.pulse_of(member).heard_ms = heard_ms
+        self._emit(
+            "join_completed",
+            group,
+            client=None if last is None else self._client(None, last),
+            state=True,
+            generation=group.generation_id,
+            member_id=None if last is None else last.member_id,
+            instance_id=None if last is None else last.group_instance_id,
+            cause="barrier_timeout" if waited_for else None,
+            duration_us=now_us - watched.started_us,
+            waited_for=waited_for,
+            members=len(group.members),
+            rebalance_timeout_ms=timeout_ms,
+            detail={"leader": group.leader_id or ""},
+            **watched.summary,
+        )
+
+    def assignment_received(
+        self, group: "ClassicGroup", leader: "Member", assignments: dict[str, bytes]
+    ) -> Callable[[ErrorCode], None]:
+        """The leader has synced. What is returned tells that its assignment was written."""
+        watched, now_us = self.of(group), self.now_us()
+        generation_id, rebalance_id = group.generation_id, watched.rebalance_id
+        counts = [_partitions(group, assignment) for assignment in assignments.values()]
+        partitions = None if None in counts else sum(count or 0 for count in counts)
+        since_us = now_us - watched.joined_us
+        self._of_member("assignment_received", group, leader, duration_us=since_us, partitions=partitions)
+
+        def stored(error: ErrorCode) -> None:
+            if error is ErrorCode.none:
+                self._emit(
+                    "assignment_stored",
+                    group,
+                    rebalance_id=rebalance_id,
+                    generation=generation_id,
+                    duration_us=self.now_us() - now_us,
+                    log_offset=self.coordinator.appended_offset,
+                    partitions=partitions,
+                )
+
+        return stored
+
+    def member_synced(self, group: "ClassicGroup", member: "Member") -> None:
+        """A member has got its share."""
+        self.pulse_of(member).heard_ms = self.coordinator_ms()
+        since_us = self.now_us() - self.of(group).joined_us
+        partitions = _partitions(group, member.assignment)
+        self._of_member("member_synced", group, member, duration_us=since_us, partitions=partitions)
+
+    def sync_timeout(self, group: "ClassicGroup", late: list[str]) -> None:
+        """Members have not synced within the rebalance timeout; they are removed."""
+        since_us = self.now_us() - self.of(group).joined_us
+        self._emit("sync_timeout", group, waited_for=tuple(late), duration_us=since_us, cause="sync_timeout")
+
+    def rebalance_completed(self, group: "ClassicGroup") -> None:
+        """Everybody who waited has its share: the group is Stable."""
+        watched, now_us = self.of(group), self.now_us()
+        self._emit(
+            "rebalance_completed",
+            group,
+            state=True,
+            generation=group.generation_id,
+            duration_us=now_us - watched.joined_us,
+            members=len(group.members),
+            detail={"total_us": str(now_us - watched.started_us)},
+            **watched.summary,
+        )
+        watched.stable_us = now_us
+
+    def emptied(self, group: "ClassicGroup") -> Callable[[ErrorCode, int], None]:
+        """Nobody is left. What is returned tells it, when the record that says so was written."""
+        watched = self.of(group)
+        values: dict[str, Any] = {
+            "state_from": group.previous_state.value,
+            "state_to": group.state.value,
+            "rebalance_id": watched.rebalance_id,
+            "generation": group.generation_id,
+            "members": 0,
+            "duration_us": 0,
+            "detail": {"total_us": str(watched.joined_us - watched.started_us)},
+            **watched.summary,
+        }
+
+        def written(error: ErrorCode, _: int) -> None:
+            offset = self.coordinator.appended_offset if error is ErrorCode.none else None
+            self._emit("rebalance_completed", group, log_offset=offset, **values)
+
+        return written
+
+    # Heartbeats and commits; the former are looked at in `pulses`
+
+    def heartbeat_gap(self, group: "ClassicGroup", member: "Member", gap_ms: int) -> None:
+        """A member was silent for more than half of its session timeout."""
+        self._of_member("heartbeat_gap", group, member, duration_us=gap_ms * US_PER_MS)
+
+    def committed(self, group: "ClassicGroup | None", member_id: str, partitions: int) -> None:
+        """A commit was accepted."""
+        member = None if group is None else group.members.get(member_id)
+        if member is not None:
+            pulse = self.pulse_of(member)
+            pulse.commits += 1
+            pulse.committed_partitions += partitions
+
+    def commit_rejected(
+        self, group: "ClassicGroup", member_id: str, generation_id: int, error: ErrorCode, ticket: object
+    ) -> None:
+        """A commit was refused; told at once the first time, then once a minute how often."""
+        member = group.members.get(member_id)
+        if member is not None:
+            self.pulse_of(member).rejected += 1
+        client = self.client_of(ticket)
+        if self._first(group, member_id, name_of(error), client, generation_id):
+            self._rejected(group, member_id, name_of(error), client, generation_id, None)
+
+    def _rejected(
+        self, group: "ClassicGroup", member_id: str, error: str, client: Client, generation_id: int, more: int | None
+    ) -> None:
+        self._emit(
+            "commit_rejected",
+            group,
+            client=client,
+            member_id=member_id or None,
+            error=error,
+            generation=generation_id,
+            detail=None if more is None else {"n": str(more)},
+        )
+
+    def flush_pulse(self, group: "ClassicGroup", member: "Member") -> None:
+        """What a member's heartbeats and commits came to since it was last told."""
+        pulse = self.pulse_of(member)
+        beats = pulse.take_beats()
+        if beats is not None:
+            self._of_member("heartbeat_stats", group, member, duration_us=beats.longest_us, detail=beats.detail)
+        if pulse.commits or pulse.rejected:
+            detail = {"n": str(pulse.commits), "rejected": str(pulse.rejected)}
+            self._of_member("commit_stats", group, member, partitions=pulse.committed_partitions, detail=detail)
+            pulse.commits = pulse.rejected = pulse.committed_partitions = 0
+
+    def flush_refusals(self, group: "ClassicGroup") -> None:
+        """How many refusals came after the first of their kind; the next one is told at once again."""
+        watched = group.watched
+        if watched is None or not watched.named:
+            return
+        named, watched.named = watched.named, {}
+        for (member_id, error), (client, generation_id, more) in named.items():
+            if more and error != "fenced":
+                self._rejected(group, member_id, error, client, generation_id, more)
+
+    # Groups and their partitions
+
+    def group_created(self, group: "ClassicGroup", cause: str | None = None) -> None:
+        """A group that was not there before."""
+        self._emit("group_created", group, cause=cause, members=0)
+
+    def group_gone(self, group: "ClassicGroup", cause: str) -> None:
+        """It was deleted, or its coordinator has moved."""
+        for member in group.members.values():
+            self.flush_pulse(group, member)
+        self.flush_refusals(group)
+        if cause == "coordinator_failover":
+            self._emit("group_unloaded", group, state=True, cause=cause, members=len(group.members))
+        else:
+            known = cause if cause == "group_deleted" else "unknown"
+            offset = self.coordinator.appended_offset if known == "group_deleted" else None
+            self._emit("group_deleted", group, state=True, cause=known, log_offset=offset)
+
+    def offsets_expired(self, group: "ClassicGroup", partitions: int) -> None:
+        """The broker has deleted offsets that are too old."""
+        self._emit("offsets_expired", group, partitions=partitions, log_offset=self.coordinator.appended_offset)
+
+    def elected(self, partition: int, groups: Iterable["ClassicGroup"], load_us: int) -> None:
+        """This node coordinates a partition's groups from now on."""
+        self._epochs[partition] = self._epoch_of(partition)
+        for group in groups:
+            self._meet(group)
+            members, generation_id = len(group.members), group.generation_id
+            self._emit("group_loaded", group, duration_us=load_us, members=members, generation=generation_id)
+        self._emit_of_partition("coordinator_elected", partition, load_us)
+
+    def resigned(self, partition: int, unload_us: int) -> None:
+        """Somebody else does, or nobody."""
+        self._emit_of_partition("coordinator_resigned", partition, unload_us)
+        self._epochs.pop(partition, None)
+
+    def stopping(self) -> None:
+        """The process ends in good order: the sums so far, and the partitions that it coordinated."""
+        self.flush_stats()
+        for partition in sorted(self.coordinator.shards):
+            self.resigned(partition, 0)
+
+    def flush_stats(self) -> None:
+        """Every member's heartbeats and commits, and what was refused, since this was last told."""
+        for group in self.coordinator.groups.values():
+            for member in group.members.values():
+                if member.pulse is not None:
+                    self.flush_pulse(group, member)
+            self.flush_refusals(group)
+
+    # Within
+
+    def of(self, group: "ClassicGroup") -> GroupWatch:
+        """What is remembered of a group."""
+        if group.watched is None:
+            # Members that are new have not been in a generation; a group found at work is taken as it stands.
+            known = [member.member_id for member in group.members.values() if not member.is_new]
+            group.watched = GroupWatch(known, self.now_us())
+        return group.watched
+
+    def _meet(self, group: "ClassicGroup") -> None:
+        """A group found at work: what is measured of it begins now."""
+        self.of(group)
+        for member in group.members.values():
+            self.pulse_of(member)
+
+    def pulse_of(self, member: "Member") -> Pulse:
+        """What is remembered of a member; one that was loaded from the log is first met here."""
+        if member.pulse is None:
+            member.pulse = Pulse(None, self.coordinator_ms())
+        return member.pulse
+
+    def coordinator_ms(self) -> int:
+        """The same clock in whole milliseconds."""
+        return self.now_us() // US_PER_MS
+
+    def epoch(self, partition: int) -> int:
+        """The leader epoch under which this node coordinates a partition."""
+        if partition not in self._epochs:
+            self._epochs[partition] = self._epoch_of(partition)
+        return self._epochs[partition]
+
+    def _first(self, group: "ClassicGroup", member_id: str, what: str, client: Client, generation_id: int) -> bool:
+        named = self.of(group).named
+        before = named.get((member_id, what))
+        named[member_id, what] = client, generation_id, 0 if before is None else before[2] + 1
+        return before is None
+
+    def _client(self, cause: Cause | None, member: "Member | None") -> Client:
+        if member is not None:
+            software = None if member.pulse is None else member.pulse.client_software
+            return Client(member.client_id, member.client_host, software)
+        return NOBODY_KNOWN if cause is None else Client(cause.client_id, cause.client_host)
+
+    def _of_member(self, kind: str, group: "ClassicGroup", member: "Member", **values: Any) -> None:
+        self._emit(
+            kind,
+            group,
+            client=self._client(None, member),
+            member_id=member.member_id,
+            instance_id=member.group_instance_id,
+            generation=group.generation_id,
+            members=len(group.members),
+            session_timeout_ms=member.session_timeout_ms,
+            rebalance_timeout_ms=member.rebalance_timeout_ms,
+            **values,
+        )
+
+    def _emit(
+        self,
+        kind: str,
+        group: "ClassicGroup",
+        *,
+        client: Client | None = None,
+        state: bool = False,
+        reason: str = "",
+        **values: Any,
+    ) -> None:
+        now_us, client = self.now_us(), client or NOBODY_KNOWN
+        if state:
+            values["state_from"], values["state_to"] = group.previous_state.value, group.state.value
+        if "rebalance_id" not in values and kind in OF_A_REBALANCE:
+            values["rebalance_id"] = self.of(group).rebalance_id
+        self.coordinator.effects.append(
+            GroupEvent(
+                ts=now_us // US_PER_MS + self.coordinator.epoch_ms,
+                mono_us=now_us,
+                co_partition=group.partition,
+                co_epoch=self.epoch(group.partition),
+                group_id=group.group_id,
+                group_type="simple" if group.protocol_type is None and not group.members else "classic",
+                protocol_type=group.protocol_type,
+                protocol=group.protocol_name,
+                kind=kind,
+                client_id=client.client_id or None,
+                client_host=client.client_host or None,
+                client_software=client.client_software,
+                client_reason=reason[:LONGEST_REASON] or None,
+                **values,
+            )
+        )
+
+    def _emit_of_partition(self, kind: str, partition: int, duration_us: int) -> None:
+        now_us = self.now_us()
+        self.coordinator.effects.append(
+            GroupEvent(
+                ts=now_us // US_PER_MS + self.coordinator.epoch_ms,
+                mono_us=now_us,
+                co_partition=partition,
+                co_epoch=self.epoch(partition),
+                kind=kind,
+                duration_us=duration_us,
+            )
+        )
+
+
+OF_A_REBALANCE = frozenset({
+    "rebalance_started", "rebalance_superseded", "member_rejoined", "join_progress", "join_completed",
+    "assignment_received", "member_synced", "sync_timeout", "rebalance_completed",
+})  # fmt: skip
+
+
+class HalfTime(DelayedOperation):
+    """Tells of a join phase that half of its time is over, if it still goes on then."""
+
+    __slots__ = ("_group", "_phase", "_watch")
+
+    def __init__(self, watch: Watch, group: "ClassicGroup", deadline_ms: int) -> None:
+        super().__init__(deadline_ms)
+        self._watch = watch
+        self._group = group
+        self._phase = group.join_phase
+
+    def on_complete(self, now_ms: int, *, expired: bool) -> None:
+        """Always by its deadline; most phases are over by then."""
+        if self._phase is not None and self._group.join_phase is self._phase:
+            self._watch.join_progress(self._group)
+
+
+def name_of(error: ErrorCode) -> str:
+    """Kafka's name of an error."""
+    return error.name.upper()
+
+
+def _ids(members: Iterable["Member"]) -> tuple[str, ...]:
+    return tuple(sorted(member.member_id for member in members))
+
+
+def _changed(before: "Protocols", after: "Protocols") -> str | None:
+    """Which part of what a member says of itself differs. What it owns now, or a note of its assignor, is no part."""
+    if [name for name, _ in before] != [name for name, _ in after]:
+        return "protocols"
+    if any(_topics(was) != _topics(now) for (_, was), (_, now) in zip(before, after, strict=True) if was != now):
+        return "subscription"
+    return None
+
+
+def _topics(metadata: bytes) -> frozenset[str] | bytes:
+    try:
+        topics = subscribed_topics(metadata)
+    except ImpossibleLengthError:
+        return metadata
+    return metadata if topics is None else topics
+
+
+def _partitions(group: "ClassicGroup", assignment: bytes) -> int | None:
+    """How many a share holds; None where it cannot be told."""
+    if group.protocol_type != "consumer":
+        return None
+    if not assignment:
+        return 0
+    try:
+        share = read_assignment(assignment)
+    except ImpossibleLengthError:
+        return None
+    return None if share is None else sum(map(len, share.partitions.values()))

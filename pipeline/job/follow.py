@@ -1,0 +1,255 @@
+"""`kohort analyze --follow`: silver grows as the cluster's log does, alerts are said at once, the report is made anew.
+
+Two streams read the cluster: one appends silver (a batch that is written again replaces itself, so a restart neither
+loses nor doubles a row), the other keeps the tracker. When one of them fails because the cluster went away, it is
+started again from where it was. Gold and the report come from the same functions as in a batch analysis.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kohort.pipeline.job.analysis import Outcome, Progress, rebuild
+from kohort.pipeline.job.formats import register
+from kohort.pipeline.job.stream_source import RANGES, chunks_of
+from kohort.pipeline.job.tracking import alerts
+from kohort.pipeline.silver.files import Writer, publish
+from kohort.pipeline.silver.ingest import issue_row, sample
+from kohort.pipeline.silver.rolling import clean, roll
+from kohort.pipeline.silver.rows import SilverRows
+from kohort.pipeline.sources.chunk import Issue
+from kohort.pipeline.sources.found import WIRE, Source
+from kohort.pipeline.sources.wire import Part
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+TRIGGER_S = 2.0
+REBUILD_S = 60.0
+PAUSE_S = 3.0
+"""Before a stream that failed is tried again."""
+LOOK_S = 0.5
+MOST_PER_TRIGGER = 2_000_000
+"""Records of one batch: a first start on a large cluster comes in portions."""
+
+
+@dataclass(frozen=True)
+class Places:
+    """What lies where under the output folder."""
+
+    out: Path
+
+    @property
+    def silver(self) -> Path:
+        return self.out / "tables" / "silver"
+
+    @property
+    def alerts(self) -> Path:
+        return self.out / "tables" / "alerts"
+
+    def checkpoint(self, stream: str) -> str:
+        """Where a stream remembers how far it is."""
+        return str(self.out / "checkpoints" / stream)
+
+
+def silver_stream(
+    spark: SparkSession,
+    address: str,
+    places: Places,
+    cluster: str = "",
+    *,
+    most: int = MOST_PER_TRIGGER,
+    available_now: bool = False,
+) -> StreamingQuery:
+    """Starts appending silver. `available_now`: takes what there is, in batches of at most `most`, and ends."""
+    folder = str(places.silver)
+    clean(places.silver)
+
+    def write(batch: DataFrame, number: int) -> None:
+        def work(ranges: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            with Writer(Path(folder), str(number)) as writer:
+                for each in ranges:
+                    for partition, start, end in zip(*(column.to_pylist() for column in each.columns), strict=True):
+                        rows = SilverRows(cluster, _RANK)
+                        for chunk in chunks_of(address, Part(partition, "", 0, start, end)):
+                            for table, found in rows.add(chunk):
+                                writer.add(table, found)
+                        for table, found in rows.finish():
+                            writer.add(table, found)
+            yield pa.RecordBatch.from_pydict({"task": pa.array([writer.task])})
+
+        tasks = [row["task"] for row in batch.mapInArrow(work, "task string").collect()]
+        publish(Path(folder), str(number), tasks)
+
+    stream = (
+        spark.readStream.format("group_log")
+        .option("emit", RANGES)
+        .option("maxRecordsPerTrigger", str(most))
+        .load(address)
+        .writeStream.foreachBatch(write)
+        .option("checkpointLocation", places.checkpoint("silver"))
+        .queryName("silver")
+    )
+    trigger = (
+        stream.trigger(availableNow=True) if available_now else stream.trigger(processingTime=f"{TRIGGER_S} seconds")
+    )
+    return trigger.start()
+
+
+def alert_stream(
+    spark: SparkSession, address: str, places: Places, tell: Callable[[str], None], cluster: str = ""
+) -> StreamingQuery:
+    """Starts the tracker. Alerts go into a table, by batch, and to `tell` as lines."""
+
+    def write(batch: DataFrame, number: int) -> None:
+        rows = batch.orderBy("ts_ms", "group_id").toArrow()
+        if not len(rows):
+            return
+        place = places.alerts / f"batch={number}"
+        place.mkdir(parents=True, exist_ok=True)
+        rows = rows.append_column("cluster", pa.array([cluster] * len(rows)))
+        pq.write_table(rows, place / "part-00000.parquet")
+        for row in rows.to_pylist():
+            at = datetime.fromtimestamp(row["ts_ms"] / 1000).astimezone().strftime("%H:%M:%S")
+            tell(f"{at} {_MARKS.get(row['severity'], '  ')} {row['group_id']}: {row['text']}")
+
+    return (
+        alerts(spark, address, MOST_PER_TRIGGER)
+        .writeStream.foreachBatch(write)
+        .outputMode("update")
+        .option("checkpointLocation", places.checkpoint("alerts"))
+        .queryName("alerts")
+        .trigger(processingTime=f"{TRIGGER_S} seconds")
+        .start()
+    )
+
+
+def follow(
+    spark: SparkSession,
+    address: str,
+    out: Path,
+    say: Progress,
+    tell: Callable[[str], None],
+    cluster: str = "",
+    *,
+    every_s: float = REBUILD_S,
+    until: Callable[[], bool] = lambda: False,
+) -> Outcome | None:
+    """Follows a cluster until interrupted, or `until` says so. Returns the last outcome, None: nothing was read."""
+    register(spark)
+    places = Places(out)
+    starts = {
+        "silver": lambda: silver_stream(spark, address, places, cluster),
+        "alerts": lambda: alert_stream(spark, address, places, tell, cluster),
+    }
+    streams = _Streams(starts, say)
+    outcome: Outcome | None = None
+    built_at, built_batch, interrupted = time.monotonic(), -1, False
+    try:
+        while not until():
+            for name, problem in streams.tend():
+                _keep_issue(places, name, problem, cluster)
+                interrupted = True
+            batch = streams.last_batch("silver")
+            if batch > built_batch and time.monotonic() - built_at >= every_s:
+                outcome, built_batch = _rebuild(spark, address, places, batch, say, cluster), batch
+                built_at = time.monotonic()
+            time.sleep(LOOK_S)
+    finally:
+        streams.stop()
+    if streams.last_batch("silver") > built_batch or (interrupted and outcome is not None):
+        outcome = _rebuild(spark, address, places, streams.last_batch("silver"), say, cluster)
+    return outcome
+
+
+class _Streams:
+    """Streams that are kept going."""
+
+    def __init__(self, starts: dict[str, Callable[[], StreamingQuery]], say: Progress) -> None:
+        self._starts = starts
+        self._say = say
+        self._running: dict[str, StreamingQuery] = {}
+        self._again_at = dict.fromkeys(starts, 0.0)
+        self._failed: dict[str, str] = {}
+        self._last_batch = dict.fromkeys(starts, -1)
+
+    def tend(self) -> list[tuple[str, str]]:
+        """Starts what does not run. Returns what ended, and why: each reason once, not at every try."""
+        ended = []
+        for name, start in self._starts.items():
+            query = self._running.get(name)
+            if query is not None and query.isActive:
+                self._note_progress(name, query)
+                continue
+            if query is not None:
+                problem = _reason(query)
+                del self._running[name]
+                self._again_at[name] = time.monotonic() + PAUSE_S
+                if self._failed.get(name) != problem:
+                    self._failed[name] = problem
+                    self._say(f"{problem}; trying again every {PAUSE_S:.0f} s")
+                    ended.append((name, problem))
+            if time.monotonic() >= self._again_at[name]:
+                self._running[name] = start()
+        return ended
+
+    def last_batch(self, name: str) -> int:
+        """The number of the last batch that was done; -1: none was."""
+        return self._last_batch[name]
+
+    def stop(self) -> None:
+        """Ends them; the batch at hand is finished by the next start."""
+        for name, query in self._running.items():
+            self._note_progress(name, query)
+            query.stop()
+
+    def _note_progress(self, name: str, query: StreamingQuery) -> None:
+        progress = query.lastProgress
+        if progress is not None:
+            if self._failed.pop(name, None):
+                self._say("the cluster is back")
+            # An idle trigger reports the number of the batch that would be next.
+            done = progress.batchId if progress.numInputRows else progress.batchId - 1
+            self._last_batch[name] = max(self._last_batch[name], done)
+
+
+def _reason(query: StreamingQuery) -> str:
+    """Why a stream ended, in one line: of a long chain of causes, what our own source said."""
+    problem = query.exception()
+    text = str(problem) if problem is not None else "it ended"
+    for line in reversed(text.splitlines()):
+        found = line.strip()
+        for name in ("WireError: ", "ConnectionRefusedError: ", "TimeoutError: ", "OSError: "):
+            if name in found:
+                return found.rpartition(name)[2]
+    return text.strip().splitlines()[0]
+
+
+def _keep_issue(places: Places, stream: str, problem: str, cluster: str) -> None:
+    """A row of dq_issues: what the analysis may have missed is said in its report."""
+    batch = f"issue-{time.time_ns()}"
+    with Writer(places.silver, batch) as writer:
+        issue_row(Issue("cluster_gone", stream, f"reading was interrupted: {problem}"), cluster, writer)
+    publish(places.silver, batch, [writer.task])
+
+
+def _rebuild(spark: SparkSession, address: str, places: Places, batch: int, say: Progress, cluster: str) -> Outcome:
+    # The batch before the last is committed for certain; what may be written again is not rolled.
+    roll(places.silver, batch - 1)
+    with Writer(places.silver, number := f"sample-{time.time_ns()}") as writer:
+        sample([Source(WIRE, address)], cluster, writer)
+    publish(places.silver, number, [writer.task])
+    return rebuild(spark, [Source(WIRE, address)], [], places.out, say, cluster)
+
+
+_RANK = Source(WIRE, "").rank
+_MARKS = {"warning": " !", "critical": "!!"}

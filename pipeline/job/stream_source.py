@@ -1,0 +1,158 @@
+"""`group_log` as a stream: the offsets topic as it grows, with limits, restarts and a common end for `availableNow`.
+
+An offset of the stream is, for each partition of the topic, the offset up to which it has been read: `{"7": 1200}`. It
+never goes beyond what is stable, so that no transaction is judged before its end; where a limit cuts a partition, it
+cuts between record batches, so that what a coordinator wrote in one operation stays together. The same range read again
+gives the same records, less those that compaction has taken meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
+
+from kohort.pipeline.sources import wire
+from kohort.pipeline.sources.chunk import Chunk
+
+RECORDS, RANGES = "records", "ranges"
+RANGE_COLUMNS = "partition int, start long, end long"
+"""What `emit=ranges` gives instead of records: where there are some, for workers that read them themselves."""
+
+Offset = dict[str, Any]
+
+
+class Range(InputPartition):
+    """A stretch of one partition."""
+
+    def __init__(self, part: wire.Part) -> None:
+        self.part = part
+
+
+class GroupLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Options: `startingOffsets` earliest (default) or latest; `maxRecordsPerTrigger`; `emit` records or ranges."""
+
+    def __init__(self, address: str, options: Mapping[str, str]) -> None:
+        self._address = address
+        self._from_latest = options.get("startingOffsets", "earliest") == "latest"
+        self._most = int(options.get("maxRecordsPerTrigger", "0"))
+        self._emit = options.get("emit", RECORDS)
+        self._cluster: wire.Cluster | None = None
+        self._target: Offset | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a task needs: no open sockets."""
+        return {**self.__dict__, "_cluster": None}
+
+    # On the driver
+
+    def initialOffset(self) -> Offset:  # noqa: N802  (Spark's name)
+        """Where the stream starts. Raises WireError: the cluster or the topic is not there."""
+        return {str(p): part.end if self._from_latest else part.start for p, part in self._parts().items()}
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        """How much of what there is one trigger takes."""
+        return ReadMaxRows(self._most) if self._most else ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        """From now on the end is where it is now."""
+        self._target = {str(p): part.end for p, part in self._parts().items()}
+
+    def reportLatestOffset(self) -> Offset | None:  # noqa: N802
+        """Where the log ends, whatever a limit lets through."""
+        try:
+            return {str(p): part.end for p, part in self._parts().items()}
+        except OSError:
+            return None
+
+    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802
+        """How far the next batch goes. Raises WireError."""
+        parts = self._parts()
+        ends = {str(p): part.end for p, part in parts.items()}
+        if self._target is not None:
+            ends = {p: min(end, self._target.get(p, end)) for p, end in ends.items()}
+        # A partition that has no leader at the moment stays where it is.
+        ends = {p: max(ends.get(p, begin), begin) for p, begin in start.items()} | {
+            p: end for p, end in ends.items() if p not in start
+        }
+        if isinstance(limit, ReadMaxRows):
+            ends = self._limited(start, ends, limit.max_rows, parts)
+        return ends
+
+    def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
+        """A task for each partition of the topic that has grown."""
+        parts = self._parts()
+        found = []
+        for name, stop in sorted(end.items(), key=lambda each: int(each[0])):
+            begin = start.get(name, 0)
+            known = parts.get(int(name))
+            if stop > begin:
+                host, port = (known.host, known.port) if known is not None else ("", 0)
+                found.append(Range(wire.Part(int(name), host, port, begin, stop)))
+        return found
+
+    def commit(self, end: Offset) -> None:
+        """Nothing is kept on the cluster's side."""
+
+    def stop(self) -> None:
+        """Closes what is open on the driver."""
+        if self._cluster is not None:
+            self._cluster.close()
+            self._cluster = None
+
+    def _limited(self, start: Offset, ends: Offset, most: int, parts: dict[int, wire.Part]) -> Offset:
+        """Each partition gets its share of the limit, at least one batch, so that none is left behind."""
+        assert self._cluster is not None, "it was asked for the ends just now"
+        waiting = {p: end - start.get(p, 0) for p, end in ends.items() if end > start.get(p, 0)}
+        total = sum(waiting.values())
+        if total <= most:
+            return ends
+        cut = dict(ends)
+        for p, count in waiting.items():
+            begin = start.get(p, 0)
+            wanted = begin + max(1, count * most // total)
+            if wanted < ends[p]:
+                # The batch in which the cut would lie comes whole: one that is longer than the share must come once.
+                after = wire.batch_end(self._cluster, parts[int(p)], wanted - 1)
+                cut[p] = min(max(after, begin + 1), ends[p])
+        return cut
+
+    def _parts(self) -> dict[int, wire.Part]:
+        if self._cluster is None:
+            self._cluster = wire.Cluster(self._address)
+        try:
+            return {part.partition: part for part in wire.partitions(self._cluster, with_empty=True)}
+        except OSError:
+            self.stop()
+            raise
+
+    # In a task
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        """The records of a range, or (emit=ranges) the range. Raises WireError when the cluster goes away."""
+        assert isinstance(partition, Range)
+        part = partition.part
+        if self._emit == RANGES:
+            yield part.partition, part.start, part.end
+            return
+        from kohort.pipeline.job.formats import records_of
+
+        for chunk in chunks_of(self._address, part):
+            if len(chunk):
+                yield from records_of(chunk).to_batches()
+
+
+def chunks_of(address: str, part: wire.Part) -> Iterator[Chunk]:
+    """A range of a partition, from whoever leads it now. Raises WireError."""
+    cluster = wire.Cluster(address)
+    try:
+        led = next((each for each in wire.partitions(cluster) if each.partition == part.partition), None)
+        if led is None:
+            raise wire.WireError(f"{address}: partition {part.partition} of {wire.OFFSETS_TOPIC} has no leader")
+        begin = max(part.start, led.start)  # what retention has taken meanwhile is a hole, and is reported as one
+        whole = wire.Part(part.partition, led.host, led.port, begin, part.end)
+        yield from wire.read_range(cluster, whole, continues=part.start > led.start)
+    finally:
+        cluster.close()

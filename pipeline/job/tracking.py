@@ -1,0 +1,102 @@
+"""The live tracker in Spark: `transformWithState` keeps each group's state, and wakes it when its time comes."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import Row
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from kohort.pipeline.job.stream_source import RANGES, chunks_of
+from kohort.pipeline.live.rows import tracker_rows
+from kohort.pipeline.live.tracker import Alert, GroupState, feed, look
+from kohort.pipeline.silver.rows import SilverRows
+from kohort.pipeline.sources.wire import Part
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+FED = "group_id string, partition int, offset long, row string"
+ALERTS = "group_id string, ts_ms long, kind string, severity string, text string"
+STATE_LIFE_MS = 8 * 24 * 3_600_000
+"""A group of which nothing was heard for so long is forgotten."""
+
+
+def alerts(spark: SparkSession, address: str, most: int = 0) -> DataFrame:
+    """Alerts as they arise, from the cluster at `address`; `most`: records a trigger takes (0: all there are)."""
+    reader = spark.readStream.format("group_log").option("emit", RANGES)
+    if most:
+        reader = reader.option("maxRecordsPerTrigger", str(most))
+
+    def decode(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number, start, end in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                silver = SilverRows("", 0)
+                found = (
+                    table
+                    for chunk in chunks_of(address, Part(number, "", 0, start, end))
+                    for table in silver.add(chunk)
+                )
+                columns: list[list[Any]] = [list(each) for each in zip(*tracker_rows(found), strict=True)]
+                if columns:
+                    yield pa.RecordBatch.from_arrays(
+                        [
+                            pa.array(columns[0]),
+                            pa.array(columns[1], pa.int32()),
+                            pa.array(columns[2]),
+                            pa.array(columns[3]),
+                        ],
+                        ["group_id", "partition", "offset", "row"],
+                    )
+
+    fed = reader.load(address).mapInArrow(decode, FED)
+    return fed.groupBy("group_id").transformWithState(
+        statefulProcessor=Tracker(), outputStructType=ALERTS, outputMode="Update", timeMode="ProcessingTime"
+    )
+
+
+class Tracker(StatefulProcessor):
+    """One group at a time; what is decided is decided in `live.tracker`."""
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Called in a worker, before anything else."""
+        self._handle = handle
+        self._state = handle.getValueState("group", "state string", STATE_LIFE_MS)
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
+        """The group's rows of one trigger."""
+        state, now_ms = self._read(), round(time.time() * 1000)
+        ordered = sorted(rows, key=lambda row: (row["partition"], row["offset"]))
+        found = feed(key[0], state, (json.loads(row["row"]) for row in ordered), now_ms)
+        found += look(key[0], state, now_ms)
+        self._keep(state, timerValues)
+        yield from map(_row, found)
+
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: N802, N803
+        """Nothing was heard of the group for as long as it takes to be worried."""
+        state = self._read()
+        found = look(key[0], state, round(time.time() * 1000))
+        self._keep(state, timerValues)
+        yield from map(_row, found)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def _read(self) -> GroupState:
+        known = self._state.get()
+        return GroupState.read(json.loads(known[0])) if known is not None else GroupState()
+
+    def _keep(self, state: GroupState, timer_values: Any) -> None:
+        self._state.update((json.dumps(state.plain()),))
+        for timer in list(self._handle.listTimers()):
+            self._handle.deleteTimer(timer)
+        if state.alarm_ms is not None:
+            self._handle.registerTimer(max(state.alarm_ms, timer_values.getCurrentProcessingTimeInMs() + 1))
+
+
+def _row(alert: Alert) -> Row:
+    return Row(group_id=alert.group_id, ts_ms=alert.ts_ms, kind=alert.kind, severity=alert.severity, text=alert.text)

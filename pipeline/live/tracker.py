@@ -1,0 +1,177 @@
+"""A group's live state: what it was last, and when somebody must be told. Knows no Spark, so that tests can play it.
+
+The rows it is fed are the group's records (one generation or membership each) and its commits (a row per moment), in
+the order of their offsets. Times are the records' own; `now_ms` is the wall clock of whoever follows, and decides
+whether something is news.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from kohort.pipeline.history.stalls import SILENCE_MS, TIMES_USUAL
+from kohort.pipeline.history.storms import MANY, WINDOW_MS
+
+Row = dict[str, Any]
+
+NEWS_MS = 10 * 60_000
+"""What is older when it is read belongs to the report, not on the terminal."""
+INTERVALS_KEPT = 20
+FEWEST_INTERVALS = 3
+FIRST_PATIENCE_MS = 4 * SILENCE_MS
+"""For a group whose habits are not known yet."""
+
+
+COMMITS, GENERATION, EPOCH, MEMBER, MEMBER_GONE = "commits", "generation", "epoch", "member", "member_gone"
+"""Kinds of rows: commits; a classic group's record with all members; and what the newer protocol writes one by one."""
+
+
+@dataclass(slots=True)
+class Alert:
+    """One line for a person. `rule` is the diagnosis it hints at, where there is one."""
+
+    group_id: str
+    ts_ms: int
+    kind: str
+    severity: str
+    text: str
+
+
+@dataclass(slots=True)
+class GroupState:
+    """What is remembered of a group. Small, and plain enough for JSON."""
+
+    generation: int = -1
+    members: dict[str, str] = field(default_factory=dict)
+    """Member id to the client, as a person knows it."""
+    rebalances_ms: list[int] = field(default_factory=list)
+    """When the last generations began."""
+    last_commit_ms: int = -1
+    intervals_ms: list[int] = field(default_factory=list)
+    """Between bursts of commits."""
+    silent: bool = False
+    stormy: bool = False
+
+    @classmethod
+    def read(cls, values: Row) -> GroupState:
+        """From what `plain` gave."""
+        return cls(**values)
+
+    def plain(self) -> Row:
+        """For keeping."""
+        return asdict(self)
+
+    @property
+    def patience_ms(self) -> int:
+        """How long commits may stay away before it is worth a line."""
+        if len(self.intervals_ms) < FEWEST_INTERVALS:
+            return FIRST_PATIENCE_MS
+        usual = sorted(self.intervals_ms)[len(self.intervals_ms) // 2]
+        return max(SILENCE_MS, TIMES_USUAL * usual)
+
+    @property
+    def alarm_ms(self) -> int | None:
+        """When the group counts as silent if nothing comes; None: it has no members, or is silent already."""
+        if self.silent or not self.members or self.last_commit_ms < 0:
+            return None
+        return self.last_commit_ms + self.patience_ms
+
+
+def feed(group_id: str, state: GroupState, rows: Iterable[Row], now_ms: int) -> list[Alert]:
+    """Takes rows in, in the order of their offsets; returns what is news."""
+    alerts: list[Alert] = []
+    for row in rows:
+        if row["kind"] == COMMITS:
+            alerts += _commits(group_id, state, row["ts_ms"])
+        elif row["kind"] == GENERATION:
+            alerts += _generation(group_id, state, row)
+        else:
+            alerts += _membership(group_id, state, row)
+    return [alert for alert in alerts if now_ms - alert.ts_ms <= NEWS_MS]
+
+
+def look(group_id: str, state: GroupState, now_ms: int) -> list[Alert]:
+    """The alarm's time has come, or something else made somebody look."""
+    alarm_ms = state.alarm_ms
+    if alarm_ms is None or now_ms < alarm_ms:
+        return []
+    state.silent = True
+    if now_ms - alarm_ms > NEWS_MS:
+        return []
+    who = ", ".join(sorted(set(state.members.values())))
+    quiet_s = (now_ms - state.last_commit_ms) // 1000
+    text = f"no commits for {quiet_s} s, usually every {_usual_s(state)}; members: {who}"
+    return [Alert(group_id, now_ms, "silent", "warning", text)]
+
+
+def _usual_s(state: GroupState) -> str:
+    if not state.intervals_ms:
+        return "now and then"
+    return f"{sorted(state.intervals_ms)[len(state.intervals_ms) // 2] / 1000:.1f} s"
+
+
+def _commits(group_id: str, state: GroupState, ts_ms: int) -> list[Alert]:
+    since_ms = ts_ms - state.last_commit_ms
+    alerts = []
+    if state.last_commit_ms >= 0 and since_ms > 0:
+        if state.silent:
+            alerts.append(Alert(group_id, ts_ms, "resumed", "info", f"commits again after {since_ms // 1000} s"))
+        # A silence counts as an interval too: a group that always commits that seldom is not told of for ever.
+        state.intervals_ms = [*state.intervals_ms, since_ms][-INTERVALS_KEPT:]
+    state.silent = False
+    state.last_commit_ms = max(state.last_commit_ms, ts_ms)
+    return alerts
+
+
+def _generation(group_id: str, state: GroupState, row: Row) -> list[Alert]:
+    members: dict[str, str] = dict(row["members"])
+    if row["generation"] < state.generation:  # the group was deleted and is a new one, or the topic is
+        state.rebalances_ms, state.intervals_ms, state.members = [], [], {}
+    if row["generation"] == state.generation and members.keys() == state.members.keys():
+        return []
+    alerts = []
+    gone = [client for member, client in state.members.items() if member not in members]
+    back = set(members.values())
+    lost = sorted({client for client in gone if client not in back})
+    if lost and members:
+        text = f"generation {row['generation']}: {', '.join(lost)} {'is' if len(lost) == 1 else 'are'} gone, "
+        text += f"{len(members)} left"
+        alerts.append(Alert(group_id, row["ts_ms"], "members_gone", "info", text))
+    elif lost:
+        alerts.append(Alert(group_id, row["ts_ms"], "empty", "info", "the last member is gone"))
+    state.generation, state.members = row["generation"], members
+    if members:
+        alerts += _storm(group_id, state, row["ts_ms"])
+    return alerts
+
+
+def _membership(group_id: str, state: GroupState, row: Row) -> list[Alert]:
+    """KIP-848: members come and go one record at a time, and the epoch counts the changes."""
+    if row["kind"] == MEMBER:
+        state.members[row["member_id"]] = row["client"]
+        return []
+    if row["kind"] == EPOCH:
+        known, state.generation = state.generation, row["generation"]
+        return _storm(group_id, state, row["ts_ms"]) if row["generation"] > known and state.members else []
+    client = state.members.pop(row["member_id"], None)
+    if client is None:
+        return []
+    left = f"{client} is gone, {len(state.members)} left" if state.members else "the last member is gone"
+    return [Alert(group_id, row["ts_ms"], "members_gone" if state.members else "empty", "info", left)]
+
+
+def _storm(group_id: str, state: GroupState, ts_ms: int) -> list[Alert]:
+    recent = [each for each in state.rebalances_ms if ts_ms - each <= WINDOW_MS]
+    state.rebalances_ms = [*recent[-MANY:], ts_ms]
+    many = len(state.rebalances_ms) >= MANY
+    if not many:
+        state.stormy = False
+        return []
+    if state.stormy:
+        return []
+    state.stormy = True
+    minutes = max(1, (ts_ms - state.rebalances_ms[0]) // 60_000)
+    text = f"{len(state.rebalances_ms)} rebalances in {minutes} min"
+    return [Alert(group_id, ts_ms, "storm", "warning", text)]

@@ -1,0 +1,43 @@
+"""ListPartitionReassignments (key 46): which partitions are on their way to other replicas."""
+
+from dataclasses import dataclass
+
+from kohort.protocol.codec import Message
+from kohort.protocol.errors import ErrorCode
+
+
+@dataclass(slots=True, kw_only=True)
+class ListPartitionReassignmentsTopics:
+    name: str
+    partition_indexes: tuple[int, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class ListPartitionReassignmentsRequest:
+    timeout_ms: int
+    topics: tuple[ListPartitionReassignmentsTopics, ...] | None
+
+
+@dataclass(slots=True, kw_only=True)
+class OngoingPartitionReassignment:
+    partition_index: int
+    replicas: tuple[int, ...]
+    adding_replicas: tuple[int, ...]
+    removing_replicas: tuple[int, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class OngoingTopicReassignment:
+    name: str
+    partitions: tuple[OngoingPartitionReassignment, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class ListPartitionReassignmentsResponse:
+    throttle_time_ms: int = 0
+    error_code: ErrorCode = ErrorCode.none
+    error_message: str | None = None
+    topics: tuple[OngoingTopicReassignment, ...]
+
+
+MESSAGE = Message("list_partition_reassignments", ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse)

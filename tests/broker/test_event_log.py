@@ -1,0 +1,190 @@
+"""The event log: what its files are called, when they are complete, what their lines say (spec/offsets-topic §9.4)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from errno import ENOSPC
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from kohort.broker import event_log as module
+from kohort.broker.cli import main
+from kohort.broker.effects import perform
+from kohort.broker.event_log import EventLog, _File, finish_left_over
+from kohort.broker.group_events import EventLogError
+from kohort.coordinator.events import COLUMNS
+from kohort.pipeline.sources.events import COLUMNS as READ
+from kohort.pipeline.sources.events import read_event_log
+from tests.broker.conftest import Broker
+from tests.coordinator.world import EPOCH_MS
+
+LINE = (
+    '{"v":1,"event_id":"1-b007-1","seq":1,"boot_id":"b007","node_id":1,"ts":1700000000500,"mono_us":500000,'
+    '"co_partition":0,"co_epoch":0,"kind":"coordinator_elected","duration_us":0}\n'
+)
+
+
+class Logged:
+    """A broker whose events are written, with somebody who decides when."""
+
+    def __init__(self, directory: Path) -> None:
+        self.broker = Broker()
+        self.cluster = self.broker.cluster
+        self.directory = directory
+        self.due: list[Callable[[], None]] = []
+        self.log = EventLog(self.cluster, directory, lambda _, flush: self.due.append(flush))
+        self.log.open()
+        self.cluster.group_events._boot_id = "b007"
+
+    def happens(self, partition: int = 0) -> None:
+        """Something does, and is told."""
+        watch = self.cluster.coordinators[0].watch
+        assert watch is not None
+        watch.elected(partition, (), 0)
+        perform(self.cluster, self.cluster.clock.now_ms())
+
+    def written(self) -> None:
+        """A moment later."""
+        for flush in self.due:
+            flush()
+        self.due.clear()
+
+    def names(self) -> list[str]:
+        return sorted(path.name for path in self.directory.iterdir())
+
+
+@pytest.fixture
+def logged(tmp_path: Path) -> Logged:
+    return Logged(tmp_path / "events")
+
+
+def test_a_line(logged: Logged) -> None:
+    logged.broker.clock.advance(500)
+    logged.happens()
+    logged.written()
+    (path,) = logged.directory.iterdir()
+    assert path.name == "group-events-1-b007-1.jsonl.open"
+    assert path.read_text() == LINE
+
+
+def test_a_file_has_its_final_name_when_it_is_complete(logged: Logged) -> None:
+    logged.happens()
+    logged.log.close()
+    assert logged.names() == ["group-events-1-b007-1.jsonl"]
+    assert logged.cluster.coordinators[0].watch is None
+
+
+def test_nothing_happened(logged: Logged) -> None:
+    logged.log.close()
+    assert logged.names() == []
+
+
+def test_after_ten_minutes_another_file_begins(logged: Logged) -> None:
+    logged.happens()
+    logged.written()
+    logged.happens()
+    logged.broker.clock.advance(600_000)
+    logged.cluster.purgatory.advance(600_000)
+    logged.written()
+    assert logged.names() == ["group-events-1-b007-1.jsonl"]
+    logged.happens()
+    logged.written()
+    assert logged.names() == ["group-events-1-b007-1.jsonl", "group-events-1-b007-2.jsonl.open"]
+    logged.log.close()
+    assert [event["seq"] for event in events(logged)] == [1, 2, 3]
+
+
+def test_a_full_file_is_followed_by_another(logged: Logged, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ROLL_BYTES", len(LINE) + 1)
+    for _ in range(5):
+        logged.happens()
+        logged.written()
+    logged.log.close()
+    assert logged.names() == [f"group-events-1-b007-{number}.jsonl" for number in (1, 2, 3)]
+    assert [event["seq"] for event in events(logged)] == [1, 2, 3, 4, 5]
+
+
+def test_what_an_earlier_process_left_is_finished_and_what_another_writes_is_not(tmp_path: Path) -> None:
+    (tmp_path / "group-events-1-dead-3.jsonl.open").write_text(LINE)
+    (tmp_path / "notes.open").write_text("mine")
+    other = _File(tmp_path / "group-events-1-live-1.jsonl.open")
+    other.write(LINE.encode())
+    finish_left_over(tmp_path)
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["group-events-1-dead-3.jsonl", "group-events-1-live-1.jsonl.open", "notes.open"]
+    other.finish()
+
+
+def test_a_full_disk_is_told_once_and_leaves_no_half_line(
+    logged: Logged, lines: StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logged.happens()
+    logged.written()
+    (file,) = logged.log._files.values()
+
+    class Full:
+        def __init__(self, raw: Any) -> None:
+            self.raw = raw
+
+        def write(self, data: memoryview) -> int:
+            if len(data) < 20:
+                raise OSError(ENOSPC, "No space left on device")
+            return self.raw.write(data[: len(data) // 2])  # type: ignore[no-any-return]
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.raw, name)
+
+    raw = file._raw
+    monkeypatch.setattr(file, "_raw", Full(raw))
+    for _ in range(3):
+        logged.happens()
+        logged.written()
+    monkeypatch.setattr(file, "_raw", raw)
+    assert lines.getvalue().count("group events are being lost") == 1
+    logged.happens()
+    logged.written()
+    assert "again; 3 were lost" in lines.getvalue()
+    logged.log.close()
+    assert [event["seq"] for event in events(logged)] == [1, 5]
+
+
+def test_a_directory_that_cannot_be_one(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(EventLogError, match=r"cannot write group events to .*file: .*; --event-log wants a directory"):
+        Logged(tmp_path / "file")
+
+
+def test_serve_refuses_such_a_directory(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = CliRunner().invoke(main, ["serve", "--listen", "127.0.0.1:0", "--event-log", str(tmp_path / "file")])
+    assert done.exit_code == 2
+    assert done.output.startswith("kohort: cannot write group events to ")
+
+
+def test_every_column_is_one_that_the_analysis_reads() -> None:
+    assert set(COLUMNS) <= set(READ)
+
+
+def test_the_end_in_good_order_is_told(logged: Logged) -> None:
+    logged.broker.cluster.offsets_topic.create(0)
+    logged.cluster.group_events.stopping()
+    perform(logged.cluster, 0)
+    logged.log.close()
+    last = list(events(logged))[-1]
+    assert (last["kind"], last["ts"]) == ("coordinator_resigned", EPOCH_MS)
+
+
+def events(logged: Logged) -> Iterator[dict[str, Any]]:
+    """All of them, as the analysis reads them and as they stand."""
+    for name in logged.names():
+        path = logged.directory / name
+        stand = [json.loads(line) for line in path.read_text().splitlines()]
+        for read, row in zip(read_event_log(path), stand, strict=True):
+            assert isinstance(read, dict), read
+            assert {k: v for k, v in read.items() if v is not None and k != "origin"} == row
+            yield row

@@ -1,0 +1,96 @@
+"""Logs that kohort writes of itself: conversations on a clock moved by hand, as segment files and as an event log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kohort.broker.event_log import line_of
+from kohort.broker.group_events import Recorded
+from kohort.protocol.consumer import Assignment, Subscription, write_assignment, write_subscription
+from kohort.protocol.errors import ErrorCode as E
+from tests.coordinator.world import Speaker, World
+
+TOPIC, PARTITIONS = "orders", 6
+
+
+class LoggedWorld(World):
+    """A world that keeps what a broker would write to its disk."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.listen()
+        self.batches: list[bytes] = []
+
+    def write(self, error: E | None = None, count: int | None = None) -> None:
+        for append in self.held[:count]:
+            batch = append.records.batch(append.timestamp_ms)
+            self.batches.append(len(self.log[append.partition]).to_bytes(8, "big") + batch[8:])
+        super().write(error, count)
+
+    def save(self, folder: Path) -> None:
+        """Both kinds of log, in one directory."""
+        segments, events = folder / "__consumer_offsets-0", folder / "events"
+        segments.mkdir(parents=True)
+        events.mkdir()
+        (segments / f"{0:020}.log").write_bytes(b"".join(self.batches))
+        lines = [line_of(Recorded(1, "b007", seq, event)) for seq, event in enumerate(self.events, 1)]
+        (events / "group-events-1-b007-1.jsonl").write_bytes(b"".join(lines))
+
+    def consumer(self, name: str) -> Speaker:
+        """One that assigns and reads a topic, and is waited for half a minute."""
+        metadata = write_subscription(Subscription(topics=(TOPIC,)))
+        return self.speaker(name, group_id="billing", protocols=(("range", metadata),), session_ms=10_000)
+
+    def shared(self, *members: Speaker) -> None:
+        """All of them sync; each gets as many partitions as the others."""
+        shares = {
+            member.member_id: write_assignment(
+                Assignment(partitions={TOPIC: tuple(range(number, PARTITIONS, len(members)))})
+            )
+            for number, member in enumerate(members)
+        }
+        for member in members:
+            member.syncs(shares)
+
+    def consume(self, seconds: int, *members: Speaker) -> None:
+        """Everybody beats and commits, once a second."""
+        for _ in range(seconds):
+            self.after(1_000)
+            for number, member in enumerate(members):
+                if member.beats() is E.none:
+                    for partition in range(number, PARTITIONS, len(members)):
+                        member.commits(self.now_ms // 10, topic=TOPIC, partition=partition)
+
+
+def slow_member() -> LoggedWorld:
+    """bob works on one batch for so long that eve's joining keeps everybody waiting for half a minute, three times.
+
+    Each time bob is thrown out at the barrier, commits what it has done, in vain, and joins anew; then eve leaves.
+    """
+    world = LoggedWorld()
+    ada, bob = world.consumer("ada"), world.consumer("bob")
+    ada.enters()
+    bob.enters()
+    world.after(0)
+    world.shared(ada, bob)
+    for _ in range(3):
+        world.consume(20, ada, bob)
+        eve = world.consumer("eve")
+        eve.enters()
+        world.after(2_000)
+        ada.joins(reason="rebalance failed due to REBALANCE_IN_PROGRESS")
+        for _ in range(4):
+            world.after(7_000)
+            bob.beats()
+        world.shared(ada, eve)
+        world.consume(5, ada, eve)
+        for offset in range(4):
+            bob.commits(offset, topic=TOPIC)
+        bob.member_id, bob.generation = "", -1
+        bob.enters()
+        world.after(300)
+        eve.leaves(reason="the consumer is being closed")
+        ada.joins()
+        world.shared(ada, bob)
+    world.consume(70, ada, bob)
+    return world

@@ -1,0 +1,43 @@
+"""Spark's own Kafka connector on a topic of kohort's, batch and stream."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kohort.testing import Cluster
+from tests.clients.libraries import Missing, run
+
+POM = Path(__file__).parent / "connector_jars"
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(400)
+def test_sparks_own_connector_reads_a_topic(tmp_path: Path) -> None:
+    jars = tmp_path / "jars"
+    try:
+        run(["mvn", "-q", "-B", "dependency:copy-dependencies", f"-DoutputDirectory={jars}"], POM)
+    except Missing as reason:
+        pytest.skip(f"the connector's jars can't be had: {reason}")
+    with Cluster(nodes=2) as kafka:
+        kafka.topics.create("orders", partitions=2)
+        for number in range(20):
+            kafka.topics.append("orders", f"order {number}", partition=number % 2)
+        arguments = [kafka.bootstrap, "orders", str(jars), str(tmp_path / "checkpoint")]
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.pipeline.connector", *arguments],
+            capture_output=True,
+            text=True,
+            timeout=380,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr[-3_000:]
+    found = json.loads(done.stdout.strip().splitlines()[-1])
+    expected = sorted([number % 2, number // 2, f"order {number}"] for number in range(20))
+    assert found["batch"] == expected
+    assert found["stream"] == expected
+    assert found["batches"] > 1, "the limit made several batches of it"

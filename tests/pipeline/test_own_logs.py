@@ -1,0 +1,90 @@
+"""What kohort says of itself is what the analysis reads: no column is lost, and exact figures come out exact."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kohort.pipeline.gold.group import analyse_group
+from kohort.pipeline.gold.local import load_groups
+from kohort.pipeline.history.inputs import GroupInput
+from kohort.pipeline.silver.files import Writer, publish
+from kohort.pipeline.silver.ingest import ingest
+from kohort.pipeline.sources.events import number_check, read_event_log
+from kohort.pipeline.sources.found import find_sources
+from tests.pipeline.own_logs import LoggedWorld, slow_member
+
+
+@pytest.fixture(scope="module")
+def world() -> LoggedWorld:
+    return slow_member()
+
+
+@pytest.fixture(scope="module")
+def logs(world: LoggedWorld, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("logs")
+    world.save(folder)
+    return folder
+
+
+def group_from(tmp_path: Path, *sources: Path) -> GroupInput:
+    found, issues = find_sources(map(str, sources))
+    assert not issues
+    with Writer(tmp_path, "0") as writer:
+        ingest(found, "", writer)
+    publish(tmp_path, "0", [writer.task])
+    return load_groups(tmp_path)["billing"]
+
+
+def test_every_row_is_read_as_it_was_meant(world: LoggedWorld, logs: Path) -> None:
+    (path,) = (logs / "events").iterdir()
+    rows = [row for row in read_event_log(path) if isinstance(row, dict)]
+    assert len(rows) == len(world.events)
+    for row, event in zip(rows, world.events, strict=True):
+        for name in event.__slots__:
+            meant, read = getattr(event, name), row[name]
+            assert read == (list(meant) if isinstance(meant, tuple) else meant), name
+    assert number_check(rows) == (rows, [])
+
+
+def test_exact_figures(logs: Path, tmp_path: Path) -> None:
+    rows = analyse_group(group_from(tmp_path, logs))
+    slow = [row for row in rows["rebalances"] if row["cause"] == "join_new" and (row["prepare_us"] or 0) > 1_000_000]
+    assert len(slow) == 3
+    for row in slow:
+        assert row["start_source"] == "event"
+        assert row["prepare_us"] == 30_000_000
+        assert row["cause_confidence"] == "certain"
+        assert [each.partition("-")[0] for each in row["evicted"]] == ["bob"]
+        assert [each.partition("-")[0] for each in row["joined"]] == ["eve"]
+    short = [row for row in rows["rebalances"] if row["prepare_us"] == 300_000]
+    assert [(row["cause"], row["left"][0].partition("-")[0]) for row in short] == [("join_new", "eve")] * 3
+
+
+def test_findings(logs: Path, tmp_path: Path) -> None:
+    found = {row["rule_id"]: row for row in analyse_group(group_from(tmp_path, logs))["diagnoses"]}
+    assert "bob" in found["R01"]["clients"]
+    assert found["R01"]["confidence"] == "certain"
+    assert json.loads(found["R22"]["evidence"]) == {"errors": ["UNKNOWN_MEMBER_ID"], "rejected": 12}
+    assert found["R22"]["clients"] == ["bob"]
+
+
+def test_the_event_log_alone_is_enough_to_name_the_culprit(logs: Path, tmp_path: Path) -> None:
+    found = {row["rule_id"]: row for row in analyse_group(group_from(tmp_path, logs / "events"))["diagnoses"]}
+    assert "bob" in found["R01"]["clients"]
+
+
+@pytest.mark.spark
+def test_through_spark(spark: Any, logs: Path, tmp_path: Path) -> None:
+    from kohort.pipeline.job.analysis import analyse
+
+    sources, issues = find_sources([str(logs)])
+    outcome = analyse(spark, sources, issues, tmp_path, lambda _: None)
+    findings = {row["rule"]: row for row in outcome.findings}
+    assert "bob" in findings["R01"]["clients"]
+    assert [issue for issue in outcome.issues if "event" in issue["rule"]] == []
+    assert json.loads((tmp_path / "findings.json").read_text())
+    assert (tmp_path / "report.html").is_file()

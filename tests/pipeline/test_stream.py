@@ -1,0 +1,229 @@
+"""Following a cluster: what a stream brings is what a batch brings, whatever happens in between."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from kohort.coordinator.placement import partition_for
+from kohort.coordinator.records import (
+    GroupValue,
+    MemberValue,
+    expiring_offset_value,
+    group_key,
+    group_value,
+    offset_key,
+)
+from kohort.pipeline.silver.tables import FROM_THE_LOG
+from kohort.protocol.batches import Record, build_batch
+from kohort.testing import Cluster
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+SEED = int(os.environ.get("KOHORT_SEED", random.SystemRandom().randrange(1 << 32)))
+GROUPS = ("orders", "billing", "shipping")
+NOW_MS = round(time.time() * 1000)
+
+
+class World:
+    """A cluster whose groups' records the test writes itself, as a coordinator would."""
+
+    def __init__(self, kafka: Any, seed: int) -> None:
+        self.kafka = kafka
+        self.random = random.Random(seed)
+        self._generation = dict.fromkeys(GROUPS, 0)
+        self.ts_ms = NOW_MS - 3_600_000
+
+    def write(self, batches: int) -> None:
+        """Commits and generations of all groups, in batches of several records each."""
+        for _ in range(batches):
+            group = self.random.choice(GROUPS)
+            self.ts_ms += self.random.randrange(1, 9_000)
+            records = self.rebalance(group) if self.random.random() < 0.1 else self._commit(group)
+            self.append(group, records)
+
+    def append(self, group: str, records: list[Record]) -> None:
+        """One batch, where the group's records belong."""
+        self.kafka.topics.append_batch("__consumer_offsets", build_batch(records), partition=partition_for(group, 50))
+
+    def _commit(self, group: str) -> list[Record]:
+        value = expiring_offset_value(self.random.randrange(10_000), "", self.ts_ms, self.ts_ms + 1_000)
+        parts = self.random.sample(range(6), self.random.randrange(1, 6))
+        return [Record(offset_key(group, "topic", part), value, self.ts_ms) for part in parts]
+
+    def rebalance(self, group: str) -> list[Record]:
+        self._generation[group] += 1
+        members = tuple(
+            MemberValue(
+                member_id=f"{name}-id",
+                group_instance_id=None,
+                client_id=name,
+                client_host="/10.0.0.1",
+                rebalance_timeout_ms=300_000,
+                session_timeout_ms=45_000,
+                subscription=b"",
+                assignment=b"",
+            )
+            for name in self.random.sample(("ada", "bob", "eve"), self.random.randrange(1, 4))
+        )
+        value = GroupValue(
+            protocol_type="consumer",
+            generation_id=self._generation[group],
+            protocol_name="range",
+            leader_id=members[0].member_id,
+            state_timestamp_ms=self.ts_ms,
+            members=members,
+        )
+        return [Record(group_key(group), group_value(value), self.ts_ms)]
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    with Cluster(nodes=2, seed=SEED % 1000) as kafka:
+        yield World(kafka, SEED)
+
+
+def tables(silver: Path) -> dict[str, list[str]]:
+    """Every table of the log, its rows in any order."""
+    found = {}
+    for table in FROM_THE_LOG:
+        if (silver / table).is_dir():
+            rows = pq.read_table(silver / table, partitioning=None)
+            found[table] = sorted(map(repr, rows.to_pylist()))
+    return found
+
+
+def batch_of(spark: Any, kafka: Any, folder: Path) -> dict[str, list[str]]:
+    """What one reading of everything gives."""
+    from kohort.pipeline.job.ingest import ingest_sources
+    from kohort.pipeline.silver.ingest import expand
+    from kohort.pipeline.sources.found import WIRE, Source
+
+    sources, issues = expand([Source(WIRE, kafka.bootstrap)])
+    assert not issues
+    ingest_sources(spark, sources, folder)
+    return tables(folder)
+
+
+def test_a_stream_with_limits_and_restarts_is_a_batch(spark: Any, world: World, tmp_path: Path) -> None:
+    from kohort.pipeline.job.follow import Places, silver_stream
+    from kohort.pipeline.job.formats import register
+    from kohort.pipeline.silver.rolling import roll
+
+    print(f"KOHORT_SEED={SEED}")
+    register(spark)
+    places = Places(tmp_path / "follow")
+    for _ in range(4):
+        world.write(world.random.randrange(20, 60))
+        query = silver_stream(
+            spark, world.kafka.bootstrap, places, most=world.random.randrange(10, 120), available_now=True
+        )
+        if world.random.random() < 0.5:
+            query.processAllAvailable()
+        else:
+            time.sleep(world.random.random() * 3)
+        query.stop()
+    query = silver_stream(spark, world.kafka.bootstrap, places, available_now=True)
+    query.awaitTermination(120)
+    assert query.exception() is None
+    streamed = tables(places.silver)
+    assert streamed == batch_of(spark, world.kafka, tmp_path / "batch")
+    assert streamed["offset_commits"]
+    roll(places.silver, query.lastProgress.batchId)
+    assert tables(places.silver) == streamed
+
+
+def test_a_batch_that_is_written_again_replaces_itself(spark: Any, world: World, tmp_path: Path) -> None:
+    """The last batch's commit is taken away, as if the process had died between the rows and the note of them."""
+    from kohort.pipeline.job.follow import Places, silver_stream
+    from kohort.pipeline.job.formats import register
+
+    register(spark)
+    places = Places(tmp_path)
+    for _ in range(2):
+        world.write(20)
+        silver_stream(spark, world.kafka.bootstrap, places, available_now=True).awaitTermination(120)
+    before = tables(places.silver)
+    commits = sorted((Path(places.checkpoint("silver")) / "commits").glob("[0-9]*"), key=lambda path: int(path.name))
+    commits[-1].unlink()
+    for leftover in commits[-1].parent.glob(f".{commits[-1].name}.crc"):
+        leftover.unlink()
+    silver_stream(spark, world.kafka.bootstrap, places, available_now=True).awaitTermination(120)
+    assert tables(places.silver) == before
+
+
+def test_records_come_as_a_frame_too(spark: Any, world: World, tmp_path: Path) -> None:
+    from kohort.pipeline.job.formats import register
+
+    register(spark)
+    world.write(40)
+    stream = spark.readStream.format("group_log").option("maxRecordsPerTrigger", "25").load(world.kafka.bootstrap)
+    query = (
+        stream.writeStream.format("memory").queryName("seen").trigger(availableNow=True)
+        .option("checkpointLocation", str(tmp_path)).start()
+    )  # fmt: skip
+    query.awaitTermination(120)
+    seen = spark.table("seen").select("partition", "offset", "key").collect()
+    whole = spark.read.format("group_log").load(world.kafka.bootstrap).select("partition", "offset", "key").collect()
+    assert sorted(seen) == sorted(whole)
+    assert len([p for p in query.recentProgress if p.numInputRows]) > 1, "the limit made several batches of it"
+
+
+def test_following_tells_alerts_survives_a_cluster_that_goes_away_and_ends_with_a_report(
+    spark: Any, tmp_path: Path
+) -> None:
+    from kohort.pipeline.job.follow import follow
+
+    said: list[str] = []
+    told: list[str] = []
+    kafka = Cluster(seed=1)
+    running = kafka.__enter__()
+    bootstrap = running.bootstrap
+    world = World(running, SEED)
+    world.ts_ms = round(time.time() * 1000) - 60_000
+    steps = iter(range(10_000))
+    stopped_at = None
+
+    def until() -> bool:
+        nonlocal stopped_at, running
+        step = next(steps)
+        if step == 1:
+            for _ in range(6):
+                world.ts_ms += 1_000
+                world.append("orders", world.rebalance("orders"))
+        if stopped_at is None and any("orders: " in line for line in told):
+            kafka.__exit__(None, None, None)
+            stopped_at = step
+        gone = any("trying again" in line for line in said)
+        return gone or step > 240
+
+    outcome = follow(spark, bootstrap, tmp_path, said.append, told.append, until=until, every_s=1)
+    assert any("orders: 5 rebalances in" in line for line in told), told
+    assert any("trying again" in line for line in said), said
+    assert outcome is not None
+    assert outcome.report is not None
+    assert outcome.report.exists()
+    assert {row["rule"] for row in outcome.issues} >= {"cluster_gone"}
+
+
+def test_a_cluster_that_is_not_there_is_waited_for(spark: Any, tmp_path: Path) -> None:
+    from kohort.pipeline.job.follow import follow
+
+    said: list[str] = []
+    steps = iter(range(1_000))
+    outcome = follow(
+        spark,
+        "127.0.0.1:9",
+        tmp_path,
+        said.append,
+        said.append,
+        until=lambda: next(steps) > 100 or any("trying again" in line for line in said),
+    )
+    assert outcome is None
+    assert any("127.0.0.1:9" in line for line in said), said

@@ -1,0 +1,190 @@
+"""A whole cluster, driven by a seed: leaders move, brokers stop and start, clients look for whoever leads now.
+
+`KOHORT_SEED=7` plays one seed again; `KOHORT_STEPS`, `KOHORT_SEEDS` as in test_simulation.py.
+"""
+
+from functools import partial
+from random import Random
+from typing import Any
+
+import pytest
+
+from kohort.broker import replay
+from kohort.broker.moving import move_leader
+from kohort.protocol.batches import Record, build_batch, iterate_records, read_batch
+from kohort.protocol.errors import ErrorCode as E
+from kohort.protocol.messages.fetch import FetchPartition, FetchTopic
+from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
+from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopic
+from kohort.protocol.messages.produce import PartitionProduceData, TopicProduceData
+from kohort.storage.topics import Topic
+from tests.broker.conftest import Broker, Client
+from tests.simulation.test_simulation import SEEDS, STEPS
+
+GROUPS = ("orders", "billing", "shipping", "refunds")
+SEARCHING = (E.not_leader_or_follower, E.not_coordinator, E.coordinator_load_in_progress, E.coordinator_not_available)
+
+
+class Company:
+    """The cluster, somebody who asks it things, and all that was acknowledged."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)
+        self.broker = Broker(nodes=3, offsets_topic_num_partitions=3, auto_leader_rebalance_enable="true",
+                             leader_imbalance_check_interval_seconds=1)  # fmt: skip
+        self.cluster = self.broker.cluster
+        self.cluster.offsets_topic.create(0)
+        made = [self.cluster.topics.create("single", 3, 1), self.cluster.topics.create("copied", 3, 3)]
+        self.topics = [topic for topic in made if isinstance(topic, Topic)]
+        self.offset = 0
+        self.committed: dict[tuple[str, int], int] = {}
+        self.produced: dict[tuple[str, int], list[bytes]] = {}
+        self.epochs: dict[tuple[str, int], int] = {}
+        self.refusals = 0
+
+    def step(self) -> None:
+        actions = (self.moves, self.stops, self.starts, self.commits, self.produces, self.passes)
+        self.random.choices(actions, (4, 2, 4, 40, 30, 20))[0]()
+
+    def moves(self) -> None:
+        running = [node for node in self.cluster.nodes if node.running]
+        topic = self.random.choice(list(self.cluster.topics))
+        if running:
+            where = topic, self.random.choice(topic.partitions), self.random.choice(running).id
+            self.broker.server.act(partial(move_leader, self.cluster, *where))
+
+    def stops(self) -> None:
+        running = [node for node in self.cluster.nodes if node.running]
+        if running:
+            self.broker.server.stop_node(self.random.choice(running))
+
+    def starts(self) -> None:
+        stopped = [node for node in self.cluster.nodes if not node.running]
+        if stopped:
+            self.broker.server.node_started(self.random.choice(stopped))
+
+    def passes(self) -> None:
+        self.broker.loop.wait(self.random.choice((1, 1, 5, 300)))
+        self.broker.loop.run_soon()
+
+    def leader(self, topic: Topic, index: int) -> Client | None:
+        """A connection to who leads, or sometimes to who does not."""
+        leader = self.cluster.node(topic.partitions[index].leader)
+        if self.random.random() < 0.1:
+            leader = self.random.choice(self.cluster.nodes)
+        return self.broker.client(leader.id - 1) if leader is not None and leader.running else None
+
+    def coordinator(self, group: str) -> Client | None:
+        topic = self.cluster.topics.by_name("__consumer_offsets")
+        assert topic is not None
+        return self.leader(topic, self.cluster.nodes[0].coordinator.partition_of(group))
+
+    def commits(self) -> None:
+        group, number = self.random.choice(GROUPS), self.random.randrange(3)
+        client = self.coordinator(group)
+        if client is None:
+            return
+        self.offset += 1
+        asked = OffsetCommitRequestPartition(
+            partition_index=number, committed_offset=self.offset, committed_metadata=""
+        )
+        answer = client.asks("offset_commit", 8, group_id=group, generation_id_or_member_epoch=-1, member_id="",
+                             topics=(OffsetCommitRequestTopic(name="copied", partitions=(asked,)),))  # fmt: skip
+        error = answer.topics[0].partitions[0].error_code
+        if error is E.none:
+            self.committed[group, number] = self.offset
+        else:
+            assert error in SEARCHING
+            self.refusals += 1
+
+    def produces(self) -> None:
+        topic, index = self.random.choice(self.topics), self.random.randrange(3)
+        client = self.leader(topic, index)
+        if client is None:
+            return
+        self.offset += 1
+        value = str(self.offset).encode()
+        batch = build_batch([Record(None, value, self.cluster.clock.epoch_ms)])
+        answer = client.asks("produce", 9, acks=-1, timeout_ms=9, topic_data=(
+            TopicProduceData(name=topic.name, partition_data=(PartitionProduceData(index=index, records=batch),)),
+        ))  # fmt: skip
+        (part,) = answer.responses[0].partition_responses
+        if part.error_code is E.none:
+            kept = self.produced.setdefault((topic.name, index), [])
+            assert part.base_offset == len(kept)
+            kept.append(value)
+        else:
+            assert part.error_code in SEARCHING
+            self.refusals += 1
+
+    # What holds
+
+    def keeps_its_promises(self) -> None:
+        for topic in self.cluster.topics:
+            for part in topic.partitions:
+                key = topic.name, part.index
+                assert part.leader_epoch >= self.epochs.get(key, 0)
+                self.epochs[key] = part.leader_epoch
+                node = self.cluster.node(part.leader)
+                assert node is None or (node.running and node.id in part.replicas)
+                if node is None:
+                    assert not any(other.running and other.id in part.replicas for other in self.cluster.nodes)
+                if topic.name == "__consumer_offsets":
+                    holders = [each for each in self.cluster.nodes if part.index in each.coordinator.shards]
+                    assert holders == ([node] if node is not None else [])
+
+    def has_lost_nothing(self) -> None:
+        """All brokers run again: every acknowledged record and commit is told by those who lead now."""
+        while any(not node.running for node in self.cluster.nodes):
+            self.starts()
+        self.broker.loop.wait(2_000)
+        self.random.random = lambda: 1.0  # type: ignore[method-assign]
+        for (name, index), kept in self.produced.items():
+            assert self.read(name, index) == kept
+        for (group, number), offset in self.committed.items():
+            assert self.committed_offset(group, number) == offset
+
+    def read(self, name: str, index: int) -> list[bytes | None]:
+        topic = self.cluster.topics.by_name(name)
+        assert topic is not None
+        client = self.leader(topic, index)
+        assert client is not None
+        asked = FetchPartition(partition=index, fetch_offset=0, partition_max_bytes=1 << 24)
+        answer = client.asks("fetch", 11, max_wait_ms=0, min_bytes=1, max_bytes=1 << 24,
+                             topics=(FetchTopic(topic=name, partitions=(asked,)),))  # fmt: skip
+        (part,) = answer.responses[0].partitions
+        assert part.error_code is E.none
+        data, values, at = b"".join(part.records), [], 0
+        while at < len(data):
+            batch = read_batch(data, at)
+            values += [record.value for record in iterate_records(data, batch)]
+            at += batch.size
+        return values
+
+    def committed_offset(self, group: str, number: int) -> int:
+        client = self.coordinator(group)
+        assert client is not None
+        topic = OffsetFetchRequestTopic(name="copied", partition_indexes=(number,))
+        answer = client.asks("offset_fetch", 8, groups=(OffsetFetchRequestGroup(group_id=group, topics=(topic,)),))
+        told: Any = answer.groups[0]
+        assert told.error_code is E.none
+        offset: int = told.topics[0].partitions[0].committed_offset
+        return offset
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_nothing_acknowledged_is_lost(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replay, "SLICE_BYTES", 2_000)
+    monkeypatch.setattr(replay, "STEP_BYTES", 500)
+    company = Company(seed)
+    for number in range(STEPS // 4):
+        try:
+            company.step()
+            company.keeps_its_promises()
+        except Exception:
+            print(f"KOHORT_SEED={seed}, step {number}")
+            raise
+    company.has_lost_nothing()
+    assert company.refusals, "nobody ever asked the wrong broker"
+    assert company.committed
+    assert company.produced

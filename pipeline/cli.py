@@ -15,6 +15,8 @@ from kohort.pipeline.java import NoJavaError
 
 if TYPE_CHECKING:
     from kohort.pipeline.job.analysis import Outcome
+    from kohort.pipeline.sources.chunk import Issue
+    from kohort.pipeline.sources.found import Source
 
 _ENDS = (signal.SIGINT, signal.SIGTERM)
 _MARKS = {"critical": "!!", "warning": " !", "info": "  "}
@@ -33,9 +35,24 @@ _MARKS = {"critical": "!!", "warning": " !", "info": "  "}
     "--cluster", "master", metavar="URL", help="A Spark master or Spark Connect address; this machine if left out."
 )
 @click.option("--name", default="", help="Name of the Kafka cluster, first column of every table.")
+@click.option(
+    "--command-config",
+    "config",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Properties for TLS and SASL, as Kafka's own tools take them (security.protocol, sasl.*, ssl.*).",
+)
 @click.option("--follow", "following", is_flag=True, help="Keep reading a cluster, and say what happens as it happens.")
 @click.option("--verbose", is_flag=True, help="Information on the terminal too, not only warnings.")
-def analyze(sources: tuple[str, ...], out: Path, master: str | None, name: str, following: bool, verbose: bool) -> None:
+def analyze(
+    sources: tuple[str, ...],
+    out: Path,
+    master: str | None,
+    name: str,
+    config: Path | None,
+    following: bool,
+    verbose: bool,
+) -> None:
     """Why did my groups rebalance, who caused it, what did it cost, what should I change?
 
     SOURCE: a bootstrap address, a data directory, segment files of __consumer_offsets, exports of it, a broker's text
@@ -45,10 +62,11 @@ def analyze(sources: tuple[str, ...], out: Path, master: str | None, name: str, 
     every minute. Ctrl-C ends it; the same command goes on from there.
     """  # fmt: skip
     try:
+        found, issues = _find(sources, config)
         if following:
-            _follow(sources, out, master, name, verbose)
+            _follow(found, out, master, name, verbose)
         else:
-            _run(sources, out, master, name, verbose)
+            _run(found, issues, out, master, name, verbose)
     except (click.ClickException, KeyboardInterrupt):
         raise
     except (ImportError, NoJavaError) as error:
@@ -73,11 +91,24 @@ def _kept(out: Path) -> str:
     return f"\nThe whole of it is in {path}."
 
 
-def _run(sources: tuple[str, ...], out: Path, master: str | None, name: str, verbose: bool) -> None:
-    from kohort.pipeline.sources.found import find_sources
+def _find(sources: tuple[str, ...], config: Path | None) -> tuple[list[Source], list[Issue]]:
+    from kohort.pipeline.sources.found import WIRE, find_sources
+    from kohort.pipeline.sources.security import OPEN, SecurityError, from_file
 
+    try:
+        security = from_file(config) if config is not None else OPEN
+        if security.tls:
+            security.context()  # certificates that can't be used are better found out now
+    except SecurityError as error:
+        raise click.ClickException(f"--command-config {config}: {error}") from None
+    found, issues = find_sources(sources, security)
+    if config is not None and not any(source.kind == WIRE for source in found):
+        click.echo("--command-config is for addresses, and none is among the sources: not used", err=True)
+    return found, issues
+
+
+def _run(found: list[Source], issues: list[Issue], out: Path, master: str | None, name: str, verbose: bool) -> None:
     gc.enable()  # the command line runs without; an analysis lives long enough to need it
-    found, issues = find_sources(sources)
     for issue in issues:
         click.echo(f"{issue.keys}: {issue.detail}", err=True)
     from kohort.pipeline.silver.ingest import expand
@@ -106,10 +137,9 @@ def _run(sources: tuple[str, ...], out: Path, master: str | None, name: str, ver
         spark.stop()
 
 
-def _follow(sources: tuple[str, ...], out: Path, master: str | None, name: str, verbose: bool) -> None:
-    from kohort.pipeline.sources.found import WIRE, find_sources
+def _follow(found: list[Source], out: Path, master: str | None, name: str, verbose: bool) -> None:
+    from kohort.pipeline.sources.found import WIRE
 
-    found, _ = find_sources(sources)
     if len(found) != 1 or found[0].kind != WIRE:
         raise click.ClickException("--follow wants one bootstrap address, as in `kohort analyze --follow HOST:9092`")
     gc.enable()
@@ -133,6 +163,7 @@ def _follow(sources: tuple[str, ...], out: Path, master: str | None, name: str, 
             click.echo,
             name,
             until=lambda: bool(stopping),
+            security=found[0].security,
         )
         if outcome is not None:
             _print(outcome, verbose)

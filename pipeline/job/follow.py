@@ -27,6 +27,7 @@ from kohort.pipeline.silver.rolling import clean, roll
 from kohort.pipeline.silver.rows import SilverRows
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.found import WIRE, Source
+from kohort.pipeline.sources.security import OPEN, Security
 from kohort.pipeline.sources.wire import Part
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ def silver_stream(
     *,
     most: int = MOST_PER_TRIGGER,
     available_now: bool = False,
+    security: Security = OPEN,
 ) -> StreamingQuery:
     """Starts appending silver. `available_now`: takes what there is, in batches of at most `most`, and ends."""
     folder = str(places.silver)
@@ -80,7 +82,7 @@ def silver_stream(
                 for each in ranges:
                     for partition, start, end in zip(*(column.to_pylist() for column in each.columns), strict=True):
                         rows = SilverRows(cluster, _RANK)
-                        for chunk in chunks_of(address, Part(partition, "", 0, start, end)):
+                        for chunk in chunks_of(address, Part(partition, "", 0, start, end), security):
                             for table, found in rows.add(chunk):
                                 writer.add(table, found)
                         for table, found in rows.finish():
@@ -94,6 +96,7 @@ def silver_stream(
         spark.readStream.format("group_log")
         .option("emit", RANGES)
         .option("maxRecordsPerTrigger", str(most))
+        .options(**security.options)
         .load(address)
         .writeStream.foreachBatch(write)
         .option("checkpointLocation", places.checkpoint("silver"))
@@ -106,7 +109,12 @@ def silver_stream(
 
 
 def alert_stream(
-    spark: SparkSession, address: str, places: Places, tell: Callable[[str], None], cluster: str = ""
+    spark: SparkSession,
+    address: str,
+    places: Places,
+    tell: Callable[[str], None],
+    cluster: str = "",
+    security: Security = OPEN,
 ) -> StreamingQuery:
     """Starts the tracker. Alerts go into a table, by batch, and to `tell` as lines."""
 
@@ -123,7 +131,7 @@ def alert_stream(
             tell(f"{at} {_MARKS.get(row['severity'], '  ')} {row['group_id']}: {row['text']}")
 
     return (
-        alerts(spark, address, MOST_PER_TRIGGER)
+        alerts(spark, address, MOST_PER_TRIGGER, security)
         .writeStream.foreachBatch(write)
         .outputMode("update")
         .option("checkpointLocation", places.checkpoint("alerts"))
@@ -143,13 +151,14 @@ def follow(
     *,
     every_s: float = REBUILD_S,
     until: Callable[[], bool] = lambda: False,
+    security: Security = OPEN,
 ) -> Outcome | None:
     """Follows a cluster until interrupted, or `until` says so. Returns the last outcome, None: nothing was read."""
     register(spark)
-    places = Places(out)
+    places, source = Places(out), Source(WIRE, address, security=security)
     starts = {
-        "silver": lambda: silver_stream(spark, address, places, cluster),
-        "alerts": lambda: alert_stream(spark, address, places, tell, cluster),
+        "silver": lambda: silver_stream(spark, address, places, cluster, security=security),
+        "alerts": lambda: alert_stream(spark, address, places, tell, cluster, security),
     }
     streams = _Streams(starts, say)
     outcome: Outcome | None = None
@@ -161,13 +170,13 @@ def follow(
                 interrupted = True
             batch = streams.last_batch("silver")
             if batch > built_batch and time.monotonic() - built_at >= every_s:
-                outcome, built_batch = _rebuild(spark, address, places, batch, say, cluster), batch
+                outcome, built_batch = _rebuild(spark, source, places, batch, say, cluster), batch
                 built_at = time.monotonic()
             time.sleep(LOOK_S)
     finally:
         streams.stop()
     if streams.last_batch("silver") > built_batch or (interrupted and outcome is not None):
-        outcome = _rebuild(spark, address, places, streams.last_batch("silver"), say, cluster)
+        outcome = _rebuild(spark, source, places, streams.last_batch("silver"), say, cluster)
     return outcome
 
 
@@ -242,13 +251,13 @@ def _keep_issue(places: Places, stream: str, problem: str, cluster: str) -> None
     publish(places.silver, batch, [writer.task])
 
 
-def _rebuild(spark: SparkSession, address: str, places: Places, batch: int, say: Progress, cluster: str) -> Outcome:
+def _rebuild(spark: SparkSession, source: Source, places: Places, batch: int, say: Progress, cluster: str) -> Outcome:
     # The batch before the last is committed for certain; what may be written again is not rolled.
     roll(places.silver, batch - 1)
     with Writer(places.silver, number := f"sample-{time.time_ns()}") as writer:
-        sample([Source(WIRE, address)], cluster, writer)
+        sample([source], cluster, writer)
     publish(places.silver, number, [writer.task])
-    return rebuild(spark, [Source(WIRE, address)], [], places.out, say, cluster)
+    return rebuild(spark, [source], [], places.out, say, cluster)
 
 
 _RANK = Source(WIRE, "").rank

@@ -4,12 +4,13 @@
     register(spark)
     spark.read.format("group_log_files").load("/backup/of/a/broker")
 
-Each is a thin adapter over a reader of `sources/`, with one Spark partition per log partition or file.
+Each is a thin adapter over a reader of `sources/`, with one Spark partition per log partition or file. `group_log`
+takes Kafka's names for TLS and SASL with `kafka.` before them, as Spark's own connector does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from kohort.pipeline.silver.rows import integers
 from kohort.pipeline.sources import events, export, found, samples, segments, text_log, wire
 from kohort.pipeline.sources.chunk import TRANSACTION_NAMES, Chunk, Issue
 from kohort.pipeline.sources.found import Source
+from kohort.pipeline.sources.security import OPEN, Security, from_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,11 +43,11 @@ class _Part(InputPartition):
 
 
 class _Reader(DataSourceReader):
-    def __init__(self, path: str, kinds: tuple[str, ...], names: list[str] | None) -> None:
-        self.path, self.kinds, self.names = path, kinds, names
+    def __init__(self, path: str, kinds: tuple[str, ...], names: list[str] | None, security: Security) -> None:
+        self.path, self.kinds, self.names, self.security = path, kinds, names, security
 
     def partitions(self) -> list[_Part]:
-        sources, _ = find_all(self.path)
+        sources, _ = find_all(self.path, self.security)
         wanted = [source for source in sources if source.kind in self.kinds]
         if not wanted:
             raise ValueError(f"{self.path}: nothing of the kind {' or '.join(self.kinds)}")
@@ -64,10 +66,15 @@ class _Reader(DataSourceReader):
                     yield tuple(row.get(name) for name in self.names)
 
 
-def find_all(path: str) -> tuple[list[Source], list[Issue]]:
-    sources, issues = found.find_sources(path.split(";"))
+def find_all(path: str, security: Security = OPEN) -> tuple[list[Source], list[Issue]]:
+    sources, issues = found.find_sources(path.split(";"), security)
     sources, more = expand(sources)
     return sources, issues + more
+
+
+def security_of(options: Mapping[str, str]) -> Security:
+    """What options like `kafka.security.protocol` say. Spark may have lowered their names."""
+    return from_settings({name[6:]: value for name, value in options.items() if name.lower().startswith("kafka.")})
 
 
 def _chunks(sources: list[Source]) -> Iterator[Chunk]:
@@ -76,7 +83,7 @@ def _chunks(sources: list[Source]) -> Iterator[Chunk]:
         yield from segments.read_partition(first.partition, [Path(source.path) for source in sources])
     for source in sources:
         if source.kind == found.WIRE:
-            yield from wire.read_wire(source.path, source.partition)
+            yield from wire.read_wire(source.path, source.partition, source.security)
         elif source.kind in (found.EXPORT, found.DUMP):
             yield from (export.read_export if source.kind == found.EXPORT else export.read_dump)(Path(source.path))
 
@@ -120,7 +127,10 @@ class _Source(DataSource):
     def reader(self, schema: Any) -> _Reader:
         raw = self.columns == RECORDS
         return _Reader(
-            self._address(), self.kinds, None if raw else [part.split()[0] for part in self.columns.split(", ")]
+            self._address(),
+            self.kinds,
+            None if raw else [part.split()[0] for part in self.columns.split(", ")],
+            security_of(self.options),
         )
 
 
@@ -137,7 +147,7 @@ class GroupLog(_Source):
         return RANGE_COLUMNS if self.options.get("emit") == RANGES else RECORDS
 
     def streamReader(self, schema: Any) -> GroupLogStream:  # noqa: N802  (Spark's name)
-        return GroupLogStream(self._address(), self.options)
+        return GroupLogStream(self._address(), self.options, security_of(self.options))
 
 
 class GroupLogFiles(_Source):

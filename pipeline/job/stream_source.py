@@ -16,6 +16,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 
 from kohort.pipeline.sources import wire
 from kohort.pipeline.sources.chunk import Chunk
+from kohort.pipeline.sources.security import OPEN, Security
 
 RECORDS, RANGES = "records", "ranges"
 RANGE_COLUMNS = "partition int, start long, end long"
@@ -34,8 +35,9 @@ class Range(InputPartition):
 class GroupLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Options: `startingOffsets` earliest (default) or latest; `maxRecordsPerTrigger`; `emit` records or ranges."""
 
-    def __init__(self, address: str, options: Mapping[str, str]) -> None:
+    def __init__(self, address: str, options: Mapping[str, str], security: Security = OPEN) -> None:
         self._address = address
+        self._security = security
         self._from_latest = options.get("startingOffsets", "earliest") == "latest"
         self._most = int(options.get("maxRecordsPerTrigger", "0"))
         self._emit = options.get("emit", RECORDS)
@@ -121,7 +123,7 @@ class GroupLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _parts(self) -> dict[int, wire.Part]:
         if self._cluster is None:
-            self._cluster = wire.Cluster(self._address)
+            self._cluster = wire.Cluster(self._address, self._security)
         try:
             return {part.partition: part for part in wire.partitions(self._cluster, with_empty=True)}
         except OSError:
@@ -139,14 +141,14 @@ class GroupLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return
         from kohort.pipeline.job.formats import records_of
 
-        for chunk in chunks_of(self._address, part):
+        for chunk in chunks_of(self._address, part, self._security):
             if len(chunk):
                 yield from records_of(chunk).to_batches()
 
 
-def chunks_of(address: str, part: wire.Part) -> Iterator[Chunk]:
+def chunks_of(address: str, part: wire.Part, security: Security = OPEN) -> Iterator[Chunk]:
     """A range of a partition, from whoever leads it now. Raises WireError."""
-    cluster = wire.Cluster(address)
+    cluster = wire.Cluster(address, security)
     try:
         led = next((each for each in wire.partitions(cluster) if each.partition == part.partition), None)
         if led is None:

@@ -15,6 +15,7 @@ from kohort.pipeline.job.stream_source import RANGES, chunks_of
 from kohort.pipeline.live.rows import tracker_rows
 from kohort.pipeline.live.tracker import Alert, GroupState, feed, look
 from kohort.pipeline.silver.rows import SilverRows
+from kohort.pipeline.sources.security import OPEN, Security
 from kohort.pipeline.sources.wire import Part
 
 if TYPE_CHECKING:
@@ -26,9 +27,9 @@ STATE_LIFE_MS = 8 * 24 * 3_600_000
 """A group of which nothing was heard for so long is forgotten."""
 
 
-def alerts(spark: SparkSession, address: str, most: int = 0) -> DataFrame:
+def alerts(spark: SparkSession, address: str, most: int = 0, security: Security = OPEN) -> DataFrame:
     """Alerts as they arise, from the cluster at `address`; `most`: records a trigger takes (0: all there are)."""
-    reader = spark.readStream.format("group_log").option("emit", RANGES)
+    reader = spark.readStream.format("group_log").option("emit", RANGES).options(**security.options)
     if most:
         reader = reader.option("maxRecordsPerTrigger", str(most))
 
@@ -38,7 +39,7 @@ def alerts(spark: SparkSession, address: str, most: int = 0) -> DataFrame:
                 silver = SilverRows("", 0)
                 found = (
                     table
-                    for chunk in chunks_of(address, Part(number, "", 0, start, end))
+                    for chunk in chunks_of(address, Part(number, "", 0, start, end), security)
                     for table in silver.add(chunk)
                 )
                 columns: list[list[Any]] = [list(each) for each in zip(*tracker_rows(found), strict=True)]

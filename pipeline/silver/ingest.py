@@ -32,10 +32,11 @@ def expand(sources: list[Source]) -> tuple[list[Source], list[Issue]]:
 
 def sample(sources: list[Source], cluster: str, writer: Writer) -> None:
     """Log ends and topic names of every cluster among the sources, for lag."""
-    for address in sorted({source.path for source in sources if source.kind == found.WIRE}):
+    clusters = {source.path: source.security for source in sources if source.kind == found.WIRE}
+    for address, security in sorted(clusters.items(), key=lambda each: each[0]):
         rows: dict[str, list[dict[str, Any]]] = {}
         try:
-            for table, row in wire.sample(address):
+            for table, row in wire.sample(address, security):
                 rows.setdefault(table, []).append(row)
         except OSError as error:
             issue_row(Issue("cluster_gone", address, f"log ends could not be asked for: {error}"), cluster, writer)
@@ -81,7 +82,7 @@ def _one(source: Source, cluster: str, writer: Writer) -> None:
         elif source.kind == found.DUMP:
             _log_records(export.read_dump(path), cluster, source.rank, writer)
         elif source.kind == found.WIRE:
-            _log_records(wire.read_wire(source.path, source.partition), cluster, source.rank, writer)
+            _log_records(wire.read_wire(source.path, source.partition, source.security), cluster, source.rank, writer)
         elif source.kind == found.TEXT_LOG:
             _rows("events", text_log.read_text_log(path), cluster, writer)
         elif source.kind == found.EVENTS:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.lines import read_lines
+from kohort.pipeline.sources.security import OPEN, Security
 from kohort.pipeline.sources.segments import partition_of
 
 SEGMENT, EXPORT, DUMP, TEXT_LOG, EVENTS, END_OFFSETS, TOPICS, WIRE = (
@@ -34,12 +35,13 @@ _SOURCE_RANK = {SEGMENT: 0, WIRE: 0, DUMP: 1, EXPORT: 2}
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """partition: of the offsets topic, for segment files; -1 for all else. size in bytes."""
+    """partition: of the offsets topic, for segment files and clusters; -1 for all else. size in bytes, or records."""
 
     kind: str
     path: str
     partition: int = -1
     size: int = 0
+    security: Security = OPEN
 
     @property
     def rank(self) -> int:
@@ -47,8 +49,11 @@ class Source:
         return _SOURCE_RANK.get(self.kind, 9)
 
 
-def find_sources(arguments: Iterable[str]) -> tuple[list[Source], list[Issue]]:
-    """Every source behind the arguments, and a word on each that is none. Files named twice are read once."""
+def find_sources(arguments: Iterable[str], security: Security = OPEN) -> tuple[list[Source], list[Issue]]:
+    """Every source behind the arguments, and a word on each that is none. Files named twice are read once.
+
+    security: of all addresses among them.
+    """
     found: dict[str, Source] = {}
     issues: list[Issue] = []
     for argument in arguments:
@@ -65,7 +70,7 @@ def find_sources(arguments: Iterable[str]) -> tuple[list[Source], list[Issue]]:
             else:
                 found[source.path] = source
         elif _ADDRESS.match(argument):
-            found[argument] = Source(WIRE, argument)
+            found[argument] = Source(WIRE, argument, security=security)
         else:
             issues.append(Issue("no_source", argument, "no such file or directory, and not an address host:port"))
     return list(found.values()), issues

@@ -6,123 +6,45 @@ broker's list of aborted transactions is applied here, as Java's consumer does (
 
 from __future__ import annotations
 
-import importlib
-import socket
-import ssl
-import struct
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from kohort.pipeline.records.batches import HEADER_SIZE, Records, read_segment, select
 from kohort.pipeline.sources.chunk import ABORTED, COMMITTED, NO_TRANSACTION, Chunk, Issue
-from kohort.pipeline.sources.found import WIRE, Source
+from kohort.pipeline.sources.connection import FETCH, LIST_OFFSETS, METADATA, Connection, WireError
+from kohort.pipeline.sources.found import Source
+from kohort.pipeline.sources.security import OPEN, Security
 from kohort.pipeline.sources.segments import control_type
-from kohort.protocol.messages.api_versions import ApiVersionsRequest
+from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from kohort.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from kohort.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
+__all__ = ["OFFSETS_TOPIC", "Cluster", "Part", "WireError"]
+
 OFFSETS_TOPIC = "__consumer_offsets"
-CLIENT_ID = "kohort-analyze"
-CONNECT_S, ANSWER_S = 10.0, 60.0
 FETCH_BYTES = 8 << 20
-LARGEST_ANSWER = 256 << 20
 _READ_COMMITTED = 1
 _EARLIEST, _LATEST = -2, -1
-
-_API_VERSIONS, _METADATA, _LIST_OFFSETS, _FETCH = 18, 3, 2, 1
-_NEWEST = {_METADATA: ("metadata", 12), _LIST_OFFSETS: ("list_offsets", 7), _FETCH: ("fetch", 12)}
-"""What this client speaks at most; Fetch names topics up to 12, so no ids are needed."""
-
-
-class WireError(OSError):
-    """The cluster can't be reached, or doesn't answer as a Kafka cluster does."""
-
-
-@dataclass
-class Connection:
-    """One socket, one request at a time. tls: None for plain text."""
-
-    host: str
-    port: int
-    tls: ssl.SSLContext | None = None
-    _socket: socket.socket | None = None
-    _correlation: int = 0
-    _versions: dict[int, int] = field(default_factory=dict)
-
-    def ask(self, key: int, request: Any) -> Any:
-        """The answer to a request, in the newest version that both sides speak."""
-        name, _ = _NEWEST[key]
-        if not self._versions:
-            self._negotiate()
-        return self._exchange(name, self._versions[key], request)
-
-    def _negotiate(self) -> None:
-        answer = self._exchange("api_versions", 0, ApiVersionsRequest())
-        theirs = {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
-        for key, (name, ours) in _NEWEST.items():
-            low, high = theirs.get(key, (0, -1))
-            if not low <= min(ours, high):
-                raise WireError(f"{self.host}:{self.port} speaks {name} {low}-{high}, this client up to {ours}")
-            self._versions[key] = min(ours, high)
-
-    def _exchange(self, name: str, version: int, request: Any) -> Any:
-        message = importlib.import_module(f"kohort.protocol.messages.{name}").MESSAGE
-        self._correlation += 1
-        frame = message.write_request(version, self._correlation, CLIENT_ID, request)
-        sock = self._open()
-        try:
-            sock.sendall(struct.pack(">i", len(frame)) + frame)
-            size = struct.unpack(">i", self._take(sock, 4))[0]
-            if not 4 <= size <= LARGEST_ANSWER:
-                raise WireError(f"{self.host}:{self.port} doesn't answer like a Kafka broker (a frame of {size} bytes)")
-            frame = self._take(sock, size)
-        except OSError:
-            self.close()
-            raise
-        try:
-            _, answer = message.read_response(version, frame)
-        except Exception as error:  # the reader trusts its bytes, and these come from somewhere else
-            self.close()
-            raise WireError(f"{self.host}:{self.port}: an answer that can't be read: {error}") from None
-        return answer
-
-    def _open(self) -> socket.socket:
-        if self._socket is None:
-            plain = socket.create_connection((self.host, self.port), CONNECT_S)
-            plain.settimeout(ANSWER_S)
-            self._socket = self.tls.wrap_socket(plain, server_hostname=self.host) if self.tls else plain
-        return self._socket
-
-    def _take(self, sock: socket.socket, size: int) -> bytes:
-        parts = bytearray()
-        while len(parts) < size:
-            part = sock.recv(min(size - len(parts), 1 << 20))
-            if not part:
-                raise WireError(f"{self.host}:{self.port} hung up")
-            parts += part
-        return bytes(parts)
-
-    def close(self) -> None:
-        if self._socket is not None:
-            self._socket.close()
-            self._socket = None
+_WHY_NOT = {
+    ErrorCode.unknown_topic_or_partition: "isn't there: no group has ever committed or joined",
+    ErrorCode.topic_authorization_failed: "is closed to this user: it needs Describe and Read on that topic",
+}
 
 
 class Cluster:
     """The brokers behind a bootstrap address (`host:port`, several by commas), connected to when needed."""
 
-    def __init__(self, bootstrap: str, tls: ssl.SSLContext | None = None) -> None:
-        self.bootstrap, self.tls = bootstrap, tls
+    def __init__(self, bootstrap: str, security: Security = OPEN) -> None:
+        self.bootstrap, self.security = bootstrap, security
         self._open: dict[tuple[str, int], Connection] = {}
-        self._first: Connection | None = None
 
     def connection(self, host: str, port: int) -> Connection:
-        return self._open.setdefault((host, port), Connection(host, port, self.tls))
+        return self._open.setdefault((host, port), Connection(host, port, self.security))
 
     def metadata(self, topics: tuple[str, ...] | None) -> MetadataResponse:
         wanted = None if topics is None else tuple(MetadataRequestTopic(name=name) for name in topics)
@@ -131,8 +53,11 @@ class Cluster:
         for address in self.bootstrap.split(","):
             host, _, port = address.strip().rpartition(":")
             try:
-                answer: MetadataResponse = self.connection(host.strip("[]"), int(port)).ask(_METADATA, request)
-            except (OSError, ValueError) as error:
+                answer: MetadataResponse = self.connection(host.strip("[]"), int(port)).ask(METADATA, request)
+            except OSError as error:
+                problem = error
+                continue
+            except ValueError as error:
                 problem = OSError(f"{address.strip()}: {error}")
                 continue
             return answer
@@ -160,7 +85,7 @@ class Cluster:
                 ),
             )
             broker = brokers[leader]
-            answer = self.connection(broker.host, broker.port).ask(_LIST_OFFSETS, request)
+            answer = self.connection(broker.host, broker.port).ask(LIST_OFFSETS, request)
             for topic in answer.topics:
                 for part in topic.partitions:
                     if part.error_code == 0:
@@ -191,7 +116,8 @@ def partitions(cluster: Cluster, *, with_empty: bool = False) -> list[Part]:
     about = cluster.metadata((OFFSETS_TOPIC,))
     topic = next((t for t in about.topics if t.name == OFFSETS_TOPIC), None)
     if topic is None or topic.error_code != 0:
-        why = "isn't there" if topic is None else f"can't be read: {topic.error_code.name}"
+        code = ErrorCode.unknown_topic_or_partition if topic is None else topic.error_code
+        why = _WHY_NOT.get(code, f"can't be read: {code.name}")
         raise WireError(f"{cluster.bootstrap}: {OFFSETS_TOPIC} {why}")
     brokers = {broker.node_id: broker for broker in about.brokers}
     starts, ends = cluster.offsets(about, _EARLIEST), cluster.offsets(about, _LATEST)
@@ -216,7 +142,7 @@ def batch_end(cluster: Cluster, part: Part, offset: int) -> int:
 
 def expand(source: Source) -> tuple[list[Source], list[Issue]]:
     """A bootstrap address as one source per partition, so that they can be read side by side."""
-    cluster = Cluster(source.path)
+    cluster = Cluster(source.path, source.security)
     try:
         parts = partitions(cluster)
     except OSError as error:
@@ -225,12 +151,12 @@ def expand(source: Source) -> tuple[list[Source], list[Issue]]:
         cluster.close()
     if not parts:
         return [], [Issue("no_source", source.path, f"{OFFSETS_TOPIC} is empty: no group has committed or joined yet")]
-    return [Source(WIRE, source.path, part.partition, part.end - part.start) for part in parts], []
+    return [replace(source, partition=part.partition, size=part.end - part.start) for part in parts], []
 
 
-def read_wire(address: str, partition: int) -> Iterator[Chunk]:
+def read_wire(address: str, partition: int, security: Security = OPEN) -> Iterator[Chunk]:
     """All of one partition as it stands now. A cluster that goes away ends it with an issue, not with an error."""
-    cluster = Cluster(address)
+    cluster = Cluster(address, security)
     try:
         part = next((p for p in partitions(cluster) if p.partition == partition), None)
         if part is not None:
@@ -267,9 +193,10 @@ def _fetch(cluster: Cluster, part: Part, offset: int, most_bytes: int) -> tuple[
     request = FetchRequest(
         max_wait_ms=500, min_bytes=1, max_bytes=most_bytes, isolation_level=_READ_COMMITTED, topics=(topic,)
     )
-    answer = cluster.connection(part.host, part.port).ask(_FETCH, request).responses[0].partitions[0]
+    answer = cluster.connection(part.host, part.port).ask(FETCH, request).responses[0].partitions[0]
     if answer.error_code != 0:
-        raise WireError(f"partition {part.partition} at {offset}: {answer.error_code.name}")
+        why = _WHY_NOT.get(answer.error_code, f"can't be read: {answer.error_code.name}")
+        raise WireError(f"{OFFSETS_TOPIC}, partition {part.partition} at {offset}, {why}")
     return b"".join(bytes(piece) for piece in answer.records or ()), answer.aborted_transactions or ()
 
 
@@ -329,11 +256,11 @@ def _only(issue: Issue) -> Chunk:
     return chunk_of_rows([], [issue])
 
 
-def sample(address: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def sample(address: str, security: Security = OPEN) -> Iterator[tuple[str, dict[str, Any]]]:
     """(table, row): where every topic's log begins and ends now, and the ids of topics."""
     from kohort.pipeline.records.codec import kafka_uuid
 
-    cluster = Cluster(address)
+    cluster = Cluster(address, security)
     try:
         about = cluster.metadata(None)
         for topic in about.topics:

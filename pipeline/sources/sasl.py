@@ -1,0 +1,125 @@
+"""Logging in: SaslHandshake and SaslAuthenticate (KIP-43, KIP-152) with PLAIN (RFC 4616) or SCRAM (RFC 5802).
+
+Their few bytes are written here: messages in `protocol/` are those that kohort's broker serves.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import os
+import struct
+from collections.abc import Callable, Generator
+
+from kohort.pipeline.sources.security import Security
+
+HANDSHAKE, AUTHENTICATE = 17, 36
+LEAST_ITERATIONS = 4096
+"""Kafka's own least; fewer would make the password easy to guess for whoever poses as the broker."""
+_UNSUPPORTED_MECHANISM, _NO_LOGIN_HERE, _FAILED = 33, 34, 58
+
+Talk = Callable[[int, int, bytes], bytes]
+"""Sends (API key, version, body) and gives the body of the answer."""
+
+
+Steps = Generator[bytes, bytes, None]
+"""Gives what to send, is sent what the broker says to it, and ends when the login is done."""
+
+
+class LoginError(OSError):
+    """The broker doesn't let us in, or isn't the one that knows our password."""
+
+
+def log_in(security: Security, talk: Talk, version: int) -> int:
+    """version: of SaslAuthenticate that the broker speaks, at most 1. Gives the session's length in ms; 0: no end."""
+    _handshake(security.mechanism, talk)
+    lasts_ms = 0
+    steps = _plain(security) if security.mechanism == "PLAIN" else _scram(security, _nonce())
+    message = next(steps)
+    while True:
+        answer, lasts_ms = _authenticate(message, talk, version)
+        try:
+            message = steps.send(answer)
+        except StopIteration:
+            return lasts_ms
+
+
+def _handshake(mechanism: str, talk: Talk) -> None:
+    answer = talk(HANDSHAKE, 1, _string(mechanism))
+    (error,) = struct.unpack_from(">h", answer)
+    if error:
+        offered = ", ".join(_strings(answer, 2)) or "nothing"
+        if error == _UNSUPPORTED_MECHANISM:
+            raise LoginError(f"the broker doesn't take sasl.mechanism={mechanism}; it offers {offered}")
+        if error == _NO_LOGIN_HERE:
+            raise LoginError("this port takes no login; try security.protocol=PLAINTEXT or SSL")
+        raise LoginError(f"the broker refuses to begin a login (error {error})")
+
+
+def _authenticate(message: bytes, talk: Talk, version: int) -> tuple[bytes, int]:
+    answer = talk(AUTHENTICATE, version, struct.pack(">i", len(message)) + message)
+    error, size = struct.unpack_from(">hh", answer)
+    at = 4 + max(0, size)
+    if error:
+        told = answer[4:at].decode("utf-8", "replace") or f"error {error}"
+        raise LoginError(f"the login failed: {told}" if error == _FAILED else f"the login was refused: {told}")
+    (size,) = struct.unpack_from(">i", answer, at)
+    at += 4
+    lasts_ms = struct.unpack_from(">q", answer, at + max(0, size))[0] if version >= 1 else 0
+    return answer[at : at + max(0, size)], lasts_ms
+
+
+def _string(text: str) -> bytes:
+    data = text.encode()
+    return struct.pack(">h", len(data)) + data
+
+
+def _strings(data: bytes, at: int) -> list[str]:
+    (count,) = struct.unpack_from(">i", data, at)
+    at += 4
+    found = []
+    for _ in range(min(count, 100)):
+        (size,) = struct.unpack_from(">h", data, at)
+        found.append(data[at + 2 : at + 2 + size].decode("utf-8", "replace"))
+        at += 2 + size
+    return found
+
+
+def _nonce() -> str:
+    return base64.b64encode(os.urandom(24)).decode()
+
+
+def _plain(security: Security) -> Steps:
+    yield f"\0{security.username}\0{security.password}".encode()
+
+
+def _scram(security: Security, nonce: str) -> Steps:
+    """Shows that we know the password without telling it, and lets the broker show that it knows it too."""
+    digest = "sha256" if security.mechanism == "SCRAM-SHA-256" else "sha512"
+    name = security.username.replace("=", "=3D").replace(",", "=2C")
+    first = f"n={name},r={nonce}"
+    challenge = (yield f"n,,{first}".encode()).decode("utf-8", "replace")
+    told = _attributes(challenge)
+    try:
+        both, salt, iterations = told["r"], base64.b64decode(told["s"]), int(told["i"])
+    except (KeyError, ValueError):
+        raise LoginError("the broker's SCRAM challenge can't be read") from None
+    if not both.startswith(nonce) or both == nonce:
+        raise LoginError("the broker's SCRAM challenge answers somebody else's")
+    if iterations < LEAST_ITERATIONS:
+        raise LoginError(f"the broker asks for {iterations} SCRAM iterations; fewer than {LEAST_ITERATIONS} are unsafe")
+    salted = hashlib.pbkdf2_hmac(digest, security.password.encode(), salt, iterations)
+    client_key = hmac.digest(salted, b"Client Key", digest)
+    last = f"c=biws,r={both}"
+    everything = f"{first},{challenge},{last}".encode()
+    signature = hmac.digest(hashlib.new(digest, client_key).digest(), everything, digest)
+    proof = bytes(a ^ b for a, b in zip(client_key, signature, strict=True))
+    answer = _attributes((yield f"{last},p={base64.b64encode(proof).decode()}".encode()).decode("utf-8", "replace"))
+    expected = hmac.digest(hmac.digest(salted, b"Server Key", digest), everything, digest)
+    if not hmac.compare_digest(answer.get("v", "").encode(), base64.b64encode(expected)):
+        raise LoginError("the broker doesn't know this user's password: it may not be the one it says it is")
+
+
+def _attributes(text: str) -> dict[str, str]:
+    return {part[0]: part[2:] for part in text.split(",") if part[1:2] == "="}

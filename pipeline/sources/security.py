@@ -1,0 +1,189 @@
+"""How a cluster wants to be spoken to: TLS and SASL, under the names that Kafka's own clients have for them.
+
+What is read from a file on the driver travels with the sources: workers elsewhere don't have the file.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import ssl
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kohort.pipeline.sources.properties import read_properties
+
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+
+_UNDERSTOOD = (
+    "security.protocol", "sasl.mechanism", "sasl.jaas.config", "ssl.truststore.type", "ssl.truststore.location",
+    "ssl.truststore.certificates", "ssl.keystore.type", "ssl.keystore.location", "ssl.keystore.certificate.chain",
+    "ssl.keystore.key", "ssl.key.password", "ssl.endpoint.identification.algorithm",
+)  # fmt: skip
+_LEFT_TO_PYTHON = (
+    "ssl.protocol", "ssl.enabled.protocols", "ssl.cipher.suites", "ssl.provider", "ssl.keymanager.algorithm",
+    "ssl.trustmanager.algorithm", "ssl.secure.random.implementation", "ssl.truststore.password",
+    "ssl.keystore.password", "security.providers", "sasl.kerberos.service.name",
+)  # fmt: skip
+"""Known, without a meaning here: Python chooses versions and ciphers; a PEM file of certificates has no password."""
+
+_OPTION = re.compile(r"(\w+)\s*=\s*(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|[^\s;\"']+)", re.DOTALL)
+
+
+class SecurityError(ValueError):
+    """A setting that can't be followed; the text says what to write instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Security:
+    """What opens a connection. PEM texts, not file names. `repr` shows no secret."""
+
+    protocol: str = "PLAINTEXT"
+    mechanism: str = ""
+    username: str = ""
+    password: str = field(default="", repr=False)
+    authorities: str = field(default="", repr=False)
+    """Certificates that are trusted; empty: those that the system trusts."""
+    certificate: str = field(default="", repr=False)
+    """This client's own chain and key, for brokers that ask for one."""
+    key_password: str = field(default="", repr=False)
+    check_hostname: bool = True
+    settings: tuple[tuple[str, str], ...] = field(default=(), repr=False, compare=False)
+    """What all of this was made of, to hand it on under the same names."""
+
+    @property
+    def tls(self) -> bool:
+        return self.protocol in ("SSL", "SASL_SSL")
+
+    @property
+    def sasl(self) -> bool:
+        return self.protocol.startswith("SASL_")
+
+    @property
+    def options(self) -> dict[str, str]:
+        """As options of Spark's, for `group_log`."""
+        return {f"kafka.{name}": value for name, value in self.settings}
+
+    def context(self) -> ssl.SSLContext:
+        """Raises SecurityError when certificates or the key can't be used."""
+        try:
+            context = ssl.create_default_context(cadata=self.authorities or None)
+            context.check_hostname = self.check_hostname
+            if self.certificate:
+                _load_chain(context, self.certificate, self.key_password)
+        except (ssl.SSLError, ValueError) as error:
+            raise SecurityError(f"the certificates can't be used: {error}") from None
+        return context
+
+
+OPEN = Security()
+"""Plain text, nobody asked who we are."""
+
+
+def from_file(path: Path) -> Security:
+    """What a file of Kafka's client properties says. Settings about other things than security are passed over."""
+    try:
+        return from_settings(read_properties(path))
+    except OSError as error:
+        raise SecurityError(f"{path} can't be read: {error.strerror}") from None
+    except ValueError as error:
+        raise SecurityError(str(error)) from None
+
+
+def from_settings(settings: Mapping[str, str]) -> Security:
+    """Raises SecurityError for names that look like security and are none, and for what isn't supported."""
+    ours = {name: value.strip() for name, value in settings.items() if name.startswith(("security.", "sasl.", "ssl."))}
+    for name, value in ours.items():
+        _known(name)
+        if value.startswith("${"):
+            raise SecurityError(f"{name}: config providers ({value}) aren't followed; write the value itself")
+    protocol = ours.get("security.protocol", "PLAINTEXT").upper()
+    if protocol not in PROTOCOLS:
+        raise SecurityError(f"security.protocol={protocol}: it is one of {', '.join(PROTOCOLS)}")
+    mechanism, username, password = _login(ours) if protocol.startswith("SASL_") else ("", "", "")
+    tls = protocol in ("SSL", "SASL_SSL")
+    return Security(
+        protocol,
+        mechanism,
+        username,
+        password,
+        _trusted(ours) if tls else "",
+        _own_chain(ours) if tls else "",
+        ours.get("ssl.key.password", ""),
+        ours.get("ssl.endpoint.identification.algorithm", "https") != "",
+        tuple(ours.items()),
+    )
+
+
+def _known(name: str) -> None:
+    if name in _UNDERSTOOD or name in _LEFT_TO_PYTHON:
+        return
+    near = difflib.get_close_matches(name, _UNDERSTOOD, 1, 0.8)
+    hint = f"; did you mean {near[0]}?" if near else ", here at least; PLAIN, SCRAM and TLS with PEM files are"
+    raise SecurityError(f"{name} isn't supported{hint}")
+
+
+def _login(settings: Mapping[str, str]) -> tuple[str, str, str]:
+    mechanism = settings.get("sasl.mechanism", "GSSAPI").upper()
+    if mechanism not in MECHANISMS:
+        why = " (Kafka's default)" if "sasl.mechanism" not in settings else ""
+        raise SecurityError(f"sasl.mechanism={mechanism}{why} isn't supported; there are {', '.join(MECHANISMS)}")
+    jaas = settings.get("sasl.jaas.config", "")
+    options = {name: _unquoted(value) for name, value in _OPTION.findall(jaas)}
+    missing = [name for name in ("username", "password") if name not in options]
+    if missing:
+        module = "plain.Plain" if mechanism == "PLAIN" else "scram.Scram"
+        raise SecurityError(
+            f"sasl.jaas.config names no {' and no '.join(missing)}; it looks like "
+            f'org.apache.kafka.common.security.{module}LoginModule required username="…" password="…";'
+        )
+    if options.get("tokenauth", "").lower() == "true":
+        raise SecurityError("sasl.jaas.config: delegation tokens (tokenauth) aren't supported")
+    return mechanism, options["username"], options["password"]
+
+
+def _unquoted(value: str) -> str:
+    return re.sub(r"\\(.)", r"\1", value[1:-1], flags=re.DOTALL) if value[0] in "\"'" else value
+
+
+def _trusted(settings: Mapping[str, str]) -> str:
+    return settings.get("ssl.truststore.certificates", "") or _pem(settings, "ssl.truststore.location")
+
+
+def _own_chain(settings: Mapping[str, str]) -> str:
+    chain, key = settings.get("ssl.keystore.certificate.chain", ""), settings.get("ssl.keystore.key", "")
+    if bool(chain) != bool(key):
+        raise SecurityError("ssl.keystore.certificate.chain and ssl.keystore.key belong together: give both")
+    return f"{chain}\n{key}\n" if chain else _pem(settings, "ssl.keystore.location")
+
+
+def _pem(settings: Mapping[str, str], name: str) -> str:
+    place = settings.get(name, "")
+    if not place:
+        return ""
+    try:
+        data = Path(place).read_bytes()
+    except OSError as error:
+        raise SecurityError(f"{name}: {place} can't be read: {error.strerror}") from None
+    if b"-----BEGIN " not in data:
+        raise SecurityError(
+            f"{name}: {place} isn't PEM. Make it so: keytool -importkeystore -srckeystore {place} -destkeystore "
+            "store.p12 -deststoretype PKCS12, then openssl pkcs12 -in store.p12 -nodes -out store.pem"
+        )
+    return data.decode("utf-8", "replace")
+
+
+def _load_chain(context: ssl.SSLContext, pem: str, password: str) -> None:
+    """Python's ssl takes a chain from a file only: one that nobody else may read, for as long as it takes."""
+    handle, name = tempfile.mkstemp(suffix=".pem")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(pem)
+        # An empty answer, not a question on the terminal, where a key has a password that nobody named.
+        context.load_cert_chain(name, password=lambda: password)
+    finally:
+        os.unlink(name)

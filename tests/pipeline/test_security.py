@@ -1,0 +1,223 @@
+"""TLS and SASL under Kafka's own names: what a properties file may say, and clusters behind a lock."""
+
+from __future__ import annotations
+
+import shutil
+import ssl
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from kohort.pipeline.cli import analyze
+from kohort.pipeline.sources import sasl
+from kohort.pipeline.sources.properties import read_properties
+from kohort.pipeline.sources.security import OPEN, Security, SecurityError, from_file, from_settings
+from kohort.pipeline.sources.wire import Cluster, WireError
+from tests.pipeline.locked_broker import PASSWORD, USER, LockedBroker
+
+LOGIN = f'org.apache.kafka.common.security.plain.PlainLoginModule required username="{USER}" password="{PASSWORD}";'
+
+
+def login(mechanism: str, protocol: str = "SASL_PLAINTEXT", jaas: str = LOGIN, **more: str) -> Security:
+    return from_settings(
+        {"security.protocol": protocol, "sasl.mechanism": mechanism, "sasl.jaas.config": jaas}
+        | {name.replace("_", "."): value for name, value in more.items()}
+    )
+
+
+def reached(port: int, security: Security = OPEN) -> str:
+    cluster = Cluster(f"127.0.0.1:{port}", security)
+    try:
+        return cluster.metadata(None).cluster_id or ""
+    finally:
+        cluster.close()
+
+
+def test_a_properties_file_is_read_as_java_reads_it(tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text(
+        "# a comment\r\n! another\n\n  security.protocol = SASL_SSL\nsasl.mechanism:PLAIN\nclient.id me and you\n"
+        'sasl.jaas.config=a.Module required \\\n    username="ana" \\\n    password="x\\\\y";\n'
+        "key\\ with\\=odd=\\u00fc\\tz\nempty=\nalone\nlast\\\\=1\nlast\\\\=2"
+    )
+    assert read_properties(file) == {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "PLAIN",
+        "client.id": "me and you",
+        "sasl.jaas.config": 'a.Module required username="ana" password="x\\y";',
+        "key with=odd": "ü\tz",
+        "empty": "",
+        "alone": "",
+        "last\\": "2",
+    }
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"security.protcol": "SSL"}, "did you mean security.protocol?"),
+        ({"sasl.login.callback.handler.class": "x"}, "isn't supported"),
+        ({"security.protocol": "TLS"}, "it is one of PLAINTEXT, SSL"),
+        ({"security.protocol": "SASL_SSL"}, "sasl.mechanism=GSSAPI (Kafka's default) isn't supported"),
+        ({"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}, "names no username and no password"),
+        ({"security.protocol": "SSL", "ssl.truststore.location": "/nowhere/t.pem"}, "can't be read"),
+        ({"security.protocol": "SSL", "ssl.keystore.key": "x"}, "belong together"),
+        ({"security.protocol": "${file:/x:y}"}, "write the value itself"),
+    ],
+)
+def test_what_cannot_be_followed_says_what_to_write(settings: dict[str, str], words: str) -> None:
+    with pytest.raises(SecurityError) as told:
+        from_settings(settings)
+    assert words in str(told.value)
+
+
+def test_a_java_keystore_is_no_pem(tmp_path: Path) -> None:
+    store = tmp_path / "trust.jks"
+    store.write_bytes(b"\xfe\xed\xfe\xed\0\0\0\2")
+    with pytest.raises(SecurityError, match=r"isn't PEM.*keytool"):
+        from_settings({"security.protocol": "SSL", "ssl.truststore.location": str(store)})
+
+
+def test_other_settings_of_a_client_are_passed_over(tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("client.id=x\nbootstrap.servers=b:9092\nrequest.timeout.ms=10\n")
+    assert from_file(file) == OPEN
+
+
+def test_secrets_are_not_shown() -> None:
+    security = login("PLAIN")
+    assert PASSWORD not in repr(security)
+    assert security.options["kafka.sasl.mechanism"] == "PLAIN"
+    assert from_settings({name[6:]: value for name, value in security.options.items()}) == security
+
+
+def test_the_example_of_rfc_7677() -> None:
+    """The one exchange of SCRAM-SHA-256 whose every byte is printed somewhere."""
+    steps = sasl._scram(Security("SASL_PLAINTEXT", "SCRAM-SHA-256", "user", "pencil"), "rOprNGfwEbeRWgbNEkqO")
+    assert next(steps) == b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO"
+    nonce = b"rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0"
+    assert steps.send(b"r=" + nonce + b",s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096") == (
+        b"c=biws,r=" + nonce + b",p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ="
+    )
+    with pytest.raises(StopIteration):
+        steps.send(b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=")
+
+
+@pytest.mark.parametrize(
+    ("challenge", "words"),
+    [
+        ("r=somebody,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096", "somebody else's"),
+        ("r=mine-and-theirs,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=1", "fewer than 4096 are unsafe"),
+        ("r=mine-and-theirs,i=4096", "can't be read"),
+        ("", "can't be read"),
+    ],
+)
+def test_a_challenge_that_is_not_taken(challenge: str, words: str) -> None:
+    steps = sasl._scram(Security("SASL_PLAINTEXT", "SCRAM-SHA-256", "user", "pencil"), "mine")
+    next(steps)
+    with pytest.raises(sasl.LoginError, match=words):
+        steps.send(challenge.encode())
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
+def test_logging_in(mechanism: str) -> None:
+    broker = LockedBroker(mechanism)
+    with broker.listening() as port:
+        assert reached(port, login(mechanism)) == "c"
+        assert broker.logins == [USER]
+        with pytest.raises(WireError, match="the login failed: Authentication failed"):
+            reached(port, login(mechanism, jaas=LOGIN.replace(PASSWORD, "wrong")))
+        with pytest.raises(WireError, match="hung up; if it wants TLS or a login"):
+            reached(port)
+
+
+def test_a_mechanism_that_the_broker_does_not_take() -> None:
+    with (
+        LockedBroker("PLAIN").listening() as port,
+        pytest.raises(WireError, match=r"doesn't take sasl\.mechanism=SCRAM-SHA-512; it offers PLAIN"),
+    ):
+        reached(port, login("SCRAM-SHA-512"))
+
+
+def test_a_broker_that_does_not_know_the_password_is_not_believed() -> None:
+    with (
+        LockedBroker("SCRAM-SHA-256", honest=False).listening() as port,
+        pytest.raises(WireError, match="may not be the one it says it is"),
+    ):
+        reached(port, login("SCRAM-SHA-256"))
+
+
+def test_a_session_that_ends_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With connections.max.reauth.ms a broker hangs up on whoever stays longer."""
+    broker = LockedBroker("PLAIN", lasts_ms=10_000)
+    with broker.listening() as port:
+        cluster = Cluster(f"127.0.0.1:{port}", login("PLAIN"))
+        cluster.metadata(None)
+        cluster.metadata(None)
+        assert broker.connections == 1
+        now = time.monotonic()
+        monkeypatch.setattr(time, "monotonic", lambda: now + 9)
+        cluster.metadata(None)
+        assert (broker.connections, len(broker.logins)) == (2, 2)
+        cluster.close()
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate for 127.0.0.1 that signs itself, with its key."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl makes the certificate, and is not installed")
+    file = tmp_path_factory.mktemp("tls") / "broker.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=broker", "-addext",
+         "subjectAltName=IP:127.0.0.1", "-keyout", str(file.with_suffix(".key")), "-out", str(file)],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    return file
+
+
+def test_tls(authority: Path) -> None:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(authority, authority.with_suffix(".key"))
+    trusting = {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(authority)}
+    with LockedBroker("SCRAM-SHA-512", context).listening() as port:
+        jaas = {"sasl.mechanism": "SCRAM-SHA-512", "sasl.jaas.config": LOGIN}
+        assert reached(port, from_settings({"security.protocol": "SASL_SSL", **trusting, **jaas})) == "c"
+        with pytest.raises(WireError, match="isn't trusted: self-signed certificate"):
+            reached(port, from_settings({"security.protocol": "SASL_SSL", **jaas}))
+        with pytest.raises(WireError, match=r"this port speaks TLS|hung up; if it wants TLS"):
+            reached(port)
+        elsewhere = Cluster(f"localhost:{port}", from_settings({"security.protocol": "SSL", **trusting}))
+        with pytest.raises(WireError, match=r"ssl\.endpoint\.identification\.algorithm="):
+            elsewhere.metadata(None)
+    with (
+        LockedBroker().listening() as port,
+        pytest.raises(WireError, match="doesn't speak TLS"),
+    ):
+        reached(port, from_settings({"security.protocol": "SSL", **trusting}))
+
+
+def test_a_key_of_ones_own(authority: Path) -> None:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(authority))
+    context.load_cert_chain(authority, authority.with_suffix(".key"))
+    context.verify_mode = ssl.CERT_REQUIRED
+    trusting = {"security.protocol": "SSL", "ssl.truststore.location": str(authority)}
+    own = {
+        "ssl.keystore.certificate.chain": authority.read_text(),
+        "ssl.keystore.key": authority.with_suffix(".key").read_text(),
+    }
+    with LockedBroker(tls=context).listening() as port:
+        assert reached(port, from_settings(trusting | own)) == "c"
+        with pytest.raises(WireError):
+            reached(port, from_settings(trusting))
+
+
+def test_the_command_says_what_is_wrong_before_it_starts_spark(tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("security.protocol=SASL_SSL\n")
+    done = CliRunner().invoke(analyze, ["localhost:1", "--command-config", str(file)])
+    assert done.exit_code == 1
+    assert "sasl.mechanism=GSSAPI (Kafka's default) isn't supported; there are PLAIN, SCRAM-SHA-256" in done.output

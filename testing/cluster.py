@@ -16,10 +16,10 @@ from kohort.broker.settings import Settings
 from kohort.control.clock import LabClock
 from kohort.control.faults.table import Faults
 from kohort.control.gates import Gates
+from kohort.control.group import Group
 from kohort.control.laboratory import Laboratory
 from kohort.control.safety import Budget
 from kohort.testing.clock import Clock
-from kohort.testing.group import Group
 from kohort.testing.topics import Topics
 
 if TYPE_CHECKING:

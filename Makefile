@@ -52,8 +52,11 @@ bench: $(VENV)/.test  ## figures of docs/performance.md, kohort's side; BENCH="-
 bench-pipeline: $(VENV)/.test  ## figures of the pipeline, beside DuckDB and Polars; BENCH="--quick" for less
 	$(BIN)/python -m tests.pipeline.bench $(BENCH)
 
+pictures: $(VENV)/.test  ## the README's pictures, made anew; wants Chromium and ../shared
+	$(BIN)/python -m tests.pipeline.pictures docs/images/report.png
+
 clean:  ## remove what was made
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help demo serve test clients check conformance bench bench-pipeline clean
+.PHONY: help demo serve test clients check conformance bench bench-pipeline pictures clean

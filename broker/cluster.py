@@ -11,13 +11,18 @@ from uuid import UUID
 from kohort.broker.clock import Clock
 from kohort.broker.group_events import GroupEvents
 from kohort.broker.node import Node
-from kohort.broker.offsets_topic import OFFSETS_TOPIC, OffsetsTopic
+from kohort.broker.offsets_topic import OffsetsTopic
 from kohort.broker.replay import Replays
 from kohort.broker.settings import Settings
 from kohort.broker.topic_defaults import topic_defaults
+from kohort.broker.transaction_topic import TransactionTopic
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.deleting import Sweep, topic_deleted
+from kohort.coordinator.effects import OFFSETS_TOPIC, TRANSACTION_TOPIC
 from kohort.coordinator.settings import GroupSettings
+from kohort.coordinator.transactions.coordinator import TransactionCoordinator
+from kohort.coordinator.transactions.expiring import AbortTimedOut, RemoveExpired
+from kohort.coordinator.transactions.settings import TransactionSettings
 from kohort.purgatory import DelayedOperation, Purgatory
 from kohort.storage.topics import Partition, Topic, Topics
 
@@ -53,7 +58,7 @@ class Cluster:
         self.purgatory = Purgatory(now_ms, lambda: self.on_wakeup_changed())
         self.wait_for_records: Callable[[DelayedOperation, Iterable[Hashable]], None] = self.purgatory.wait
         """Lets a fetch wait for what is appended under its keys. The laboratory's waits in real time."""
-        self.nodes = [Node(self, settings.node_id + number, self._coordinator()) for number in range(nodes)]
+        self.nodes = [self._node(settings.node_id + number) for number in range(nodes)]
         self.coordinators = [node.coordinator for node in self.nodes]
         self.balancing: DelayedOperation | None = None
         """What lets preferred leaders lead again, if that is to come (moving.py)."""
@@ -68,11 +73,18 @@ class Cluster:
         )
         self.replays = Replays(clock, self.purgatory)
         self.offsets_topic = OffsetsTopic(self)
+        self.transaction_topic = TransactionTopic(self)
         self.group_events = GroupEvents(self)
-        self.coordinated: dict[str, Coordinated] = {OFFSETS_TOPIC: self.offsets_topic}
+        self.coordinated: dict[str, Coordinated] = {
+            OFFSETS_TOPIC: self.offsets_topic,
+            TRANSACTION_TOPIC: self.transaction_topic,
+        }
         """Topics whose leaders are coordinators too, by name: what is told when leadership moves."""
         for coordinator in self.coordinators:
             self.purgatory.wait(Sweep(coordinator, now_ms))
+        for each in self.nodes:
+            self.purgatory.wait(AbortTimedOut(each.transactions, now_ms))
+            self.purgatory.wait(RemoveExpired(each.transactions, now_ms))
         _Upkeep(self).wait(now_ms)
 
     @property
@@ -94,10 +106,17 @@ class Cluster:
         """A random UUID, from the one source of chance."""
         return UUID(int=self.random.getrandbits(128), version=4)
 
-    def append(self, partition: Partition, batch: bytes, now_ms: int) -> int:
-        """Writes a validated batch; returns its base offset. Fetches that wait for it are tried again."""
+    def append(
+        self, partition: Partition, batch: bytes, now_ms: int, remember: Callable[[int], None] | None = None
+    ) -> int:
+        """Writes a validated batch; returns its base offset. Fetches that wait for it are tried again.
+
+        `remember` is told that offset before them: what is remembered of its producer decides what they may read.
+        """
         wall_ms = now_ms + self.clock.epoch_ms
         base_offset = partition.log.append(batch, wall_ms=wall_ms, leader_epoch=partition.leader_epoch)
+        if remember is not None:
+            remember(base_offset)
         self.purgatory.check(partition, now_ms)
         return base_offset
 
@@ -105,8 +124,22 @@ class Cluster:
         """Groups forget what they have committed for a topic that is gone."""
         if topic.name == OFFSETS_TOPIC:
             self.offsets_topic.deleted(now_ms)
+        elif topic.name == TRANSACTION_TOPIC:
+            self.transaction_topic.deleted(now_ms)
         for coordinator in self.coordinators:
             topic_deleted(coordinator, topic.name, topic.topic_id, now_ms)
+
+    def _node(self, node_id: int) -> Node:
+        coordinator = self._coordinator()
+        transactions = TransactionCoordinator(
+            transaction_settings(self.settings),
+            self.purgatory,
+            lambda: self.topics.next_producer_id(),
+            partitions=self.settings.transaction_state_log_num_partitions,
+            epoch_ms=self.clock.epoch_ms,
+            effects=coordinator.effects,
+        )
+        return Node(self, node_id, coordinator, transactions)
 
     def _coordinator(self) -> GroupCoordinator:
         return GroupCoordinator(
@@ -149,6 +182,11 @@ def group_settings(settings: Settings) -> GroupSettings:
         offsets_retention_ms=settings.offsets_retention_minutes * 60_000,
         offsets_retention_check_interval_ms=settings.offsets_retention_check_interval_ms,
     )
+
+
+def transaction_settings(settings: Settings) -> TransactionSettings:
+    """The same for the transaction coordinators."""
+    return TransactionSettings(**{name: getattr(settings, name) for name in TransactionSettings.__dataclass_fields__})
 
 
 def _nobody_cares() -> None:

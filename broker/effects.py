@@ -5,8 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kohort.broker.logs import log
-from kohort.broker.offsets_topic import OFFSETS_TOPIC
-from kohort.coordinator.effects import Append, Cause, Effect, Remark, Reply, Transition
+from kohort.coordinator.effects import (
+    OFFSETS_TOPIC,
+    TRANSACTION_TOPIC,
+    Append,
+    Cause,
+    Effect,
+    Remark,
+    Reply,
+    Transition,
+    WriteMarkers,
+)
 from kohort.coordinator.events import GroupEvent
 from kohort.protocol.errors import ErrorCode
 
@@ -16,17 +25,22 @@ if TYPE_CHECKING:
 
 def perform(cluster: Cluster, now_ms: int) -> None:
     """Does what is to be done, together with what follows from it: an append, once reported, lets replies go."""
-    for coordinator in cluster.coordinators:
-        effects = coordinator.effects
+    for node in cluster.nodes:
+        effects = node.coordinator.effects
         for effect in effects:  # a list that grows while one walks along it is walked to its new end
             try:
                 if type(effect) is Reply:
                     effect.ticket.reply(effect.response)  # type: ignore[attr-defined]
                 elif type(effect) is Append:
                     error, last_offset = _append(cluster, effect, now_ms)
-                    coordinator.appended(effect.token, error, now_ms, last_offset)
+                    if effect.topic is OFFSETS_TOPIC:
+                        node.coordinator.appended(effect.token, error, now_ms, last_offset)
+                    else:
+                        node.transactions.appended(effect.token, error, now_ms)
+                elif type(effect) is WriteMarkers:
+                    node.transactions.appended(effect.token, _write_markers(cluster, effect, now_ms), now_ms)
                 elif type(effect) is GroupEvent:
-                    cluster.group_events.take(coordinator, effect)
+                    cluster.group_events.take(node.coordinator, effect)
                 else:
                     _tell(effect)
             except Exception:  # each effect stands alone: the others must not be lost
@@ -45,10 +59,25 @@ def _tell(effect: Effect) -> None:
 
 def _append(cluster: Cluster, effect: Append, now_ms: int) -> tuple[ErrorCode, int | None]:
     try:
-        return cluster.offsets_topic.append(effect.partition, effect.records, effect.timestamp_ms, now_ms)
+        if effect.topic is TRANSACTION_TOPIC:
+            topic = cluster.transaction_topic
+            return topic.append(effect.partition, effect.records, effect.timestamp_ms, now_ms), None
+        return cluster.offsets_topic.append(
+            effect.partition, effect.records, effect.timestamp_ms, now_ms, effect.producer
+        )
     except Exception:
-        log.error(f"writing to {OFFSETS_TOPIC}-{effect.partition} failed: {effect.records}")
+        log.error(f"writing to {effect.topic}-{effect.partition} failed: {effect.records}")
         return ErrorCode.unknown_server_error, None
+
+
+def _write_markers(cluster: Cluster, effect: WriteMarkers, now_ms: int) -> ErrorCode:
+    from kohort.broker.transaction_topic import write_markers
+
+    try:
+        return write_markers(cluster, effect, now_ms)
+    except Exception:
+        log.error(f"writing the end of a transaction failed: {effect}")
+        return ErrorCode.unknown_server_error
 
 
 CAUSES = {

@@ -1,4 +1,4 @@
-"""One node of the cluster: its id, its port, its group coordinator."""
+"""One node of the cluster: its id, its port, its coordinators."""
 
 from __future__ import annotations
 
@@ -9,17 +9,21 @@ from kohort.broker.ticket import Ticket
 if TYPE_CHECKING:
     from kohort.broker.cluster import Cluster
     from kohort.coordinator.coordinator import GroupCoordinator
+    from kohort.coordinator.transactions.coordinator import TransactionCoordinator
 
 
 class Node:
     """A broker of the cluster. Nodes share everything but their coordinator and their port."""
 
-    __slots__ = ("cluster", "coordinator", "id", "port", "running")
+    __slots__ = ("cluster", "coordinator", "id", "port", "running", "transactions")
 
-    def __init__(self, cluster: Cluster, node_id: int, coordinator: GroupCoordinator) -> None:
+    def __init__(
+        self, cluster: Cluster, node_id: int, coordinator: GroupCoordinator, transactions: TransactionCoordinator
+    ) -> None:
         self.id = node_id
         self.cluster = cluster
         self.coordinator = coordinator
+        self.transactions = transactions
         self.port = 0
         """Where it listens; known once it does. One that is stopped keeps it for when it is started again."""
         self.running = True

@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kohort.broker.logs import log
+from kohort.coordinator.effects import OFFSETS_TOPIC
 from kohort.coordinator.loading import Loading, unload
 from kohort.coordinator.placement import partition_for
 from kohort.protocol.batches import EncodedRecords
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
+from kohort.storage.producers import Remembered
 from kohort.storage.topics import Partition, Refusal, Topic
 
 if TYPE_CHECKING:
     from kohort.broker.cluster import Cluster
     from kohort.broker.node import Node
     from kohort.broker.replay import Replay
-
-OFFSETS_TOPIC = "__consumer_offsets"
 
 
 class OffsetsTopic:
@@ -120,20 +120,41 @@ class OffsetsTopic:
         unload(leader.coordinator, partition.index, now_ms)
 
     def append(
-        self, number: int, records: EncodedRecords, timestamp_ms: int, now_ms: int
+        self,
+        number: int,
+        records: EncodedRecords,
+        timestamp_ms: int,
+        now_ms: int,
+        producer: tuple[int, int] | None = None,
     ) -> tuple[ErrorCode, int | None]:
         """Writes records of a coordinator as one batch to partition `number`. `timestamp_ms`: wall clock.
 
+        `producer`: id and epoch, of the transaction they belong to; an older epoch hears INVALID_PRODUCER_EPOCH.
         Returns NONE and the offset of the last record, or the error.
         """
         topic = self._topic
         if topic is None:
             return ErrorCode.unknown_topic_or_partition, None
-        batch = records.batch(timestamp_ms)
+        batch = records.batch(timestamp_ms, producer)
         if len(batch) > topic.log_config.max_message_bytes:
             return ErrorCode.message_too_large, None
-        base_offset = self._cluster.append(topic.partitions[number], batch, now_ms)
-        return ErrorCode.none, base_offset + records.count - 1
+        partition = topic.partitions[number]
+        if producer is None:
+            base_offset = self._cluster.append(partition, batch, now_ms)
+            return ErrorCode.none, base_offset + records.count - 1
+        producers = self._cluster.topics.producers_of(partition)
+        error = producers.check_epoch(*producer)
+        if error is not ErrorCode.none:
+            return error, None
+        base_offset = self._cluster.append(
+            partition,
+            batch,
+            now_ms,
+            lambda offset: producers.appended(
+                *producer, Remembered(-1, -1, offset, timestamp_ms), timestamp_ms, transactional=True
+            ),
+        )
+        return error, base_offset + records.count - 1
 
 
 class _Creation(DelayedOperation):

@@ -32,7 +32,11 @@ PROFILES: dict[str, dict[str, str]] = {
 }
 """What a profile changes. `faithful` is Kafka 4.3 as it comes; `test` does not let a test wait."""
 
-_FACTORS = ("offsets.topic.replication.factor",)
+_FACTORS = (
+    "offsets.topic.replication.factor",
+    "transaction.state.log.replication.factor",
+    "transaction.state.log.min.isr",
+)
 """Lowered to the number of nodes unless somebody says otherwise: Kafka's 3 would leave a single node without groups."""
 
 
@@ -85,7 +89,22 @@ class Settings:
     fetch_max_bytes = integer(57_671_680, "most bytes one Fetch is answered with", 1_024)
     max_request_partition_size_limit = integer(2_000, "most partitions DescribeTopicPartitions answers", 1)
     producer_id_expiration_ms = integer(86_400_000, "how long an idle producer's sequence is remembered", 1)
+
+    # Transactions, and the topic that keeps them
     transaction_max_timeout_ms = integer(900_000, "longest transaction a producer may ask for", 1)
+    transactional_id_expiration_ms = integer(604_800_000, "how long an unused transactional id is remembered", 1)
+    transaction_abort_timed_out_transaction_cleanup_interval_ms = integer(
+        10_000, "how often transactions that take too long are looked for", 1
+    )
+    transaction_remove_expired_transaction_cleanup_interval_ms = integer(
+        3_600_000, "how often transactional ids that nobody uses are looked for", 1
+    )
+    transaction_state_log_num_partitions = integer(50, "partitions of __transaction_state", 1)
+    transaction_state_log_replication_factor = integer(
+        3, "copies of __transaction_state; at most the nodes there are", 1, 32_767
+    )
+    transaction_state_log_min_isr = integer(2, "copies of it that must have a record; at most the nodes there are", 1)
+    transaction_state_log_segment_bytes = integer(104_857_600, "segment size of __transaction_state", 1)
 
     # Leaders
     auto_leader_rebalance_enable = boolean(True, "preferred leaders take over again when their node is back")

@@ -136,6 +136,9 @@ class Commit:
                 if partitions is None:
                     partitions = topics[name] = {}
                 partitions[partition] = committed
+            if group is not None and group.pending_offsets is not None:
+                for name, partition, *_ in self._accepted:
+                    group.pending_offsets.overtake((name, partition))
         coordinator.effects.append(Reply(self.ticket, self.answer(error)))
 
     def answer(self, error: ErrorCode) -> OffsetCommitResponse:
@@ -226,9 +229,7 @@ def _offsets_of(coordinator: GroupCoordinator, group_id: str, now_ms: int) -> Gr
         group = coordinator.create_group(group_id, now_ms)
         if coordinator.watch is not None:
             coordinator.watch.group_created(group)
-    if group.offsets is None:
-        group.offsets = GroupOffsets()
-    return group.offsets
+    return group.committed_offsets()
 
 
 def _utf16_units(text: str) -> int:

@@ -9,7 +9,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from kohort.coordinator.classic.group import ClassicGroup
-from kohort.coordinator.effects import Append, Effect
+from kohort.coordinator.effects import OFFSETS_TOPIC, Append, Effect
 from kohort.coordinator.placement import partition_for
 from kohort.coordinator.records import is_storable
 from kohort.coordinator.settings import GroupSettings
@@ -61,6 +61,8 @@ class GroupCoordinator:
         self.shards: dict[int, Shard] = {}
         self.effects: list[Effect] = [] if effects is None else effects
         """What the shell is to do next; it takes them out, in order."""
+        self.open_transactions: dict[tuple[int, int], set[str]] = {}
+        """Partition and producer id of transactions that have committed offsets, and the groups whose they are."""
         self.watch: Watch | None = None
         """Makes group events of what happens, while somebody listens."""
         self.appended_offset: int | None = None
@@ -104,11 +106,21 @@ class GroupCoordinator:
         self.groups[group_id] = group
         return group
 
-    def append(self, partition: int, records: EncodedRecords, now_ms: int, then: Then | None = None) -> int:
-        """Asks for records to be written, and calls `then` when they are. Returns the token of the `Append`."""
+    def append(
+        self,
+        partition: int,
+        records: EncodedRecords,
+        now_ms: int,
+        then: Then | None = None,
+        producer: tuple[int, int] | None = None,
+    ) -> int:
+        """Asks for records to be written, and calls `then` when they are. Returns the token of the `Append`.
+
+        `producer`: id and epoch, of the transaction in which they are written.
+        """
         self._last_token = token = self._last_token + 1
         self._awaited[token] = partition, [] if then is None else [then]
-        self.effects.append(Append(token, partition, records, now_ms + self.epoch_ms))
+        self.effects.append(Append(token, partition, records, now_ms + self.epoch_ms, OFFSETS_TOPIC, producer))
         return token
 
     def after(self, token: int, then: Then) -> None:
@@ -142,6 +154,7 @@ STORAGE_ERRORS: dict[ErrorCode, ErrorCode] = {
     ErrorCode.request_timed_out: ErrorCode.coordinator_not_available,
     ErrorCode.not_leader_or_follower: ErrorCode.not_coordinator,
     ErrorCode.kafka_storage_error: ErrorCode.not_coordinator,
+    ErrorCode.invalid_producer_epoch: ErrorCode.invalid_producer_epoch,
     ErrorCode.message_too_large: ErrorCode.unknown_server_error,
     ErrorCode.record_list_too_large: ErrorCode.unknown_server_error,
     ErrorCode.invalid_fetch_size: ErrorCode.unknown_server_error,

@@ -90,7 +90,7 @@ def sweep(coordinator: GroupCoordinator, now_ms: int) -> None:
     """One sweep over all groups (KIP-211; spec §7.6)."""
     wall_ms = coordinator.wall_ms(now_ms)
     for group in list(coordinator.groups.values()):
-        if group.commits_in_flight:
+        if group.commits_in_flight or group.pending_offsets is not None:
             continue  # what is being committed must not be deleted behind it; the next sweep will see
         old = _expired(group, wall_ms)
         count = sum(map(len, group.offsets.topics.values())) if group.offsets is not None else 0
@@ -142,16 +142,20 @@ def _is_old(committed: CommittedOffset, since_ms: int, wall_ms: int, retention_m
 def _delete_offsets(group: ClassicGroup, offsets: list[tuple[str, int]], now_ms: int, done: Done | None = None) -> None:
     """Those that exist; they are forgotten once their tombstones are written."""
     kept = group.offsets
-    there = [] if kept is None else [each for each in offsets if kept.get(*each) is not None]
+    pending = group.pending_offsets
+    there = [
+        each
+        for each in offsets
+        if (kept is not None and kept.get(*each) is not None) or (pending is not None and each in pending)
+    ]
     if not there:
         if done is not None:
             done(ErrorCode.none)
         return
 
     def written(error: ErrorCode, _: int) -> None:
-        if error is ErrorCode.none and kept is not None:
-            for topic, partition in there:
-                kept.remove(topic, partition)
+        if error is ErrorCode.none:
+            _forget(group, there)
         if done is not None:
             done(error)
 
@@ -159,17 +163,28 @@ def _delete_offsets(group: ClassicGroup, offsets: list[tuple[str, int]], now_ms:
     group.coordinator.append(group.partition, records, now_ms, written)
 
 
+def _forget(group: ClassicGroup, offsets: list[tuple[str, int]]) -> None:
+    """Offsets whose tombstones are written, those of open transactions too."""
+    for topic, partition in offsets:
+        if group.offsets is not None:
+            group.offsets.remove(topic, partition)
+        if group.pending_offsets is not None:
+            group.pending_offsets.remove((topic, partition))
+    if not group.pending_offsets:
+        group.pending_offsets = None
+
+
 def _delete_group(group: ClassicGroup, now_ms: int, done: Done | None = None) -> None:
     """The group and all its offsets. What begins while this is being written lives on: members, and newer offsets."""
     coordinator = group.coordinator
     offsets = [] if group.offsets is None else [(topic, partition) for topic, partition, _ in group.offsets]
+    if group.pending_offsets is not None:
+        offsets += [place for place in group.pending_offsets if place not in offsets]
     bodies = [*tombstones(group.group_id, offsets), encode_record(group_key(group.group_id), None, len(offsets))]
 
     def written(error: ErrorCode, now_ms: int) -> None:
         if error is ErrorCode.none:
-            for topic, partition in offsets:
-                if group.offsets is not None:
-                    group.offsets.remove(topic, partition)
+            _forget(group, offsets)
             if group.state is State.EMPTY:
                 dissolve_but_for_offsets(group, error, Cause("group_deleted"), now_ms)
         if done is not None:

@@ -6,7 +6,10 @@ An API's function answers at once (it returns its response) or later (it returns
 from typing import NamedTuple
 
 from kohort.coordinator.events import GroupEvent
-from kohort.protocol.batches import EncodedRecords
+from kohort.protocol.batches import EncodedRecords, Marker
+
+OFFSETS_TOPIC = "__consumer_offsets"
+TRANSACTION_TOPIC = "__transaction_state"
 
 
 class Reply(NamedTuple):
@@ -17,9 +20,9 @@ class Reply(NamedTuple):
 
 
 class Append(NamedTuple):
-    """Records for a partition of `__consumer_offsets`, to be written as one batch.
+    """Records for a partition of a coordinator's topic, to be written as one batch.
 
-    When they are written, or cannot be, the shell calls `GroupCoordinator.appended` with the token.
+    When they are written, or cannot be, the shell calls `appended` of the topic's coordinator with the token.
     """
 
     token: int
@@ -28,6 +31,23 @@ class Append(NamedTuple):
     """Keys and values, ready to be put into a batch; a value of None deletes the key."""
     timestamp_ms: int
     """Wall clock; all records of one operation carry the same."""
+    topic: str = OFFSETS_TOPIC
+    producer: tuple[int, int] | None = None
+    """Id and epoch of the producer in whose transaction they are written."""
+
+
+class WriteMarkers(NamedTuple):
+    """The end of a transaction, to be written to every partition that it touched.
+
+    When all are written, the shell calls `TransactionCoordinator.appended` with the token.
+    """
+
+    token: int
+    producer_id: int
+    producer_epoch: int
+    marker: Marker
+    client_version: int
+    partitions: tuple[tuple[str, int], ...]
 
 
 class Cause(NamedTuple):
@@ -60,4 +80,4 @@ class Remark(NamedTuple):
     text: str
 
 
-Effect = Reply | Append | Transition | Remark | GroupEvent
+Effect = Reply | Append | WriteMarkers | Transition | Remark | GroupEvent

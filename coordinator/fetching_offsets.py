@@ -4,6 +4,7 @@ from functools import lru_cache
 
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.offsets import CommittedOffset, GroupOffsets
+from kohort.coordinator.pending_offsets import PendingOffsets
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.offset_fetch import (
     OffsetFetchRequestTopic,
@@ -16,9 +17,15 @@ NO_OFFSET = -1
 
 
 def offset_fetch(
-    coordinator: GroupCoordinator, group_id: str, topics: tuple[OffsetFetchRequestTopic, ...] | None
+    coordinator: GroupCoordinator,
+    group_id: str,
+    topics: tuple[OffsetFetchRequestTopic, ...] | None,
+    *,
+    require_stable: bool = False,
 ) -> OffsetFetchResponseGroup:
     """The offsets of one group; `topics` None: all it has. Topics are asked for by name, with their id where known.
+
+    `require_stable`: partitions with an offset in an open transaction answer UNSTABLE_OFFSET_COMMIT (KIP-447).
 
     What was never committed has offset -1 and no error. For the group: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS.
     """
@@ -31,7 +38,27 @@ def offset_fetch(
     else:
         offsets = group.offsets
     answers = _all(offsets) if topics is None else tuple(_named(offsets, topic) for topic in topics)
+    if require_stable and group is not None and group.pending_offsets is not None:
+        answers = tuple(_stable(answer, group.pending_offsets) for answer in answers)
     return OffsetFetchResponseGroup(group_id=group_id, topics=answers, error_code=ErrorCode.none)
+
+
+def _stable(answer: OffsetFetchResponseTopic, pending: PendingOffsets) -> OffsetFetchResponseTopic:
+    partitions = tuple(
+        _unstable(each.partition_index) if (answer.name, each.partition_index) in pending else each
+        for each in answer.partitions
+    )
+    return OffsetFetchResponseTopic(name=answer.name, topic_id=answer.topic_id, partitions=partitions)
+
+
+def _unstable(partition: int) -> OffsetFetchResponsePartition:
+    return OffsetFetchResponsePartition(
+        partition_index=partition,
+        committed_offset=NO_OFFSET,
+        committed_leader_epoch=-1,
+        metadata="",
+        error_code=ErrorCode.unstable_offset_commit,
+    )
 
 
 def _all(offsets: GroupOffsets | None) -> tuple[OffsetFetchResponseTopic, ...]:

@@ -12,6 +12,7 @@ from kohort.coordinator.classic.states import State
 from kohort.coordinator.coordinator import GroupCoordinator, Shard
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.offsets import CommittedOffset, GroupOffsets
+from kohort.coordinator.pending_offsets import PendingOffsets
 from kohort.coordinator.records import (
     GroupKey,
     GroupValue,
@@ -22,11 +23,27 @@ from kohort.coordinator.records import (
     read_key,
     read_offset_value,
 )
-from kohort.protocol.batches import CONTROL, BatchInfo, keys_and_values
+from kohort.protocol.batches import CONTROL, TRANSACTIONAL, BatchInfo, keys_and_values, read_marker
 from kohort.protocol.consumer import ImpossibleLengthError
 from kohort.protocol.errors import ErrorCode
 
 _INT = Struct(">i")
+
+
+class PendingTransaction:
+    """The records of an open transaction, by key. None: a plain commit came later."""
+
+    __slots__ = ("values",)
+
+    def __init__(self) -> None:
+        self.values: dict[bytes, bytes | None] = {}
+
+    def take(self, records: Iterable[tuple[bytes | None, bytes | None]]) -> None:
+        """Takes over a batch. Raises records.UnreadableRecord."""
+        for key, value in records:
+            if key is None:
+                raise UnreadableRecord("a record without a key")
+            self.values[key] = value
 
 
 class Loading:
@@ -42,17 +59,24 @@ class Loading:
         self._offsets: dict[str, GroupOffsets] = {}
         self._known: dict[bytes, dict[int, CommittedOffset]] = {}
         """Keys of offsets without their last four bytes, the partition: a group's offsets of one topic."""
+        self._open: dict[int, PendingTransaction] = {}
+        """What transactions have written that have not ended yet, by producer id."""
         self.records = 0
         """How many have been applied, for whoever tells of the load."""
         coordinator.shards[partition] = Shard.LOADING
         self._began_us = None if coordinator.watch is None else coordinator.watch.now_us()
 
     def apply_batch(self, data: bytes | memoryview, batch: BatchInfo) -> None:
-        """Takes over the records of a batch that lies in `data`. Control batches are passed over.
+        """Takes over the records of a batch that lies in `data`; those of a transaction once its marker comes.
 
         Raises records.UnreadableRecord, and DecodeError for a batch that is none.
         """
         if batch.attributes & CONTROL:
+            self._end_transaction(data, batch)
+            return
+        if batch.attributes & TRANSACTIONAL:
+            self._open.setdefault(batch.producer_id, PendingTransaction()).take(keys_and_values(data, batch))
+            self.records += batch.record_count
             return
         for key, value in keys_and_values(data, batch):
             if key is None:
@@ -65,6 +89,8 @@ class Loading:
         Records of other kinds of group are passed over. Raises records.UnreadableRecord.
         """
         self.records += 1
+        if self._open:
+            self._overtake(key, value)
         partitions = self._known.get(key[: -_INT.size])
         if partitions is not None:
             self._apply_offset(partitions, _INT.unpack_from(key, len(key) - _INT.size)[0], value)
@@ -84,6 +110,27 @@ class Loading:
                 else:
                     self._groups.pop(group_id, None)
 
+    def _overtake(self, key: bytes, value: bytes | None) -> None:
+        """A plain commit counts, whatever becomes of the open transactions before it; a deletion deletes theirs too."""
+        for producer_id, transaction in list(self._open.items()):
+            if key in transaction.values:
+                if value is None:
+                    del transaction.values[key]
+                    if not transaction.values:
+                        del self._open[producer_id]
+                else:
+                    transaction.values[key] = None
+
+    def _end_transaction(self, data: bytes | memoryview, batch: BatchInfo) -> None:
+        marker = read_marker(data, batch)
+        if marker is None:
+            return
+        transaction = self._open.pop(batch.producer_id, None)
+        if transaction is not None and marker.committed:
+            for key, value in transaction.values.items():
+                if value is not None:
+                    self.apply(key, value)
+
     def _apply_offset(self, partitions: dict[int, CommittedOffset], partition: int, value: bytes | None) -> None:
         if value is None:
             partitions.pop(partition, None)
@@ -102,12 +149,18 @@ class Loading:
         self._known.clear()
         for offsets in self._offsets.values():
             offsets.forget_empty_topics()
-        loaded = self._groups.keys() | {group_id for group_id, offsets in self._offsets.items() if offsets}
+        pending = self._pending()
+        loaded = (
+            self._groups.keys() | pending.keys() | {group_id for group_id, offsets in self._offsets.items() if offsets}
+        )
         groups = []
         for group_id in sorted(loaded):
             group = coordinator.create_group(group_id, now_ms)
             groups.append(group)
             group.offsets = self._offsets.get(group_id)
+            group.pending_offsets = pending.get(group_id)
+            for producer_id in group.pending_offsets.producers if group.pending_offsets is not None else ():
+                coordinator.open_transactions.setdefault((self._partition, producer_id), set()).add(group_id)
             value = self._groups.get(group_id)
             if value is not None:
                 _restore(group, value, now_ms)
@@ -120,6 +173,22 @@ class Loading:
             if len(group.members) > coordinator.settings.group_max_size:
                 prepare_rebalance(group, Cause("over_capacity"), now_ms)
         return len(loaded)
+
+    def _pending(self) -> dict[str, PendingOffsets]:
+        """What open transactions have committed, by group."""
+        pending: dict[str, PendingOffsets] = {}
+        for producer_id, transaction in self._open.items():
+            for key, value in transaction.values.items():
+                name = read_key(key)
+                if isinstance(name, OffsetKey):
+                    offsets = pending.setdefault(name.group_id, PendingOffsets())
+                    place = name.topic, name.partition
+                    if value is not None:
+                        offsets.put(producer_id, place, CommittedOffset.of(read_offset_value(value)))
+                    else:
+                        offsets.put(producer_id, place, CommittedOffset("", None))
+                        offsets.overtake(place)
+        return pending
 
     def fail(self) -> None:
         """The records cannot be read, or somebody else leads: this node does not coordinate the partition's groups."""
@@ -146,6 +215,8 @@ def unload(coordinator: GroupCoordinator, partition: int, now_ms: int) -> None:
     began_us = 0 if watch is None else watch.now_us()
     coordinator.shards.pop(partition, None)
     coordinator.abandon_appends(partition, now_ms)
+    for transaction in [each for each in coordinator.open_transactions if each[0] == partition]:
+        del coordinator.open_transactions[transaction]
     for group in [g for g in coordinator.groups.values() if g.partition == partition]:
         dissolve(group, ErrorCode.not_coordinator, Cause("coordinator_failover"), now_ms)
     if watch is not None:

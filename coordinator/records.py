@@ -153,7 +153,7 @@ def read_key(key: bytes) -> OffsetKey | GroupKey | None:
 
     Raises UnreadableRecord for bytes that end too early.
     """
-    reader = _Reader(key)
+    reader = RecordReader(key)
     kind = reader.int16()
     if kind in (0, OFFSET_COMMIT):
         return OffsetKey(reader.string(), reader.string(), reader.int32())
@@ -201,7 +201,7 @@ def _topic_id(raw: bytes) -> UUID | None:
 
 
 def _read_any_offset_value(value: bytes) -> OffsetValue:
-    reader = _Reader(value)
+    reader = RecordReader(value)
     version = reader.int16()
     if not 0 <= version <= 4:
         raise UnreadableRecord(f"an offset commit of version {version}; known are 0 to 4")
@@ -227,7 +227,7 @@ def _read_any_offset_value(value: bytes) -> OffsetValue:
 
 def read_group_value(value: bytes) -> GroupValue:
     """Group metadata of version 0 to 3. Raises UnreadableRecord; version 4 is defined but no release writes it."""
-    reader = _Reader(value)
+    reader = RecordReader(value)
     version = reader.int16()
     if not 0 <= version <= 3:
         raise UnreadableRecord(f"group metadata of version {version}; known are 0 to 3")
@@ -247,7 +247,7 @@ def read_group_value(value: bytes) -> GroupValue:
     )
 
 
-def _member(reader: "_Reader", version: int) -> MemberValue:
+def _member(reader: "RecordReader", version: int) -> MemberValue:
     return MemberValue(
         member_id=reader.string(),
         group_instance_id=reader.nullable_string() if version >= 3 else None,
@@ -280,7 +280,7 @@ def _uvarint(number: int) -> bytes:
     return bytes(out)
 
 
-class _Reader:
+class RecordReader:
     """Cuts values from the front of a record; whatever is missing makes the record unreadable."""
 
     def __init__(self, data: bytes) -> None:
@@ -294,6 +294,9 @@ class _Reader:
         taken = self._data[self._at : end]
         self._at = end
         return taken
+
+    def int8(self) -> int:
+        return int.from_bytes(self._take(1), "big", signed=True)
 
     def int16(self) -> int:
         return int.from_bytes(self._take(2), "big", signed=True)

@@ -157,13 +157,53 @@ class EncodedRecords:
         batch = self.batch(0)
         return ((record.key, record.value) for record in iterate_records(batch, read_batch(batch)))
 
-    def batch(self, timestamp_ms: int) -> bytes:
-        """The batch of these records, at base offset 0."""
+    def batch(self, timestamp_ms: int, producer: tuple[int, int] | None = None) -> bytes:
+        """The batch of these records, at base offset 0. `producer`: id and epoch, of the transaction they belong to."""
         count = self.count
-        header = _AFTER_CRC(0, count - 1, timestamp_ms, timestamp_ms, NO_PRODUCER, -1, -1, count)
+        if producer is None:
+            header = _AFTER_CRC(0, count - 1, timestamp_ms, timestamp_ms, NO_PRODUCER, -1, -1, count)
+        else:
+            header = _AFTER_CRC(TRANSACTIONAL, count - 1, timestamp_ms, timestamp_ms, *producer, -1, count)
         checked = header + self.body
         crc = google_crc32c.value(checked)
         return _BEFORE_CRC(0, len(checked) + _CHECKED_AT - _LENGTH_AT, 0, MAGIC, crc) + checked
+
+
+class Marker(NamedTuple):
+    """What the control batch says that ends a transaction."""
+
+    committed: bool
+    coordinator_epoch: int
+
+
+_MARKER_KEY = Struct(">hh")
+_MARKER_VALUE = Struct(">hi")
+_ABORT, _COMMIT = 0, 1
+
+
+def marker_batch(marker: Marker, producer_id: int, producer_epoch: int, timestamp_ms: int) -> bytes:
+    """The control batch that ends a transaction. Source: KIP-98; Kafka's `EndTransactionMarker`."""
+    key = _MARKER_KEY.pack(0, _COMMIT if marker.committed else _ABORT)
+    return build_batch(
+        [Record(key, _MARKER_VALUE.pack(0, marker.coordinator_epoch), timestamp_ms)],
+        attributes=TRANSACTIONAL | CONTROL,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+    )
+
+
+def read_marker(data: bytes | memoryview, batch: BatchInfo) -> Marker | None:
+    """The marker in a control batch; None: compaction has emptied it, or it says something else. Raises DecodeError."""
+    for record in iterate_records(data, batch):
+        if record.key is None or record.value is None or len(record.key) < _MARKER_KEY.size:
+            raise DecodeError("a control record without a key or a value")
+        kind = _MARKER_KEY.unpack_from(record.key)[1]
+        if kind not in (_ABORT, _COMMIT):
+            return None
+        if len(record.value) < _MARKER_VALUE.size:
+            raise DecodeError(f"a marker of {len(record.value)} bytes")
+        return Marker(kind == _COMMIT, _MARKER_VALUE.unpack_from(record.value)[1])
+    return None
 
 
 def encode_record(key: bytes | None, value: bytes | None, position: int) -> bytes:

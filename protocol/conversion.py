@@ -136,6 +136,7 @@ def _value_to_shape(theirs: Any, ours: Any) -> Convert | None:
 
 
 def _value_from_shape(ours: Any, theirs: Any) -> Convert | None:
+    nullable = isinstance(theirs, UnionType)
     theirs, ours = _without_none(theirs), _without_none(ours)
     if get_origin(theirs) is tuple:
         return _each(_value_from_shape(get_args(ours)[0], get_args(theirs)[0]))
@@ -144,7 +145,8 @@ def _value_from_shape(ours: Any, theirs: Any) -> Convert | None:
     if issubclass(theirs, timedelta):
         return lambda value: value * _MS
     if issubclass(theirs, datetime):
-        return lambda value: None if value == -1 else _EPOCH + value * _MS
+        # Not every moment may be null in kio; there, -1 is the millisecond before 1970, which is the same on the wire.
+        return lambda value: None if value == -1 and nullable else _EPOCH + value * _MS
     if get_origin(ours) is Sequence:
         return lambda value: value if value is None else b"".join(value)
     return None

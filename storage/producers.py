@@ -1,12 +1,15 @@
-"""What a partition remembers of idempotent producers: the batches that may come again, and the sequence expected next.
+"""What a partition remembers of producers: the batches that may come again, the sequence expected next, transactions.
 
-Source: KIP-98, KIP-360; Kafka's `ProducerStateManager`, `ProducerStateEntry`, `ProducerAppendInfo`.
+Source: KIP-98, KIP-360, KIP-890; Kafka's `ProducerStateManager`, `ProducerStateEntry`, `ProducerAppendInfo`.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from kohort.protocol.batches import CONTROL, NO_PRODUCER, TRANSACTIONAL, BatchInfo, read_marker
 from kohort.protocol.errors import ErrorCode
+from kohort.storage.transactions import Transactions
 
 BATCHES_REMEMBERED = 5
 """A producer has at most five requests in flight, so that no older batch comes again (`ProducerStateEntry`)."""
@@ -28,6 +31,20 @@ class _Producer:
     epoch: int
     batches: tuple[Remembered, ...]
     last_append_ms: int
+    coordinator_epoch: int = -1
+    """Of the last marker; -1: there was none."""
+
+
+class Described(NamedTuple):
+    """A producer as DescribeProducers tells it; -1 where there is nothing to tell."""
+
+    producer_id: int
+    epoch: int
+    last_sequence: int
+    last_timestamp: int
+    coordinator_epoch: int
+    first_offset: int
+    """Of the open transaction."""
 
 
 def last_sequence(first_sequence: int, count: int) -> int:
@@ -36,14 +53,15 @@ def last_sequence(first_sequence: int, count: int) -> int:
 
 
 class Producers:
-    """The idempotent producers of one partition."""
+    """The idempotent and transactional producers of one partition."""
 
-    __slots__ = ("_expiration_ms", "_producers")
+    __slots__ = ("_expiration_ms", "_producers", "transactions")
 
     def __init__(self, expiration_ms: int = 86_400_000) -> None:
         """`expiration_ms`: a producer that appends nothing for so long is forgotten (`producer.id.expiration.ms`)."""
         self._expiration_ms = expiration_ms
         self._producers: dict[int, _Producer] = {}
+        self.transactions = Transactions()
 
     def __len__(self) -> int:
         """How many producers are remembered."""
@@ -60,26 +78,115 @@ class Producers:
                 return batch
         return None
 
-    def check(self, producer_id: int, epoch: int, first_sequence: int) -> ErrorCode:
+    def check(
+        self, producer_id: int, epoch: int, first_sequence: int, *, transactional: bool | None = None
+    ) -> ErrorCode:
         """Whether a batch that is no duplicate may be appended.
 
-        Answers INVALID_PRODUCER_EPOCH for an older epoch, OUT_OF_ORDER_SEQUENCE_NUMBER for a gap. A producer that is
-        not known may begin anywhere: its earlier records may be gone by retention.
+        Answers INVALID_PRODUCER_EPOCH for an older epoch, OUT_OF_ORDER_SEQUENCE_NUMBER for a gap, INVALID_TXN_STATE for
+        a batch outside of the transaction that its producer has open here. A producer that is not known may begin
+        anywhere: its earlier records may be gone by retention.
         """
         producer = self._producers.get(producer_id)
         if producer is None:
             return ErrorCode.none
         if epoch < producer.epoch:
             return ErrorCode.invalid_producer_epoch
-        expected = 0 if epoch > producer.epoch else (producer.batches[-1].last_sequence + 1) % _SEQUENCE_END
-        return ErrorCode.none if first_sequence == expected else ErrorCode.out_of_order_sequence_number
+        known = producer.batches if epoch == producer.epoch else ()
+        expected = (known[-1].last_sequence + 1) % _SEQUENCE_END if known else 0
+        if first_sequence != expected:
+            return ErrorCode.out_of_order_sequence_number
+        if transactional is False and self.transactions.first_offset(producer_id) is not None:
+            return ErrorCode.invalid_txn_state
+        return ErrorCode.none
 
-    def appended(self, producer_id: int, epoch: int, batch: Remembered, wall_ms: int) -> None:
+    def check_epoch(self, producer_id: int, epoch: int, coordinator_epoch: int | None = None) -> ErrorCode:
+        """Whether a coordinator's batch, or a marker, may be appended: it has no sequence.
+
+        Answers INVALID_PRODUCER_EPOCH, and for the marker of a coordinator that was replaced since
+        TRANSACTION_COORDINATOR_FENCED.
+        """
+        producer = self._producers.get(producer_id)
+        if producer is None:
+            return ErrorCode.none
+        if epoch < producer.epoch:
+            return ErrorCode.invalid_producer_epoch
+        if coordinator_epoch is not None and coordinator_epoch < producer.coordinator_epoch:
+            return ErrorCode.transaction_coordinator_fenced
+        return ErrorCode.none
+
+    def is_in_transaction(self, producer_id: int, epoch: int) -> bool:
+        """Whether this epoch of a producer has a transaction open here, so that nobody need be asked about it."""
+        producer = self._producers.get(producer_id)
+        return (
+            producer is not None and producer.epoch == epoch and self.transactions.first_offset(producer_id) is not None
+        )
+
+    def appended(
+        self, producer_id: int, epoch: int, batch: Remembered, wall_ms: int, *, transactional: bool = False
+    ) -> None:
         """Remembers a batch that passed `check` and was appended."""
         # Taken out and put in again, so that the dict is in the order of the last append and `expire` need not search.
         producer = self._producers.pop(producer_id, None)
         batches = producer.batches if producer is not None and producer.epoch == epoch else ()
-        self._producers[producer_id] = _Producer(epoch, (*batches, batch)[-BATCHES_REMEMBERED:], wall_ms)
+        if batch.first_sequence >= 0:
+            batches = (*batches, batch)[-BATCHES_REMEMBERED:]
+        coordinator_epoch = -1 if producer is None else producer.coordinator_epoch
+        self._producers[producer_id] = _Producer(epoch, batches, wall_ms, coordinator_epoch)
+        if transactional:
+            self.transactions.begin(producer_id, batch.base_offset)
+
+    def ended(
+        self, producer_id: int, epoch: int, offset: int, coordinator_epoch: int, wall_ms: int, *, committed: bool
+    ) -> None:
+        """Remembers a marker that passed `check_epoch` and was appended. A higher epoch begins its sequences anew."""
+        producer = self._producers.pop(producer_id, None)
+        batches = producer.batches if producer is not None and producer.epoch == epoch else ()
+        self._producers[producer_id] = _Producer(epoch, batches, wall_ms, coordinator_epoch)
+        self.transactions.end(producer_id, offset, committed=committed)
+
+    def replay(self, data: bytes | memoryview, batch: BatchInfo) -> None:
+        """Remembers a batch of `data` as when it was appended: for a log that was found on disk, batch by batch.
+
+        Raises DecodeError for a control batch that cannot be read.
+        """
+        if batch.producer_id == NO_PRODUCER:
+            return
+        if batch.attributes & CONTROL:
+            marker = read_marker(data, batch)
+            if marker is not None:
+                self.ended(
+                    batch.producer_id,
+                    batch.producer_epoch,
+                    batch.base_offset,
+                    marker.coordinator_epoch,
+                    batch.max_timestamp,
+                    committed=marker.committed,
+                )
+            return
+        # The header's last offset, not its count: compaction may have taken records out.
+        last = last_sequence(batch.base_sequence, batch.last_offset_delta + 1) if batch.base_sequence >= 0 else -1
+        self.appended(
+            batch.producer_id,
+            batch.producer_epoch,
+            Remembered(batch.base_sequence, last, batch.base_offset, batch.max_timestamp),
+            batch.max_timestamp,
+            transactional=bool(batch.attributes & TRANSACTIONAL),
+        )
+
+    def described(self) -> Iterator[Described]:
+        """Every producer that is remembered."""
+        for producer_id, producer in self._producers.items():
+            first = self.transactions.first_offset(producer_id)
+            last = producer.batches[-1] if producer.batches else None
+            yield Described(
+                producer_id,
+                producer.epoch,
+                -1 if last is None else last.last_sequence,
+                producer.last_append_ms,
+                producer.coordinator_epoch,
+                -1 if first is None else first,
+            )
 
     def expire(self, wall_ms: int) -> int:
         """Forgets producers that appended nothing for long; returns how many."""
@@ -87,7 +194,8 @@ class Producers:
         for producer_id, producer in self._producers.items():
             if wall_ms - producer.last_append_ms < self._expiration_ms:
                 break
-            gone.append(producer_id)
+            if self.transactions.first_offset(producer_id) is None:
+                gone.append(producer_id)
         for producer_id in gone:
             del self._producers[producer_id]
         return len(gone)

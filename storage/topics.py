@@ -50,7 +50,14 @@ class Partition:
     leader: int
     leader_epoch: int = 0
     producers: Producers | None = None
-    """Made when the first idempotent batch comes."""
+    """Made when the first batch comes that names its producer."""
+
+    @property
+    def last_stable_offset(self) -> int:
+        """The offset up to which those may read who want committed records only."""
+        high_watermark = self.log.high_watermark
+        producers = self.producers
+        return high_watermark if producers is None else producers.transactions.last_stable_offset(high_watermark)
 
 
 @dataclass(slots=True, eq=False)
@@ -420,5 +427,6 @@ class Topics:
                 partition.log.trim(wall_ms)
                 if partition.producers is not None:
                     partition.producers.expire(wall_ms)
-                    if not len(partition.producers):
+                    partition.producers.transactions.trim(partition.log.log_start_offset)
+                    if not len(partition.producers) and not partition.producers.transactions:
                         partition.producers = None

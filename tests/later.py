@@ -4,11 +4,6 @@ from fnmatch import fnmatch
 
 LATER = {
     "classic/restart-*": "a log on disk, from which groups come back",
-    "classic/txn-*": "transactions (TxnOffsetCommit and its like)",
-    "classic/versions-of-txnoffsetcommit": "transactions (TxnOffsetCommit and its like)",
-    "cluster/init-producer-id-transactional": "transactions (TxnOffsetCommit and its like)",
-    # It names them among the APIs; rules/api-versions-shapes is the same without.
-    "cluster/api-versions-shapes": "transactions (TxnOffsetCommit and its like)",
     "classic/mixed-*": "groups of the newer protocol (KIP-848) and the ways between the two",
 }
 """Name, or pattern of names, and what is missing."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from kohort.broker.leadership import led_partition
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.fetch import (
+    AbortedTransaction,
     FetchableTopicResponse,
     FetchPartition,
     FetchRequest,
@@ -25,11 +26,13 @@ from kohort.protocol.messages.fetch import (
 )
 from kohort.protocol.messages.leaders import LeaderIdAndEpoch, NodeEndpoint
 from kohort.purgatory import DelayedOperation
+from kohort.storage.transactions import before, end_of
 
 if TYPE_CHECKING:
     from kohort.broker.node import Node
     from kohort.broker.ticket import Ticket
-    from kohort.storage.topics import Topic
+    from kohort.storage.segment import Chunk
+    from kohort.storage.topics import Partition, Topic
 
 TOPIC_IDS_FROM = 13
 LEADERS_FROM = 16
@@ -139,14 +142,16 @@ class Reading:
         limit = max(min(part.partition_max_bytes, room), 0)
         records, full = log.read_and_look(offset, limit, at_least_one=self.size_bytes == 0)
         self.full |= full
-        high_watermark = log.high_watermark
+        aborted: tuple[AbortedTransaction, ...] | None = None
+        if self._request.isolation_level == READ_COMMITTED:
+            records, aborted = _committed(partition, offset, records)
         return PartitionData(
             partition_index=part.partition,
             error_code=ErrorCode.none,
-            high_watermark=high_watermark,
-            last_stable_offset=high_watermark,
+            high_watermark=log.high_watermark,
+            last_stable_offset=partition.last_stable_offset,
             log_start_offset=log.log_start_offset,
-            aborted_transactions=() if self._request.isolation_level == READ_COMMITTED else None,
+            aborted_transactions=aborted,
             records=records,
         )
 
@@ -184,6 +189,28 @@ class Reading:
             for each in leaders.values()
             if each is not None
         )
+
+
+def _committed(
+    partition: Partition, offset: int, records: list[Chunk]
+) -> tuple[list[Chunk], tuple[AbortedTransaction, ...]]:
+    """What of `records` is decided, and which transactions in it were aborted: the client passes over those itself."""
+    producers = partition.producers
+    if producers is None or not records:
+        return records, ()
+    transactions, high_watermark = producers.transactions, partition.log.high_watermark
+    stable = transactions.last_stable_offset(high_watermark)
+    if stable < high_watermark:
+        records = before(records, stable)
+        if not records:
+            return records, ()
+    aborted = transactions.aborted_in(offset, high_watermark)
+    if aborted:
+        end = end_of(records)
+        aborted = [each for each in aborted if each.first_offset < end]
+    return records, tuple(
+        AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset) for each in aborted
+    )
 
 
 _ASK_THE_LEADER = (ErrorCode.not_leader_or_follower, ErrorCode.fenced_leader_epoch)

@@ -1,4 +1,4 @@
-"""FindCoordinator (key 10): which node coordinates a group.
+"""FindCoordinator (key 10): which node coordinates a group, or a transactional id.
 
 v0
 v1  key types; an error message; throttle time
@@ -7,8 +7,8 @@ v4  KIP-699: several keys
 v5  a new error of transactions, which changes nothing here
 v6  KIP-932: keys of share groups
 
-The first one asks for `__consumer_offsets`, and hears COORDINATOR_NOT_AVAILABLE until that is there.
-Left out: transactions and share groups have no coordinator yet; well-formed keys hear COORDINATOR_NOT_AVAILABLE.
+The first one asks for `__consumer_offsets` or `__transaction_state`, and hears COORDINATOR_NOT_AVAILABLE until that is
+there. Left out: share groups have no coordinator yet; well-formed keys hear COORDINATOR_NOT_AVAILABLE.
 Source: spec §1.2; the group id is not checked, even "" has a coordinator.
 """
 
@@ -43,9 +43,9 @@ def handle(node: Node, request: FindCoordinatorRequest, ticket: Ticket) -> FindC
 
 
 def _coordinator(node: Node, key: str, key_type: int, ticket: Ticket) -> Coordinator:
-    if key_type == GROUP:
-        offsets_topic = node.cluster.offsets_topic
-        coordinator = offsets_topic.coordinator_of(key)
+    if key_type in (GROUP, TRANSACTION):
+        topic = node.cluster.offsets_topic if key_type == GROUP else node.cluster.transaction_topic
+        coordinator = topic.coordinator_of(key)
         if coordinator is not None:
             host, port = coordinator.address_for(ticket)
             return Coordinator(
@@ -56,9 +56,7 @@ def _coordinator(node: Node, key: str, key_type: int, ticket: Ticket) -> Coordin
                 error_code=ErrorCode.none,
                 error_message=_message(ErrorCode.none, ticket),
             )
-        offsets_topic.wanted(ticket.received_at_ms)
-        return _none(key, ErrorCode.coordinator_not_available, ticket)
-    if key_type == TRANSACTION:
+        topic.wanted(ticket.received_at_ms)
         return _none(key, ErrorCode.coordinator_not_available, ticket)
     if key_type == SHARE:
         well_formed = ticket.version >= 6 and _SHARE_KEY.fullmatch(key)

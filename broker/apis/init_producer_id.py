@@ -3,15 +3,15 @@
 v0 (KIP-98) and v1 alike · v2 tagged fields · v3 a producer may ask for the next epoch of its id (KIP-360) · v4
 PRODUCER_FENCED may be answered (KIP-588) · v5 as v4 (KIP-890).
 
-Left out: transactions. A transactional id hears COORDINATOR_NOT_AVAILABLE, what a Kafka answers that has no coordinator
-for it; clients retry that until their own timeout. An idempotent producer that asks for its next epoch gets a new id,
-as in Kafka, where only a transaction coordinator remembers ids.
+An idempotent producer without a transactional id that asks for its next epoch gets a new id, as in Kafka, where only a
+transaction coordinator remembers ids. Left out: two-phase commit (v6, KIP-939), which Kafka 4.3 does not advertise.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kohort.coordinator.transactions.initializing import Answer, Producer, init_producer_id
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
@@ -20,23 +20,46 @@ if TYPE_CHECKING:
     from kohort.broker.ticket import Ticket
 
 NONE = -1
+FENCED_SINCE = 4
+"""Before, INVALID_PRODUCER_EPOCH stands for PRODUCER_FENCED."""
 
 
-def handle(node: Node, request: InitProducerIdRequest, ticket: Ticket) -> InitProducerIdResponse:
-    """Hands out a producer id with epoch 0."""
+def handle(node: Node, request: InitProducerIdRequest, ticket: Ticket) -> InitProducerIdResponse | None:
+    """Hands out a producer id, or the next epoch of a transactional one. None: answered when that is written."""
     if (request.producer_id == NONE) != (request.producer_epoch == NONE):
         return _refused(ErrorCode.invalid_request)
     if request.transactional_id is None:
-        return InitProducerIdResponse(
-            throttle_time_ms=0,
-            error_code=ErrorCode.none,
-            producer_id=node.cluster.topics.next_producer_id(),
-            producer_epoch=0,
-        )
+        producer_id = node.cluster.topics.next_producer_id()
+        return InitProducerIdResponse(error_code=ErrorCode.none, producer_id=producer_id, producer_epoch=0)
     if not request.transactional_id:
         return _refused(ErrorCode.invalid_request)
-    return _refused(ErrorCode.coordinator_not_available)
+    expected = None
+    if request.producer_id != NONE:
+        expected = Producer(request.producer_id, request.producer_epoch)
+    init_producer_id(
+        node.transactions,
+        request.transactional_id,
+        request.transaction_timeout_ms,
+        expected,
+        _Answer(ticket),
+        ticket.received_at_ms,
+    )
+    return None
+
+
+class _Answer(Answer):
+    """Answers a ticket."""
+
+    def __init__(self, ticket: Ticket) -> None:
+        self._ticket = ticket
+
+    def give(self, error: ErrorCode, producer: Producer) -> None:
+        if error is ErrorCode.producer_fenced and self._ticket.version < FENCED_SINCE:
+            error = ErrorCode.invalid_producer_epoch
+        self._ticket.reply(
+            InitProducerIdResponse(error_code=error, producer_id=producer.producer_id, producer_epoch=producer.epoch)
+        )
 
 
 def _refused(error_code: ErrorCode) -> InitProducerIdResponse:
-    return InitProducerIdResponse(throttle_time_ms=0, error_code=error_code, producer_id=NONE, producer_epoch=NONE)
+    return InitProducerIdResponse(error_code=error_code, producer_id=NONE, producer_epoch=NONE)

@@ -6,7 +6,7 @@ v6 tagged fields · v7 -3: the record with the largest timestamp (KIP-734) · v8
 that still has to go to tiered storage (KIP-1023).
 
 Left out: tiered storage, so that -4 is the start of the log and -5 and -6 answer that there is none, as in a Kafka
-without it. Isolation levels: without transactions the last stable offset is the high watermark.
+without it.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from kohort.storage.log import PartitionLog
     from kohort.storage.topics import Topic
 
+READ_COMMITTED = 1
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -1, -2, -3, -4, -5, -6
 
 SINCE_VERSION = {
@@ -54,7 +55,7 @@ def handle(node: Node, request: ListOffsetsRequest, ticket: Ticket) -> ListOffse
             if asked[each.name, part.partition_index] > 1:
                 answers[part.partition_index] = _refused(part, ErrorCode.invalid_request)
             else:
-                answers[part.partition_index] = _find(node, topic, part, ticket.version)
+                answers[part.partition_index] = _find(node, topic, part, request.isolation_level, ticket.version)
     return ListOffsetsResponse(
         topics=tuple(
             ListOffsetsTopicResponse(name=name, partitions=tuple(answers.values()))
@@ -63,7 +64,9 @@ def handle(node: Node, request: ListOffsetsRequest, ticket: Ticket) -> ListOffse
     )
 
 
-def _find(node: Node, topic: Topic | None, part: ListOffsetsPartition, version: int) -> ListOffsetsPartitionResponse:
+def _find(
+    node: Node, topic: Topic | None, part: ListOffsetsPartition, isolation_level: int, version: int
+) -> ListOffsetsPartitionResponse:
     if topic is None or topic.partition(part.partition_index) is None:
         return _refused(part, ErrorCode.unknown_topic_or_partition)
     if part.timestamp < 0 and version < SINCE_VERSION.get(part.timestamp, version + 1):
@@ -71,7 +74,8 @@ def _find(node: Node, topic: Topic | None, part: ListOffsetsPartition, version: 
     partition = led_partition(node, topic, part.partition_index, part.current_leader_epoch)
     if isinstance(partition, ErrorCode):
         return _refused(part, partition)
-    timestamp, offset = _offset_at(partition.log, part.timestamp)
+    end = partition.last_stable_offset if isolation_level == READ_COMMITTED else partition.log.high_watermark
+    timestamp, offset = _offset_at(partition.log, part.timestamp, end)
     return ListOffsetsPartitionResponse(
         partition_index=part.partition_index,
         error_code=ErrorCode.none,
@@ -81,10 +85,10 @@ def _find(node: Node, topic: Topic | None, part: ListOffsetsPartition, version: 
     )
 
 
-def _offset_at(log: PartitionLog, timestamp: int) -> tuple[int, int]:
-    """The timestamp that is told and the offset; -1 and -1: there is none."""
+def _offset_at(log: PartitionLog, timestamp: int, end: int) -> tuple[int, int]:
+    """The timestamp that is told and the offset; -1 and -1: there is none before `end`."""
     if timestamp == LATEST:
-        return -1, log.high_watermark
+        return -1, end
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         return -1, log.log_start_offset
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
@@ -93,7 +97,8 @@ def _offset_at(log: PartitionLog, timestamp: int) -> tuple[int, int]:
         timestamp = log.max_timestamp()
         if timestamp < 0:
             return -1, -1
-    return log.offset_for_timestamp(timestamp) or (-1, -1)
+    found = log.offset_for_timestamp(timestamp)
+    return (-1, -1) if found is None or found[1] >= end else found
 
 
 def _refused(part: ListOffsetsPartition, error_code: ErrorCode) -> ListOffsetsPartitionResponse:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kohort.broker.apis.describe_cluster import ALL_CLUSTER_OPERATIONS
-from kohort.broker.offsets_topic import OFFSETS_TOPIC
+from kohort.coordinator.effects import OFFSETS_TOPIC
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.metadata import (
     MetadataRequest,

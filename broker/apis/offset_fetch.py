@@ -25,17 +25,22 @@ from kohort.protocol.messages.offset_fetch import (
 def handle(node: Node, request: OffsetFetchRequest, ticket: Ticket) -> OffsetFetchResponse:
     """Always answered at once."""
     if ticket.version >= 10:
-        return OffsetFetchResponse(groups=tuple(_by_id(node, asked) for asked in request.groups))
-    groups = tuple(offset_fetch(node.coordinator, asked.group_id, asked.topics) for asked in request.groups)
+        return OffsetFetchResponse(
+            groups=tuple(_by_id(node, asked, request.require_stable) for asked in request.groups)
+        )
+    groups = tuple(
+        offset_fetch(node.coordinator, asked.group_id, asked.topics, require_stable=request.require_stable)
+        for asked in request.groups
+    )
     if ticket.version == 1 and groups[0].error_code is not ErrorCode.none:
         groups = (_on_each_partition(request.groups[0], groups[0].error_code),)
     return OffsetFetchResponse(groups=groups)
 
 
-def _by_id(node: Node, asked: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
+def _by_id(node: Node, asked: OffsetFetchRequestGroup, require_stable: bool) -> OffsetFetchResponseGroup:
     topics = node.cluster.topics
     if asked.topics is None:
-        answer = offset_fetch(node.coordinator, asked.group_id, None)
+        answer = offset_fetch(node.coordinator, asked.group_id, None, require_stable=require_stable)
         for answered in answer.topics:
             there = topics.by_name(answered.name)
             answered.topic_id = None if there is None else there.topic_id
@@ -50,7 +55,7 @@ def _by_id(node: Node, asked: OffsetFetchRequestGroup) -> OffsetFetchResponseGro
                     name=there.name, topic_id=there.topic_id, partition_indexes=wanted.partition_indexes
                 )
             )
-    answer = offset_fetch(node.coordinator, asked.group_id, tuple(named))
+    answer = offset_fetch(node.coordinator, asked.group_id, tuple(named), require_stable=require_stable)
     if answer.error_code is ErrorCode.none:
         unknown = (_refusal(w, ErrorCode.unknown_topic_id) for w in asked.topics if topics.by_id(w.topic_id) is None)
         answer.topics = (*answer.topics, *unknown)

@@ -4,9 +4,8 @@ v3 record batches of magic 2, transactional id (KIP-98) · v4 KAFKA_STORAGE_ERRO
 told · v6 as v5 · v7 zstd (KIP-110) · v8 which record was bad (KIP-467) · v9 tagged fields · v10 the new leader is told
 (KIP-951) · v11 as v10 · v12 transactions may begin with it (KIP-890) · v13 topics by id (KIP-516).
 
-Left out: transactions. A transactional batch hears what Kafka says without a reachable transaction coordinator.
-`compression.type` other than `producer`: batches stay as they were sent. acks: there is one copy, so that 1 and -1
-(all) differ only when nodes are stopped, by `min.insync.replicas`.
+Left out: `compression.type` other than `producer`: batches stay as they were sent. acks: there is one copy, so that 1
+and -1 (all) differ only when nodes are stopped, by `min.insync.replicas`.
 """
 
 from __future__ import annotations
@@ -37,6 +36,7 @@ from kohort.storage.validation import (
 if TYPE_CHECKING:
     from kohort.broker.node import Node
     from kohort.broker.ticket import Ticket
+    from kohort.broker.transactional_produce import Refusals
     from kohort.storage.topics import Partition, Topic
 
 ADMIN_CLIENT_ID = "__admin_client"
@@ -47,13 +47,17 @@ TOPIC_IDS_FROM = 13
 ALL = -1
 """As acks: every copy that is in sync must have the record."""
 
-_NO_TRANSACTIONS = (
-    "Unable to verify the partition has been added to the transaction. Underlying error: COORDINATOR_NOT_AVAILABLE"
-)
+
+def handle(node: Node, request: ProduceRequest, ticket: Ticket) -> ProduceResponse | object | None:
+    """Stores the batches of each partition, or says why not. None: a transaction is asked first."""
+    if request.transactional_id is not None:
+        from kohort.broker.transactional_produce import ask
+
+        return ask(node, request, ticket, lambda refusals: _store(node, request, ticket, refusals))
+    return _store(node, request, ticket, {})
 
 
-def handle(node: Node, request: ProduceRequest, ticket: Ticket) -> ProduceResponse | object:
-    """Stores the batches of each partition, or says why not."""
+def _store(node: Node, request: ProduceRequest, ticket: Ticket, refusals: Refusals) -> ProduceResponse | object:
     by_id = ticket.version >= TOPIC_IDS_FROM
     may_use_transactions = request.transactional_id is not None or not _has_transactional_records(request)
     topics = node.cluster.topics
@@ -67,7 +71,7 @@ def handle(node: Node, request: ProduceRequest, ticket: Ticket) -> ProduceRespon
             elif topic is None and by_id:
                 answer = _refused(part.index, ErrorCode.unknown_topic_id)
             else:
-                answer = _produce(node, topic, part, request.acks, ticket)
+                answer = _produce(node, topic, part, request.acks, ticket, refusals)
             answers.append(answer)
         responses.append(
             TopicProduceResponse(topic_id=data.topic_id, name=data.name, partition_responses=tuple(answers))
@@ -95,7 +99,7 @@ def _without_reply(response: ProduceResponse) -> object:
 
 
 def _produce(
-    node: Node, topic: Topic | None, part: PartitionProduceData, acks: int, ticket: Ticket
+    node: Node, topic: Topic | None, part: PartitionProduceData, acks: int, ticket: Ticket, refusals: Refusals
 ) -> PartitionProduceResponse:
     """The checks that come before the log's own, in Kafka's order."""
     if topic is None or topic.partition(part.index) is None:
@@ -106,8 +110,8 @@ def _produce(
     if not -1 <= acks <= 1:
         return _refused(part.index, ErrorCode.invalid_required_acks)
     batch, header = found
-    if header.attributes & TRANSACTIONAL and header.producer_id != NO_PRODUCER:
-        return _refused(part.index, ErrorCode.not_enough_replicas, _NO_TRANSACTIONS)
+    if refusals and (refused := refusals.get((topic.name, part.index))) is not None:
+        return _refused(part.index, *refused)
     if topic.internal and ticket.client_id != ADMIN_CLIENT_ID:
         return _refused(part.index, ErrorCode.invalid_topic_exception)
     partition = led_partition(node, topic, part.index)
@@ -133,26 +137,33 @@ def _append(
             return answer
     if config.log_append_time:
         batch = with_log_append_time(batch, header, wall_ms)
-    base_offset = cluster.append(partition, batch, now_ms)
-    append_time_ms = wall_ms if config.log_append_time else -1
     if idempotent:
-        cluster.topics.producers_of(partition).appended(
-            header.producer_id,
-            header.producer_epoch,
-            Remembered(
-                header.base_sequence,
-                last_sequence(header.base_sequence, header.record_count),
-                base_offset,
-                wall_ms if config.log_append_time else header.max_timestamp,
-            ),
-            wall_ms,
+        max_timestamp = wall_ms if config.log_append_time else header.max_timestamp
+        base_offset = cluster.append(
+            partition, batch, now_ms, lambda offset: _remember(node, partition, header, offset, max_timestamp, wall_ms)
         )
+    else:
+        base_offset = cluster.append(partition, batch, now_ms)
+    append_time_ms = wall_ms if config.log_append_time else -1
     return PartitionProduceResponse(
         index=partition.index,
         error_code=ErrorCode.none,
         base_offset=base_offset,
         log_append_time_ms=append_time_ms,
         log_start_offset=log.log_start_offset,
+    )
+
+
+def _remember(
+    node: Node, partition: Partition, header: BatchInfo, offset: int, max_timestamp: int, wall_ms: int
+) -> None:
+    last = last_sequence(header.base_sequence, header.record_count)
+    node.cluster.topics.producers_of(partition).appended(
+        header.producer_id,
+        header.producer_epoch,
+        Remembered(header.base_sequence, last, offset, max_timestamp),
+        wall_ms,
+        transactional=bool(header.attributes & TRANSACTIONAL),
     )
 
 
@@ -170,7 +181,12 @@ def _out_of_sequence(node: Node, partition: Partition, header: BatchInfo) -> Par
             log_append_time_ms=duplicate.max_timestamp,
             log_start_offset=partition.log.log_start_offset,
         )
-    error_code = producers.check(header.producer_id, header.producer_epoch, header.base_sequence)
+    error_code = producers.check(
+        header.producer_id,
+        header.producer_epoch,
+        header.base_sequence,
+        transactional=bool(header.attributes & TRANSACTIONAL),
+    )
     if error_code == ErrorCode.none:
         return None
     return _rejected(partition.index, Rejection(error_code, tells_log_start=True), partition.log.log_start_offset)

@@ -7,6 +7,7 @@ from kohort.coordinator.classic.member import Member, Protocols
 from kohort.coordinator.classic.states import ALLOWED_FROM, REBALANCES, State
 from kohort.coordinator.classic.voting import select_protocol
 from kohort.coordinator.effects import Cause, Transition
+from kohort.coordinator.offsets import GroupOffsets
 from kohort.protocol.consumer import subscribed_topics
 from kohort.protocol.errors import ErrorCode
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from kohort.coordinator.classic.rebalancing import JoinPhase
     from kohort.coordinator.classic.sessions import Session
     from kohort.coordinator.coordinator import GroupCoordinator
-    from kohort.coordinator.offsets import GroupOffsets
+    from kohort.coordinator.pending_offsets import PendingOffsets
     from kohort.coordinator.watching import GroupWatch
 
 CONSUMER = "consumer"
@@ -37,6 +38,7 @@ class ClassicGroup:
         "offsets",
         "partition",
         "pending_joins",
+        "pending_offsets",
         "pending_sync",
         "pending_sync_timer",
         "previous_state",
@@ -80,10 +82,18 @@ class ClassicGroup:
         """Of the last completed join phase; None: not known."""
         self.new_member_added = False
         self.offsets: GroupOffsets | None = None
+        self.pending_offsets: PendingOffsets | None = None
+        """Of transactions that are still open."""
         self.commits_in_flight = 0
         """Commits that are being written; `offsets` does not show them yet."""
         self.watched: GroupWatch | None = None
         """What whoever makes events of this has to remember."""
+
+    def committed_offsets(self) -> GroupOffsets:
+        """Where offsets are kept; made when there is none yet."""
+        if self.offsets is None:
+            self.offsets = GroupOffsets()
+        return self.offsets
 
     # What is so
 

@@ -97,8 +97,9 @@ def _by_commits_alone(r: Rebalance, commits: CommitHistory) -> Laggard | None:
     latest = max(stayed, key=lambda m: stayed[m], default=None)
     if latest is None:
         return None
-    others = max((ts for m, ts in last.items() if m != latest), default=0)
-    if stayed[latest] - others > LONG_MS and r.barrier_ms - stayed[latest] <= _AT_THE_END_MS:
+    # Only those who came to the barrier can have waited: the silence of one that is gone is its own.
+    others = max((ts for m, ts in stayed.items() if m != latest), default=None)
+    if others is not None and stayed[latest] - others > LONG_MS and r.barrier_ms - stayed[latest] <= _AT_THE_END_MS:
         return _laggard(r, latest, stayed[latest] - others, "rejoined", False, stayed[latest] - others)
     silent = r.barrier_ms - stayed[latest]
     timeout = r.before.rebalance_timeout_ms or 0

@@ -152,13 +152,15 @@ def _group_page(number: int, group: str, found: list[Row], tables: dict[str, lis
 
 
 def _axis(tables: dict[str, list[Row]]) -> Axis | None:
+    """From the first to the last thing that happened: a generation that just goes on is cut there."""
     moments = [charts.begin_of(r) for r in tables["rebalances"]] + [r["stable_ms"] for r in tables["rebalances"]]
-    moments += [g["end_ms"] for g in tables["generations"] if g["end_ms"]]
     moments += [row["minute"] + 60_000 for row in tables["commit_minutes"]]
+    if not moments:
+        moments = [g["end_ms"] for g in tables["generations"] if g["end_ms"]]
     if not moments:
         return None
     start, end = min(moments), max(moments)
-    margin = max(1000, (end - start) // 100)
+    margin = max(1000, (end - start) // 25)
     return Axis(start - margin, end + margin)
 
 

@@ -1,5 +1,6 @@
 """The answer to what nobody foresaw, for every API there is."""
 
+from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,13 +18,18 @@ UNKNOWN = ErrorCode.unknown_server_error
 
 
 def answer(name: str, request: object) -> Any:
-    api: Any = SimpleNamespace(response=message(name).response, error_response=None)
+    own = getattr(import_module(f"kohort.broker.apis.{name}"), "error_response", None)
+    api: Any = SimpleNamespace(response=message(name).response, error_response=own)
     return error_response(api, request, UNKNOWN)
 
 
 NO_NULL_LISTS = {
     "describe_topic_partitions": b"\x01" + bytes(4) + b"\xff\x00",
     "alter_partition_reassignments": bytes(4) + b"\x01\x00",
+    "write_txn_markers": b"\x01" + bytes(64),
+    "describe_producers": b"\x01" + bytes(64),
+    "describe_transactions": b"\x01" + bytes(64),
+    "list_transactions": b"\x01\x01" + bytes(64),
 }
 
 

@@ -28,8 +28,8 @@ def test_an_empty_transactional_id_is_refused(version: int) -> None:
     assert asks(Broker().client(), "", version) == (ErrorCode.invalid_request, -1, -1)
 
 
-def test_transactions_have_no_coordinator() -> None:
-    assert asks(Broker().client(), "t") == (ErrorCode.coordinator_not_available, -1, -1)
+def test_before_there_is_a_coordinator_a_transactional_id_is_sent_to_look_for_one() -> None:
+    assert asks(Broker().client(), "t") == (ErrorCode.not_coordinator, -1, -1)
 
 
 def test_id_and_epoch_come_together_or_not_at_all() -> None:

@@ -34,12 +34,19 @@ def bootstrap() -> Iterator[str]:
         yield addresses
 
 
+@pytest.fixture(params=[library.name for library in PYTHON])
+def library(request: pytest.FixtureRequest) -> str:
+    """Each of the client libraries in Python."""
+    name: str = request.param
+    return name
+
+
 @pytest.fixture(
     params=[library.name for library in PYTHON]
     + [pytest.param(library.name, marks=pytest.mark.libraries) for library in OTHERS]
 )
-def library(request: pytest.FixtureRequest) -> str:
-    """Each of the client libraries; skipped where it cannot run."""
+def any_library(request: pytest.FixtureRequest) -> str:
+    """Each of the client libraries in any language; skipped where it cannot run."""
     name: str = request.param
     return usable(name)
 

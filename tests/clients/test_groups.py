@@ -8,11 +8,11 @@ from tests.clients.company import Company
 from tests.clients.libraries import BY_NAME
 
 
-def test_members_join_late_and_leave(company: Company, library: str) -> None:
+def test_members_join_late_and_leave(company: Company, any_library: str) -> None:
     sent = company.produce(10)
-    ada, bob = company.join("ada", library), company.join("bob", library)
+    ada, bob = company.join("ada", any_library), company.join("bob", any_library)
     company.until_shared_by(ada, bob)
-    eve = company.join("eve", library)
+    eve = company.join("eve", any_library)
     company.until_shared_by(ada, bob, eve)
     bob.stop()
     company.until_shared_by(ada, eve)
@@ -20,8 +20,8 @@ def test_members_join_late_and_leave(company: Company, library: str) -> None:
     company.until_consumed(sent, ada, bob, eve)
 
 
-def test_a_crashed_member_is_missed_after_its_session_timeout(company: Company, library: str) -> None:
-    ada, bob = company.join("ada", library), company.join("bob", library)
+def test_a_crashed_member_is_missed_after_its_session_timeout(company: Company, any_library: str) -> None:
+    ada, bob = company.join("ada", any_library), company.join("bob", any_library)
     company.until_shared_by(ada, bob)
     bob.crash()
     sent = company.produce(10)
@@ -29,22 +29,22 @@ def test_a_crashed_member_is_missed_after_its_session_timeout(company: Company, 
     company.until_consumed(sent, ada)
 
 
-def test_a_group_goes_on_where_its_commits_are(company: Company, library: str) -> None:
-    ada = company.join("ada", library)
+def test_a_group_goes_on_where_its_commits_are(company: Company, any_library: str) -> None:
+    ada = company.join("ada", any_library)
     read = company.produce(20)
     company.until_consumed(read, ada)
     ada.stop()
     fresh = company.produce(5)
-    bob = company.join("bob", library)
+    bob = company.join("bob", any_library)
     company.until_consumed(fresh, bob)
     assert set(bob.consumed) == fresh
 
 
-def test_a_whole_group_stops_and_resumes_from_its_commits(company: Company, library: str) -> None:
+def test_a_whole_group_stops_and_resumes_from_its_commits(company: Company, any_library: str) -> None:
     sent = company.produce(10)
-    ada, bob = company.join("ada", library), company.join("bob", library)
+    ada, bob = company.join("ada", any_library), company.join("bob", any_library)
     company.until_shared_by(ada, bob)
-    eve = company.join("eve", library)
+    eve = company.join("eve", any_library)
     company.until_shared_by(ada, bob, eve)
     bob.stop()
     ada.crash()
@@ -53,43 +53,43 @@ def test_a_whole_group_stops_and_resumes_from_its_commits(company: Company, libr
     company.until_consumed(sent, ada, bob, eve)
     eve.stop()
     fresh = company.produce(10)
-    again = [company.join(name, library) for name in ("ada", "bob", "eve")]
+    again = [company.join(name, any_library) for name in ("ada", "bob", "eve")]
     company.until_shared_by(*again)
     company.until_consumed(fresh, *again)
     read = {record for member in again for record in member.consumed}
     assert read == fresh, "what was committed is not read again"
 
 
-def test_a_static_member_comes_back_and_nothing_moves(company: Company, library: str) -> None:
-    if not BY_NAME[library].static:
-        pytest.skip(f"{library} has no static membership")
-    ada = company.join("ada", library, instance="desk-1")
-    bob = company.join("bob", library, instance="desk-2")
+def test_a_static_member_comes_back_and_nothing_moves(company: Company, any_library: str) -> None:
+    if not BY_NAME[any_library].static:
+        pytest.skip(f"{any_library} has no static membership")
+    ada = company.join("ada", any_library, instance="desk-1")
+    bob = company.join("bob", any_library, instance="desk-2")
     company.until_shared_by(ada, bob)
     company.until_calm()
     company.until_consumed(company.produce(2), ada, bob)
     taken = len(bob.revoked)
     owned, generation = set(ada.owns), bob.generations[-1]
     ada.stop()
-    back = company.join("ada", library, instance="desk-1")
+    back = company.join("ada", any_library, instance="desk-1")
     company.until(lambda: back.owns == owned, "the static member has what it had")
     company.until_consumed(company.produce(2), back, bob)
-    if BY_NAME[library].generations:
+    if BY_NAME[any_library].generations:
         assert back.generations == [generation] * len(back.generations)
         assert bob.generations[-1] == generation
     assert len(bob.revoked) == taken
 
 
-def test_cooperative_members_keep_what_they_own(company: Company, library: str) -> None:
-    if not BY_NAME[library].cooperative:
-        pytest.skip(f"{library} has no cooperative assignor")
-    ada, bob = (company.join(name, library, cooperative=True) for name in ("ada", "bob"))
+def test_cooperative_members_keep_what_they_own(company: Company, any_library: str) -> None:
+    if not BY_NAME[any_library].cooperative:
+        pytest.skip(f"{any_library} has no cooperative assignor")
+    ada, bob = (company.join(name, any_library, cooperative=True) for name in ("ada", "bob"))
     company.until_shared_by(ada, bob)
     company.until_calm()
     before = {"ada": set(ada.owns), "bob": set(bob.owns)}
     ada.revoked.clear()
     bob.revoked.clear()
-    eve = company.join("eve", library, cooperative=True)
+    eve = company.join("eve", any_library, cooperative=True)
     company.until_shared_by(ada, bob, eve)
     for member in (ada, bob):
         assert set(member.revoked) == before[member.name] - member.owns, "what it keeps was never taken from it"

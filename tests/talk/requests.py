@@ -8,6 +8,8 @@ from tests.talk.compare import Names
 from tests.talk.values import Value
 
 JOIN = {"session_timeout_ms": 10_000, "rebalance_timeout_ms": 30_000, "protocol_type": "consumer"}
+MEMBERS_OF_TRANSACTIONS = 3
+"""The version from which a commit in a transaction names its member."""
 IDS_OF_OFFSETS, IDS_OF_RECORDS = 10, 13
 """Versions from which commits, or records, name topics by their ids."""
 
@@ -72,6 +74,19 @@ def _fetch_offsets(values: Value, version: int, names: Names) -> None:
             for topic, partitions in asked.items()
         ]
     values.setdefault("groups", [{"group_id": group_id, "topics": topics}])
+
+
+def _commit_in_a_transaction(values: Value, version: int, names: Names) -> None:
+    values.setdefault("transactional_id", "$txn")
+    if version < MEMBERS_OF_TRANSACTIONS:
+        values.pop("member_id", None)
+    elif "generation_id" not in values:
+        values["member_id"] = ""
+    if "offsets" in values:
+        values["topics"] = [
+            {"name": topic, "partitions": [_committed(number, offset) for number, offset in partitions.items()]}
+            for topic, partitions in values.pop("offsets").items()
+        ]
 
 
 def _delete_offsets(values: Value, version: int, names: Names) -> None:
@@ -158,14 +173,16 @@ ABOUT_A_GROUP = {
     "OffsetCommit",
     "OffsetFetch",
     "OffsetDelete",
+    "TxnOffsetCommit",
 }
-BY_A_MEMBER = {"JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit"}
+BY_A_MEMBER = {"JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit", "TxnOffsetCommit"}
 
 RULES: dict[str, Callable[[Value, int, Names], None]] = {
     "JoinGroup": _join,
     "SyncGroup": _sync,
     "LeaveGroup": _leave,
     "OffsetCommit": _commit,
+    "TxnOffsetCommit": _commit_in_a_transaction,
     "OffsetFetch": _fetch_offsets,
     "OffsetDelete": _delete_offsets,
     "FindCoordinator": _find_coordinator,

@@ -11,6 +11,7 @@ COMMANDS = {
     "nodes": "List the nodes.",
     "start-node": "Start a node that was stopped.",
     "stop-node": "Stop a node while the others run.",
+    "verify": "Check the files of a data directory.",
 }
 """Each is a module beside this one, with underscores, that has a function of the same name."""
 
@@ -34,8 +35,8 @@ class _Commands(click.Group):
 
 @click.group(cls=_Commands)
 def admin() -> None:
-    """Move leaders, stop and start nodes of a running cluster.
+    """Move leaders, stop and start nodes of a running cluster; check the files of a data directory.
 
-    The broker must have been started with `kohort serve --control HOST:PORT`. Exit code 0: done; 1: refused, or nobody
-    answers; 2: the command line is wrong.
+    All but verify ask a broker that was started with `kohort serve --control HOST:PORT`. Exit code 0: done; 1: refused,
+    nobody answers, or a file is damaged; 2: the command line is wrong.
     """

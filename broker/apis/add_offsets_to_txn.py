@@ -1,0 +1,39 @@
+"""AddOffsetsToTxn (key 25), versions 0 to 4.
+
+v0 (KIP-98) and v1 alike · v2 PRODUCER_FENCED may be answered (KIP-588) · v3 tagged fields · v4 TRANSACTION_ABORTABLE
+may be answered (KIP-890).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kohort.coordinator.effects import OFFSETS_TOPIC
+from kohort.coordinator.transactions.adding import add_partitions
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
+
+if TYPE_CHECKING:
+    from kohort.broker.node import Node
+    from kohort.broker.ticket import Ticket
+
+FENCED_SINCE = 2
+
+
+def handle(node: Node, request: AddOffsetsToTxnRequest, ticket: Ticket) -> None:
+    """Adds the partition of the group's offsets. Answered when that is written."""
+
+    def done(error: ErrorCode) -> None:
+        if error is ErrorCode.producer_fenced and ticket.version < FENCED_SINCE:
+            error = ErrorCode.invalid_producer_epoch
+        ticket.reply(AddOffsetsToTxnResponse(error_code=error))
+
+    add_partitions(
+        node.transactions,
+        request.transactional_id,
+        request.producer_id,
+        request.producer_epoch,
+        frozenset({(OFFSETS_TOPIC, node.coordinator.partition_of(request.group_id))}),
+        done,
+        ticket.received_at_ms,
+    )

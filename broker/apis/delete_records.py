@@ -1,0 +1,63 @@
+"""DeleteRecords (key 21), versions 0 to 2: partitions forget what lies before an offset.
+
+v0 (KIP-107) and v1 alike · v2 tagged fields.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kohort.broker.leadership import led_partition
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsPartitionResult,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopicResult,
+)
+
+if TYPE_CHECKING:
+    from kohort.broker.node import Node
+    from kohort.broker.ticket import Ticket
+
+ALL = -1
+"""As the offset: the high watermark."""
+
+
+def handle(node: Node, request: DeleteRecordsRequest, ticket: Ticket) -> DeleteRecordsResponse:
+    """Tells for each partition where it begins now."""
+    return DeleteRecordsResponse(
+        topics=tuple(
+            DeleteRecordsTopicResult(
+                name=topic.name, partitions=tuple(_delete(node, topic.name, each) for each in topic.partitions)
+            )
+            for topic in request.topics
+        )
+    )
+
+
+def _delete(node: Node, name: str, asked: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
+    index = asked.partition_index
+    topic = node.cluster.topics.by_name(name)
+    partition = led_partition(node, topic, index)
+    if isinstance(partition, ErrorCode):
+        return _refused(index, partition)
+    assert topic is not None, "a partition that is led has a topic"
+    if topic.internal:
+        return _refused(index, ErrorCode.invalid_topic_exception)
+    if not topic.log_config.delete:
+        return _refused(index, ErrorCode.policy_violation)
+    log = partition.log
+    offset = log.high_watermark if asked.offset == ALL else asked.offset
+    if not 0 <= offset <= log.high_watermark:
+        return _refused(index, ErrorCode.offset_out_of_range)
+    if offset > log.log_start_offset:
+        log.delete_before(offset)
+    return DeleteRecordsPartitionResult(
+        partition_index=index, low_watermark=log.log_start_offset, error_code=ErrorCode.none
+    )
+
+
+def _refused(index: int, error: ErrorCode) -> DeleteRecordsPartitionResult:
+    return DeleteRecordsPartitionResult(partition_index=index, low_watermark=-1, error_code=error)

@@ -1,0 +1,46 @@
+"""DescribeLogDirs (key 35), versions 1 to 5: where partitions are kept, and how large they are.
+
+v1 (KIP-113) · v2 tagged fields · v3 an error of the whole · v4 the size of the disk (KIP-827) · v5 whether a directory
+takes no new partitions (KIP-1066).
+
+In memory there is one directory, which is named so, and whose size nobody knows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.describe_log_dirs import (
+    DescribeLogDirsPartition,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+    DescribeLogDirsTopic,
+)
+
+if TYPE_CHECKING:
+    from kohort.broker.node import Node
+    from kohort.broker.ticket import Ticket
+
+IN_MEMORY = "/memory"
+
+
+def handle(node: Node, request: DescribeLogDirsRequest, ticket: Ticket) -> DescribeLogDirsResponse:
+    """The partitions asked for, or all, of which this node has a replica."""
+    wanted = None if request.topics is None else {each.topic: set(each.partitions) for each in request.topics}
+    topics = []
+    for topic in node.cluster.topics:
+        if wanted is not None and topic.name not in wanted:
+            continue
+        partitions = tuple(
+            DescribeLogDirsPartition(
+                partition_index=each.index, partition_size=each.log.size_bytes, offset_lag=0, is_future_key=False
+            )
+            for each in topic.partitions
+            if node.id in each.replicas and (wanted is None or each.index in wanted[topic.name])
+        )
+        if partitions:
+            topics.append(DescribeLogDirsTopic(name=topic.name, partitions=partitions))
+    result = DescribeLogDirsResult(error_code=ErrorCode.none, log_dir=IN_MEMORY, topics=tuple(topics))
+    return DescribeLogDirsResponse(results=(result,))

@@ -1,0 +1,65 @@
+"""DescribeTransactions (key 65), version 0 (KIP-664): where transactional ids are with their transactions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kohort.coordinator.transactions.transaction import State, Transaction
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    TopicData,
+    TransactionState,
+)
+
+if TYPE_CHECKING:
+    from kohort.broker.node import Node
+    from kohort.broker.ticket import Ticket
+
+
+def handle(node: Node, request: DescribeTransactionsRequest, ticket: Ticket) -> DescribeTransactionsResponse:
+    """One answer for each id; TRANSACTIONAL_ID_NOT_FOUND for one that is not known here."""
+    return DescribeTransactionsResponse(
+        transaction_states=tuple(_describe(node, each) for each in request.transactional_ids)
+    )
+
+
+def _describe(node: Node, transactional_id: str) -> TransactionState:
+    if not transactional_id:
+        return _refused(transactional_id, ErrorCode.invalid_request)
+    found = node.transactions.find(transactional_id)
+    if isinstance(found, ErrorCode):
+        return _refused(transactional_id, found)
+    if found is None or found.pending is State.DEAD:
+        return _refused(transactional_id, ErrorCode.transactional_id_not_found)
+    return TransactionState(
+        error_code=ErrorCode.none,
+        transactional_id=transactional_id,
+        transaction_state=found.state.value,
+        transaction_timeout_ms=found.timeout_ms,
+        transaction_start_time_ms=found.started_ms,
+        producer_id=found.producer_id,
+        producer_epoch=found.producer_epoch,
+        topics=_topics(found),
+    )
+
+
+def _topics(transaction: Transaction) -> tuple[TopicData, ...]:
+    by_topic: dict[str, list[int]] = {}
+    for topic, index in sorted(transaction.partitions):
+        by_topic.setdefault(topic, []).append(index)
+    return tuple(TopicData(topic=topic, partitions=tuple(indexes)) for topic, indexes in by_topic.items())
+
+
+def _refused(transactional_id: str, error: ErrorCode) -> TransactionState:
+    return TransactionState(
+        error_code=error,
+        transactional_id=transactional_id,
+        transaction_state="",
+        transaction_timeout_ms=0,
+        transaction_start_time_ms=0,
+        producer_id=0,
+        producer_epoch=0,
+        topics=(),
+    )

@@ -1,0 +1,41 @@
+"""EndTxn (key 26), versions 0 to 5.
+
+v0 (KIP-98) and v1 alike · v2 PRODUCER_FENCED may be answered (KIP-588) · v3 tagged fields · v4 TRANSACTION_ABORTABLE
+may be answered · v5 the producer goes on with the epoch in the answer (KIP-890).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kohort.coordinator.transactions.ending import end_transaction
+from kohort.coordinator.transactions.transaction import WITH_EPOCH_BUMP
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
+
+if TYPE_CHECKING:
+    from kohort.broker.node import Node
+    from kohort.broker.ticket import Ticket
+
+FENCED_SINCE = 2
+EPOCH_BUMP_SINCE = 5
+
+
+def handle(node: Node, request: EndTxnRequest, ticket: Ticket) -> None:
+    """Answered when the decision is written; the markers follow."""
+
+    def done(error: ErrorCode, producer: tuple[int, int]) -> None:
+        if error is ErrorCode.producer_fenced and ticket.version < FENCED_SINCE:
+            error = ErrorCode.invalid_producer_epoch
+        ticket.reply(EndTxnResponse(error_code=error, producer_id=producer[0], producer_epoch=producer[1]))
+
+    end_transaction(
+        node.transactions,
+        request.transactional_id,
+        request.producer_id,
+        request.producer_epoch,
+        request.committed,
+        WITH_EPOCH_BUMP if ticket.version >= EPOCH_BUMP_SINCE else 0,
+        done,
+        ticket.received_at_ms,
+    )

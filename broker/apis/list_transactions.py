@@ -1,0 +1,56 @@
+"""ListTransactions (key 66), versions 0 to 2.
+
+v0 (KIP-664) · v1 only transactions that run for longer than so (KIP-994) · v2 only ids that fit a pattern (KIP-1152).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from kohort.coordinator.coordinator import Shard
+from kohort.coordinator.transactions.transaction import State
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.list_transactions import (
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+    TransactionState,
+)
+
+if TYPE_CHECKING:
+    from kohort.broker.node import Node
+    from kohort.broker.ticket import Ticket
+
+_NAMES = {state.value for state in State}
+
+
+def handle(node: Node, request: ListTransactionsRequest, ticket: Ticket) -> ListTransactionsResponse:
+    """The transactional ids of this node that pass every filter."""
+    coordinator = node.transactions
+    if any(shard is Shard.LOADING for shard, _ in coordinator.shards.values()):
+        return ListTransactionsResponse(error_code=ErrorCode.coordinator_load_in_progress, transaction_states=())
+    pattern = None
+    if request.transactional_id_pattern:
+        try:
+            pattern = re.compile(request.transactional_id_pattern)
+        except re.error:
+            return ListTransactionsResponse(error_code=ErrorCode.invalid_regular_expression, transaction_states=())
+    wall_ms = coordinator.wall_ms(ticket.received_at_ms)
+    states, producers, longer_ms = set(request.state_filters), set(request.producer_id_filters), request.duration_filter
+    return ListTransactionsResponse(
+        error_code=ErrorCode.none,
+        unknown_state_filters=tuple(each for each in request.state_filters if each not in _NAMES),
+        transaction_states=tuple(
+            TransactionState(
+                transactional_id=each.transactional_id,
+                producer_id=each.producer_id,
+                transaction_state=each.state.value,
+            )
+            for each in coordinator.transactions.values()
+            if (not states or each.state.value in states)
+            and (not producers or each.producer_id in producers)
+            and (longer_ms < 0 or wall_ms - each.started_ms > longer_ms)
+            and (pattern is None or pattern.fullmatch(each.transactional_id))
+            and each.pending is not State.DEAD
+        ),
+    )

@@ -1,0 +1,68 @@
+"""WriteTxnMarkers (key 27), versions 1 and 2: what coordinators tell the leaders of partitions.
+
+v1 tagged fields · v2 the version of the transaction (KIP-1228).
+
+Administrators end hanging transactions with it. kohort's own coordinators write markers without this request, since all
+nodes share a process.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kohort.broker.leadership import led_partition
+from kohort.broker.transaction_topic import write_marker
+from kohort.protocol.batches import Marker
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerPartitionResult,
+    WritableTxnMarkerResult,
+    WritableTxnMarkerTopicResult,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+
+if TYPE_CHECKING:
+    from kohort.broker.node import Node
+    from kohort.broker.ticket import Ticket
+
+
+def handle(node: Node, request: WriteTxnMarkersRequest, ticket: Ticket) -> WriteTxnMarkersResponse:
+    """Writes each marker to each of its partitions that this node leads."""
+    return WriteTxnMarkersResponse(
+        markers=tuple(
+            WritableTxnMarkerResult(
+                producer_id=marker.producer_id,
+                topics=tuple(
+                    WritableTxnMarkerTopicResult(
+                        name=topic.name,
+                        partitions=tuple(
+                            WritableTxnMarkerPartitionResult(
+                                partition_index=index,
+                                error_code=_write(node, marker, topic.name, index, ticket.received_at_ms),
+                            )
+                            for index in topic.partition_indexes
+                        ),
+                    )
+                    for topic in marker.topics
+                ),
+            )
+            for marker in request.markers
+        )
+    )
+
+
+def _write(node: Node, marker: WritableTxnMarker, topic: str, index: int, now_ms: int) -> ErrorCode:
+    partition = led_partition(node, node.cluster.topics.by_name(topic), index)
+    if isinstance(partition, ErrorCode):
+        return partition
+    return write_marker(
+        node.cluster,
+        topic,
+        index,
+        marker.producer_id,
+        marker.producer_epoch,
+        Marker(marker.transaction_result, marker.coordinator_epoch),
+        now_ms,
+    )

@@ -1,0 +1,107 @@
+"""TxnOffsetCommit, the group's part of it (spec §7.3): offsets that count once their transaction is committed."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+from uuid import UUID
+
+from kohort.coordinator.classic.group import ClassicGroup
+from kohort.coordinator.classic.states import State
+from kohort.coordinator.coordinator import GroupCoordinator
+from kohort.coordinator.offsets import NO_EXPIRY, CommittedOffset
+from kohort.coordinator.pending_offsets import PendingOffsets
+from kohort.protocol.batches import EncodedRecords
+from kohort.protocol.errors import ErrorCode
+
+Done = Callable[[ErrorCode], None]
+
+
+class PendingCommit(NamedTuple):
+    """One partition's offset."""
+
+    topic: str
+    topic_id: UUID | None
+    partition: int
+    offset: int
+    leader_epoch: int
+    metadata: str
+
+
+class Committer(NamedTuple):
+    """Who commits: the producer of the transaction, and the member whose partitions they were."""
+
+    producer_id: int
+    producer_epoch: int
+    group_id: str
+    generation_id: int
+    member_id: str
+    group_instance_id: str | None
+
+
+def txn_offset_commit(
+    coordinator: GroupCoordinator, committer: Committer, commits: list[PendingCommit], now_ms: int, done: Done
+) -> None:
+    """Keeps offsets till their transaction ends. `done` hears the outcome, at once or when they are written.
+
+    NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION,
+    INVALID_PRODUCER_EPOCH.
+    """
+    error = check_committer(coordinator, committer)
+    if error is not ErrorCode.none or not commits:
+        return done(error)
+    wall_ms = coordinator.wall_ms(now_ms)
+    kept = []
+    records = []
+    for position, each in enumerate(commits):
+        committed = CommittedOffset(each.metadata, each.topic_id)
+        records.append(
+            committed.record(
+                committer.group_id, each.topic, each.partition, position, each.offset, each.leader_epoch, wall_ms
+            )
+        )
+        committed.take(each.offset, each.leader_epoch, wall_ms, NO_EXPIRY)
+        kept.append(((each.topic, each.partition), committed))
+
+    def written(error: ErrorCode, now_ms: int) -> None:
+        if error is ErrorCode.none:
+            group = coordinator.groups.get(committer.group_id)
+            if group is None:
+                group = coordinator.create_group(committer.group_id, now_ms)
+                if coordinator.watch is not None:
+                    coordinator.watch.group_created(group)
+            if group.pending_offsets is None:
+                group.pending_offsets = PendingOffsets()
+            for place, committed in kept:
+                group.pending_offsets.put(committer.producer_id, place, committed)
+            transaction = group.partition, committer.producer_id
+            coordinator.open_transactions.setdefault(transaction, set()).add(group.group_id)
+        done(error)
+
+    coordinator.append(
+        coordinator.partition_of(committer.group_id),
+        EncodedRecords(b"".join(records), len(records)),
+        now_ms,
+        written,
+        producer=(committer.producer_id, committer.producer_epoch),
+    )
+    return None
+
+
+def check_committer(coordinator: GroupCoordinator, committer: Committer) -> ErrorCode:
+    """Whether the member may commit; a producer that names nobody always may."""
+    group = coordinator.groups.get(committer.group_id)
+    if group is None:
+        error = coordinator.creatable(committer.group_id)
+        if error is ErrorCode.none and committer.generation_id >= 0:
+            return ErrorCode.illegal_generation
+        return error
+    return _check_member(group, committer)
+
+
+def _check_member(group: ClassicGroup, committer: Committer) -> ErrorCode:
+    generation_id, member_id = committer.generation_id, committer.member_id
+    if generation_id < 0 and (group.state is State.EMPTY or (not member_id and committer.group_instance_id is None)):
+        return ErrorCode.none
+    error = group.check_member(member_id, committer.group_instance_id)
+    if error is ErrorCode.none and generation_id != group.generation_id:
+        return ErrorCode.illegal_generation
+    return error

@@ -1,0 +1,78 @@
+"""AddPartitionsToTxn and AddOffsetsToTxn: what a transaction is going to write to; and asking whether it said so."""
+
+from collections.abc import Callable
+
+from kohort.coordinator.transactions.coordinator import TransactionCoordinator
+from kohort.coordinator.transactions.transaction import ENDING, OVER, Partitions, State, Transaction
+from kohort.protocol.errors import ErrorCode
+
+Done = Callable[[ErrorCode], None]
+
+
+def add_partitions(
+    coordinator: TransactionCoordinator,
+    transactional_id: str,
+    producer_id: int,
+    producer_epoch: int,
+    partitions: Partitions,
+    done: Done,
+    now_ms: int,
+    client_version: int = 0,
+) -> None:
+    """Adds partitions to the transaction, which begins with the first ones. `done` hears of it at once or later.
+
+    Refusals, in this order: INVALID_REQUEST for an empty id, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS,
+    INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS.
+    """
+    found = _find(coordinator, transactional_id, producer_id, producer_epoch)
+    if isinstance(found, ErrorCode):
+        return done(found)
+    if found.pending is not None or found.state in ENDING:
+        return done(ErrorCode.concurrent_transactions)
+    if found.state is State.ONGOING and partitions <= found.partitions:
+        return done(ErrorCode.none)
+    coordinator.write(
+        found,
+        lambda error, _: done(error),
+        now_ms,
+        state=State.ONGOING,
+        partitions=found.partitions | partitions,
+        started_ms=coordinator.wall_ms(now_ms) if found.state in OVER else found.started_ms,
+        client_version=client_version,
+    )
+    return None
+
+
+def verify_partitions(
+    coordinator: TransactionCoordinator,
+    transactional_id: str,
+    producer_id: int,
+    producer_epoch: int,
+    partitions: Partitions,
+) -> dict[tuple[str, int], ErrorCode]:
+    """Whether partitions belong to the transaction (KIP-890): NONE, or TRANSACTION_ABORTABLE for one that does not.
+
+    Other refusals are for all of them, as with `add_partitions`.
+    """
+    found = _find(coordinator, transactional_id, producer_id, producer_epoch)
+    if not isinstance(found, ErrorCode) and found.state in ENDING:
+        found = ErrorCode.concurrent_transactions
+    if isinstance(found, ErrorCode):
+        return dict.fromkeys(partitions, found)
+    known = found.partitions
+    return {each: ErrorCode.none if each in known else ErrorCode.transaction_abortable for each in partitions}
+
+
+def _find(
+    coordinator: TransactionCoordinator, transactional_id: str, producer_id: int, producer_epoch: int
+) -> Transaction | ErrorCode:
+    if not transactional_id:
+        return ErrorCode.invalid_request
+    found = coordinator.find(transactional_id)
+    if isinstance(found, ErrorCode):
+        return found
+    if found is None or found.producer_id != producer_id:
+        return ErrorCode.invalid_producer_id_mapping
+    if found.producer_epoch != producer_epoch:
+        return ErrorCode.producer_fenced
+    return found

@@ -1,0 +1,176 @@
+"""EndTxn, and transactions that the coordinator itself ends: decide, write it down, write markers, write that down.
+
+Since KIP-890 every end gives the producer its next epoch, so that a message of the old transaction that comes late
+cannot get into the next one. Source: Kafka's `TransactionCoordinator.endTransaction`.
+"""
+
+from collections.abc import Callable
+
+from kohort.coordinator.transactions.coordinator import TransactionCoordinator
+from kohort.coordinator.transactions.transaction import (
+    LAST_EPOCH,
+    NO_EPOCH,
+    NO_PRODUCER,
+    WITH_EPOCH_BUMP,
+    State,
+    Transaction,
+)
+from kohort.protocol.errors import ErrorCode
+
+Done = Callable[[ErrorCode, tuple[int, int]], None]
+"""Told the outcome, and the producer id and epoch to go on with (-1 and -1 with a refusal)."""
+
+NOBODY = (NO_PRODUCER, NO_EPOCH)
+
+
+def end_transaction(
+    coordinator: TransactionCoordinator,
+    transactional_id: str,
+    producer_id: int,
+    producer_epoch: int,
+    committed: bool,
+    client_version: int,
+    done: Done,
+    now_ms: int,
+) -> None:
+    """Ends a client's transaction; `done` hears of it once that is decided and written, before there are markers.
+
+    Refusals, in this order: INVALID_REQUEST for an empty id, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS,
+    INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS, INVALID_TXN_STATE.
+    """
+    if not transactional_id:
+        return done(ErrorCode.invalid_request, NOBODY)
+    found = coordinator.find(transactional_id)
+    if isinstance(found, ErrorCode):
+        return done(found, NOBODY)
+    if found is None:
+        return done(ErrorCode.invalid_producer_id_mapping, NOBODY)
+    bumps = client_version >= WITH_EPOCH_BUMP
+    repeated = bumps and _is_repeated(found, producer_id, producer_epoch)
+    error = _refusal(found, producer_id, producer_epoch, bumps=bumps, repeated=repeated)
+    if error is None:
+        error = _BUMPING(found, committed, repeated) if bumps else _PLAIN(found, committed)
+    if error is ErrorCode.none:
+        return done(error, (found.producer_id, found.producer_epoch))
+    if error is not None:
+        return done(error, NOBODY)
+    _prepare(coordinator, found, committed, client_version, done, now_ms)
+    return None
+
+
+def _is_repeated(transaction: Transaction, producer_id: int, epoch: int) -> bool:
+    """Whether this end has been decided before, and the client did not hear of it: its epoch is one behind."""
+    if transaction.producer_id == producer_id:
+        return transaction.producer_epoch == epoch + 1
+    return transaction.previous_producer_id == producer_id and epoch == LAST_EPOCH and transaction.producer_epoch == 0
+
+
+def _refusal(
+    transaction: Transaction, producer_id: int, epoch: int, *, bumps: bool, repeated: bool
+) -> ErrorCode | None:
+    if transaction.producer_id != producer_id and not repeated:
+        return ErrorCode.invalid_producer_id_mapping
+    same = epoch == transaction.producer_epoch
+    if not bumps:
+        valid = same
+    elif transaction.state in (State.PREPARE_COMMIT, State.PREPARE_ABORT):
+        valid = repeated
+    elif transaction.state in (State.COMPLETE_COMMIT, State.COMPLETE_ABORT):
+        valid = same or repeated
+    else:
+        valid = same
+    if not valid:
+        return ErrorCode.producer_fenced
+    return ErrorCode.concurrent_transactions if transaction.pending is not None else None
+
+
+def _PLAIN(transaction: Transaction, committed: bool) -> ErrorCode | None:  # noqa: N802 - read as a table
+    """What each state answers; None: the transaction is to be ended."""
+    match transaction.state:
+        case State.ONGOING:
+            return None
+        case State.COMPLETE_COMMIT if committed:
+            return ErrorCode.none
+        case State.COMPLETE_ABORT if not committed:
+            return ErrorCode.none
+        case State.PREPARE_COMMIT if committed:
+            return ErrorCode.concurrent_transactions
+        case State.PREPARE_ABORT if not committed:
+            return ErrorCode.concurrent_transactions
+    return ErrorCode.invalid_txn_state
+
+
+def _BUMPING(transaction: Transaction, committed: bool, repeated: bool) -> ErrorCode | None:  # noqa: N802
+    """The same where every end bumps the epoch: what is not a repetition is an end of its own.
+
+    A transaction that wrote nothing may be aborted, not committed: the client may not know whether it wrote something.
+    """
+    if transaction.state in (State.COMPLETE_COMMIT, State.COMPLETE_ABORT, State.EMPTY) and not repeated:
+        return ErrorCode.invalid_txn_state if committed else None
+    return _PLAIN(transaction, committed)
+
+
+def fence(coordinator: TransactionCoordinator, transaction: Transaction, done: Done, now_ms: int) -> None:
+    """Aborts an open transaction against the will of its producer, whose epoch is over."""
+    _prepare(coordinator, transaction, False, WITH_EPOCH_BUMP, done, now_ms, fencing=True)
+
+
+def _prepare(
+    coordinator: TransactionCoordinator,
+    transaction: Transaction,
+    committed: bool,
+    client_version: int,
+    done: Done,
+    now_ms: int,
+    *,
+    fencing: bool = False,
+) -> None:
+    bumps = client_version >= WITH_EPOCH_BUMP
+    following = NO_PRODUCER
+    if bumps and not fencing and transaction.is_epoch_exhausted:
+        following = coordinator.new_producer_id()
+    begun = transaction.state is State.ONGOING
+
+    def prepared(error: ErrorCode, now_ms: int) -> None:
+        if error is not ErrorCode.none:
+            done(error, NOBODY)
+            return
+        after = (following, 0) if following != NO_PRODUCER else (transaction.producer_id, transaction.producer_epoch)
+        done(error, after)
+        finish(coordinator, transaction, now_ms)
+
+    coordinator.write(
+        transaction,
+        prepared,
+        now_ms,
+        state=State.PREPARE_COMMIT if committed else State.PREPARE_ABORT,
+        producer_epoch=transaction.producer_epoch + 1 if bumps else transaction.producer_epoch,
+        last_producer_epoch=transaction.producer_epoch if bumps else transaction.last_producer_epoch,
+        previous_producer_id=transaction.producer_id,
+        next_producer_id=following,
+        started_ms=transaction.started_ms if begun else coordinator.wall_ms(now_ms),
+        client_version=client_version,
+    )
+
+
+def finish(coordinator: TransactionCoordinator, transaction: Transaction, now_ms: int) -> None:
+    """Has the markers of a decided transaction written, and then writes that it is over."""
+    committed = transaction.state is State.PREPARE_COMMIT
+
+    def marked(error: ErrorCode, now_ms: int) -> None:
+        if error is not ErrorCode.none:
+            return  # the partition of the transaction has moved; who leads it now begins again
+        rotated = transaction.next_producer_id != NO_PRODUCER
+        coordinator.write(
+            transaction,
+            lambda error, now_ms: None,
+            now_ms,
+            state=State.COMPLETE_COMMIT if committed else State.COMPLETE_ABORT,
+            producer_id=transaction.next_producer_id if rotated else transaction.producer_id,
+            producer_epoch=0 if rotated else transaction.producer_epoch,
+            previous_producer_id=transaction.producer_id,
+            next_producer_id=NO_PRODUCER,
+            partitions=frozenset(),
+        )
+
+    coordinator.write_markers(transaction, committed, marked)

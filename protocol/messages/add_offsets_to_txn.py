@@ -1,0 +1,23 @@
+"""AddOffsetsToTxn (key 25): the group whose offsets a transaction is going to commit."""
+
+from dataclasses import dataclass
+
+from kohort.protocol.codec import Message
+from kohort.protocol.errors import ErrorCode
+
+
+@dataclass(slots=True, kw_only=True)
+class AddOffsetsToTxnRequest:
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    group_id: str
+
+
+@dataclass(slots=True, kw_only=True)
+class AddOffsetsToTxnResponse:
+    throttle_time_ms: int = 0
+    error_code: ErrorCode
+
+
+MESSAGE = Message("add_offsets_to_txn", AddOffsetsToTxnRequest, AddOffsetsToTxnResponse)

@@ -1,0 +1,52 @@
+"""DescribeLogDirs (key 35): where this broker keeps partitions, and how large they are."""
+
+from dataclasses import dataclass
+
+from kohort.protocol.codec import Message
+from kohort.protocol.errors import ErrorCode
+
+
+@dataclass(slots=True, kw_only=True)
+class DescribableLogDirTopic:
+    topic: str
+    partitions: tuple[int, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class DescribeLogDirsRequest:
+    topics: tuple[DescribableLogDirTopic, ...] | None
+    """None: all."""
+
+
+@dataclass(slots=True, kw_only=True)
+class DescribeLogDirsPartition:
+    partition_index: int
+    partition_size: int
+    offset_lag: int
+    is_future_key: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class DescribeLogDirsTopic:
+    name: str
+    partitions: tuple[DescribeLogDirsPartition, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class DescribeLogDirsResult:
+    error_code: ErrorCode
+    log_dir: str
+    topics: tuple[DescribeLogDirsTopic, ...]
+    total_bytes: int = -1  # from v4 on
+    usable_bytes: int = -1  # from v4 on
+    is_cordoned: bool = False  # from v5 on
+
+
+@dataclass(slots=True, kw_only=True)
+class DescribeLogDirsResponse:
+    throttle_time_ms: int = 0
+    error_code: ErrorCode = ErrorCode.none  # from v3 on
+    results: tuple[DescribeLogDirsResult, ...]
+
+
+MESSAGE = Message("describe_log_dirs", DescribeLogDirsRequest, DescribeLogDirsResponse)

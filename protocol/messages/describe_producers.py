@@ -1,0 +1,50 @@
+"""DescribeProducers (key 61): the producers that partitions remember."""
+
+from dataclasses import dataclass
+
+from kohort.protocol.codec import Message
+from kohort.protocol.errors import ErrorCode
+
+
+@dataclass(slots=True, kw_only=True)
+class TopicRequest:
+    name: str
+    partition_indexes: tuple[int, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class DescribeProducersRequest:
+    topics: tuple[TopicRequest, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class ProducerState:
+    producer_id: int
+    producer_epoch: int
+    last_sequence: int = -1
+    last_timestamp: int = -1
+    coordinator_epoch: int
+    current_txn_start_offset: int = -1
+
+
+@dataclass(slots=True, kw_only=True)
+class PartitionResponse:
+    partition_index: int
+    error_code: ErrorCode
+    error_message: str | None = None
+    active_producers: tuple[ProducerState, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class TopicResponse:
+    name: str
+    partitions: tuple[PartitionResponse, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class DescribeProducersResponse:
+    throttle_time_ms: int = 0
+    topics: tuple[TopicResponse, ...]
+
+
+MESSAGE = Message("describe_producers", DescribeProducersRequest, DescribeProducersResponse)

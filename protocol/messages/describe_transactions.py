@@ -1,0 +1,39 @@
+"""DescribeTransactions (key 65): where transactional ids are with their transactions."""
+
+from dataclasses import dataclass
+
+from kohort.protocol.codec import Message
+from kohort.protocol.errors import ErrorCode
+
+
+@dataclass(slots=True, kw_only=True)
+class DescribeTransactionsRequest:
+    transactional_ids: tuple[str, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class TopicData:
+    topic: str
+    partitions: tuple[int, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class TransactionState:
+    error_code: ErrorCode
+    transactional_id: str
+    transaction_state: str
+    transaction_timeout_ms: int
+    transaction_start_time_ms: int
+    """Wall clock; -1: no transaction has begun."""
+    producer_id: int
+    producer_epoch: int
+    topics: tuple[TopicData, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class DescribeTransactionsResponse:
+    throttle_time_ms: int = 0
+    transaction_states: tuple[TransactionState, ...]
+
+
+MESSAGE = Message("describe_transactions", DescribeTransactionsRequest, DescribeTransactionsResponse)

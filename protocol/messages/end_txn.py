@@ -1,0 +1,26 @@
+"""EndTxn (key 26): commits or aborts a transaction."""
+
+from dataclasses import dataclass
+
+from kohort.protocol.codec import Message
+from kohort.protocol.errors import ErrorCode
+
+
+@dataclass(slots=True, kw_only=True)
+class EndTxnRequest:
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    committed: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class EndTxnResponse:
+    throttle_time_ms: int = 0
+    error_code: ErrorCode
+    producer_id: int = -1  # from v5 on
+    producer_epoch: int = -1  # from v5 on
+    """What the producer goes on with."""
+
+
+MESSAGE = Message("end_txn", EndTxnRequest, EndTxnResponse)

@@ -1,0 +1,33 @@
+"""ListTransactions (key 66): the transactional ids that this broker coordinates."""
+
+from dataclasses import dataclass
+
+from kohort.protocol.codec import Message
+from kohort.protocol.errors import ErrorCode
+
+
+@dataclass(slots=True, kw_only=True)
+class ListTransactionsRequest:
+    state_filters: tuple[str, ...]
+    producer_id_filters: tuple[int, ...]
+    duration_filter: int = -1  # from v1 on
+    """Only transactions that run for longer, in milliseconds; negative: all."""
+    transactional_id_pattern: str | None = None  # from v2 on
+
+
+@dataclass(slots=True, kw_only=True)
+class TransactionState:
+    transactional_id: str
+    producer_id: int
+    transaction_state: str
+
+
+@dataclass(slots=True, kw_only=True)
+class ListTransactionsResponse:
+    throttle_time_ms: int = 0
+    error_code: ErrorCode
+    unknown_state_filters: tuple[str, ...] = ()
+    transaction_states: tuple[TransactionState, ...]
+
+
+MESSAGE = Message("list_transactions", ListTransactionsRequest, ListTransactionsResponse)

@@ -1,0 +1,1 @@
+"""Logs as files, in the layout that Apache Kafka gives them."""

@@ -1,0 +1,128 @@
+"""Whether the files of a partition are what was written to them. Nothing is changed, or opened for writing.
+
+A segment is read batch by batch, so that a file of a gigabyte costs the memory of its largest batch. Checked are the
+length, format, checksum and offsets of every batch, and that segments follow one another. Indexes and checkpoints are
+not looked at: everything in them can be worked out again from the segments.
+Source: Kafka's `LogSegment.recover`, `LogLoader`, `DefaultRecordBatch.ensureValid`.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from os import fstat
+from pathlib import Path
+
+from kohort.protocol.batches import crc_matches, read_batch
+from kohort.protocol.errors import DecodeError
+
+_HEAD_SIZE = 12
+_PARTITION = re.compile(r"[A-Za-z0-9._-]+-[0-9]+")
+_SEGMENT = re.compile(r"[0-9]{20}\.log")
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentState:
+    """What a segment holds up to its first fault, if it has one."""
+
+    path: Path
+    base_offset: int
+    next_offset: int
+    """The offset after the last intact record."""
+    batches: int
+    size_bytes: int
+    intact_bytes: int
+    fault: str | None = None
+    """What is wrong at `intact_bytes`."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionState:
+    """The segments of one partition, in the order of their offsets."""
+
+    name: str
+    segments: tuple[SegmentState, ...]
+    faults: tuple[str, ...]
+    """One sentence each; none: everything is intact."""
+
+
+def partition_folders(folder: Path) -> list[Path]:
+    """The folders in a data directory that hold a partition, by name. Raises OSError."""
+    return sorted(
+        (path for path in folder.iterdir() if _PARTITION.fullmatch(path.name) and _has_segments(path)),
+        key=lambda path: (path.name.rpartition("-")[0], int(path.name.rpartition("-")[2])),
+    )
+
+
+def _has_segments(folder: Path) -> bool:
+    """A folder that cannot be listed counts as a partition: its check tells why it cannot be read."""
+    if not folder.is_dir():
+        return False
+    try:
+        return any(_SEGMENT.fullmatch(path.name) for path in folder.iterdir())
+    except PermissionError:
+        return True
+
+
+def check_partition(folder: Path) -> PartitionState:
+    """The state of a partition. What cannot be read is a fault like others."""
+    segments: list[SegmentState] = []
+    faults: list[str] = []
+    try:
+        paths = sorted(path for path in folder.iterdir() if _SEGMENT.fullmatch(path.name))
+    except OSError as problem:
+        return PartitionState(folder.name, (), (f"cannot be listed: {problem.strerror}",))
+    for path in paths:
+        try:
+            state = check_segment(path)
+        except OSError as problem:
+            faults.append(f"{path.name} cannot be read: {problem.strerror}")
+            continue
+        if segments and state.base_offset < segments[-1].next_offset:
+            faults.append(f"{path.name} begins before the end of the segment before it, {segments[-1].next_offset}")
+        if state.fault is not None:
+            faults.append(f"{path.name}, byte {state.intact_bytes} of {state.size_bytes}: {state.fault}")
+        segments.append(state)
+    return PartitionState(folder.name, tuple(segments), tuple(faults))
+
+
+def check_segment(path: Path) -> SegmentState:
+    """Reads a segment file to its end or its first fault. Raises OSError."""
+    base_offset = next_offset = int(path.stem)
+    batches = intact = 0
+    fault = None
+    with path.open("rb") as file:
+        size = fstat(file.fileno()).st_size
+        try:
+            for data in _pieces(file.read, size):
+                next_offset = _checked(data, next_offset)
+                batches += 1
+                intact += len(data)
+        except DecodeError as problem:
+            fault = str(problem)
+    return SegmentState(path, base_offset, next_offset, batches, size, intact, fault)
+
+
+def _pieces(read: Callable[[int], bytes], size: int) -> Iterator[bytes]:
+    """The bytes of a file, cut where batches say they end. Raises DecodeError where one does not fit."""
+    left = size
+    while left:
+        head = read(_HEAD_SIZE)
+        length = int.from_bytes(head[8:], "big", signed=True)
+        if len(head) < _HEAD_SIZE or _HEAD_SIZE + length > left:
+            raise DecodeError(f"the last {left} bytes are not a whole batch")
+        if not any(head):
+            # What a file system may leave behind when the machine, not only the process, has stopped.
+            raise DecodeError(f"zeros where a batch should begin, {left} bytes from the end")
+        data = head + read(max(length, 0))
+        left -= len(data)
+        yield data
+
+
+def _checked(data: bytes, least_offset: int) -> int:
+    """The offset after a batch's last record. Raises DecodeError if it is not as it was written."""
+    batch = read_batch(data)
+    if not crc_matches(data, batch):
+        raise DecodeError(f"the checksum of the batch at offset {batch.base_offset} is wrong")
+    if batch.base_offset < least_offset or batch.last_offset_delta < 0:
+        raise DecodeError(f"a batch at offset {batch.base_offset} where {least_offset} or more must follow")
+    return batch.last_offset + 1

@@ -1,0 +1,313 @@
+"""Transactions, told as Apache Kafka 4.3.0 was heard to tell them: the same questions were asked of both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kohort.coordinator.loading import Loading, unload
+from kohort.protocol.batches import TRANSACTIONAL, Record, build_batch, read_batches
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnTopic, AddPartitionsToTxnTransaction
+from kohort.protocol.messages.fetch import FetchPartition, FetchTopic
+from kohort.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsTopic
+from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup
+from kohort.protocol.messages.produce import PartitionProduceData, TopicProduceData
+from kohort.protocol.messages.txn_offset_commit import TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic
+from kohort.storage.producers import Producers
+from tests.broker.conftest import Broker, Client
+
+E = ErrorCode
+TOPIC, ID, GROUP = "t", "x", "g"
+
+
+class Producer:
+    """A transactional producer, and somebody who reads what it wrote."""
+
+    def __init__(self, nodes: int = 1, **settings: object) -> None:
+        self.broker = Broker(nodes=nodes, **settings)
+        cluster = self.broker.cluster
+        cluster.offsets_topic.create(0)
+        cluster.transaction_topic.create(0)
+        cluster.topics.create(TOPIC, 2, 1)
+        home = cluster.transaction_topic.coordinator_of(ID)
+        assert home is not None
+        self.home = self.broker.client(cluster.nodes.index(home))
+        self.sequences = [0, 0]
+        self.producer_id, self.epoch = -1, -1
+
+    def leader(self, partition: int = 0) -> Client:
+        cluster = self.broker.cluster
+        return self.broker.client(cluster.topics.by_name(TOPIC).partitions[partition].leader - cluster.nodes[0].id)  # type: ignore[union-attr]
+
+    def init(self, **expected: int) -> E:
+        answer = self.home.asks("init_producer_id", 5, transactional_id=ID, transaction_timeout_ms=60_000, **expected)
+        if answer.error_code is E.none:
+            self.producer_id, self.epoch, self.sequences = answer.producer_id, answer.producer_epoch, [0, 0]
+        return answer.error_code
+
+    def adds(self, *partitions: int, epoch: int | None = None) -> list[E]:
+        transaction = AddPartitionsToTxnTransaction(
+            transactional_id=ID,
+            producer_id=self.producer_id,
+            producer_epoch=self.epoch if epoch is None else epoch,
+            topics=(AddPartitionsToTxnTopic(name=TOPIC, partitions=partitions),),
+        )
+        (result,) = self.home.asks("add_partitions_to_txn", 3, transactions=(transaction,)).results_by_transaction
+        return [each.partition_error_code for each in result.topic_results[0].results_by_partition]
+
+    def writes(self, version: int, partition: int = 0, *, epoch: int | None = None) -> E:
+        batch = build_batch(
+            [Record(None, b"v", 1_700_000_000_000)],
+            attributes=TRANSACTIONAL,
+            producer_id=self.producer_id,
+            producer_epoch=self.epoch if epoch is None else epoch,
+            base_sequence=self.sequences[partition],
+        )
+        data = TopicProduceData(name=TOPIC, partition_data=(PartitionProduceData(index=partition, records=batch),))
+        answer = self.leader(partition).asks(
+            "produce", version, transactional_id=ID, acks=-1, timeout_ms=1, topic_data=(data,)
+        )
+        error: E = answer.responses[0].partition_responses[0].error_code
+        self.sequences[partition] += error is E.none
+        return error
+
+    def ends(self, version: int, *, committed: bool, epoch: int | None = None) -> E:
+        answer = self.home.asks(
+            "end_txn",
+            version,
+            transactional_id=ID,
+            producer_id=self.producer_id,
+            producer_epoch=self.epoch if epoch is None else epoch,
+            committed=committed,
+        )
+        if answer.error_code is E.none and version >= 5:
+            self.producer_id, self.epoch, self.sequences = answer.producer_id, answer.producer_epoch, [0, 0]
+        return answer.error_code
+
+    def commits_offset(self, version: int, offset: int) -> E:
+        topic = TxnOffsetCommitRequestTopic(
+            name=TOPIC,
+            partitions=(
+                TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=offset, committed_metadata=""),
+            ),
+        )
+        coordinator = self.broker.cluster.offsets_topic.coordinator_of(GROUP)
+        assert coordinator is not None
+        answer = self.broker.client(self.broker.cluster.nodes.index(coordinator)).asks(
+            "txn_offset_commit",
+            version,
+            transactional_id=ID,
+            group_id=GROUP,
+            producer_id=self.producer_id,
+            producer_epoch=self.epoch,
+            topics=(topic,),
+        )
+        return answer.topics[0].partitions[0].error_code
+
+    def offset(self) -> list[int]:
+        """What the group has committed, as everybody sees it."""
+        coordinator = self.broker.cluster.offsets_topic.coordinator_of(GROUP)
+        assert coordinator is not None
+        client = self.broker.client(self.broker.cluster.nodes.index(coordinator))
+        asked = OffsetFetchRequestGroup(group_id=GROUP, topics=None)
+        (group,) = client.asks("offset_fetch", 8, groups=(asked,), require_stable=True).groups
+        return [each.committed_offset for topic in group.topics for each in topic.partitions]
+
+    def reads(self, offset: int = 0, partition: int = 0) -> tuple[list[int], list[int], int]:
+        """Offsets of the batches that a reader of committed records gets, of the aborted transactions, and the LSO."""
+        asked = FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=1 << 20)
+        answer = self.leader(partition).asks(
+            "fetch",
+            11,
+            max_wait_ms=0,
+            min_bytes=1,
+            isolation_level=1,
+            topics=(FetchTopic(topic=TOPIC, partitions=(asked,)),),
+        )
+        data = answer.responses[0].partitions[0]
+        batches = read_batches(b"".join(data.records or ()))
+        return [each.base_offset for each in batches], self._aborted(data), data.last_stable_offset
+
+    @staticmethod
+    def _aborted(data: Any) -> list[int]:
+        return [each.first_offset for each in data.aborted_transactions]
+
+
+def test_readers_of_committed_records_wait_for_the_end() -> None:
+    ada = Producer()
+    ada.init()
+    assert ada.adds(0) == [E.none]
+    assert ada.writes(9) is E.none
+    assert ada.reads() == ([], [], 0)
+    assert ada.ends(3, committed=True) is E.none
+    assert ada.reads() == ([0, 1], [], 2)
+    ada.adds(0)
+    ada.writes(9)
+    ada.ends(3, committed=False)
+    assert ada.reads() == ([0, 1, 2, 3], [2], 4)
+    assert ada.reads(4) == ([], [], 4)
+
+
+@pytest.mark.parametrize(("version", "error"), [(9, E.invalid_txn_state), (11, E.transaction_abortable)])
+def test_older_clients_must_add_a_partition_first(version: int, error: E) -> None:
+    ada = Producer()
+    ada.init()
+    assert ada.writes(version) is error
+    assert ada.adds(0, 7) == [E.operation_not_attempted, E.unknown_topic_or_partition]
+
+
+def test_newer_clients_begin_with_what_they_write_and_get_an_epoch_with_each_end() -> None:
+    ada = Producer(nodes=2)
+    ada.init()
+    assert [ada.writes(12, 0), ada.writes(12, 1)] == [E.none, E.none]
+    assert ada.ends(5, committed=True) is E.none
+    assert ada.epoch == 1
+    assert ada.reads(partition=1) == ([0, 1], [], 2)
+    assert ada.ends(5, committed=True, epoch=0) is E.none, "the answer was lost, and the request comes again"
+    assert ada.ends(5, committed=True) is E.invalid_txn_state
+    assert ada.ends(5, committed=False) is E.none, "who may have written something may abort it"
+    assert ada.epoch == 2
+    assert ada.writes(12, epoch=0) is E.invalid_producer_epoch
+
+
+def test_a_newer_producer_fences_an_older_one() -> None:
+    ada = Producer()
+    ada.init()
+    ada.adds(0)
+    ada.writes(9)
+    assert ada.init() is E.concurrent_transactions
+    assert ada.init() is E.none
+    assert ada.epoch == 2
+    assert ada.reads() == ([0, 1], [0], 2)
+    assert ada.adds(0, epoch=0) == [E.producer_fenced]
+    assert ada.ends(3, committed=True, epoch=0) is E.producer_fenced
+    assert ada.writes(9, epoch=0) is E.invalid_producer_epoch
+
+
+def test_a_producer_that_says_who_it_is_may_ask_twice() -> None:
+    ada = Producer()
+    ada.init()
+    who = {"producer_id": ada.producer_id, "producer_epoch": 0}
+    assert [ada.init(**who), ada.epoch, ada.init(**who), ada.epoch] == [E.none, 1, E.none, 1]
+    ada.init()
+    assert ada.init(**who) is E.producer_fenced
+
+
+def test_epochs_that_are_used_up_are_followed_by_another_producer_id() -> None:
+    ada = Producer()
+    ada.init()
+    first = ada.producer_id
+    for node in ada.broker.cluster.nodes:
+        for transaction in node.transactions.transactions.values():
+            transaction.producer_epoch = ada.epoch = 2**15 - 2
+    ada.writes(12)
+    assert ada.ends(5, committed=True) is E.none
+    assert (ada.producer_id != first, ada.epoch) == (True, 0)
+    assert ada.writes(12) is E.none
+
+
+def test_a_transaction_that_takes_too_long_is_aborted() -> None:
+    ada = Producer()
+    ada.init()
+    ada.writes(12)
+    ada.broker.loop.wait(60_000)
+    assert ada.reads()[2] == 0
+    ada.broker.loop.wait(10_000)
+    assert ada.reads() == ([0, 1], [0], 2)
+    assert ada.ends(5, committed=True) is E.invalid_txn_state, "as if it had aborted itself and not heard the answer"
+    assert ada.writes(12) is E.invalid_producer_epoch
+    assert ada.ends(5, committed=False) is E.none
+
+
+def test_an_id_that_nobody_uses_is_forgotten() -> None:
+    ada = Producer(transactional_id_expiration_ms=1_000, connections_max_idle_ms=-1)
+    ada.init()
+    before = ada.producer_id
+    ada.broker.loop.wait(3_600_000)
+    assert ada.adds(0) == [E.invalid_producer_id_mapping]
+    ada.init()
+    assert (ada.producer_id > before, ada.epoch) == (True, 0)
+
+
+def test_list_offsets_ends_where_committed_records_do() -> None:
+    ada = Producer()
+    ada.init()
+    ada.writes(12)
+    asked = ListOffsetsTopic(name=TOPIC, partitions=(ListOffsetsPartition(partition_index=0, timestamp=-1),))
+    ends = [
+        ada.leader().asks("list_offsets", 5, replica_id=-1, isolation_level=level, topics=(asked,)) for level in (0, 1)
+    ]
+    assert [each.topics[0].partitions[0].offset for each in ends] == [1, 0]
+
+
+@pytest.mark.parametrize(("committed", "seen"), [(True, [5]), (False, [])])
+def test_offsets_count_when_their_transaction_does(committed: bool, seen: list[int]) -> None:
+    ada = Producer(nodes=2)
+    ada.init()
+    assert ada.commits_offset(3, 4) is E.invalid_txn_state, "the group was not added"
+    assert ada.commits_offset(5, 5) is E.none
+    assert ada.offset() == []
+    ada.ends(5, committed=committed)
+    assert ada.offset() == seen
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_a_coordinator_that_takes_over_knows_what_is_open(ended: bool) -> None:
+    ada = Producer()
+    ada.init()
+    ada.commits_offset(5, 5)
+    if ended:
+        ada.ends(5, committed=True)
+    cluster = ada.broker.cluster
+    coordinator = cluster.nodes[0].coordinator
+    number = coordinator.partition_of(GROUP)
+    unload(coordinator, number, 0)
+    loading = Loading(coordinator, number)
+    for batch in cluster.topics.by_name("__consumer_offsets").partitions[number].log.batches():  # type: ignore[union-attr]
+        for header in read_batches(batch):
+            loading.apply_batch(batch, header)
+    assert loading.finish(0) == 1
+    if not ended:
+        assert ada.offset() == []
+        ada.ends(5, committed=True)
+    assert ada.offset() == [5]
+
+
+def test_the_transaction_coordinator_can_be_loaded_from_its_log() -> None:
+    ada = Producer()
+    ada.init()
+    ada.writes(12)
+    topic = ada.broker.cluster.transaction_topic
+    coordinator = ada.broker.cluster.nodes[0].transactions
+    before = dict(coordinator.transactions)
+    for partition in ada.broker.cluster.topics.by_name("__transaction_state").partitions:  # type: ignore[union-attr]
+        topic.resigned(partition, 0)
+    assert coordinator.transactions == {}
+    for partition in ada.broker.cluster.topics.by_name("__transaction_state").partitions:  # type: ignore[union-attr]
+        topic.elected(partition, 0)
+    ada.broker.cluster.replays.run_at_once()
+    # The epoch before the last bump is not in the log.
+    assert coordinator.transactions == before
+    assert ada.ends(5, committed=True) is E.none
+    assert ada.reads() == ([0, 1], [], 2)
+
+
+def test_a_log_tells_its_producers_and_transactions_again() -> None:
+    ada = Producer()
+    ada.init()
+    for committed in (True, False):
+        ada.writes(12)
+        ada.ends(5, committed=committed)
+    ada.writes(12)
+    partition = ada.broker.cluster.topics.by_name(TOPIC).partitions[0]  # type: ignore[union-attr]
+    replayed = Producers()
+    for batch in partition.log.batches():
+        for header in read_batches(batch):
+            replayed.replay(batch, header)
+    known = partition.producers
+    assert known is not None
+    assert [each[:3] + each[4:] for each in replayed.described()] == [each[:3] + each[4:] for each in known.described()]
+    assert replayed.transactions.aborted_in(0, 99) == known.transactions.aborted_in(0, 99)
+    assert replayed.transactions.last_stable_offset(99) == known.transactions.last_stable_offset(99) == 4

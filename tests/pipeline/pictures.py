@@ -1,0 +1,41 @@
+"""The picture of the report in the README, made anew: `make pictures`. Wants the recording of a real cluster."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from kohort.pipeline.gold.local import load_groups
+from kohort.pipeline.report.html import write_report
+from kohort.pipeline.report.results import findings
+from kohort.pipeline.silver.files import Writer, publish
+from kohort.pipeline.silver.ingest import ingest
+from kohort.pipeline.sources.found import find_sources
+from tests.pipeline.browser import picture
+from tests.pipeline.conftest import SHARED
+from tests.pipeline.test_report import write_gold
+
+GROUP = "one-slow-member"
+WIDTH, HEIGHT = 1_100, 1_240
+
+
+def main() -> None:
+    to = Path(sys.argv[1])
+    with tempfile.TemporaryDirectory() as folder:
+        silver, gold = Path(folder) / "silver", Path(folder) / "gold"
+        sources, _ = find_sources([str(SHARED / "data" / "kafka-4.3")])
+        with Writer(silver, "0") as writer:
+            ingest([source for source in sources if source.kind != "dump"], "", writer)
+        publish(silver, "0", [writer.task])
+        write_gold([load_groups(silver)[GROUP]], gold)
+        page = write_report(gold, findings(gold), Path(folder) / "report.html")
+        # The page of the one group, without what stands above it.
+        only = "main>*{display:none}main>#g0{display:block}</style>"
+        page.write_text(page.read_text(encoding="utf-8").replace("</style>", only, 1), encoding="utf-8")
+        to.parent.mkdir(parents=True, exist_ok=True)
+        picture(page, to, WIDTH, HEIGHT)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""The report in a browser: nothing sticks out, nothing is empty, light and dark, on a screen and on a phone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kohort.pipeline.history.inputs import GroupInput
+from kohort.pipeline.report.html import write_report
+from kohort.pipeline.report.results import add_issues, findings
+from tests.pipeline.browser import DARK, LIGHT, ask, chromium, picture
+from tests.pipeline.test_report import write_gold
+
+pytestmark = [
+    pytest.mark.spark,  # slow, like what needs Spark; run by `make test`
+    pytest.mark.skipif(chromium() is None, reason="Chromium is not installed (Debian: apt install chromium)"),
+    pytest.mark.timeout(300),
+]
+PHONE, SCREEN = 390, 1280
+OPEN_ALL = "document.querySelectorAll('details').forEach(each => each.open = true);"
+
+
+@pytest.fixture(scope="module")
+def report(recorded_groups: dict[str, GroupInput], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("report")
+    names = ("one-slow-member", "kip848-slow-revoker", "healthy-store", "crash-loop")
+    gold = write_gold([recorded_groups[name] for name in names], folder / "gold")
+    add_issues(gold, "", [("damaged_batch", "partition 7", "a checksum does not match")])
+    return write_report(gold, findings(gold), folder / "report.html")
+
+
+@pytest.mark.parametrize("width", [PHONE, SCREEN])
+def test_nothing_sticks_out(report: Path, width: int) -> None:
+    found = ask(report, OPEN_ALL + "return [document.documentElement.scrollWidth, window.innerWidth]", width)
+    assert found[1] == width
+    assert found[0] <= width
+
+
+def test_every_drawing_shows_something(report: Path) -> None:
+    sizes = ask(
+        report,
+        OPEN_ALL
+        + """return [...document.querySelectorAll('svg')].map(each => {
+            const box = each.getBBox()
+            return [each.getAttribute('aria-label'), box.width, box.height, each.querySelectorAll('rect').length]
+        })""",
+        SCREEN,
+    )
+    assert len(sizes) >= 10
+    for name, width, height, shapes in sizes:
+        assert name
+        assert width > 100, name
+        assert height > 10, name
+        assert shapes > 0, name
+
+
+def test_everything_is_there_and_links_lead_somewhere(report: Path) -> None:
+    headings, dead, unreachable = ask(
+        report,
+        OPEN_ALL
+        + """
+        const links = [...document.querySelectorAll('a[href^="#"]')]
+        return [
+            [...document.querySelectorAll('h2')].map(each => each.textContent),
+            links.filter(each => !document.getElementById(each.hash.slice(1))).map(each => each.hash),
+            [...document.querySelectorAll('summary')].filter(each => each.tabIndex < 0).length,
+        ]""",
+        SCREEN,
+    )
+    assert headings == ["In short", "When", "Causes", "Groups", "Data quality", "How to read the numbers"]
+    assert dead == []
+    assert unreachable == 0
+
+
+def test_it_is_light_or_dark_as_the_reader_likes_it(report: Path) -> None:
+    colours = {
+        scheme: ask(report, "return getComputedStyle(document.body).backgroundColor", SCREEN, scheme)
+        for scheme in (LIGHT, DARK)
+    }
+    assert colours[LIGHT] == "rgb(255, 255, 255)"
+    assert colours[DARK] == "rgb(20, 23, 26)"
+
+
+@pytest.mark.parametrize("scheme", [LIGHT, DARK])
+def test_a_picture_of_it_is_not_empty(report: Path, tmp_path: Path, scheme: int) -> None:
+    picture(report, tmp_path / "report.png", SCREEN, 1_600, scheme)
+    assert (tmp_path / "report.png").stat().st_size > 40_000, "an empty page takes 7 kB"

@@ -275,6 +275,22 @@ def test_commits_in_sums_and_what_was_refused() -> None:
     assert (more.member_id, more.detail) == (ada.member_id, {"n": "2"})
 
 
+def test_whoever_listens_late_finds_groups_at_work() -> None:
+    world = World()
+    ada, bob = world.stable("ada", "bob")
+    for _ in range(2):
+        world.after(5_000)
+        for each in (ada, bob):
+            each.beats()
+        world.listen()
+    world.after(1_000)
+    bob.leaves()
+    removed, started = world.told("member_removed", "rebalance_started")
+    assert (removed.duration_us, started.duration_us) == (1_000_000, 1_000_000)
+    ada.joins()
+    assert last(world, "join_completed").left == (bob.member_id,)
+
+
 def test_groups_come_and_go() -> None:
     world = listening(offsets_retention_ms=1_000)
     nobody = world.speaker("nobody", group_id="h")

@@ -365,7 +365,8 @@ class Watch:
 
     def group_created(self, group: "ClassicGroup", cause: str | None = None) -> None:
         """A group that was not there before."""
-        self._emit("group_created", group, cause=cause, members=0)
+        # Nobody has joined yet where a join creates it; it will not stay without a type.
+        self._emit("group_created", group, cause=cause, members=0, group_type="simple" if cause is None else "classic")
 
     def group_gone(self, group: "ClassicGroup", cause: str) -> None:
         """It was deleted, or its coordinator has moved."""
@@ -483,6 +484,9 @@ class Watch:
         now_us, client = self.now_us(), client or NOBODY_KNOWN
         if state:
             values["state_from"], values["state_to"] = group.previous_state.value, group.state.value
+        if "group_type" not in values:
+            has_members = bool(group.members or group.pending_joins)
+            values["group_type"] = "simple" if group.protocol_type is None and not has_members else "classic"
         if "rebalance_id" not in values and kind in OF_A_REBALANCE:
             values["rebalance_id"] = self.of(group).rebalance_id
         self.coordinator.effects.append(
@@ -492,7 +496,6 @@ class Watch:
                 co_partition=group.partition,
                 co_epoch=self.epoch(group.partition),
                 group_id=group.group_id,
-                group_type="simple" if group.protocol_type is None and not group.members else "classic",
                 protocol_type=group.protocol_type,
                 protocol=group.protocol_name,
                 kind=kind,

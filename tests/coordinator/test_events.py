@@ -40,6 +40,7 @@ def test_a_group_from_its_first_word_to_its_first_assignment() -> None:
     world = listening()
     ada = world.speaker("ada")
     ada.joins()
+    assert {each.group_type for each in world.events} == {"classic"}
     assert kinds(world) == ["group_created", "member_id_issued"]
     ada.joins(reason="because")
     added, started = world.told("member_added", "rebalance_started")

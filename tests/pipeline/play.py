@@ -69,6 +69,13 @@ class Consumer:
         """Its batch takes so long; it polls again when that is done."""
         self.busy_until_ms = self.play.world.now_ms + round(1000 * seconds)
 
+    def gives_up(self) -> None:
+        """Its poll timeout is over: it leaves by itself, as most libraries do without a word, and joins when it can."""
+        self.speaker.leaves()
+        self.speaker.member_id, self.speaker.generation = "", -1
+        self.partitions = set()
+        self._wants_to_join = True
+
     def crashes(self) -> None:
         """kill -9: nobody is told."""
         self.dead = True

@@ -46,6 +46,21 @@ def evicted_member() -> Play:
     return play
 
 
+def gives_up() -> Play:
+    """bob leaves at its poll timeout, while everybody waits for it; it gives no reason."""
+    play = Play()
+    play.starts("ada", rebalance_ms=20_000)
+    bob = play.starts("bob", rebalance_ms=20_000)
+    play.run(60)
+    bob.works(30)
+    play.run(2)
+    play.starts("eve", rebalance_ms=20_000)
+    play.run(18)
+    bob.gives_up()
+    play.run(100)
+    return play
+
+
 def session_lost() -> Play:
     """bob's process is frozen for longer than its session."""
     play = Play()
@@ -181,6 +196,7 @@ SCENARIOS: dict[Callable[[], Play], Expected] = {
     grows_once: (set(), set()),
     slow_member: ({"R01"}, {"R21"}),
     evicted_member: ({"R01"}, {"R22", "R21"}),
+    gives_up: ({"R01"}, {"R02", "R21"}),
     session_lost: ({"R03"}, {"R21"}),
     crash_loop: ({"R05"}, {"R26", "R10", "R03", "R21"}),
     rolling_restart: ({"R04"}, {"R26", "R10"}),

@@ -15,8 +15,7 @@ from kohort.pipeline.rules.finding import CERTAIN, CRITICAL, LIKELY, WARNING, Fi
 ID = "R01"
 LONG_MS = 5000
 SHARE_OF_TIMEOUT = 0.5
-_ALIVE = ("rejoined", "evicted", "leave_poll_timeout", "leave_explicit")
-"""Most clients do not say why they leave; one that does so when everybody has waited long for it was slow anyway."""
+_ALIVE = ("rejoined", "evicted", "leave_poll_timeout")
 _ADVICE = (
     "Look at what {client} does between two polls: smaller max.poll.records, or move the work off the poll thread. "
     "Raise max.poll.interval.ms only if the processing really needs it: it is how long the group can be stopped "
@@ -50,7 +49,6 @@ def _finding(picture: Picture, client: str, hits: list[Rebalance]) -> Finding:
     eager = any(r.eager is not False for r in hits)
     evicted = [r for r in hits if r.laggard is not None and r.laggard.how == "evicted"]
     gave_up = [r for r in hits if r.laggard is not None and r.laggard.how == "leave_poll_timeout"]
-    left = [r for r in hits if r.laggard is not None and r.laggard.how == "leave_explicit"]
     timeout = max((r.before.rebalance_timeout_ms or 0 for r in hits), default=0)
     severity = CRITICAL if evicted or (eager and (len(hits) > 1 or max(waits) >= 60_000)) else WARNING
     what = "consumption" if eager else "commits"
@@ -62,8 +60,6 @@ def _finding(picture: Picture, client: str, hits: list[Rebalance]) -> Finding:
         text += f"; {client} was dropped at the join barrier after the whole rebalance timeout"
     elif gave_up:
         text += f"; the wait ended because {client} itself left at its poll timeout"
-    elif left:
-        text += f"; the wait ended because {client} left the group instead of rejoining"
     else:
         text += "; nobody was evicted, it came back in time"
     return Finding(
@@ -90,7 +86,6 @@ def _finding(picture: Picture, client: str, hits: list[Rebalance]) -> Finding:
             "eager": eager,
             "evicted": len(evicted),
             "left_at_poll_timeout": len(gave_up),
-            "left": len(left),
             "rebalance_timeout_ms": timeout or None,
             "generations": [r.after.number for r in hits],
             "rebalances": [r.number for r in hits],

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kohort.control.explain import Explanation, explain
 from kohort.coordinator.classic.group import ClassicGroup
 from kohort.coordinator.classic.member import Member
 from kohort.coordinator.classic.states import State
@@ -103,6 +104,11 @@ class Group:
         """The id of the node that looks after it; None while nobody does."""
         node = self._laboratory.cluster.offsets_topic.coordinator_of(self.id)
         return node.id if node is not None else None
+
+    def explain(self) -> Explanation:
+        """Whom it waits for and until when, what each client should do now, and what is badly set; print it."""
+        laboratory = self._laboratory
+        return explain(self._found(), self.id, laboratory.clock.now_ms(), laboratory.is_alive)
 
     # Waiting
 

@@ -12,9 +12,9 @@ from fastapi.responses import JSONResponse
 
 from kohort.broker.logs import log
 from kohort.broker.server import Server
-from kohort.control import leaders, nodes
+from kohort.control import leaders, nodes, scraping
 
-ROUTERS = (nodes.router, leaders.router)
+ROUTERS = (nodes.router, leaders.router, scraping.router)
 """One per subject: a new subject is a file beside and its name here."""
 
 

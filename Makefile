@@ -16,14 +16,15 @@ $(BIN)/kohort: pyproject.toml
 	@touch $@
 
 $(VENV)/.demo: $(BIN)/kohort
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[demo]'
+	@echo "installing three client libraries and Spark for the demo: half a gigabyte, a minute or two the first time …"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[demo,pipeline]'
 	@touch $@
 
 $(VENV)/.test: $(BIN)/kohort
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,check,pipeline]'
 	@touch $@
 
-demo: $(VENV)/.demo  ## three client libraries share a group, stall, crash and come back
+demo: $(VENV)/.demo  ## three client libraries share a group, stall, crash and come back; then why, by the analysis
 	$(BIN)/kohort demo
 
 serve: $(BIN)/kohort  ## a broker on 127.0.0.1:9092

@@ -21,6 +21,8 @@ TOPIC = "orders"
 PARTITIONS = 6
 EAGER = "billing"
 COOPERATIVE = "shipping"
+SLOW = "kafka-python-1"
+"""The consumer that stalls its group."""
 
 SESSION_TIMEOUT_MS = 4_000
 HEARTBEAT_INTERVAL_MS = 300
@@ -135,9 +137,9 @@ class Play:
 
     async def one_consumer_stalls(self) -> Outcome:
         cast = await self._ready(self._part("confluent-kafka", 2))
-        slow = self.members["kafka-python-1"]
+        slow = self.members[SLOW]
         slow.order("stall", STALL_S)
-        await self.watch.until(lambda: slow.working, START_WITHIN_S, "kafka-python-1 gets a batch")
+        await self.watch.until(lambda: slow.working, START_WITHIN_S, f"{SLOW} gets a batch")
         self._measure_from()
         others = {name: actor for name, actor in self.members.items() if actor is not slow} | cast
         await self._join(others, cast)

@@ -7,10 +7,12 @@ import json
 import struct
 from collections.abc import Callable
 from io import StringIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kohort.broker.address import show_address
 from kohort.broker.cluster import Cluster
+from kohort.broker.event_log import EventLog
 from kohort.broker.logs import log
 from kohort.broker.registry import Registry
 from kohort.broker.server import Server
@@ -32,17 +34,28 @@ class Stage:
         self.partitions = partitions
         self.cluster = Cluster(Settings({}, "test", NODES), log.clock, NODES, seed)
         self._server: Server | None = None
+        self._events: EventLog | None = None
 
-    async def open(self) -> None:
-        """Listens."""
-        self._server = Server(self.cluster, Registry(), asyncio.get_running_loop())
+    async def open(self, events: Path) -> None:
+        """Listens, and writes group events to the directory `events`."""
+        loop = asyncio.get_running_loop()
+        self._events = EventLog(self.cluster, events, loop.call_later)
+        self._events.open()
+        self._server = Server(self.cluster, Registry(), loop)
         await self._server.listen(HOST, 0)
         self.cluster.offsets_topic.create(self.cluster.clock.now_ms())
         topic = self.cluster.topics.create(self.topic, self.partitions, NODES)
         assert isinstance(topic, Topic), topic
 
+    def end_events(self) -> None:
+        """The event log is complete; the cluster serves on."""
+        if self._events is not None:
+            self._events.close()
+            self._events = None
+
     def close(self) -> None:
         """Hangs up on everybody."""
+        self.end_events()
         if self._server is not None:
             self._server.stop()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
@@ -18,9 +20,22 @@ def show(console: Console, outcomes: list[Outcome], checks: list[Check], took_s:
     """Prints both."""
     console.print(acts_table(outcomes))
     for check in checks:
-        console.print(Text("ok    " if check.holds else "FAIL  ", "green" if check.holds else "bold red"), end="")
-        console.print(Text(check.text), soft_wrap=True)
+        _show_check(console, check)
     console.print(Text(f"{took_s:.0f} s"), style="dim")
+
+
+def show_analysis(console: Console, check: Check, told: list[str], report: Path) -> None:
+    """What the analysis of the play's own logs came to."""
+    for text in told:
+        console.print(Text(text), soft_wrap=True)
+    _show_check(console, check)
+    if report.is_file():
+        console.print(Text(f"report: {report}"), soft_wrap=True)
+
+
+def _show_check(console: Console, check: Check) -> None:
+    console.print(Text("ok    " if check.holds else "FAIL  ", "green" if check.holds else "bold red"), end="")
+    console.print(Text(check.text), soft_wrap=True)
 
 
 def acts_table(outcomes: list[Outcome]) -> Table:

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kohort.pipeline.history.commits import CommitHistory
-from kohort.pipeline.history.starts import GroupEvents
+from kohort.pipeline.history.starts import GroupEvents, Removal
 
 if TYPE_CHECKING:
     from kohort.pipeline.history.rebalances import Rebalance
 
 LONG_MS = 5000
 TIMES_THE_SECOND = 2
+SHARE_OF_POLL_TIMEOUT = 0.8
 _AT_THE_END_MS = 1500
 """A member taken out this close before the end of the barrier is what ended it."""
 
@@ -59,8 +60,19 @@ def find_laggard(r: Rebalance, commits: CommitHistory, events: GroupEvents) -> L
         last = max(removed, key=lambda removal: removal.ts_ms)
         others = [delay for member, delay in delays.items() if member != last.member_id]
         if wait > TIMES_THE_SECOND * max(others, default=0):
-            return _laggard(r, last.member_id, wait, last.cause, True, wait - max(others, default=0))
+            how = "leave_poll_timeout" if _gave_up(r, last, commits) else last.cause
+            return _laggard(r, last.member_id, wait, how, True, wait - max(others, default=0))
     return _argmax(r, delays, measured)
+
+
+def _gave_up(r: Rebalance, removal: Removal, commits: CommitHistory) -> bool:
+    """Whether a leave was that of a client at its poll timeout. Java's says so; others give no reason, but had read
+    nothing for about that long."""
+    timeout = r.before.members[removal.member_id].rebalance_timeout_ms
+    last = commits.last_of(r.before.parts_of(removal.member_id), r.barrier_ms)
+    if removal.cause != "leave_explicit" or not timeout or last is None:
+        return False
+    return r.barrier_ms - last >= SHARE_OF_POLL_TIMEOUT * timeout
 
 
 def _estimates(r: Rebalance, commits: CommitHistory) -> dict[str, int]:
@@ -97,8 +109,9 @@ def _by_commits_alone(r: Rebalance, commits: CommitHistory) -> Laggard | None:
     latest = max(stayed, key=lambda m: stayed[m], default=None)
     if latest is None:
         return None
-    others = max((ts for m, ts in last.items() if m != latest), default=0)
-    if stayed[latest] - others > LONG_MS and r.barrier_ms - stayed[latest] <= _AT_THE_END_MS:
+    # Only those who came to the barrier can have waited: the silence of one that is gone is its own.
+    others = max((ts for m, ts in stayed.items() if m != latest), default=None)
+    if others is not None and stayed[latest] - others > LONG_MS and r.barrier_ms - stayed[latest] <= _AT_THE_END_MS:
         return _laggard(r, latest, stayed[latest] - others, "rejoined", False, stayed[latest] - others)
     silent = r.barrier_ms - stayed[latest]
     timeout = r.before.rebalance_timeout_ms or 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -16,6 +17,13 @@ def test_without_the_libraries_it_says_what_to_install(monkeypatch: pytest.Monke
     ended = CliRunner().invoke(main, ["demo"])
     assert ended.exit_code == 2
     assert ended.output == "kohort: the demo needs aiokafka, confluent-kafka: pip install 'kohort[demo]'\n"
+
+
+def test_it_writes_into_no_directory_that_is_in_use(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("")
+    ended = CliRunner().invoke(main, ["demo", "--out", str(tmp_path)])
+    assert ended.exit_code == 2
+    assert ended.output == f"kohort: {tmp_path} is not empty; --out wants a new directory\n"
 
 
 def test_serving_loads_nothing_of_it() -> None:

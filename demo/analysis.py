@@ -1,0 +1,77 @@
+"""The end of the demo: its own logs are analysed, as `kohort analyze` analyses anybody's.
+
+In a process of its own: Spark stays out of this one, and what is not installed is not missed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from kohort.demo.acts import EAGER, SLOW
+from kohort.demo.verdict import Check
+
+NEEDED = ("pyspark", "pyarrow", "pandas", "numpy")
+WITHIN_S = 180
+SPARKS_OWN = ("WARNING: Using incubator modules", "Setting ", "To adjust logging level")
+"""Lines that Spark and its Java say at every start, to nobody here."""
+
+SLOW_MEMBER = "R01"
+"""The rule that says: one slow member stalled the group."""
+
+
+def is_installed() -> bool:
+    """Whether the extra `pipeline` is there."""
+    return all(find_spec(module) is not None for module in NEEDED)
+
+
+def how_to_get_it(events: Path) -> str:
+    """Where it is not, in one sentence."""
+    return (
+        "To see from these events why the groups rebalanced: pip install 'kohort[pipeline]', "
+        f"then kohort analyze {events}"
+    )
+
+
+async def analyse(bootstrap: str, events: Path, out: Path, say: Callable[[str], None]) -> str:
+    """Analyses the cluster's offsets topic and its event log. Returns why that failed, empty if it did not."""
+    child = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "kohort.pipeline", bootstrap, str(events), "--out", str(out)),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,  # Ctrl-C comes to us, and we end it
+    )
+    last = ""
+    try:
+        async with asyncio.timeout(WITHIN_S):
+            assert child.stderr is not None
+            async for line in child.stderr:
+                last = line.decode("utf-8", "replace").rstrip()
+                if last and not last.startswith(SPARKS_OWN):
+                    say(last)
+            code = await child.wait()
+    except TimeoutError:
+        return f"the analysis was not over within {WITHIN_S} s"
+    finally:
+        if child.returncode is None:
+            os.killpg(child.pid, signal.SIGTERM)  # the Java of Spark too
+            await child.wait()
+    return "" if code == 0 else f"the analysis failed: {last or f'exit code {code}'}"
+
+
+def judge(out: Path) -> tuple[Check, list[str]]:
+    """Whether it has found what the play was about, and what it says of that."""
+    findings: list[dict[str, Any]] = json.loads((out / "findings.json").read_text("utf-8"))
+    for each in findings:
+        if each["group"] == EAGER and each["rule"] == SLOW_MEMBER and SLOW in each["clients"]:
+            check = Check(True, f"the analysis of these logs finds that {SLOW} stalled {EAGER}")
+            return check, [f"{EAGER}: {each['text']}", each["advice"]]
+    return Check(False, f"the analysis of these logs does not find that {SLOW} stalled {EAGER}"), []

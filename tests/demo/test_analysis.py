@@ -1,0 +1,56 @@
+"""The end of the demo: what it says of its own logs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kohort.demo import analysis
+from kohort.demo.acts import EAGER, SLOW
+
+FOUND = {"group": EAGER, "rule": "R01", "clients": [SLOW], "text": "the group waited", "advice": "poll sooner"}
+
+
+def test_it_finds_who_stalled_the_group(tmp_path: Path) -> None:
+    (tmp_path / "findings.json").write_text(json.dumps([{**FOUND, "rule": "R26"}, FOUND]))
+    check, told = analysis.judge(tmp_path)
+    assert check == (True, "the analysis of these logs finds that kafka-python-1 stalled billing")
+    assert told == ["billing: the group waited", "poll sooner"]
+
+
+@pytest.mark.parametrize("other", [{"clients": ["aiokafka-1"]}, {"group": "shipping"}, {"rule": "R02"}])
+def test_it_finds_something_else(tmp_path: Path, other: dict[str, object]) -> None:
+    (tmp_path / "findings.json").write_text(json.dumps([{**FOUND, **other}]))
+    assert not analysis.judge(tmp_path)[0].holds
+
+
+def test_what_to_do_without_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(analysis, "NEEDED", ("pyspark", "no_such_module"))
+    assert not analysis.is_installed()
+    assert analysis.how_to_get_it(tmp_path).endswith(f"pip install 'kohort[pipeline]', then kohort analyze {tmp_path}")
+
+
+async def test_an_analysis_that_fails_says_why(tmp_path: Path) -> None:
+    (tmp_path / "events").mkdir()
+    said: list[str] = []
+    failed = await analysis.analyse("no address", tmp_path / "events", tmp_path / "out", said.append)
+    assert failed.startswith("the analysis failed: ")
+    assert failed.removeprefix("the analysis failed: ") == said[-1]
+
+
+@pytest.mark.clients
+@pytest.mark.spark
+@pytest.mark.timeout(300)
+def test_the_whole_of_it(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    ended = subprocess.run(
+        [sys.executable, "-m", "kohort.broker", "demo", "--plain", "--out", str(out)], capture_output=True, text=True
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "ok    the analysis of these logs finds that kafka-python-1 stalled billing" in ended.stdout
+    assert ended.stdout.endswith(f"report: {out / 'report.html'}\n")
+    assert sorted(path.suffix for path in (out / "events").iterdir()) == [".jsonl"] * 3

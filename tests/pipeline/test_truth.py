@@ -1,0 +1,98 @@
+"""Truth by construction: what scripted consumers were told by the real coordinator is what the analysis says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kohort.pipeline.gold.group import analyse_group
+from kohort.pipeline.history.picture import draw
+from kohort.pipeline.rules.diagnose import diagnose
+from tests.pipeline.play import Play
+from tests.pipeline.scenarios import SCENARIOS
+from tests.pipeline.test_own_logs import group_from
+
+NAMES = {scenario.__name__: scenario for scenario in SCENARIOS}
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Play, Path]]:
+    """Each scenario is played once."""
+    known: dict[str, tuple[Play, Path]] = {}
+
+    def play(name: str) -> tuple[Play, Path]:
+        if name not in known:
+            made = NAMES[name]()
+            folder = tmp_path_factory.mktemp(name)
+            made.world.save(folder)
+            known[name] = made, folder
+        return known[name]
+
+    return play
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_generations_are_what_their_members_were_told(
+    name: str, played: Callable[[str], tuple[Play, Path]], tmp_path: Path
+) -> None:
+    play, logs = played(name)
+    rows = analyse_group(group_from(tmp_path, logs))
+    told = {each.generation: each for each in play.truth.values() if each.members}
+    found = {row["generation"]: row for row in rows["generations"] if row["members"]}
+    assert found.keys() == told.keys()
+    for generation, row in found.items():
+        truth = told[generation]
+        assert row["members"] == len(truth.members)
+        assert abs(row["start_ms"] - truth.barrier_ms) <= 1
+        assert row["partitions"] == sum(map(len, truth.members.values()))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_movement_is_what_members_gained_and_lost(
+    name: str, played: Callable[[str], tuple[Play, Path]], tmp_path: Path
+) -> None:
+    play, logs = played(name)
+    rows = analyse_group(group_from(tmp_path, logs))
+    owners: dict[int, dict[int, str]] = {}
+    for truth in play.truth.values():
+        owners[truth.generation] = {p: member for member, parts in truth.members.items() for p in parts}
+    for row in rows["rebalances"]:
+        before, after = owners.get(row["gen_from"]), owners.get(row["gen_to"])
+        if not before or not after or row["outcome"] != "completed":
+            continue
+        common = before.keys() & after.keys()
+        stayed = sum(before[p] == after[p] for p in common)
+        assert row["moved"] == len(common) - stayed, row["gen_to"]
+        assert set(row["joined"]) == set(members_of(play, row["gen_to"])) - set(members_of(play, row["gen_from"]))
+
+
+def members_of(play: Play, generation: int) -> set[str]:
+    """Who was in a generation."""
+    return set(play.truth[generation].members)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("source", ["both", "topic"])
+def test_each_rule_on_its_scenario_and_on_no_other(
+    name: str, source: str, played: Callable[[str], tuple[Play, Path]], tmp_path: Path
+) -> None:
+    """With the event log, and from the offsets topic alone: less is certain then, but nothing else is said."""
+    must, may = SCENARIOS[NAMES[name]]
+    _, logs = played(name)
+    group = group_from(tmp_path, logs if source == "both" else logs / "__consumer_offsets-0")
+    found = {finding.rule: finding for finding in diagnose(draw(group))}
+    told = {rule: finding.text for rule, finding in found.items()}
+    assert found.keys() <= must | may, told
+    if source == "both":
+        assert must <= found.keys(), told
+
+
+def test_the_times_of_a_slow_member(played: Callable[[str], tuple[Play, Path]], tmp_path: Path) -> None:
+    _, logs = played("slow_member")
+    rows = analyse_group(group_from(tmp_path, logs))
+    (slow,) = [row for row in rows["rebalances"] if (row["prepare_us"] or 0) > 10_000_000]
+    assert slow["laggard_client"] == "bob"
+    assert abs(slow["prepare_us"] - 25_000_000) <= 200_000
+    assert slow["laggard_delay_us"] == slow["prepare_us"]

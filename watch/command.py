@@ -90,7 +90,10 @@ async def _watch(cluster: Cluster, bootstrap: str, once: bool, every_s: float) -
         console.print(picture(snapshot, seen, title=title))
         while not once:
             await asyncio.sleep(every_s)
-            for change in changes.take(await cluster.look(time.time())):
+            before, snapshot = snapshot, await cluster.look(time.time())
+            for problem in set(snapshot.problems) - set(before.problems):
+                console.out(f"! {problem}")
+            for change in changes.take(snapshot):
                 console.out(line(change))
         return
     with Live(console=console, auto_refresh=False, screen=True) as live:
@@ -100,7 +103,7 @@ async def _watch(cluster: Cluster, bootstrap: str, once: bool, every_s: float) -
             await asyncio.sleep(every_s)
             try:
                 snapshot = await cluster.look(time.time())
-            except BrokerError as problem:
-                snapshot = replace(snapshot, problems=(f"{problem}; what follows is from before",))
+            except BrokerError as met:
+                snapshot = replace(snapshot, problems=(f"{met}; what follows is from before",))
                 continue
             seen = [*seen, *changes.take(snapshot)][-KEPT_CHANGES:]

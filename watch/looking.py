@@ -93,7 +93,14 @@ class Cluster:
             described = await broker.ask("describe_groups", DescribeGroupsRequest(groups=tuple(listed)))
         except BrokerError as problem:
             return [], str(problem)
-        return [_seen(listed[each.group_id], each, node_id) for each in described.groups], ""
+        groups, refused = [], ""
+        for each in described.groups:
+            told = listed[each.group_id]
+            if each.error_code is ErrorCode.none or not _is_classic(told):
+                groups.append(_seen(told, each, node_id))
+            elif each.error_code is not ErrorCode.group_id_not_found:  # else it was deleted meanwhile
+                refused = f"{broker.address} does not describe {each.group_id}: {each.error_code.name.upper()}"
+        return groups, refused
 
     async def _committed(
         self, groups: list[SeenGroup], brokers: dict[int, Broker], problems: list[str]
@@ -156,10 +163,14 @@ def _latest(wanted: dict[str, list[int]]) -> ListOffsetsRequest:
     )
 
 
+def _is_classic(listed: ListedGroup) -> bool:
+    """Of others DescribeGroups knows nothing. Brokers that tell no type have classic groups only."""
+    return listed.group_type.lower() in ("", CLASSIC)
+
+
 def _seen(listed: ListedGroup, described: DescribedGroup, node_id: int) -> SeenGroup:
-    group_type = (listed.group_type or CLASSIC).lower()
-    if group_type != CLASSIC:  # DescribeGroups knows classic groups only
-        return SeenGroup(listed.group_id, listed.group_state or "?", node_id, "", group_type, None)
+    if not _is_classic(listed):
+        return SeenGroup(listed.group_id, listed.group_state, node_id, "", listed.group_type.lower(), None)
     of_consumers = described.protocol_type == CONSUMER
     members = tuple(_member(each, of_consumers) for each in described.members)
     return SeenGroup(listed.group_id, described.group_state, node_id, described.protocol_data, CLASSIC, members)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import pty
 import signal
 import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -99,6 +101,44 @@ def test_without_a_terminal_changes_are_lines_and_a_signal_ends_it(number: signa
             assert watching.wait(10) == 0
             assert watching.stderr.read() == ""
             member.close()
+
+
+def test_in_a_terminal_it_is_a_live_picture_that_outlives_its_broker() -> None:
+    with Cluster() as kafka:
+        bootstrap = kafka.bootstrap
+        terminal = Terminal(bootstrap, "--every", "0.2")
+        terminal.until("no group yet")
+    terminal.until("what follows is from before")
+    terminal.type(b"\x03")
+    assert terminal.end() == 0
+    assert "Traceback" not in terminal.shown
+
+
+class Terminal:
+    """A terminal that `kohort watch` runs in."""
+
+    def __init__(self, *arguments: str) -> None:
+        self.shown = ""
+        self._pid, self._file = pty.fork()
+        if self._pid == 0:
+            os.execve(WATCH[0], [*WATCH, *arguments], os.environ | {"TERM": "xterm", "COLUMNS": "160", "LINES": "24"})
+
+    def until(self, text: str) -> None:
+        while text not in self.shown:
+            self._read()
+
+    def type(self, keys: bytes) -> None:
+        os.write(self._file, keys)
+
+    def end(self) -> int:
+        with suppress(OSError):  # how a terminal ends on Linux
+            while True:
+                self._read()
+        os.close(self._file)
+        return os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+
+    def _read(self) -> None:
+        self.shown += os.read(self._file, 65_536).decode(errors="replace")
 
 
 def test_nobody_there_is_one_sentence() -> None:

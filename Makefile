@@ -53,6 +53,7 @@ bench-pipeline: $(VENV)/.test  ## figures of the pipeline, beside DuckDB and Pol
 	$(BIN)/python -m tests.pipeline.bench $(BENCH)
 
 pictures: $(VENV)/.test  ## the README's pictures, made anew; wants Chromium and ../shared
+	$(BIN)/python -m tests.watch.pictures docs/images/watch.svg
 	$(BIN)/python -m tests.pipeline.pictures docs/images/report.png
 
 clean:  ## remove what was made

@@ -19,10 +19,11 @@ COMMANDS = {
     "health": "Ask a broker whether it serves: exit code 0 or 1.",
     "serve": "Run a broker, or a cluster of them.",
     "settings": "List the settings: names, defaults, what they allow.",
+    "watch": "Watch the groups of any Kafka cluster: members, owners, lag, changes.",
 }
 """Each is a module in commands/ with a function of the same name, unless it lives elsewhere."""
 
-ELSEWHERE = {"analyze": "kohort.pipeline.cli", "demo": "kohort.demo.command"}
+ELSEWHERE = {"analyze": "kohort.pipeline.cli", "demo": "kohort.demo.command", "watch": "kohort.watch.command"}
 """Commands of rooms above this one: named, not imported."""
 
 

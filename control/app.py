@@ -14,7 +14,7 @@ from kohort.broker.logs import log
 from kohort.broker.server import Server
 from kohort.control.errors import ControlError, NotFoundError
 from kohort.control.laboratory import Laboratory
-from kohort.control.routes import clock, events, faults, gates, groups, leaders, nodes
+from kohort.control.routes import clock, events, faults, gates, groups, leaders, metrics, nodes
 
 ROUTERS = (
     nodes.router,
@@ -24,6 +24,7 @@ ROUTERS = (
     gates.router,
     groups.router,
     events.router,
+    metrics.router,
 )
 """One per subject: a new subject is a file in `routes/` and its name here."""
 

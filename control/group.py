@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kohort.broker.moving import move_leader
+from kohort.control.explain import Explanation, explain
 from kohort.control.history import Rebalance, tell
 from kohort.coordinator.classic.group import ClassicGroup
 from kohort.coordinator.classic.member import Member
@@ -109,6 +110,11 @@ class Group:
         """The id of the node that looks after it; None while nobody does."""
         node = self._laboratory.cluster.offsets_topic.coordinator_of(self.id)
         return node.id if node is not None else None
+
+    def explain(self) -> Explanation:
+        """Whom it waits for and until when, what each client should do now, and what is badly set; print it."""
+        laboratory = self._laboratory
+        return explain(self._found(), self.id, laboratory.clock.now_ms(), laboratory.is_alive)
 
     @property
     def history(self) -> list[Rebalance]:

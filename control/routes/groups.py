@@ -126,6 +126,12 @@ async def timeline(group_id: str, laboratory: TheLaboratory) -> list[str]:
     return Group(laboratory, group_id).timeline().splitlines()
 
 
+@router.get("/{group_id}/explanation")
+async def explanation(group_id: str, laboratory: TheLaboratory) -> list[str]:
+    """Whom it waits for and until when, what each client should do now, what is badly set: a line each."""
+    return str(_group(laboratory, group_id).explain()).splitlines()
+
+
 @router.post("/{group_id}/coordinator")
 async def move(group_id: str, to: Move, laboratory: TheLaboratory) -> GroupState:
     """Let another node look after it, and after all groups of its partition of `__consumer_offsets`."""

@@ -109,6 +109,10 @@ async def test_groups_are_shown_with_their_history(http: httpx.AsyncClient, lab:
     assert [each["id"] for each in (await http.get("/groups")).json()] == [name]
     assert [each["cause"] for each in (await http.get(f"/groups/{name}/history")).json()][-1] == "leave explicit"
     assert any("member removed ada" in line for line in (await http.get(f"/groups/{name}/timeline")).json())
+    told = (await http.get(f"/groups/{name}/explanation")).json()
+    assert told[0] == f"group {name}: PreparingRebalance, generation 2, 1 member"
+    assert told[1].startswith("  waits for bob to join (JoinGroup); in ")
+    assert (await http.get("/groups/nobody/explanation")).status_code == 404
     missing = await http.get("/groups/nobody")
     assert (missing.status_code, missing.json()["detail"]) == (
         404,

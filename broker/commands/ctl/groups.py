@@ -59,6 +59,15 @@ def timeline(group: str, control: str, token: str) -> None:
         click.echo(line)
 
 
+@groups.command()
+@click.argument("group")
+@control_options
+def explain(group: str, control: str, token: str) -> None:
+    """Say whom GROUP waits for and until when, what each client should do, what is badly set."""
+    for line in ask(control, token, f"/groups/{quote(group, safe='')}/explanation"):
+        click.echo(line)
+
+
 def _tell(group: dict[str, Any]) -> None:
     click.echo(
         f"{group['id']}: {group['state']}, generation {group['generation']}, {len(group['members'])} members, "

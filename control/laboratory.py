@@ -11,6 +11,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from kohort.broker.effects import perform
+from kohort.control.appends import Appends
 from kohort.control.calls import Call, LabRegistry
 from kohort.control.clock import LabClock
 from kohort.control.faults.table import Faults
@@ -41,7 +42,8 @@ class Laboratory:
     def __init__(self, cluster: Cluster, clock: LabClock) -> None:
         self.cluster = cluster
         self.clock = clock
-        self.faults = Faults(Random(cluster.random.random()))
+        self.faults = Faults(Random(cluster.random.random()), cluster.topics)
+        self.appends = Appends(self, Random(cluster.random.random()))
         self.gates = Gates()
         self.waiters = Waiters()
         self.recorder = Recorder(cluster)

@@ -13,6 +13,7 @@ from kohort.broker.logs import log
 from kohort.broker.node import Node
 from kohort.broker.server import Server
 from kohort.broker.settings import Settings
+from kohort.control.appends import Appends
 from kohort.control.clock import LabClock
 from kohort.control.faults.table import Faults
 from kohort.control.gates import Gates
@@ -83,6 +84,7 @@ class Cluster:
         Returns a line for each gate that was still held.
         """
         self.laboratory.faults.clear()
+        self.laboratory.appends.clear()
         left = self.laboratory.gates.open_all()
         self.laboratory.server.stop()
         await asyncio.sleep(0)  # lets the loop close what was closed
@@ -136,6 +138,11 @@ class Cluster:
     def faults(self) -> Faults:
         """Rules that spoil requests."""
         return self.laboratory.faults
+
+    @property
+    def appends(self) -> Appends:
+        """What coordinators write, to fail, to be slow, or to be held."""
+        return self.laboratory.appends
 
     @property
     def gates(self) -> Gates:

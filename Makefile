@@ -50,6 +50,7 @@ bench: $(VENV)/.test  ## figures of docs/performance.md, kohort's side; BENCH="-
 	$(BIN)/python -m tests.bench $(BENCH)
 
 bench-pipeline: $(VENV)/.test  ## figures of the pipeline, beside DuckDB and Polars; BENCH="--quick" for less
+	$(BIN)/python -m tests.pipeline.bench_stream
 	$(BIN)/python -m tests.pipeline.bench $(BENCH)
 
 pictures: $(VENV)/.test  ## the README's pictures, made anew; wants Chromium and ../shared

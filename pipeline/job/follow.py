@@ -68,6 +68,7 @@ def silver_stream(
     cluster: str = "",
     *,
     most: int = MOST_PER_TRIGGER,
+    trigger_s: float = TRIGGER_S,
     available_now: bool = False,
 ) -> StreamingQuery:
     """Starts appending silver. `available_now`: takes what there is, in batches of at most `most`, and ends."""
@@ -100,7 +101,7 @@ def silver_stream(
         .queryName("silver")
     )
     trigger = (
-        stream.trigger(availableNow=True) if available_now else stream.trigger(processingTime=f"{TRIGGER_S} seconds")
+        stream.trigger(availableNow=True) if available_now else stream.trigger(processingTime=f"{trigger_s} seconds")
     )
     return trigger.start()
 

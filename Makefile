@@ -34,7 +34,7 @@ test: $(VENV)/.test  ## all tests, clients in Python included
 	$(BIN)/python -m pytest -m "not libraries"
 
 clients: $(VENV)/.test  ## clients in Java, Go, Node.js and Rust, and Kafka's own tools, as far as the machine has them
-	$(BIN)/python -m pytest -m libraries -rs tests/clients
+	$(BIN)/python -m pytest -m libraries -rs --reruns 1 tests/clients
 
 check: $(VENV)/.test  ## format, lint, types, import directions, fast tests
 	$(BIN)/ruff format --check .

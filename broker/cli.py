@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import gc
-from importlib import import_module
 
 import click
+
+from kohort.broker.commands.lazy import LazyGroup
 
 # Loading makes tens of thousands of objects that all stay: looking for garbage among them costs a tenth of the start.
 # `serve` turns collection on again; the other commands live too briefly to need it.
@@ -27,23 +28,6 @@ ELSEWHERE = {"analyze": "kohort.pipeline.cli", "demo": "kohort.demo.command", "w
 """Commands of rooms above this one: named, not imported."""
 
 
-class _Commands(click.Group):
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        module = import_module(ELSEWHERE.get(cmd_name, f"kohort.broker.commands.{cmd_name}"))
-        command: click.Command = getattr(module, cmd_name)
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """From the table, so that help for the group does not load every command."""
-        with formatter.section("Commands"):
-            formatter.write_dl(sorted(COMMANDS.items()))
-
-
 def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted and not ctx.resilient_parsing:
         from importlib.metadata import version  # 30 ms: not for everybody
@@ -52,7 +36,12 @@ def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
         ctx.exit()
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup,
+    table=COMMANDS,
+    home=lambda name: ELSEWHERE.get(name, f"kohort.broker.commands.{name}"),
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=_version, help="Show the version.")
 def main() -> None:
     """Kafka's group coordination without a Kafka cluster."""

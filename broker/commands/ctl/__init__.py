@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import click
+
+from kohort.broker.commands.lazy import LazyGroup
 
 COMMANDS = {
     "clock": "Pause the brokers' clock, let it run, let it jump.",
@@ -16,23 +16,7 @@ COMMANDS = {
 """Each is a module beside this one that has a function of the same name."""
 
 
-class _Commands(click.Group):
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        command: click.Command = getattr(import_module(f"{__name__}.{cmd_name}"), cmd_name)
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """From the table, so that help for the group does not load every command."""
-        with formatter.section("Commands"):
-            formatter.write_dl(sorted(COMMANDS.items()))
-
-
-@click.group(cls=_Commands)
+@click.group(cls=LazyGroup, table=COMMANDS, home=lambda name: f"{__name__}.{name}")
 def ctl() -> None:
     """Control a broker that was started with `kohort serve --control HOST:PORT`: its clock, faults and gates.
 

@@ -34,7 +34,7 @@ test: $(VENV)/.test  ## all tests, clients in Python included
 	$(BIN)/python -m pytest -m "not libraries"
 
 clients: $(VENV)/.test  ## clients in Java, Go, Node.js and Rust, and Kafka's own tools, as far as the machine has them
-	$(BIN)/python -m pytest -m libraries -rs tests/clients
+	$(BIN)/python -m pytest -m libraries -rs --reruns 1 tests/clients
 
 check: $(VENV)/.test  ## format, lint, types, import directions, fast tests
 	$(BIN)/ruff format --check .
@@ -50,9 +50,11 @@ bench: $(VENV)/.test  ## figures of docs/performance.md, kohort's side; BENCH="-
 	$(BIN)/python -m tests.bench $(BENCH)
 
 bench-pipeline: $(VENV)/.test  ## figures of the pipeline, beside DuckDB and Polars; BENCH="--quick" for less
+	$(BIN)/python -m tests.pipeline.bench_stream
 	$(BIN)/python -m tests.pipeline.bench $(BENCH)
 
 pictures: $(VENV)/.test  ## the README's pictures, made anew; wants Chromium and ../shared
+	$(BIN)/python -m tests.watch.pictures docs/images/watch.svg
 	$(BIN)/python -m tests.pipeline.pictures docs/images/report.png
 
 clean:  ## remove what was made

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import gc
-from importlib import import_module
 
 import click
+
+from kohort.broker.commands.lazy import LazyGroup
 
 # Loading makes tens of thousands of objects that all stay: looking for garbage among them costs a tenth of the start.
 # `serve` turns collection on again; the other commands live too briefly to need it.
@@ -14,32 +15,17 @@ gc.disable()
 COMMANDS = {
     "admin": "Move leaders, stop and start nodes of a running cluster.",
     "analyze": "Find out from a cluster's logs why groups rebalanced, and what to change.",
+    "ctl": "Control a broker's clock, faults and gates; see what happened to its groups.",
     "demo": "Watch three client libraries share a group.",
     "health": "Ask a broker whether it serves: exit code 0 or 1.",
     "serve": "Run a broker, or a cluster of them.",
     "settings": "List the settings: names, defaults, what they allow.",
+    "watch": "Watch the groups of any Kafka cluster: members, owners, lag, changes.",
 }
 """Each is a module in commands/ with a function of the same name, unless it lives elsewhere."""
 
-ELSEWHERE = {"analyze": "kohort.pipeline.cli", "demo": "kohort.demo.command"}
+ELSEWHERE = {"analyze": "kohort.pipeline.cli", "demo": "kohort.demo.command", "watch": "kohort.watch.command"}
 """Commands of rooms above this one: named, not imported."""
-
-
-class _Commands(click.Group):
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        module = import_module(ELSEWHERE.get(cmd_name, f"kohort.broker.commands.{cmd_name}"))
-        command: click.Command = getattr(module, cmd_name)
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """From the table, so that help for the group does not load every command."""
-        with formatter.section("Commands"):
-            formatter.write_dl(sorted(COMMANDS.items()))
 
 
 def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -50,7 +36,12 @@ def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
         ctx.exit()
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup,
+    table=COMMANDS,
+    home=lambda name: ELSEWHERE.get(name, f"kohort.broker.commands.{name}"),
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=_version, help="Show the version.")
 def main() -> None:
     """Kafka's group coordination without a Kafka cluster."""

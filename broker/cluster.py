@@ -9,6 +9,7 @@ from typing import Protocol
 from uuid import UUID
 
 from kohort.broker.clock import Clock
+from kohort.broker.effects import AppendWatch
 from kohort.broker.group_events import GroupEvents
 from kohort.broker.node import Node
 from kohort.broker.offsets_topic import OffsetsTopic
@@ -58,6 +59,8 @@ class Cluster:
         self.purgatory = Purgatory(now_ms, lambda: self.on_wakeup_changed())
         self.wait_for_records: Callable[[DelayedOperation, Iterable[Hashable]], None] = self.purgatory.wait
         """Lets a fetch wait for what is appended under its keys. The laboratory's waits in real time."""
+        self.append_watch: AppendWatch | None = None
+        """Spoils what coordinators of groups write; see effects.py."""
         self.nodes = [self._node(settings.node_id + number) for number in range(nodes)]
         self.coordinators = [node.coordinator for node in self.nodes]
         self.balancing: DelayedOperation | None = None

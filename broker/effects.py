@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
 
 from kohort.broker.logs import log
 from kohort.coordinator.effects import (
@@ -21,6 +22,9 @@ from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from kohort.broker.cluster import Cluster
+    from kohort.coordinator.coordinator import GroupCoordinator
+
+Report = Callable[[int], None]
 
 
 def perform(cluster: Cluster, now_ms: int) -> None:
@@ -32,6 +36,9 @@ def perform(cluster: Cluster, now_ms: int) -> None:
                 if type(effect) is Reply:
                     effect.ticket.reply(effect.response)  # type: ignore[attr-defined]
                 elif type(effect) is Append:
+                    if cluster.append_watch is not None and effect.topic is OFFSETS_TOPIC:
+                        _append_watched(cluster, cluster.append_watch, node.coordinator, effect, now_ms)
+                        continue
                     error, last_offset = _append(cluster, effect, now_ms)
                     if effect.topic is OFFSETS_TOPIC:
                         node.coordinator.appended(effect.token, error, now_ms, last_offset)
@@ -46,6 +53,31 @@ def perform(cluster: Cluster, now_ms: int) -> None:
             except Exception:  # each effect stands alone: the others must not be lost
                 log.error(f"an effect failed: {effect}")
         effects.clear()
+
+
+class AppendWatch(Protocol):
+    """Who may spoil what coordinators of groups write; the laboratory has one."""
+
+    def refuses(self, effect: Append) -> ErrorCode | None:
+        """The storage's error instead of a write; None: it is written."""
+        ...
+
+    def holds(self, effect: Append, report: Report) -> bool:
+        """Whether its outcome is reported later, by calling `report` with the time."""
+        ...
+
+
+def _append_watched(
+    cluster: Cluster, watch: AppendWatch, coordinator: GroupCoordinator, effect: Append, now_ms: int
+) -> None:
+    refusal = watch.refuses(effect)
+    error, last_offset = (refusal, None) if refusal is not None else _append(cluster, effect, now_ms)
+
+    def report(now_ms: int) -> None:
+        coordinator.appended(effect.token, error, now_ms, last_offset)
+
+    if not watch.holds(effect, report):
+        report(now_ms)
 
 
 def _tell(effect: Effect) -> None:

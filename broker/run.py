@@ -6,14 +6,15 @@ import asyncio
 import gc
 import resource
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import uvloop
 
 from kohort.broker.address import reachable, show_address
+from kohort.broker.clock import Clock
 from kohort.broker.cluster import Cluster
 from kohort.broker.logs import log
 from kohort.broker.registry import Registry
@@ -28,8 +29,19 @@ GARBAGE_THRESHOLDS = (2_000, 5, 1_000)
 nothing, and heartbeats waited. So the young are looked at in small portions (a millisecond), the old hardly ever."""
 
 
-Control = Callable[[Server], AbstractAsyncContextManager[str]]
-"""Serves the control address of a broker while it is entered, and yields where that is."""
+class Control(Protocol):
+    """What `--control` adds to a broker. Its room is above this one, so it is only named here."""
+
+    clock: Clock
+    """The brokers', for whoever controls them to move."""
+
+    def registry(self, cluster: Cluster) -> Registry:
+        """The APIs, behind what may hold or spoil their requests."""
+        ...
+
+    def serve(self, server: Server) -> AbstractAsyncContextManager[str]:
+        """Serves the control address while it is entered, and yields where that is."""
+        ...
 
 
 def run(
@@ -60,9 +72,11 @@ async def _serve(
     loop.set_exception_handler(_caught_by_loop)
     for name in settings.ignored:
         log.info(f"{name} has no meaning here", setting=name)
-    cluster = Cluster(settings, log.clock, nodes, advertise=advertise)
+    clock = log.clock if control is None else control.clock
+    cluster = Cluster(settings, clock, nodes, advertise=advertise)
+    registry = Registry() if control is None else control.registry(cluster)
     with _events_written(cluster, event_log, loop):
-        await _until_stopped(cluster, Server(cluster, Registry(), loop), host, port, control)
+        await _until_stopped(cluster, Server(cluster, registry, loop), host, port, control)
 
 
 async def _until_stopped(cluster: Cluster, server: Server, host: str, port: int, control: Control | None) -> None:
@@ -79,7 +93,7 @@ async def _until_stopped(cluster: Cluster, server: Server, host: str, port: int,
         ready = "READY bootstrap=" + ",".join(show_address(told, node.port) for node in cluster.nodes)
         async with AsyncExitStack() as open_:
             if control is not None:
-                ready += f" control={await open_.enter_async_context(control(server))}"
+                ready += f" control={await open_.enter_async_context(control.serve(server))}"
             print(ready, flush=True)
             collect_garbage_seldom()
             await stopped.wait()

@@ -12,24 +12,39 @@ from fastapi.responses import JSONResponse
 
 from kohort.broker.logs import log
 from kohort.broker.server import Server
-from kohort.control import leaders, nodes
+from kohort.control.errors import ControlError, NotFoundError
+from kohort.control.laboratory import Laboratory
+from kohort.control.routes import clock, events, faults, gates, groups, leaders, metrics, nodes
 
-ROUTERS = (nodes.router, leaders.router)
-"""One per subject: a new subject is a file beside and its name here."""
+ROUTERS = (
+    nodes.router,
+    leaders.router,
+    clock.router,
+    faults.router,
+    gates.router,
+    groups.router,
+    events.router,
+    metrics.router,
+)
+"""One per subject: a new subject is a file in `routes/` and its name here."""
 
 
-def make_app(server: Server, token: str = "") -> FastAPI:
+def make_app(server: Server, token: str = "", laboratory: Laboratory | None = None) -> FastAPI:
     """What is served at the control address. `token`: what clients must show; empty: nothing."""
     app = FastAPI(
         title="kohort",
-        description="Controls a running kohort: its nodes, and who leads which partition.",
+        description="Controls a running kohort: its nodes and leaders, the brokers' clock, faults and gates; and tells "
+        "what happened to its groups.",
         version="1",
         redirect_slashes=False,
     )
     app.state.server = server
+    app.state.laboratory = laboratory
     for router in ROUTERS:
         app.include_router(router)
     app.add_exception_handler(RequestValidationError, _unreadable)
+    app.add_exception_handler(NotFoundError, _not_there)
+    app.add_exception_handler(ControlError, _cannot_be)
     app.add_exception_handler(Exception, _our_mistake)
 
     @app.middleware("http")
@@ -59,6 +74,14 @@ async def _unreadable(request: Request, problem: Exception) -> Response:
     assert isinstance(problem, RequestValidationError)
     told = [f"{'.'.join(map(str, each['loc'][1:])) or each['loc'][0]}: {each['msg']}" for each in problem.errors()]
     return _sentence(422, "; ".join(told))
+
+
+async def _not_there(request: Request, problem: Exception) -> Response:
+    return _sentence(404, str(problem))
+
+
+async def _cannot_be(request: Request, problem: Exception) -> Response:
+    return _sentence(422, str(problem))
 
 
 async def _our_mistake(request: Request, problem: Exception) -> Response:

@@ -13,7 +13,7 @@ from kohort.broker.error_response import error_response
 from kohort.broker.logs import log
 from kohort.broker.registry import NO_REPLY, Api, CloseConnection, Registry
 from kohort.broker.ticket import Ticket
-from kohort.control.subject import Subject
+from kohort.control.subject import NO_GENERATION, Subject
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 ON = object()
 """What a fault returns that lets its request, or its answer, go on."""
 
+OFFSET_COMMIT = "OffsetCommit"
 REQUEST, ANSWER = "request", "answer"
 """Where a request can be stopped: before the broker has seen it; when its answer is ready."""
 
@@ -59,6 +60,7 @@ class Call:
         "_node",
         "client_host",
         "connection",
+        "generation_then",
         "listener",
         "request",
         "stage",
@@ -76,6 +78,8 @@ class Call:
         self.connection: Connection = ticket.asker  # type: ignore[assignment]
         self.client_host, self.listener = ticket.asker.client_host, ticket.asker.listener
         self.subject = Subject(node, request, ticket)
+        self.generation_then = NO_GENERATION
+        """Of the group, when the broker began to handle the request."""
         self.stage = REQUEST
 
     @property
@@ -104,6 +108,8 @@ class Call:
 
     def handled(self) -> Any:
         """Lets the broker answer. The same four outcomes."""
+        group = self._node.coordinator.groups.get(self.subject.group)
+        self.generation_then = group.generation_id if group is not None else NO_GENERATION
         response = self._handler(self._node, self.request, self.ticket)
         if response is None or response is NO_REPLY or self.ticket.answered:
             return response
@@ -125,6 +131,8 @@ class Call:
         if self.stage == ANSWER:  # it was stopped here before
             return response
         self.stage = ANSWER
+        if self._laboratory.safety is not None and self.subject.api == OFFSET_COMMIT:
+            self._laboratory.safety.committed(self, response)
         if self._laboratory.gates.holds(self, response):
             return None
         outcome = self._laboratory.faults.spoil(self, response)

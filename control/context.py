@@ -8,6 +8,7 @@ from fastapi import Depends, HTTPException, Request
 
 from kohort.broker.node import Node
 from kohort.broker.server import Server
+from kohort.control.laboratory import Laboratory
 
 
 def _server(request: Request) -> Server:
@@ -15,6 +16,14 @@ def _server(request: Request) -> Server:
     return server
 
 
+def _laboratory(request: Request) -> Laboratory:
+    laboratory: Laboratory | None = request.app.state.laboratory
+    assert laboratory is not None, "a broker with a control address has one"
+    return laboratory
+
+
+TheLaboratory = Annotated[Laboratory, Depends(_laboratory)]
+"""Its clock, its faults and gates, and what it has recorded."""
 TheServer = Annotated[Server, Depends(_server)]
 """The broker. Endpoints run in its event loop (`async def`, not `def`): nothing else happens while one decides."""
 

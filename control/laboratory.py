@@ -11,10 +11,13 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from kohort.broker.effects import perform
+from kohort.control.appends import Appends
 from kohort.control.calls import Call, LabRegistry
 from kohort.control.clock import LabClock
 from kohort.control.faults.table import Faults
 from kohort.control.gates import Gates
+from kohort.control.recorder import Recorder
+from kohort.control.safety import Budget, Oracle
 from kohort.control.subject import Subject
 from kohort.control.waiting import Waiters
 from kohort.coordinator.classic import sessions
@@ -39,9 +42,13 @@ class Laboratory:
     def __init__(self, cluster: Cluster, clock: LabClock) -> None:
         self.cluster = cluster
         self.clock = clock
-        self.faults = Faults(Random(cluster.random.random()))
+        self.faults = Faults(Random(cluster.random.random()), cluster.topics)
+        self.appends = Appends(self, Random(cluster.random.random()))
         self.gates = Gates()
         self.waiters = Waiters()
+        self.recorder = Recorder(cluster)
+        self.safety: Oracle | None = None
+        """Watches for what must never be, once `watch_safety` was called."""
         self.registry = LabRegistry(self)
         self._last_heard: dict[tuple[str, str], Connection] = {}
         """The connection on which a member of a group was last heard."""
@@ -52,6 +59,26 @@ class Laboratory:
         """Takes the server that was made with `registry`."""
         self.server = server
         self.clock.changed = server.rearm
+
+    def record(self) -> None:
+        """Keeps every group event from now on, and wakes who waits for one."""
+        if not self.recorder.running:
+            self.recorder.start()
+            self.recorder.listen(lambda _: self.waiters.look())
+
+    def watch_safety(self, budget: Budget) -> None:
+        """Watches from now on for what must never be."""
+        self.record()
+        self.safety = Oracle(self, budget)
+        self.safety.start()
+
+    def group(self, group_id: str) -> ClassicGroup | None:
+        """A group, wherever it is looked after."""
+        for coordinator in self.cluster.coordinators:
+            group = coordinator.groups.get(group_id)
+            if group is not None:
+                return group
+        return None
 
     def heard(self, call: Call) -> None:
         """A request has come."""

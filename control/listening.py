@@ -4,28 +4,51 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 
 import uvicorn
 
 from kohort.broker.address import show_address
+from kohort.broker.cluster import Cluster
 from kohort.broker.logs import log
+from kohort.broker.registry import Registry
 from kohort.broker.server import Server, bind
 from kohort.control.app import make_app
+from kohort.control.clock import LabClock
+from kohort.control.laboratory import Laboratory
 
 LAST_WORDS_S = 1
 """How long requests under way may take when the broker stops."""
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
+class Control:
+    """A broker's control address, and the laboratory behind it. See `kohort.broker.run.Control`."""
+
+    def __init__(self, host: str, port: int, token: str) -> None:
+        self._host, self._port, self._token = host, port, token
+        self.clock = LabClock(log.clock)
+
+    def registry(self, cluster: Cluster) -> Registry:
+        """Makes the laboratory of a cluster; its requests go through it."""
+        self._laboratory = Laboratory(cluster, self.clock)
+        return self._laboratory.registry
+
+    def serve(self, server: Server) -> AbstractAsyncContextManager[str]:
+        """Serves the control address while it is entered; yields it as `HOST:PORT`. Raises ListenError."""
+        self._laboratory.attach(server)
+        self._laboratory.record()
+        return serve(server, self._laboratory, self._host, self._port, self._token)
+
+
 @asynccontextmanager
-async def control(server: Server, host: str, port: int, token: str) -> AsyncIterator[str]:
-    """Serves the control address; yields it as `HOST:PORT`. Raises ListenError."""
+async def serve(server: Server, laboratory: Laboratory, host: str, port: int, token: str) -> AsyncIterator[str]:
+    """The control address in the broker's event loop. Raises ListenError."""
     if host not in LOOPBACK and not token:
         log.warning(f"whoever reaches {host or 'this machine'} may control this broker; set KOHORT_CONTROL_TOKEN")
     sockets = bind(host, port)
     config = uvicorn.Config(
-        make_app(server, token),
+        make_app(server, token, laboratory),
         log_config=None,
         access_log=False,
         lifespan="off",

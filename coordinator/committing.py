@@ -200,8 +200,8 @@ def offset_commit(coordinator: GroupCoordinator, commit: Commit, now_ms: int) ->
 
 
 def _tell_rejected(watch: "Watch", group: ClassicGroup, commit: Commit, error: ErrorCode) -> None:
-    request = commit.request
-    watch.commit_rejected(group, request.member_id, request.generation_id_or_member_epoch, error, commit.ticket)
+    request, client = commit.request, watch.client_of(commit.ticket)
+    watch.commit_rejected(group, request.member_id, request.generation_id_or_member_epoch, error, client)
 
 
 def _check(group: ClassicGroup, request: OffsetCommitRequest, now_ms: int) -> ErrorCode:

@@ -29,6 +29,7 @@ class GroupWatch:
 
     __slots__ = (
         "evicted",
+        "half_time",
         "joined_us",
         "known",
         "last_joined",
@@ -50,6 +51,7 @@ class GroupWatch:
         self.joined_us = now_us
         self.last_joined: str | None = None
         self.evicted: list[str] = []
+        self.half_time: HalfTime | None = None
         self.summary: dict[str, Any] = {}
         """Who joined, left and was evicted, told again when the rebalance is completed."""
         self.named: dict[tuple[str, str], tuple[Client, int, int]] = {}
@@ -73,6 +75,9 @@ class Watch:
         self._epoch_of = epoch_of
         self._epochs: dict[int, int] = {}
         for group in coordinator.groups.values():
+            group.watched = None  # an earlier watch has missed what happened since it ended
+            for member in group.members.values():
+                member.pulse = None
             self._meet(group)
         StatsTimer(self)
 
@@ -168,10 +173,19 @@ class Watch:
     def barrier_raised(self, group: "ClassicGroup", timeout_ms: int, now_ms: int) -> None:
         """Members are waited for; half way through it is told for whom."""
         if timeout_ms >= 2:
-            self.coordinator.purgatory.wait(HalfTime(self, group, now_ms + timeout_ms // 2))
+            watched = self.of(group)
+            self._no_half_time(watched)
+            watched.half_time = HalfTime(self, group, now_ms + timeout_ms // 2)
+            self.coordinator.purgatory.wait(watched.half_time)
+
+    def _no_half_time(self, watched: GroupWatch) -> None:
+        if watched.half_time is not None:
+            self.coordinator.purgatory.cancel(watched.half_time)
+            watched.half_time = None
 
     def join_progress(self, group: "ClassicGroup") -> None:
         """Half of the rebalance timeout is over."""
+        self.of(group).half_time = None
         self._emit(
             "join_progress",
             group,
@@ -192,6 +206,7 @@ class Watch:
             "evicted": evicted,
         }
         watched.evicted, watched.known, watched.joined_us = [], now, now_us
+        self._no_half_time(watched)
         if not group.members:
             return
         last = group.members.get(watched.last_joined or "")
@@ -302,13 +317,13 @@ class Watch:
             pulse.committed_partitions += partitions
 
     def commit_rejected(
-        self, group: "ClassicGroup", member_id: str, generation_id: int, error: ErrorCode, ticket: object
+        self, group: "ClassicGroup", member_id: str, generation_id: int, error: ErrorCode, client: Client
     ) -> None:
         """A commit was refused; told at once the first time, then once a minute how often."""
         member = group.members.get(member_id)
         if member is not None:
             self.pulse_of(member).rejected += 1
-        client = self.client_of(ticket)
+            client = self._client(None, member)
         if self._first(group, member_id, name_of(error), client, generation_id):
             self._rejected(group, member_id, name_of(error), client, generation_id, None)
 
@@ -350,13 +365,15 @@ class Watch:
 
     def group_created(self, group: "ClassicGroup", cause: str | None = None) -> None:
         """A group that was not there before."""
-        self._emit("group_created", group, cause=cause, members=0)
+        # Nobody has joined yet where a join creates it; it will not stay without a type.
+        self._emit("group_created", group, cause=cause, members=0, group_type="simple" if cause is None else "classic")
 
     def group_gone(self, group: "ClassicGroup", cause: str) -> None:
         """It was deleted, or its coordinator has moved."""
         for member in group.members.values():
             self.flush_pulse(group, member)
         self.flush_refusals(group)
+        self._no_half_time(self.of(group))
         if cause == "coordinator_failover":
             self._emit("group_unloaded", group, state=True, cause=cause, members=len(group.members))
         else:
@@ -467,6 +484,9 @@ class Watch:
         now_us, client = self.now_us(), client or NOBODY_KNOWN
         if state:
             values["state_from"], values["state_to"] = group.previous_state.value, group.state.value
+        if "group_type" not in values:
+            has_members = bool(group.members or group.pending_joins)
+            values["group_type"] = "simple" if group.protocol_type is None and not has_members else "classic"
         if "rebalance_id" not in values and kind in OF_A_REBALANCE:
             values["rebalance_id"] = self.of(group).rebalance_id
         self.coordinator.effects.append(
@@ -476,7 +496,6 @@ class Watch:
                 co_partition=group.partition,
                 co_epoch=self.epoch(group.partition),
                 group_id=group.group_id,
-                group_type="simple" if group.protocol_type is None and not group.members else "classic",
                 protocol_type=group.protocol_type,
                 protocol=group.protocol_name,
                 kind=kind,
@@ -509,20 +528,18 @@ OF_A_REBALANCE = frozenset({
 
 
 class HalfTime(DelayedOperation):
-    """Tells of a join phase that half of its time is over, if it still goes on then."""
+    """Tells of a join phase that half of its time is over; taken away when the phase ends before."""
 
-    __slots__ = ("_group", "_phase", "_watch")
+    __slots__ = ("_group", "_watch")
 
     def __init__(self, watch: Watch, group: "ClassicGroup", deadline_ms: int) -> None:
         super().__init__(deadline_ms)
         self._watch = watch
         self._group = group
-        self._phase = group.join_phase
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
-        """Always by its deadline; most phases are over by then."""
-        if self._phase is not None and self._group.join_phase is self._phase:
-            self._watch.join_progress(self._group)
+        """Always by its deadline."""
+        self._watch.join_progress(self._group)
 
 
 def name_of(error: ErrorCode) -> str:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -126,15 +129,33 @@ def _run(found: list[Source], issues: list[Issue], out: Path, master: str | None
     click.echo("starting Spark …", err=True)
     from kohort.pipeline.session import spark_session
 
-    spark = spark_session(master)
-    try:
-        from kohort.pipeline.job.analysis import analyse
+    out.mkdir(parents=True, exist_ok=True)
+    with _spark_apart(out):
+        spark = spark_session(master)
+        try:
+            from kohort.pipeline.job.analysis import analyse
 
-        out.mkdir(parents=True, exist_ok=True)
-        outcome = analyse(spark, found, issues, out, lambda text: click.echo(text, err=True), name)
-        _print(outcome, verbose)
-    finally:
-        spark.stop()
+            outcome = analyse(spark, found, issues, out, lambda text: click.echo(text, err=True), name)
+            _print(outcome, verbose)
+        finally:
+            spark.stop()
+
+
+@contextmanager
+def _spark_apart(out: Path) -> Iterator[None]:
+    """What Java and Spark's workers write to stderr goes into a file: nothing of it is for whoever asked."""
+    sys.stderr.flush()
+    terminal = os.dup(2)
+    before = sys.stderr
+    with open(out / "spark.log", "ab") as log, os.fdopen(terminal, "w", buffering=1, closefd=False) as ours:
+        os.dup2(log.fileno(), 2)
+        sys.stderr = ours
+        try:
+            yield
+        finally:
+            sys.stderr = before
+            os.dup2(terminal, 2)
+            os.close(terminal)
 
 
 def _follow(found: list[Source], out: Path, master: str | None, name: str, verbose: bool) -> None:
@@ -146,29 +167,32 @@ def _follow(found: list[Source], out: Path, master: str | None, name: str, verbo
     click.echo("starting Spark …", err=True)
     from kohort.pipeline.session import spark_session
 
-    spark = spark_session(master)
     stopping: list[int] = []
     # Ctrl-C ends the loop between two looks, so that streams are stopped and the report is made once more.
     before = {number: signal.signal(number, lambda number, _: stopping.append(number)) for number in _ENDS}
+    out.mkdir(parents=True, exist_ok=True)
     try:
-        from kohort.pipeline.job.follow import follow
+        with _spark_apart(out):
+            spark = spark_session(master)
+            try:
+                from kohort.pipeline.job.follow import follow
 
-        out.mkdir(parents=True, exist_ok=True)
-        click.echo(f"following {found[0].path}; Ctrl-C ends it", err=True)
-        outcome = follow(
-            spark,
-            found[0].path,
-            out,
-            lambda text: click.echo(text, err=True),
-            click.echo,
-            name,
-            until=lambda: bool(stopping),
-            security=found[0].security,
-        )
-        if outcome is not None:
-            _print(outcome, verbose)
+                click.echo(f"following {found[0].path}; Ctrl-C ends it", err=True)
+                outcome = follow(
+                    spark,
+                    found[0].path,
+                    out,
+                    lambda text: click.echo(text, err=True),
+                    click.echo,
+                    name,
+                    until=lambda: bool(stopping),
+                    security=found[0].security,
+                )
+                if outcome is not None:
+                    _print(outcome, verbose)
+            finally:
+                spark.stop()
     finally:
-        spark.stop()
         for number, handler in before.items():
             signal.signal(number, handler)
 

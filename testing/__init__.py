@@ -9,10 +9,11 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from kohort.control.group import Group, GroupMember
+    from kohort.control.safety import Budget
     from kohort.testing.cluster import Cluster
-    from kohort.testing.group import Group, GroupMember
 
-__all__ = ["Cluster", "Group", "GroupMember"]
+__all__ = ["Budget", "Cluster", "Group", "GroupMember"]
 
 
 def __getattr__(name: str) -> Any:
@@ -22,5 +23,7 @@ def __getattr__(name: str) -> Any:
     from kohort.broker.lean_imports import without
 
     with without("hypothesis"):
-        from kohort.testing import cluster, group
-    return getattr(cluster if name == "Cluster" else group, name)
+        from kohort.control import group, safety
+        from kohort.testing import cluster
+    rooms = {"Budget": safety, "Cluster": cluster}
+    return getattr(rooms.get(name, group), name)

@@ -10,20 +10,24 @@ from typing import TYPE_CHECKING, Any
 
 from kohort.broker.cluster import Cluster as BrokerCluster
 from kohort.broker.logs import log
+from kohort.broker.node import Node
 from kohort.broker.server import Server
 from kohort.broker.settings import Settings
+from kohort.control.appends import Appends
 from kohort.control.clock import LabClock
 from kohort.control.faults.table import Faults
 from kohort.control.gates import Gates
+from kohort.control.group import Group
 from kohort.control.laboratory import Laboratory
+from kohort.control.safety import Budget
 from kohort.testing.clock import Clock
-from kohort.testing.group import Group
 from kohort.testing.topics import Topics
 
 if TYPE_CHECKING:
     from kohort.testing.remote import InThread
 
 LONGEST_SEED = 1 << 32
+DEFAULT_BUDGET = Budget()
 
 
 class Cluster:
@@ -40,18 +44,20 @@ class Cluster:
         profile: str = "test",
         seed: int | None = None,
         settings: Mapping[str, object] | None = None,
+        safety: Budget | None = DEFAULT_BUDGET,
         host: str = "127.0.0.1",
     ) -> None:
         """`profile`: `test` waits for nobody who is not there; `faithful` is Kafka 4.3 as it comes.
 
         `seed`: of all that is left to chance, ids included; without it one is drawn, and `self.seed` tells which.
         `settings`: broker settings by Kafka's names, as in `{"group.max.size": 2}`. Raises SettingError for one that
-        does not exist, naming the nearest.
+        does not exist, naming the nearest. `safety`: what `violations` looks for; None: nothing.
         """
         given = {name: _as_text(value) for name, value in (settings or {}).items()}
         self._settings = Settings(given, profile, nodes)
         self._nodes = nodes
         self._host = host
+        self._safety = safety
         self.seed = SystemRandom().randrange(LONGEST_SEED) if seed is None else seed
         self._in_thread: InThread | None = None
 
@@ -63,6 +69,9 @@ class Cluster:
         laboratory = Laboratory(cluster, clock)
         server = Server(cluster, laboratory.registry, asyncio.get_running_loop())
         laboratory.attach(server)
+        laboratory.record()
+        if self._safety is not None:
+            laboratory.watch_safety(self._safety)
         await server.listen(self._host, 0)
         cluster.offsets_topic.create(clock.now_ms())
         self.laboratory = laboratory
@@ -75,6 +84,7 @@ class Cluster:
         Returns a line for each gate that was still held.
         """
         self.laboratory.faults.clear()
+        self.laboratory.appends.clear()
         left = self.laboratory.gates.open_all()
         self.laboratory.server.stop()
         await asyncio.sleep(0)  # lets the loop close what was closed
@@ -82,7 +92,30 @@ class Cluster:
 
     def timeline(self) -> str:
         """What has happened in all groups, for a person."""
-        return "\n".join(str(group) for group in self.groups) or "there is no group"
+        return "\n".join(group.timeline() for group in self.groups) or "there is no group"
+
+    @property
+    def violations(self) -> list[str]:
+        """What has happened that must never happen, a sentence each; see `kohort.control.safety`."""
+        safety = self.laboratory.safety
+        return list(safety.violations) if safety is not None else []
+
+    # Nodes
+
+    async def stop_node(self, node: int) -> None:
+        """Stops one node while the others run: its port is closed, and others lead what it led, where they can."""
+        self.laboratory.server.stop_node(self._node(node))
+        await asyncio.sleep(0)
+
+    async def start_node(self, node: int) -> None:
+        """Starts a stopped node, on the port it had."""
+        await self.laboratory.server.start_node(self._node(node))
+
+    def _node(self, node_id: int) -> Node:
+        node = self.laboratory.cluster.node(node_id)
+        if node is None:
+            raise ValueError(f"there is no node {node_id}; there are {self.nodes}")
+        return node
 
     # What there is
 
@@ -105,6 +138,11 @@ class Cluster:
     def faults(self) -> Faults:
         """Rules that spoil requests."""
         return self.laboratory.faults
+
+    @property
+    def appends(self) -> Appends:
+        """What coordinators write, to fail, to be slow, or to be held."""
+        return self.laboratory.appends
 
     @property
     def gates(self) -> Gates:

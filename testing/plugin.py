@@ -25,7 +25,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Tells pytest of the mark."""
     config.addinivalue_line(
         "markers",
-        "kafka(nodes=1, profile='test', seed=None, settings=None): the cluster that the fixture `kafka` starts",
+        "kafka(nodes=1, profile='test', seed=None, settings=None, safety=Budget()): what the fixture `kafka` starts",
     )
 
 
@@ -59,8 +59,11 @@ def kafka(request: pytest.FixtureRequest, _kafka_thread: Any) -> Iterator[Any]:
     handed_out = runner.start(Awaits if asynchronous else Waits)
     request.node.stash[RUNNER] = runner, cluster
     yield handed_out
+    violations = runner.call(lambda: list(cluster.laboratory.safety.finish() if cluster.laboratory.safety else ()))
     for line in runner.stop():
         request.node.warn(pytest.PytestWarning(line))
+    if violations:
+        pytest.fail("this must never happen: " + "; ".join(violations), pytrace=False)
 
 
 @pytest.fixture(scope="session")

@@ -39,3 +39,13 @@ def test_the_rooms_and_files_that_architecture_names_exist() -> None:
     assert [room for room in rooms if not (ROOT / room).is_dir()] == []
     files = {name for name in re.findall(r"`([\w/]+\.py)`", ARCHITECTURE) if "/" in name}
     assert [name for name in sorted(files) if not (ROOT / name).exists()] == []
+
+
+def test_the_laboratory_page_lists_every_example_by_its_first_line() -> None:
+    page = (ROOT / "docs" / "laboratory.md").read_text()
+    told = re.findall(r"^\| \[(test_\w+\.py)\]\(\.\./examples/\1\) \| (.+) \|$", page, re.MULTILINE)
+    there = [
+        (path.name, path.read_text().split('"""')[1].splitlines()[0])
+        for path in sorted((ROOT / "examples").glob("test_*.py"))
+    ]
+    assert told == there

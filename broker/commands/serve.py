@@ -109,10 +109,10 @@ def control_at(where: str, token: str) -> Control:
     """The control address, whose room is above this one: named, and loaded only when somebody wants it."""
     host, port = parse_address(f"{LOOPBACK}:{where.removeprefix(':')}" if where.lstrip(":").isdigit() else where)
     try:
-        serve_control = import_module("kohort.control.listening").control
+        made: Control = import_module("kohort.control.listening").Control(host, port, token)
     except ModuleNotFoundError as missing:
         refuse(f"--control needs {missing.name}, which is not installed; pip install 'kohort[control]' brings it")
-    return lambda server: serve_control(server, host, port, token)
+    return made
 
 
 def read_settings(config: str | None, assignments: tuple[str, ...]) -> dict[str, str]:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -15,6 +16,7 @@ from kohort.control.calls import ANSWER, ON, REQUEST
 from kohort.control.errors import ControlError, unknown
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from kohort.storage.topics import NO_LEADER
 
 if TYPE_CHECKING:
     from kohort.control.calls import Call
@@ -156,6 +158,49 @@ class Delay(Action):
     def __str__(self) -> str:
         jitter = f" to {self.length_ms + self.jitter_ms}" if self.jitter_ms else ""
         return f"delay {'it' if self.stage == REQUEST else 'the answer'} by {self.length_ms}{jitter} ms"
+
+
+@dataclass(frozen=True)
+class Hide(Action):
+    """Metadata does not tell of a node: what it leads has no leader for those who ask."""
+
+    node: int
+    stage: str = ANSWER
+    only_for: ClassVar[str | None] = "Metadata"
+
+    def act(self, call: Call, response: Any, chance: Random) -> Any:
+        """See `Action`."""
+        response.brokers = tuple(each for each in response.brokers if each.node_id != self.node)
+        for topic in response.topics:
+            for part in topic.partitions:
+                if part.leader_id == self.node:
+                    part.leader_id, part.error_code = NO_LEADER, ErrorCode.leader_not_available
+        return response
+
+    def __str__(self) -> str:
+        return f"hide node {self.node}"
+
+
+@dataclass(frozen=True)
+class Outdate(Action):
+    """Metadata tells the leaders of an earlier moment."""
+
+    leaders: Mapping[tuple[str, int], tuple[int, int]]
+    """Topic and partition to leader and leader epoch, then."""
+    stage: str = ANSWER
+    only_for: ClassVar[str | None] = "Metadata"
+
+    def act(self, call: Call, response: Any, chance: Random) -> Any:
+        """See `Action`."""
+        for topic in response.topics:
+            for part in topic.partitions:
+                known = self.leaders.get((topic.name or "", part.partition_index))
+                if known is not None:
+                    part.leader_id, part.leader_epoch = known
+        return response
+
+    def __str__(self) -> str:
+        return "tell old leaders"
 
 
 @dataclass(frozen=True)

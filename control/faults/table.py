@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from random import Random
 from typing import Any
 
 from kohort.control.calls import ON, REQUEST, Call
 from kohort.control.errors import NotFoundError
-from kohort.control.faults.actions import Action, Drop, Hold
+from kohort.control.faults.actions import Action, Drop, Hide, Hold, Outdate
 from kohort.control.faults.matching import ANY, Match
 from kohort.control.faults.plan import Plan
 from kohort.control.faults.rules import Rule
 from kohort.control.faults.triggers import Trigger
 from kohort.control.subject import Subject
+from kohort.storage.topics import Topic
 
 
 class Faults:
     """The rules, in the order in which they were made: the first that acts on a request is the only one."""
 
-    def __init__(self, chance: Random) -> None:
+    def __init__(self, chance: Random, topics: Iterable[Topic]) -> None:
         self._chance = chance
+        self._topics = topics
         self._rules: list[Rule] = []
         self._made = 0
 
@@ -42,6 +44,19 @@ class Faults:
     def cut_off(self, client_id: str, node: int) -> Rule:
         """A client and a node no longer reach each other, on new connections neither, until the rule is removed."""
         return self.add(Match.of({"client_id": client_id, "node": node}), Hold(), Trigger())
+
+    def hide_node(self, node: int) -> Rule:
+        """Nobody is told of a node any more: what it leads seems to have no leader. It goes on serving who knows it."""
+        return self.add(Match(api="Metadata"), Hide(node), Trigger())
+
+    def stale_metadata(self) -> Rule:
+        """From now on everybody is told who leads at this moment, whatever moves later."""
+        leaders = {
+            (topic.name, partition.index): (partition.leader, partition.leader_epoch)
+            for topic in self._topics
+            for partition in topic.partitions
+        }
+        return self.add(Match(api="Metadata"), Outdate(leaders), Trigger())
 
     def add(self, match: Match, action: Action, trigger: Trigger) -> Rule:
         """A rule in its parts."""

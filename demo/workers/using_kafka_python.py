@@ -22,7 +22,7 @@ class KafkaPythonConsumer:
             client_id=part.name,
             group_id=part.group,
             group_instance_id=part.instance,
-            partition_assignment_strategy=[CooperativeStickyAssignor if part.cooperative else RangePartitionAssignor],
+            partition_assignment_strategy=[CooperativeStickyAssignor if part.cooperative else _Range],
             session_timeout_ms=part.session_timeout_ms,
             heartbeat_interval_ms=part.heartbeat_interval_ms,
             max_poll_interval_ms=part.max_poll_interval_ms,
@@ -59,6 +59,17 @@ class KafkaPythonConsumer:
 
     def close(self) -> None:
         self._consumer.close()
+
+
+class _Range(RangePartitionAssignor):  # type: ignore[misc]  # the library has no types
+    """Range, with the static members at one end.
+
+    kafka-python 3.0 leaves dynamic members without partitions, when it leads, if a static one stands between them.
+    """
+
+    @classmethod
+    def assign(cls, cluster: Any, members: Any) -> Any:
+        return super().assign(cluster, sorted(members, key=lambda member: member.group_instance_id is None))
 
 
 class _Callbacks(ConsumerRebalanceListener):  # type: ignore[misc]  # the library has no types

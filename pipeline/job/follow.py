@@ -69,6 +69,7 @@ def silver_stream(
     cluster: str = "",
     *,
     most: int = MOST_PER_TRIGGER,
+    trigger_s: float = TRIGGER_S,
     available_now: bool = False,
     security: Security = OPEN,
 ) -> StreamingQuery:
@@ -103,7 +104,7 @@ def silver_stream(
         .queryName("silver")
     )
     trigger = (
-        stream.trigger(availableNow=True) if available_now else stream.trigger(processingTime=f"{TRIGGER_S} seconds")
+        stream.trigger(availableNow=True) if available_now else stream.trigger(processingTime=f"{trigger_s} seconds")
     )
     return trigger.start()
 
@@ -203,9 +204,10 @@ class _Streams:
                 problem = _reason(query)
                 del self._running[name]
                 self._again_at[name] = time.monotonic() + PAUSE_S
+                if problem not in self._failed.values():  # both streams fail of the same: once is enough
+                    self._say(f"{problem}; trying again every {PAUSE_S:.0f} s")
                 if self._failed.get(name) != problem:
                     self._failed[name] = problem
-                    self._say(f"{problem}; trying again every {PAUSE_S:.0f} s")
                     ended.append((name, problem))
             if time.monotonic() >= self._again_at[name]:
                 self._running[name] = start()
@@ -224,7 +226,7 @@ class _Streams:
     def _note_progress(self, name: str, query: StreamingQuery) -> None:
         progress = query.lastProgress
         if progress is not None:
-            if self._failed.pop(name, None):
+            if self._failed.pop(name, None) and not self._failed:
                 self._say("the cluster is back")
             # An idle trigger reports the number of the batch that would be next.
             done = progress.batchId if progress.numInputRows else progress.batchId - 1

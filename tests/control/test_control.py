@@ -7,8 +7,8 @@ import httpx
 import pytest
 
 from kohort.broker.server import ListenError
-from kohort.control import nodes
 from kohort.control.app import make_app
+from kohort.control.routes import nodes
 from kohort.storage.topics import Topic
 from tests.broker.conftest import Broker
 
@@ -132,5 +132,12 @@ async def test_pages_of_other_sites_are_refused(control: httpx.AsyncClient) -> N
 
 async def test_the_document_tells_every_path(control: httpx.AsyncClient) -> None:
     paths = (await control.get("/openapi.json")).json()["paths"]
-    assert set(paths) == {"/nodes", "/nodes/{node_id}/stop", "/nodes/{node_id}/start", "/leaders",
-                          "/leaders/{topic}/{partition}"}  # fmt: skip
+    subjects = {"nodes", "leaders", "clock", "faults", "gates", "groups", "events", "metrics"}
+    assert {path.split("/")[1] for path in paths} == subjects
+
+
+async def test_metrics_are_read(control: httpx.AsyncClient) -> None:
+    answer = await control.get("/metrics")
+    assert answer.headers["content-type"].startswith("text/plain; version=")
+    assert 'kafka_coordinator_group_num_partitions{node="3",state="active"} 1.0\n' in answer.text
+    assert (await control.get("/metrics")).text == answer.text

@@ -40,6 +40,7 @@ def test_a_group_from_its_first_word_to_its_first_assignment() -> None:
     world = listening()
     ada = world.speaker("ada")
     ada.joins()
+    assert {each.group_type for each in world.events} == {"classic"}
     assert kinds(world) == ["group_created", "member_id_issued"]
     ada.joins(reason="because")
     added, started = world.told("member_added", "rebalance_started")
@@ -273,6 +274,22 @@ def test_commits_in_sums_and_what_was_refused() -> None:
     assert (stats.member_id, stats.partitions, stats.detail) == (ada.member_id, 2, {"n": "2", "rejected": "3"})
     (more,) = [event for event in world.told("commit_rejected") if event.detail]
     assert (more.member_id, more.detail) == (ada.member_id, {"n": "2"})
+
+
+def test_whoever_listens_late_finds_groups_at_work() -> None:
+    world = World()
+    ada, bob = world.stable("ada", "bob")
+    for _ in range(2):
+        world.after(5_000)
+        for each in (ada, bob):
+            each.beats()
+        world.listen()
+    world.after(1_000)
+    bob.leaves()
+    removed, started = world.told("member_removed", "rebalance_started")
+    assert (removed.duration_us, started.duration_us) == (1_000_000, 1_000_000)
+    ada.joins()
+    assert last(world, "join_completed").left == (bob.member_id,)
 
 
 def test_groups_come_and_go() -> None:

@@ -62,6 +62,27 @@ class LoggedWorld(World):
                         member.commits(self.now_ms // 10, topic=TOPIC, partition=partition)
 
 
+def slow_member_that_leaves() -> LoggedWorld:
+    """bob is waited for as long, and leaves at its poll timeout without saying why, as most clients do."""
+    world = LoggedWorld()
+    ada, bob, eve = world.consumer("ada"), world.consumer("bob"), world.consumer("eve")
+    ada.enters()
+    bob.enters()
+    world.after(0)
+    world.shared(ada, bob)
+    world.consume(20, ada, bob)
+    eve.enters()
+    world.after(1_000)
+    ada.joins()
+    for _ in range(4):
+        world.after(7_000)
+        bob.beats()
+    bob.leaves()
+    world.shared(ada, eve)
+    world.consume(70, ada, eve)
+    return world
+
+
 def slow_member() -> LoggedWorld:
     """bob works on one batch for so long that eve's joining keeps everybody waiting for half a minute, three times.
 

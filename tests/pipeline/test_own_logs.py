@@ -15,7 +15,7 @@ from kohort.pipeline.silver.files import Writer, publish
 from kohort.pipeline.silver.ingest import ingest
 from kohort.pipeline.sources.events import number_check, read_event_log
 from kohort.pipeline.sources.found import find_sources
-from tests.pipeline.own_logs import LoggedWorld, slow_member
+from tests.pipeline.own_logs import LoggedWorld, slow_member, slow_member_that_leaves
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +70,14 @@ def test_findings(logs: Path, tmp_path: Path) -> None:
     assert found["R01"]["confidence"] == "certain"
     assert json.loads(found["R22"]["evidence"]) == {"errors": ["UNKNOWN_MEMBER_ID"], "rejected": 12}
     assert found["R22"]["clients"] == ["bob"]
+
+
+def test_a_slow_member_that_leaves_without_a_word(tmp_path: Path) -> None:
+    slow_member_that_leaves().save(tmp_path / "logs")
+    found = {row["rule_id"]: row for row in analyse_group(group_from(tmp_path, tmp_path / "logs"))["diagnoses"]}
+    assert found["R01"]["clients"] == ["bob"]
+    assert "waited once for client bob, 29.0 s" in found["R01"]["text"]
+    assert "itself left at its poll timeout" in found["R01"]["text"]
 
 
 def test_the_event_log_alone_is_enough_to_name_the_culprit(logs: Path, tmp_path: Path) -> None:

@@ -134,11 +134,12 @@ def sessions_run_for_those_who_need_them(simulation: Simulation) -> None:
 
 
 def timers_do_not_leak(simulation: Simulation) -> None:
-    expected = 1  # the sweep
+    expected = 1 + (simulation.world.coordinator.watch is not None)  # the sweep, and the sums of heartbeats
     for group in groups(simulation):
         expected += sum(member.session is not None for member in group.members.values())
         expected += len(group.pending_joins or ())
         expected += (group.join_phase is not None) + (group.pending_sync_timer is not None)
+        expected += group.watched is not None and group.watched.half_time is not None
     assert len(simulation.world.purgatory) == expected
 
 
@@ -204,3 +205,22 @@ def _compare(group: ClassicGroup, loaded: ClassicGroup | None) -> None:
         assert getattr(loaded, field) == getattr(group, field), field
     kept = [(m.member_id, m.group_instance_id, m.assignment) for m in loaded.members.values()]
     assert sorted(kept) == sorted((m.member_id, m.group_instance_id, m.assignment) for m in group.members.values())
+
+
+def events_tell_of_whole_rebalances(simulation: Simulation) -> None:
+    """Nothing of a rebalance is told that was not told to have begun, and nothing lasts a negative time."""
+    started: dict[str | None, set[str | None]] = {}
+    current: dict[str | None, str | None] = {}
+    for event in simulation.world.events:
+        assert (event.duration_us or 0) >= 0, event
+        if event.kind == "rebalance_started":
+            started.setdefault(event.group_id, set()).add(event.rebalance_id)
+            current[event.group_id] = event.rebalance_id
+        elif event.rebalance_id is not None:
+            assert event.rebalance_id in started.get(event.group_id, ()), event
+        if event.kind in ("member_rejoined", "join_completed", "member_synced", "assignment_received"):
+            assert event.rebalance_id == current.get(event.group_id), event
+        if event.kind == "join_completed":
+            joined, left, evicted = map(set, (event.joined or (), event.left or (), event.evicted or ()))
+            assert not joined & left, event
+            assert not evicted & (joined | left), event

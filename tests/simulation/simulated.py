@@ -76,6 +76,8 @@ class Simulation:
             offsets_retention_check_interval_ms=40_000,
         )
         self.world.holding = True
+        if seed % 2:
+            self.world.listen()
         self.world.purgatory.wait(Sweep(self.world.coordinator, 0))
         self.transcript: deque[str] = deque(maxlen=60)
         self.tickets: list[Asked] = []

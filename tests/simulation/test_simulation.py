@@ -8,7 +8,12 @@ import os
 import pytest
 
 from kohort.protocol.errors import ErrorCode as E
-from tests.simulation.promises import PROMISES, generations_in_the_log_never_go_back, replay_gives_the_same
+from tests.simulation.promises import (
+    PROMISES,
+    events_tell_of_whole_rebalances,
+    generations_in_the_log_never_go_back,
+    replay_gives_the_same,
+)
 from tests.simulation.simulated import Simulation
 
 STEPS = int(os.environ.get("KOHORT_STEPS", "2000"))
@@ -36,4 +41,6 @@ def test_promises(seed: int) -> None:
     except Exception:
         print(f"KOHORT_SEED={seed}, step {number}; before:", *simulation.transcript, sep="\n")
         raise
+    assert bool(simulation.world.events) == bool(seed % 2), "somebody listens in every other world"
+    events_tell_of_whole_rebalances(simulation)
     assert simulation.busy, "nothing much happened"

@@ -89,6 +89,7 @@ def test_without_async_the_words_are_the_same() -> None:
         group.wait_stable(members=1)
         group.wait_for(lambda: group.state == "Stable", words="stable")
         assert group.members[0].partitions == {"orders": (0, 1)}
+        assert [each.should for each in group.explain().clients] == ["should send heartbeats"]
         with kafka.faults.on("Heartbeat", group="billing").drop() as rule:
             assert rule.acted == 0
             kafka.clock.pause()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import click
+
+from kohort.broker.commands.lazy import LazyGroup
 
 COMMANDS = {
     "move-leader": "Let another node lead a partition.",
@@ -16,24 +16,7 @@ COMMANDS = {
 """Each is a module beside this one, with underscores, that has a function of the same name."""
 
 
-class _Commands(click.Group):
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        name = cmd_name.replace("-", "_")
-        command: click.Command = getattr(import_module(f"{__name__}.{name}"), name)
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """From the table, so that help for the group does not load every command."""
-        with formatter.section("Commands"):
-            formatter.write_dl(sorted(COMMANDS.items()))
-
-
-@click.group(cls=_Commands)
+@click.group(cls=LazyGroup, table=COMMANDS, home=lambda name: f"{__name__}.{name}")
 def admin() -> None:
     """Move leaders, stop and start nodes of a running cluster; check the files of a data directory.
 

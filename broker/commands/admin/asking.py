@@ -32,15 +32,24 @@ def control_options(command: Command) -> Command:
     )(command)
 
 
-def ask(control: str, token: str, path: str, body: object = None, *, post: bool = False) -> Any:
+def ask(
+    control: str,
+    token: str,
+    path: str,
+    body: object = None,
+    *,
+    post: bool = False,
+    method: str = "",
+    timeout_s: float = TIMEOUT_S,
+) -> Any:
     """What the control address answers. Refusals and failures end the command: exit code 1, one sentence."""
     headers = {"Content-Type": "application/json"}
     if token:
         headers["Authorization"] = f"Bearer {token}"
     data = None if body is None else json.dumps(body).encode()
     try:
-        request = Request(f"http://{control}{path}", data, headers, method="POST" if post else "GET")
-        with urlopen(request, timeout=TIMEOUT_S) as answer:
+        request = Request(f"http://{control}{path}", data, headers, method=method or ("POST" if post else "GET"))
+        with urlopen(request, timeout=timeout_s) as answer:
             return json.load(answer)
     except HTTPError as problem:
         fail(_detail(problem))

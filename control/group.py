@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
+from kohort.broker.moving import move_leader
+from kohort.control.explain import Explanation, explain
+from kohort.control.history import Rebalance, tell
 from kohort.coordinator.classic.group import ClassicGroup
 from kohort.coordinator.classic.member import Member
 from kohort.coordinator.classic.states import State
+from kohort.coordinator.effects import OFFSETS_TOPIC
+from kohort.coordinator.events import GroupEvent
+from kohort.coordinator.placement import partition_for
 from kohort.protocol.consumer import ImpossibleLengthError, read_assignment
 
 if TYPE_CHECKING:
@@ -104,6 +111,39 @@ class Group:
         node = self._laboratory.cluster.offsets_topic.coordinator_of(self.id)
         return node.id if node is not None else None
 
+    def explain(self) -> Explanation:
+        """Whom it waits for and until when, what each client should do now, and what is badly set; print it."""
+        laboratory = self._laboratory
+        return explain(self._found(), self.id, laboratory.clock.now_ms(), laboratory.is_alive)
+
+    @property
+    def history(self) -> list[Rebalance]:
+        """Its rebalances so far, the first one first."""
+        return self._laboratory.recorder.history(self.id)
+
+    @property
+    def events(self) -> list[GroupEvent]:
+        """Everything that its coordinators told of it, in order; the rows of the event log."""
+        return self._laboratory.recorder.events(self.id)
+
+    def timeline(self) -> str:
+        """The same for a person, a line an event."""
+        return "\n".join([str(self), *(f"  {line}" for line in tell(self.events))])
+
+    # Failover
+
+    def move_coordinator(self, node: int) -> None:
+        """Lets another node look after it, and after all groups of its partition of `__consumer_offsets`.
+
+        Raises MoveError, which says why not.
+        """
+        cluster, server = self._laboratory.cluster, self._laboratory.server
+        topic = cluster.topics.by_name(OFFSETS_TOPIC)
+        assert topic is not None, "a laboratory's cluster has it from the start"
+        partition = topic.partitions[partition_for(self.id, len(topic.partitions))]
+        server.act(partial(move_leader, cluster, topic, partition, node))
+        self._laboratory.waiters.look()
+
     # Waiting
 
     async def wait_stable(self, members: int | None = None, timeout: float = PATIENCE_S) -> None:
@@ -132,11 +172,7 @@ class Group:
         return f"group {self.id} ({self.state}, generation {self.generation}, members: {members or 'none'})"
 
     def _found(self) -> ClassicGroup | None:
-        for coordinator in self._laboratory.cluster.coordinators:
-            group = coordinator.groups.get(self.id)
-            if group is not None:
-                return group
-        return None
+        return self._laboratory.group(self.id)
 
     def _seen(self, group: ClassicGroup, member: Member) -> GroupMember:
         waits_for = "join" if member.join_ticket is not None else "sync" if member.sync_ticket is not None else ""

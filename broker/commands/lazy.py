@@ -1,0 +1,38 @@
+"""A group of commands of which only the one that is given is loaded: the others would cost a broker its start."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+import click
+
+
+class LazyGroup(click.Group):
+    """`table` has the help of each command by its name, so that the group's own help loads none of them.
+
+    `home` names the module of a command; in it is a function of the command's name, with underscores.
+    """
+
+    def __init__(self, *arguments: Any, table: Mapping[str, str], home: Callable[[str], str], **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._table = table
+        self._home = home
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All of them, by name."""
+        return sorted(self._table)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Loads one."""
+        if cmd_name not in self._table:
+            return None
+        name = cmd_name.replace("-", "_")
+        command: click.Command = getattr(import_module(self._home(name)), name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """From the table."""
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(self._table.items()))

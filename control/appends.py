@@ -1,0 +1,193 @@
+"""Spoiling what a coordinator writes: an append that fails, is slow, or is held until a test lets it be reported.
+
+A slow append is written at once and reported late, so that the order of the log stays what it is. One that fails is not
+written at all, and clients hear what Kafka tells them of that error of the storage.
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from random import Random
+from types import TracebackType
+from typing import TYPE_CHECKING, Unpack
+
+from kohort.broker.effects import Report, perform
+from kohort.control.errors import unknown
+from kohort.control.faults.plan import When
+from kohort.control.faults.triggers import Counting, Trigger
+from kohort.coordinator.coordinator import STORAGE_ERRORS
+from kohort.coordinator.effects import Append
+from kohort.coordinator.records import GroupKey, OffsetKey, read_key
+from kohort.protocol.errors import ErrorCode
+from kohort.purgatory import DelayedOperation
+
+if TYPE_CHECKING:
+    from kohort.control.laboratory import Laboratory
+
+GROUP, COMMIT = "group", "commit"
+"""What may be written: a group with its assignment, or offsets."""
+
+
+class AppendRule:
+    """At work until it is removed, or the `with` block that it opened ends; then what it holds is reported."""
+
+    def __init__(self, appends: Appends, kind: str | None, group: str | None) -> None:
+        self._appends = appends
+        self._kind, self._group = kind, group
+        self._counting = Counting(Trigger(), appends.chance)
+        self._error: ErrorCode | None = None
+        self._delay_ms: int | None = None
+        self._held: list[Report] = []
+
+    def fail(self, error: str = "NOT_ENOUGH_REPLICAS", **when: Unpack[When]) -> AppendRule:
+        """Nothing is written, and the storage says an error, by Kafka's name. Raises ControlError for one it cannot."""
+        names = {each.name.upper(): each for each in STORAGE_ERRORS}
+        if error not in names:
+            raise unknown("error of the storage", error, names)
+        self._error = names[error]
+        return self._at_work(when)
+
+    def delay(self, seconds: float, **when: Unpack[When]) -> AppendRule:
+        """It is written, and the coordinator hears of it so much later, by the brokers' clock."""
+        self._delay_ms = round(1000 * seconds)
+        return self._at_work(when)
+
+    def hold(self, **when: Unpack[When]) -> AppendRule:
+        """It is written, and the coordinator hears of it when the rule ends, or at `release`."""
+        return self._at_work(when)
+
+    @property
+    def acted(self) -> int:
+        """How many appends were spoiled."""
+        return self._counting.acted
+
+    @property
+    def held(self) -> int:
+        """How many are written and not reported."""
+        return len(self._held)
+
+    def release(self) -> None:
+        """Reports what is held; the rule goes on."""
+        held, self._held = self._held, []
+        for report in held:
+            self._appends.report(report)
+
+    def remove(self) -> None:
+        """Ends it."""
+        self._appends.forget(self)
+        self.release()
+
+    def _at_work(self, when: When) -> AppendRule:
+        self._counting = Counting(Trigger(**when), self._appends.chance)
+        self._appends.rules.append(self)
+        return self
+
+    # What the broker asks, through `Appends`
+
+    def takes(self, effect: Append) -> bool:
+        """Whether it acts on this append, which is counted."""
+        return self._fits(effect) and self._counting.pull()
+
+    @property
+    def error(self) -> ErrorCode | None:
+        """What it makes of an append; None: it is written."""
+        return self._error
+
+    def keep(self, report: Report) -> None:
+        """Reports it later."""
+        if self._delay_ms is None:
+            self._held.append(report)
+        else:
+            self._appends.report_after(self._delay_ms, report)
+
+    def _fits(self, effect: Append) -> bool:
+        key = next(key for key, _ in effect.records)
+        assert key is not None, "coordinators write no record without a key"
+        written = read_key(key)
+        kind = GROUP if isinstance(written, GroupKey) else COMMIT
+        group = written.group_id if isinstance(written, GroupKey | OffsetKey) else ""
+        return self._kind in (None, kind) and (self._group is None or fnmatchcase(group, self._group))
+
+    def __enter__(self) -> AppendRule:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.remove()
+
+
+class Appends:
+    """The rules of a cluster, and what the broker asks of them (`kohort.broker.effects.AppendWatch`)."""
+
+    def __init__(self, laboratory: Laboratory, chance: Random) -> None:
+        self._laboratory = laboratory
+        self.chance = chance
+        self.rules: list[AppendRule] = []
+        self._taken: dict[tuple[int, int], AppendRule] = {}
+
+    def of(self, kind: str | None = None, group: str | None = None) -> AppendRule:
+        """Appends of a kind (`group` or `commit`; None: both), of one group or of those like a pattern.
+
+        Say next what happens to them: `appends.of("group", group="billing").hold()`.
+        """
+        if kind not in (None, GROUP, COMMIT):
+            raise unknown("kind of append", kind, (GROUP, COMMIT))
+        self._laboratory.cluster.append_watch = self
+        return AppendRule(self, kind, group)
+
+    def clear(self) -> None:
+        """Ends all rules."""
+        for rule in list(self.rules):
+            rule.remove()
+
+    def forget(self, rule: AppendRule) -> None:
+        """A rule ends."""
+        if rule in self.rules:
+            self.rules.remove(rule)
+        if not self.rules:
+            self._laboratory.cluster.append_watch = None
+
+    def refuses(self, effect: Append) -> ErrorCode | None:
+        """See `AppendWatch`."""
+        for rule in self.rules:
+            if rule.takes(effect):
+                if rule.error is None:
+                    self._taken[effect.partition, effect.token] = rule
+                return rule.error
+        return None
+
+    def holds(self, effect: Append, report: Report) -> bool:
+        """See `AppendWatch`."""
+        rule = self._taken.pop((effect.partition, effect.token), None)
+        if rule is not None:
+            rule.keep(report)
+        return rule is not None
+
+    def report(self, report: Report) -> None:
+        """The coordinator hears that it is written, and goes on."""
+        laboratory = self._laboratory
+        now_ms = laboratory.clock.now_ms()
+        report(now_ms)
+        perform(laboratory.cluster, now_ms)
+        laboratory.server.end_turn(now_ms)
+        laboratory.waiters.look()
+
+    def report_after(self, length_ms: int, report: Report) -> None:
+        """The same, later."""
+        cluster = self._laboratory.cluster
+        cluster.purgatory.wait(_Late(cluster.clock.now_ms() + length_ms, report))
+
+
+class _Late(DelayedOperation):
+    """An append that takes its time."""
+
+    __slots__ = ("_report",)
+
+    def __init__(self, deadline_ms: int, report: Report) -> None:
+        super().__init__(deadline_ms)
+        self._report = report
+
+    def on_complete(self, now_ms: int, *, expired: bool) -> None:
+        """It is through."""
+        self._report(now_ms)

@@ -1,0 +1,198 @@
+"""A group in words: whom it waits for and until when, what each client should do now, and what is badly set.
+
+Looks and changes nothing, so it may be asked at any moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kohort.control.settings_advice import badly_set
+from kohort.coordinator.classic.group import ClassicGroup
+from kohort.coordinator.classic.member import Member
+from kohort.coordinator.classic.rebalancing import InitialDelay
+from kohort.coordinator.classic.states import State
+from kohort.purgatory import DelayedOperation
+
+Alive = Callable[[ClassicGroup, Member], bool]
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Something that the group waits for."""
+
+    for_whom: tuple[str, ...]
+    """Nobody: it waits for time to go by."""
+    what: str
+    ends_in_ms: int | None
+    """When the timer ends it, on the brokers' clock; None: no timer does."""
+    then: str
+
+    def __str__(self) -> str:
+        whom = f"{', '.join(self.for_whom)} {self.what}" if self.for_whom else self.what
+        return f"{whom}; {duration(self.ends_in_ms)}: {self.then}"
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What one client should do now."""
+
+    client: str
+    should: str
+    session_ends_in_ms: int | None
+    """When it is taken for dead; None: not while its request waits."""
+    is_alive: bool | None
+    """None: not known."""
+
+    def __str__(self) -> str:
+        text = f"{self.client}: {self.should}"
+        if self.session_ends_in_ms is not None:
+            text += f"; its session ends {duration(self.session_ends_in_ms)}"
+        if self.is_alive is False:
+            text += "; nobody is there to do so: its connection is closed, or a fault keeps it silent"
+        return text
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """All of it; `str()` is for people."""
+
+    headline: str
+    waits: tuple[Wait, ...]
+    clients: tuple[Advice, ...]
+    badly_set: tuple[str, ...]
+
+    def __str__(self) -> str:
+        lines = [self.headline]
+        lines += [f"  waits for {each}" for each in self.waits] or ["  waits for nobody"]
+        lines += [f"  {each}" for each in self.clients]
+        lines += [f"  badly set: {each}" for each in self.badly_set]
+        return "\n".join(lines)
+
+
+def explain(group: ClassicGroup | None, group_id: str, now_ms: int, is_alive: Alive | None = None) -> Explanation:
+    """`group`: None where there is none of that id. `is_alive`: the laboratory's, where there is one."""
+    if group is None or group.state is State.DEAD:
+        return Explanation(f"group {group_id}: there is none; the first JoinGroup or commit makes it", (), (), ())
+    names = names_of(group)
+    count = len(group.members)
+    headline = (
+        f"group {group_id}: {group.state.value}, generation {group.generation_id}, {count} member{'s'[count == 1 :]}"
+    )
+    clients = tuple(
+        Advice(
+            names[member.member_id],
+            _should(group, member),
+            _session_ends_in_ms(member, now_ms),
+            None if is_alive is None else is_alive(group, member),
+        )
+        for member in group.members.values()
+    )
+    return Explanation(
+        headline, (*_waits(group, names, now_ms), *_unused(group, now_ms)), clients, badly_set(group, names)
+    )
+
+
+def names_of(group: ClassicGroup) -> dict[str, str]:
+    """Member ids to what a person calls them: instance id, client id if no other has it too, or the id itself."""
+    client_ids = [member.client_id for member in group.members.values()]
+    return {
+        member_id: member.group_instance_id
+        or (member.client_id if member.client_id and client_ids.count(member.client_id) == 1 else member_id)
+        for member_id, member in group.members.items()
+    }
+
+
+def duration(length_ms: int | None) -> str:
+    """`in 9.5 s`."""
+    if length_ms is None:
+        return "no timer ends this"
+    return f"in {length_ms / 1_000:g} s" if length_ms > 0 else "at once"
+
+
+# What it waits for
+
+
+def _waits(group: ClassicGroup, names: dict[str, str], now_ms: int) -> tuple[Wait, ...]:
+    if group.state is State.PREPARING_REBALANCE:
+        return (_for_joins(group, names, now_ms),)
+    if group.pending_sync_timer is not None:
+        return (_for_syncs(group, names, now_ms),)
+    return ()
+
+
+def _for_joins(group: ClassicGroup, names: dict[str, str], now_ms: int) -> Wait:
+    phase = group.join_phase
+    missing = [member for member in group.members.values() if member.join_ticket is None]
+    whom = tuple(names[member.member_id] for member in missing)
+    if phase is None:
+        what = "a way on: its last join phase failed, and as in Kafka it stays as it is"
+        return Wait((), what, None, "restart all members, or delete the group")
+    ends_in_ms = _left(phase, now_ms)
+    if isinstance(phase, InitialDelay):
+        return Wait(whom, "more members (group.initial.rebalance.delay.ms)", ends_in_ms, _after_delay(phase))
+    static = [names[member.member_id] for member in missing if member.group_instance_id is not None]
+    if not missing:
+        then = "the phase ends without those who hold an id and have not used it"
+    elif len(static) == len(missing):
+        then = "the phase ends without them; they are static and stay members until their sessions end"
+    else:
+        then = "whoever has not joined by then is removed"
+        then += f", but for the static {', '.join(static)}" if static else ""
+    return Wait(whom, "to join (JoinGroup)" if whom else "the use of ids that were handed out", ends_in_ms, then)
+
+
+def _after_delay(phase: InitialDelay) -> str:
+    if phase.group.new_member_added and phase.remaining_ms:
+        return f"another round, since somebody came in this one; {phase.remaining_ms / 1_000:g} s of rounds are left"
+    return "the first generation begins with those who are there"
+
+
+def _for_syncs(group: ClassicGroup, names: dict[str, str], now_ms: int) -> Wait:
+    assert group.pending_sync_timer is not None, "asked by whoever looked"
+    late = tuple(names.get(member_id, member_id) for member_id in sorted(group.pending_sync or ()))
+    what = "to sync (SyncGroup)"
+    leader = group.members.get(group.leader_id or "")
+    if group.state is State.COMPLETING_REBALANCE and leader is not None:
+        name = names[leader.member_id]
+        if leader.sync_ticket is None:
+            what += f", above all for the leader {name}, who hands out the partitions"
+        else:
+            what += f"; the leader {name} has handed out the partitions, which are being written"
+    return Wait(late, what, _left(group.pending_sync_timer, now_ms), "whoever has not synced by then is removed")
+
+
+def _unused(group: ClassicGroup, now_ms: int) -> list[Wait]:
+    return [
+        Wait((member_id,), "to join with the id it was given", _left(session, now_ms), "the id is forgotten")
+        for member_id, session in (group.pending_joins or {}).items()
+    ]
+
+
+# What each client should do
+
+
+def _should(group: ClassicGroup, member: Member) -> str:
+    if member.join_ticket is not None:
+        return "has joined, and waits for the others"
+    if group.state is State.PREPARING_REBALANCE:
+        return "should join again (JoinGroup); its heartbeats are answered REBALANCE_IN_PROGRESS"
+    if member.sync_ticket is not None:
+        return "has synced, and waits for its share"
+    if group.pending_sync is not None and member.member_id in group.pending_sync:
+        leads = group.state is State.COMPLETING_REBALANCE and member.member_id == group.leader_id
+        return (
+            "should hand out the partitions (SyncGroup): it leads" if leads else "should ask for its share (SyncGroup)"
+        )
+    return "should send heartbeats"
+
+
+def _session_ends_in_ms(member: Member, now_ms: int) -> int | None:
+    if member.session is None or member.satisfies_heartbeat:
+        return None
+    return _left(member.session, now_ms)
+
+
+def _left(operation: DelayedOperation, now_ms: int) -> int:
+    return max(0, operation.deadline_ms - now_ms)

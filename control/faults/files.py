@@ -1,0 +1,48 @@
+"""Rules in a YAML file: a list, each as `spoken.make` is told it.
+
+- match: {api: Heartbeat, group: billing}
+  do: drop
+  times: 2
+- match: {api: JoinGroup, client_id: "slow-*"}
+  do: delay
+  with: {seconds: 30, jitter: 5}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kohort.control.errors import ControlError
+from kohort.control.faults.rules import Rule
+from kohort.control.faults.spoken import make
+from kohort.control.faults.table import Faults
+
+
+def read_rules(path: Path) -> list[dict[str, Any]]:
+    """What a file tells, not looked at closely. Raises ControlError for what is no list of tables."""
+    import yaml
+
+    try:
+        told = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as problem:
+        raise ControlError(f"{path} cannot be read: {problem}") from None
+    except yaml.YAMLError as problem:
+        raise ControlError(f"{path} is not YAML: {' '.join(str(problem).split())}") from None
+    if not isinstance(told, list) or not all(isinstance(each, Mapping) for each in told):
+        raise ControlError(f"{path} is no list of rules; each begins with `- match: {{api: …}}`")
+    return [dict(each) for each in told]
+
+
+def load(faults: Faults, path: Path) -> list[Rule]:
+    """Makes all rules of a file, or none: one that is wrong is named by its number. Raises ControlError."""
+    made: list[Rule] = []
+    for number, told in enumerate(read_rules(path), 1):
+        try:
+            made.append(make(faults, told))
+        except ControlError as problem:
+            for rule in made:
+                rule.remove()
+            raise ControlError(f"{path}, rule {number}: {problem}") from None
+    return made

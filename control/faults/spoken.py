@@ -1,0 +1,72 @@
+"""Rules as a file or a request tells them: which requests, what happens to them, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from inspect import signature
+from typing import Any
+
+from kohort.control import assignments
+from kohort.control.errors import ControlError, unknown
+from kohort.control.faults.plan import Plan
+from kohort.control.faults.rules import Rule
+from kohort.control.faults.table import Faults
+
+DO = (
+    "error",
+    "drop",
+    "hold",
+    "lose_answer",
+    "close",
+    "close_instead_of_answering",
+    "truncate",
+    "delay",
+    "delay_answer",
+    "assign",
+)
+"""The words of `Plan`."""
+WHEN = ("times", "nth", "probability")
+CHANGES = {
+    "nothing": assignments.NOTHING,
+    "everything_to_everybody": assignments.everything_to_everybody(),
+    "garbage": assignments.garbage(),
+}
+"""What `assign` may be told in a word; members and partitions are given as a table instead."""
+
+
+def make(faults: Faults, told: Mapping[str, Any]) -> Rule:
+    """A rule from `{"match": {…}, "do": "delay", "with": {"seconds": 2}, "times": 1}`. Raises ControlError.
+
+    `match` holds the conditions of `Match`, `with` the arguments of the word in `do`.
+    """
+    for name in told:
+        if name not in ("match", "do", "with", *WHEN):
+            raise unknown("part of a rule", name, ("match", "do", "with", *WHEN))
+    word = told.get("do")
+    if word not in DO:
+        raise unknown("thing to do", word, DO)
+    plan = faults.on(**dict(told.get("match") or {}))
+    arguments = dict(told.get("with") or {})
+    if word == "assign":
+        arguments = {"change": _change(arguments)}
+    wanted = {name for name in signature(getattr(Plan, word)).parameters if name not in ("self", "when")}
+    for name in arguments:
+        if name not in wanted:
+            raise unknown(f"argument of {word}", name, wanted or {"(none)"})
+    when = {name: told[name] for name in WHEN if told.get(name) is not None}
+    try:
+        rule: Rule = getattr(plan, word)(**arguments, **when)
+    except TypeError as problem:
+        raise ControlError(f"{word} needs {', '.join(sorted(wanted))}: {problem}") from None
+    return rule
+
+
+def _change(arguments: Mapping[str, Any]) -> assignments.Change:
+    shares = arguments.get("shares")
+    if isinstance(shares, str):
+        if shares not in CHANGES:
+            raise unknown("assignment", shares, CHANGES)
+        return CHANGES[shares]
+    if not isinstance(shares, Mapping):
+        raise ControlError(f"assign wants shares: one of {', '.join(CHANGES)}, or partitions by member id and topic")
+    return assignments.exactly(shares)

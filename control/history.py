@@ -1,0 +1,123 @@
+"""What happened to a group: its rebalances one after the other, as a test asks for them.
+
+Made of the group events that the event log writes too. Nothing here is measured anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from kohort.coordinator.events import GroupEvent
+
+STARTS, JOINED, COMPLETED, SUPERSEDED = (
+    "rebalance_started",
+    "join_completed",
+    "rebalance_completed",
+    "rebalance_superseded",
+)
+OPEN, DONE, GIVEN_UP = "open", "completed", "superseded"
+
+
+@dataclass
+class Rebalance:
+    """One rebalance, from its cause to the assignments, or to the next one that came in between."""
+
+    generation: int
+    """The one it led to, or would have; while it is open, the one before."""
+    cause: str
+    """In words: `session expired`, `join new`; the names are those of the event log."""
+    actor: str
+    """The client whose doing it was; empty where it was nobody's."""
+    outcome: str = OPEN
+    """`open`, `completed` or `superseded`."""
+    prepare_ms: float | None = None
+    """How long the join phase took; None while it is open."""
+    complete_ms: float | None = None
+    """From there to the stored assignment."""
+    joined: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+    evicted: tuple[str, ...] = ()
+    """Member ids; who did not rejoin in time."""
+    laggard: str = ""
+    """The client that rejoined last, or the first that was evicted."""
+    members: int = 0
+    events: list[GroupEvent] = field(default_factory=list, repr=False)
+
+    def __str__(self) -> str:
+        """In one line."""
+        who = f" ({self.actor})" if self.actor else ""
+        parts = [f"generation {self.generation}: {self.cause}{who}, {self.outcome}"]
+        if self.prepare_ms is not None:
+            parts.append(f"waited {self.prepare_ms:.0f} ms" + (f", last {self.laggard}" if self.laggard else ""))
+        if self.complete_ms is not None:
+            parts.append(f"assigned in {self.complete_ms:.0f} ms")
+        for word, members in (("joined", self.joined), ("left", self.left), ("evicted", self.evicted)):
+            if members:
+                parts.append(f"{word} {', '.join(members)}")
+        return "; ".join(parts)
+
+
+def rebalances(events: Iterable[GroupEvent]) -> list[Rebalance]:
+    """The rebalances that a group's events tell of, in order."""
+    found: list[Rebalance] = []
+    for event in events:
+        if event.kind == STARTS:
+            if found and found[-1].outcome == OPEN:
+                found[-1].outcome = GIVEN_UP
+            found.append(Rebalance(event.generation or 0, words(event.cause), event.client_id or ""))
+        if found:
+            found[-1].events.append(event)
+            if found[-1].outcome == OPEN:
+                _take(found[-1], event)
+    return found
+
+
+def _take(rebalance: Rebalance, event: GroupEvent) -> None:
+    if event.kind == JOINED:
+        rebalance.generation = event.generation or rebalance.generation
+        rebalance.prepare_ms = (event.duration_us or 0) / 1000
+        rebalance.joined, rebalance.left = event.joined or (), event.left or ()
+        rebalance.evicted, rebalance.members = event.evicted or (), event.members or 0
+        rebalance.laggard = rebalance.evicted[0] if rebalance.evicted else _client(rebalance, event.member_id)
+        if not rebalance.members:
+            rebalance.outcome = DONE
+    elif event.kind == COMPLETED:
+        rebalance.complete_ms = (event.duration_us or 0) / 1000
+        rebalance.outcome = DONE
+    elif event.kind == SUPERSEDED:
+        rebalance.outcome = GIVEN_UP
+
+
+def _client(rebalance: Rebalance, member_id: str | None) -> str:
+    for event in rebalance.events:
+        if member_id and event.member_id == member_id and event.client_id:
+            return event.client_id
+    return member_id or ""
+
+
+def words(name: str | None) -> str:
+    """A cause's name as a person writes it."""
+    return (name or "unknown").replace("_", " ")
+
+
+def tell(events: Iterable[GroupEvent]) -> Iterator[str]:
+    """The timeline of a group, a line an event; what is only counted is left out."""
+    first_us: int | None = None
+    for event in events:
+        if event.kind in ("heartbeat_stats", "commit_stats"):
+            continue
+        first_us = event.mono_us if first_us is None else first_us
+        who = event.instance_id or event.client_id or event.member_id or ""
+        told = [f"{(event.mono_us - first_us) / 1_000_000:9.3f} s", event.kind.replace("_", " ")]
+        if who:
+            told.append(who)
+        if event.cause:
+            told.append(f"({words(event.cause)})")
+        if event.error:
+            told.append(event.error)
+        if event.generation is not None:
+            told.append(f"generation {event.generation}")
+        if event.duration_us is not None:
+            told.append(f"after {event.duration_us / 1000:.0f} ms")
+        yield " ".join(told)

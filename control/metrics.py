@@ -1,0 +1,180 @@
+"""A cluster's groups as Prometheus metrics, named after those of Kafka's group coordinator.
+
+What there is now is looked up when somebody asks. What has happened is counted from group events, and only from the
+first question on: a broker whose metrics nobody reads counts nothing.
+(Kafka: `GroupCoordinatorMetrics`, `GroupMetadataManager`'s gauges of old, `CoordinatorRuntimeMetricsImpl`.)
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric, SummaryMetricFamily
+from prometheus_client.registry import Collector, CollectorRegistry
+
+from kohort.broker.cluster import Cluster
+from kohort.broker.group_events import Recorded
+from kohort.broker.node import Node
+from kohort.coordinator.classic.states import State
+from kohort.coordinator.coordinator import Shard
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+PREFIX = "kafka_coordinator_group_"
+MOST_GROUPS = 200
+"""Groups with a counter of their own, the first that rebalance; others share one, so that ids from outside cannot fill
+whatever keeps the metrics."""
+US_PER_S = 1_000_000
+
+
+class Metrics(Collector):
+    """The metrics of one cluster."""
+
+    def __init__(self, cluster: Cluster, most_groups: int = MOST_GROUPS) -> None:
+        self._cluster = cluster
+        self._counts: Counts | None = None
+        self._most_groups = most_groups
+        self._registry = CollectorRegistry(auto_describe=False)
+
+    def text(self) -> bytes:
+        """All of them in Prometheus's text format (`CONTENT_TYPE`). The first call begins to count."""
+        if self._counts is None:
+            self._counts = Counts(self._most_groups)
+            self._cluster.group_events.listen(self._counts.take)
+            self._registry.register(self)
+        return generate_latest(self._registry)
+
+    def collect(self) -> Iterator[Metric]:
+        """For the library's registry."""
+        assert self._counts is not None, "the registry knows this from the first question on"
+        yield from of_now(self._cluster)
+        yield from of_counts(self._counts, self._cluster)
+
+
+class Counts:
+    """What has happened since this began to listen."""
+
+    def __init__(self, most_groups: int = MOST_GROUPS) -> None:
+        self.most_groups = most_groups
+        self.rebalances: Counter[tuple[int, str]] = Counter()
+        """By node and cause, as are removals; the others by node."""
+        self.removals: Counter[tuple[int, str]] = Counter()
+        self.completed: Counter[int] = Counter()
+        self.rebalancing_us: Counter[int] = Counter()
+        self.commits: Counter[int] = Counter()
+        """Without those of the last minute, which members' pulses still hold."""
+        self.expirations: Counter[int] = Counter()
+        self.loads: Counter[int] = Counter()
+        self.loading_us: Counter[int] = Counter()
+        self.by_group: Counter[str] = Counter()
+        self.beyond_limit = 0
+
+    def take(self, recorded: Recorded) -> None:
+        """One group event."""
+        node, event = recorded.node_id, recorded.event
+        match event.kind:
+            case "rebalance_started":
+                self.rebalances[node, event.cause or "unknown"] += 1
+                self._of_group(event.group_id or "")
+            case "rebalance_completed":
+                self.completed[node] += 1
+                self.rebalancing_us[node] += int((event.detail or {}).get("total_us", 0))
+            case "member_removed":
+                self.removals[node, event.cause or "unknown"] += 1
+            case "commit_stats":
+                self.commits[node] += event.partitions or 0
+            case "offsets_expired":
+                self.expirations[node] += event.partitions or 0
+            case "coordinator_elected":
+                self.loads[node] += 1
+                self.loading_us[node] += event.duration_us or 0
+
+    def _of_group(self, group_id: str) -> None:
+        if group_id in self.by_group or len(self.by_group) < self.most_groups:
+            self.by_group[group_id] += 1
+        else:
+            self.beyond_limit += 1
+
+
+def of_now(cluster: Cluster) -> Iterator[Metric]:
+    """What there is."""
+    groups = GaugeMetricFamily(f"{PREFIX}group_count", "Groups, by state", labels=["node", "protocol", "state"])
+    members = GaugeMetricFamily(f"{PREFIX}member_count", "Members of all groups", labels=["node"])
+    offsets = GaugeMetricFamily(f"{PREFIX}num_offsets", "Offsets that groups have committed", labels=["node"])
+    partitions = GaugeMetricFamily(
+        f"{PREFIX}num_partitions", "Partitions of __consumer_offsets, by state", labels=["node", "state"]
+    )
+    for node in cluster.nodes:
+        name, coordinator = str(node.id), node.coordinator
+        there = list(coordinator.groups.values())
+        states = Counter(group.state for group in there)
+        for state in State:
+            groups.add_metric([name, "classic", state.value], states[state])
+        members.add_metric([name], sum(len(group.members) for group in there))
+        offsets.add_metric([name], sum(sum(1 for _ in group.offsets) for group in there if group.offsets is not None))
+        shards = Counter(coordinator.shards.values())
+        for shard in Shard:
+            partitions.add_metric([name, shard.value], shards[shard])
+    yield from (groups, members, offsets, partitions)
+
+
+def of_counts(counts: Counts, cluster: Cluster) -> Iterator[Metric]:
+    """What has happened."""
+    yield _by_cause("rebalance", "Rebalances that began, by cause", counts.rebalances)
+    yield _by_cause("member_removal", "Members that were removed or left, by cause", counts.removals)
+    nodes = cluster.nodes
+    yield _summary(
+        "completed_rebalance_seconds", "Rebalances that ended", nodes, counts.completed, counts.rebalancing_us
+    )
+    yield _by_node(
+        "offset_commit",
+        "Offsets that members have committed, outside of transactions",
+        {node.id: counts.commits[node.id] + _not_told_yet(node) for node in nodes},
+    )
+    yield _by_node(
+        "offset_expiration", "Offsets that were too old", {each.id: counts.expirations[each.id] for each in nodes}
+    )
+    yield _summary("partition_load_seconds", "Partitions that were loaded", nodes, counts.loads, counts.loading_us)
+    by_group = CounterMetricFamily(
+        f"{PREFIX}rebalance_by_group",
+        f"Rebalances that began, of at most {counts.most_groups} groups",
+        labels=["group"],
+    )
+    for group_id, count in counts.by_group.items():
+        by_group.add_metric([group_id], count)
+    yield by_group
+    yield CounterMetricFamily(
+        f"{PREFIX}rebalance_beyond_limit", "Rebalances of groups without a counter of their own", counts.beyond_limit
+    )
+
+
+def _not_told_yet(node: Node) -> int:
+    """Offsets that members have committed since their sums were last told, at most a minute ago."""
+    return sum(
+        member.pulse.committed_partitions
+        for group in node.coordinator.groups.values()
+        for member in group.members.values()
+        if member.pulse is not None
+    )
+
+
+def _by_cause(name: str, about: str, counts: Counter[tuple[int, str]]) -> Metric:
+    metric = CounterMetricFamily(PREFIX + name, about, labels=["node", "cause"])
+    for (node_id, cause), count in sorted(counts.items()):
+        metric.add_metric([str(node_id), cause], count)
+    return metric
+
+
+def _by_node(name: str, about: str, counts: dict[int, int]) -> Metric:
+    metric = CounterMetricFamily(PREFIX + name, about, labels=["node"])
+    for node_id, count in counts.items():
+        metric.add_metric([str(node_id)], count)
+    return metric
+
+
+def _summary(name: str, about: str, nodes: list[Node], counts: Counter[int], sums_us: Counter[int]) -> Metric:
+    metric = SummaryMetricFamily(PREFIX + name, f"{about}, and how long that took", labels=["node"])
+    for node in nodes:
+        metric.add_metric([str(node.id)], counts[node.id], sums_us[node.id] / US_PER_S)
+    return metric

@@ -1,0 +1,67 @@
+"""The flight recorder: every group event of a cluster, kept for as long as there is room."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from kohort.control.history import Rebalance, rebalances
+
+if TYPE_CHECKING:
+    from kohort.broker.cluster import Cluster
+    from kohort.broker.group_events import Recorded
+    from kohort.coordinator.events import GroupEvent
+
+EVENTS_KEPT = 100_000
+"""Of all groups together; the oldest go first."""
+
+Listener = Callable[["Recorded"], None]
+
+
+class Recorder:
+    """Listens from the moment it is started."""
+
+    def __init__(self, cluster: Cluster, kept: int = EVENTS_KEPT) -> None:
+        self._cluster = cluster
+        self._events: deque[Recorded] = deque(maxlen=kept)
+        self._listeners: list[Listener] = []
+        self._listening = False
+
+    @property
+    def running(self) -> bool:
+        """Whether it listens."""
+        return self._listening
+
+    def start(self) -> None:
+        """Keeps what happens from now on."""
+        if not self._listening:
+            self._listening = True
+            self._cluster.group_events.listen(self._take)
+
+    def stop(self) -> None:
+        """What was kept stays; nothing is added."""
+        if self._listening:
+            self._listening = False
+            self._cluster.group_events.leave(self._take)
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Tells somebody of every event from now on; returns what ends that."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def events(self, group_id: str | None = None) -> list[GroupEvent]:
+        """Those of a group, or of all of them, in the order in which they happened."""
+        return [each.event for each in self._events if group_id is None or each.event.group_id == group_id]
+
+    def history(self, group_id: str) -> list[Rebalance]:
+        """A group's rebalances."""
+        return rebalances(self.events(group_id))
+
+    def __iter__(self) -> Iterator[Recorded]:
+        return iter(self._events)
+
+    def _take(self, recorded: Recorded) -> None:
+        self._events.append(recorded)
+        for listener in list(self._listeners):
+            listener(recorded)

@@ -1,0 +1,66 @@
+"""The brokers' clock: pause it, let it run, let it jump."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+
+from kohort.control.context import TheLaboratory
+from kohort.control.laboratory import Laboratory
+
+router = APIRouter(prefix="/clock", tags=["clock"])
+
+
+class ClockState(BaseModel):
+    """How the brokers' clock goes."""
+
+    now_ms: int = Field(description="milliseconds since the brokers were started")
+    paused: bool
+    scale: float = Field(description="how many times as fast as the machine's it runs")
+
+
+class Run(BaseModel):
+    """How it is to go on."""
+
+    scale: float | None = Field(None, gt=0, description="how many times as fast as the machine's; left out: as before")
+
+
+class Jump(BaseModel):
+    """How far it is to jump."""
+
+    seconds: float = Field(ge=0)
+    expire_the_living: bool = Field(
+        False, description="also let the sessions end of members whose connection is open and whom no fault silences"
+    )
+
+
+@router.get("")
+async def read(laboratory: TheLaboratory) -> ClockState:
+    """Where it stands."""
+    return _state(laboratory)
+
+
+@router.post("/pause")
+async def pause(laboratory: TheLaboratory) -> ClockState:
+    """Let it stand still: no session ends, no rebalance times out. Requests are answered all the same."""
+    laboratory.clock.pause()
+    return _state(laboratory)
+
+
+@router.post("/run")
+async def run(laboratory: TheLaboratory, how: Run | None = None) -> ClockState:
+    """Let it go on."""
+    laboratory.clock.run(how.scale if how is not None else None)
+    return _state(laboratory)
+
+
+@router.post("/advance")
+async def advance(jump: Jump, laboratory: TheLaboratory) -> ClockState:
+    """Let it jump; everything that falls due on the way happens, in its order. Members that live go on living."""
+    laboratory.advance(round(1000 * jump.seconds), expire_the_living=jump.expire_the_living)
+    return _state(laboratory)
+
+
+def _state(laboratory: Laboratory) -> ClockState:
+    clock = laboratory.clock
+    return ClockState(now_ms=clock.now_ms(), paused=clock.paused, scale=clock.scale)

@@ -1,0 +1,91 @@
+"""Gates: stops at which requests wait until somebody lets them through."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+
+from kohort.control.context import TheLaboratory
+from kohort.control.gates import STOPS, Gate
+
+router = APIRouter(prefix="/gates", tags=["gates"])
+
+
+class StopState(BaseModel):
+    """Where one may hold requests."""
+
+    name: str
+    about: str
+
+
+class Waiting(BaseModel):
+    """A request that waits."""
+
+    client_id: str
+    member: str
+    instance: str
+    group: str
+
+
+class GateState(BaseModel):
+    """A gate that holds."""
+
+    name: str
+    group: str | None = Field(description="null: every group's requests")
+    held: list[Waiting]
+
+
+class Hold(BaseModel):
+    """What to hold."""
+
+    name: str = Field(examples=["join-complete"])
+    group: str | None = None
+
+
+class Release(BaseModel):
+    """Whom to let through."""
+
+    who: str | None = Field(None, description="a member id, instance id or client id; null: everybody")
+
+
+@router.get("/stops")
+async def list_stops() -> list[StopState]:
+    """Where one may hold requests."""
+    return [StopState(name=name, about=stop.about) for name, stop in STOPS.items()]
+
+
+@router.get("")
+async def list_gates(laboratory: TheLaboratory) -> list[GateState]:
+    """The gates that hold, and who waits at them."""
+    return [_state(gate) for gate in laboratory.gates]
+
+
+@router.post("", status_code=201)
+async def hold(what: Hold, laboratory: TheLaboratory) -> GateState:
+    """Close a gate."""
+    return _state(laboratory.gates.hold(what.name, what.group))
+
+
+@router.post("/{name}/release")
+async def release(name: str, whom: Release, laboratory: TheLaboratory) -> GateState:
+    """Let one through, or everybody who waits; the gate goes on holding."""
+    gate = laboratory.gates.find(name)
+    if whom.who is None:
+        gate.release_all()
+    else:
+        gate.release(whom.who)
+    return _state(gate)
+
+
+@router.delete("/{name}")
+async def open_gate(name: str, laboratory: TheLaboratory) -> None:
+    """Open a gate: everybody who waits goes through, and nobody is held any more."""
+    laboratory.gates.find(name).open()
+
+
+def _state(gate: Gate) -> GateState:
+    held = [
+        Waiting(client_id=each.client_id, member=each.member, instance=each.instance, group=each.group)
+        for each in gate.held
+    ]
+    return GateState(name=gate.name, group=gate.group, held=held)

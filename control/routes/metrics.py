@@ -1,0 +1,19 @@
+"""`/metrics`: what Prometheus reads."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+
+from kohort.control.context import TheServer
+from kohort.control.metrics import CONTENT_TYPE, Metrics
+
+router = APIRouter(tags=["metrics"])
+
+
+@router.get("/metrics", response_class=Response, responses={200: {"content": {CONTENT_TYPE: {}}}})
+async def metrics(request: Request, server: TheServer) -> Response:
+    """The groups of all nodes in Prometheus's text format. What happens is counted from the first request on."""
+    kept = request.app.state
+    if not hasattr(kept, "metrics"):
+        kept.metrics = Metrics(server.cluster)
+    return Response(kept.metrics.text(), media_type=CONTENT_TYPE)

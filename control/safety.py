@@ -1,0 +1,143 @@
+"""The safety oracle: what must never be, whatever a test does to a cluster.
+
+Two members own a partition in one generation; a commit goes backwards without anybody having asked for that; a commit
+from a fenced generation is accepted; a partition stays unowned for longer than a budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kohort.coordinator.classic.group import CONSUMER, ClassicGroup
+from kohort.coordinator.classic.states import State
+from kohort.protocol.consumer import ImpossibleLengthError, read_assignment
+from kohort.protocol.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from kohort.broker.group_events import Recorded
+    from kohort.control.calls import Call
+    from kohort.control.laboratory import Laboratory
+
+Place = tuple[str, int]
+
+
+@dataclass
+class Budget:
+    """What is allowed after all. A test that provokes a violation says so."""
+
+    unowned_ms: int | None = None
+    """How long a subscribed partition may be nobody's in a group that has members; None: for ever."""
+    two_owners: bool = False
+    """Whether a leader may give a partition to two members (its mistake, not the broker's)."""
+    backwards: bool = False
+    """Whether commits may go back, as after a seek."""
+
+
+@dataclass
+class Oracle:
+    """Watches every group of a laboratory. `violations` are sentences; a plugin fails the test with them."""
+
+    laboratory: Laboratory
+    budget: Budget = field(default_factory=Budget)
+    violations: list[str] = field(default_factory=list)
+    _committed: dict[tuple[str, Place], int] = field(default_factory=dict)
+    _unowned_since: dict[tuple[str, Place], int] = field(default_factory=dict)
+
+    def start(self) -> None:
+        """Watches from now on."""
+        self.laboratory.recorder.listen(self._hear)
+
+    def committed(self, call: Call, response: Any) -> None:
+        """An OffsetCommit is about to be answered; called by the laboratory for each."""
+        accepted = {
+            (topic.name, topic.topic_id, part.partition_index)
+            for topic in response.topics
+            for part in topic.partitions
+            if part.error_code is ErrorCode.none
+        }
+        for topic in call.request.topics:
+            for part in topic.partitions:
+                if (topic.name, topic.topic_id, part.partition_index) in accepted:
+                    place = (topic.name or str(topic.topic_id), part.partition_index)
+                    self._accepted(call, place, part.committed_offset)
+
+    def finish(self) -> list[str]:
+        """Looks once more at what is still unowned. Returns all violations."""
+        now_ms = self.laboratory.clock.now_ms()
+        for (group_id, place), since_ms in list(self._unowned_since.items()):
+            self._unowned(group_id, place, now_ms - since_ms)
+        self._unowned_since.clear()
+        return self.violations
+
+    # Within
+
+    def _accepted(self, call: Call, place: Place, offset: int) -> None:
+        subject = call.subject
+        if subject.generation >= 0 and subject.generation != call.generation_then:
+            self.violations.append(
+                f"{subject} committed {place[0]}-{place[1]} in generation {subject.generation}, "
+                f"when the group was at {call.generation_then}"
+            )
+        key = subject.group, place
+        before = self._committed.get(key, -1)
+        if 0 <= offset < before and not self.budget.backwards:
+            self.violations.append(f"{subject} set {place[0]}-{place[1]} back from {before} to {offset}")
+        self._committed[key] = offset
+
+    def _hear(self, recorded: Recorded) -> None:
+        event = recorded.event
+        if event.kind == "assignment_stored" and event.group_id is not None:
+            group = self.laboratory.group(event.group_id)
+            if group is not None and group.protocol_type == CONSUMER:
+                self._look_at(group)
+        elif event.kind in ("group_deleted", "offsets_expired") and event.group_id is not None:
+            for key in [key for key in self._committed if key[0] == event.group_id]:
+                del self._committed[key]
+
+    def _look_at(self, group: ClassicGroup) -> None:
+        owners: dict[Place, list[str]] = {}
+        for member in group.members.values():
+            for topic, partitions in _read(member.assignment).items():
+                for partition in partitions:
+                    owners.setdefault((topic, partition), []).append(member.group_instance_id or member.member_id)
+        if not self.budget.two_owners:
+            for (topic, partition), members in owners.items():
+                if len(members) > 1:
+                    self.violations.append(
+                        f"group {group.group_id}, generation {group.generation_id}: {topic}-{partition} belongs to "
+                        + " and ".join(members)
+                    )
+        self._look_for_unowned(group, owners)
+
+    def _look_for_unowned(self, group: ClassicGroup, owners: Mapping[Place, list[str]]) -> None:
+        now_ms = self.laboratory.clock.now_ms()
+        topics = self.laboratory.cluster.topics
+        places = {
+            (name, partition.index)
+            for name in group.subscribed_topics or ()
+            if (topic := topics.by_name(name)) is not None
+            for partition in topic.partitions
+        }
+        for place in places:
+            key = group.group_id, place
+            if place not in owners and group.state is not State.EMPTY:
+                self._unowned_since.setdefault(key, now_ms)
+            elif key in self._unowned_since:
+                self._unowned(*key, now_ms - self._unowned_since.pop(key))
+
+    def _unowned(self, group_id: str, place: Place, length_ms: int) -> None:
+        budget_ms = self.budget.unowned_ms
+        if budget_ms is not None and length_ms > budget_ms:
+            self.violations.append(
+                f"group {group_id}: {place[0]}-{place[1]} was nobody's for {length_ms} ms, allowed are {budget_ms}"
+            )
+
+
+def _read(assignment: bytes) -> Mapping[str, tuple[int, ...]]:
+    try:
+        read = read_assignment(assignment)
+    except ImpossibleLengthError:
+        read = None
+    return read.partitions if read is not None else {}

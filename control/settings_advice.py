@@ -1,0 +1,70 @@
+"""What is wrong with the settings of a group's members, as far as the coordinator is told of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from kohort.coordinator.classic.group import ClassicGroup
+from kohort.coordinator.classic.member import Member
+from kohort.coordinator.pulses import percentile
+
+Names = dict[str, str]
+
+ENOUGH_HEARTBEATS = 3
+"""Fewer say nothing about the interval."""
+
+
+def badly_set(group: ClassicGroup, names: Names) -> tuple[str, ...]:
+    """A sentence for each thing; `names`: what members are called."""
+    return (
+        *_assignors(group, names),
+        *_differing(group, names, "session.timeout.ms", lambda m: m.session_timeout_ms, "each has its own"),
+        *_differing(group, names, "rebalance timeout", lambda m: m.rebalance_timeout_ms, "the longest counts for all"),
+        *_short_rebalance(group, names),
+        *_rare_heartbeats(group, names),
+    )
+
+
+def _assignors(group: ClassicGroup, names: Names) -> Iterator[str]:
+    """A protocol can be chosen only if all members list it (spec §2.7)."""
+    listed: dict[str, list[str]] = {}
+    for member_id, member in group.members.items():
+        for name in dict.fromkeys(name for name, _ in member.protocols):
+            listed.setdefault(name, []).append(names[member_id])
+    everybody = len(group.members)
+    common = [name for name, members in listed.items() if len(members) == everybody]
+    for name, members in listed.items():
+        if len(members) < everybody:
+            who = f"only {members[0]} lists" if len(members) == 1 else f"only {', '.join(members)} list"
+            left = f"; what all list is {', '.join(common)}" if common else ""
+            yield f"{who} the assignor {name}, which so is never chosen{left}"
+
+
+def _differing(group: ClassicGroup, names: Names, what: str, of: Callable[[Member], int], then: str) -> Iterator[str]:
+    values: dict[int, list[str]] = {}
+    for member_id, member in group.members.items():
+        values.setdefault(of(member), []).append(names[member_id])
+    if len(values) > 1:
+        told = ", ".join(f"{value / 1_000:g} s ({', '.join(members)})" for value, members in sorted(values.items()))
+        yield f"the members' {what} differs: {told}; {then}"
+
+
+def _short_rebalance(group: ClassicGroup, names: Names) -> Iterator[str]:
+    for member_id, member in group.members.items():
+        if member.rebalance_timeout_ms < member.session_timeout_ms:
+            yield (
+                f"{names[member_id]}'s rebalance timeout ({member.rebalance_timeout_ms / 1_000:g} s; in Java "
+                f"max.poll.interval.ms) is shorter than its session ({member.session_timeout_ms / 1_000:g} s)"
+            )
+
+
+def _rare_heartbeats(group: ClassicGroup, names: Names) -> Iterator[str]:
+    """Known only while somebody listens to group events: nobody else counts heartbeats."""
+    for member_id, member in group.members.items():
+        gaps = {} if member.pulse is None else member.pulse.gaps
+        count, session_ms = sum(gaps.values()), member.session_timeout_ms
+        if count >= ENOUGH_HEARTBEATS and (usual_ms := percentile(gaps, count, 0.5)) * 3 > session_ms:
+            yield (
+                f"{names[member_id]} sends a heartbeat every {usual_ms / 1_000:g} s, more than a third of its session "
+                f"({session_ms / 1_000:g} s): two lost ones end its membership; lower heartbeat.interval.ms"
+            )

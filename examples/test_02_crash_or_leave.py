@@ -1,0 +1,39 @@
+"""A crash is not a leave.
+
+Who closes properly says goodbye, and its partitions move at once. Who crashes is missed only after its session timeout:
+45 seconds by default, which play in milliseconds here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+from examples.conftest import clients
+
+
+async def test_who_leaves_is_gone_at_once(kafka: Any, consumer: Any) -> None:
+    group = kafka.group("billing")
+    _, bob = await asyncio.gather(consumer("ada"), consumer("bob"))
+    await group.wait_stable(members=2)
+    await bob.stop()
+    await group.wait_stable(members=1)
+    assert group.history[-1].cause == "leave explicit"
+
+
+async def test_who_crashes_is_missed_after_its_session_timeout(kafka: Any, consumer: Any) -> None:
+    group = kafka.group("billing")
+    await asyncio.gather(consumer("ada"), consumer("bob"))
+    await group.wait_stable(members=2)
+    bob = group.member("bob")
+    kafka.faults.freeze(group="billing", member=bob.member_id)
+    began = time.monotonic()
+    await kafka.clock.advance(seconds=44)
+    assert clients(group) == {"ada", "bob"}, "not yet"
+    await kafka.clock.advance(seconds=2)
+    await group.wait_stable(members=1)
+    assert clients(group) == {"ada"}
+    assert group.history[-1].cause == "session expired"
+    assert group.history[-1].actor == "bob"
+    assert time.monotonic() - began < 10, "45 seconds did not take 45 seconds"

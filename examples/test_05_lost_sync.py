@@ -1,0 +1,22 @@
+"""A SyncGroup answer is lost.
+
+The coordinator has handed out the partitions, and one member does not know. It asks again; nothing else happens. Try it
+with a client of your own: some give up, some wait for a whole request timeout.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from examples.conftest import clients
+
+
+async def test_a_member_that_did_not_hear_asks_again(kafka: Any, consumer: Any) -> None:
+    group = kafka.group("billing")
+    lost = kafka.faults.on("SyncGroup", client_id="bob").close_instead_of_answering(times=1)
+    await asyncio.gather(consumer("ada"), consumer("bob"))
+    await group.wait_stable(members=2)
+    assert lost.acted == 1
+    assert clients(group) == {"ada", "bob"}
+    assert sum(len(each.partitions["orders"]) for each in group.members) == 6

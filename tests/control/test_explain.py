@@ -1,0 +1,191 @@
+"""Groups in words."""
+
+from kohort.control.explain import Explanation, explain
+from tests.control.talking import Lab
+
+DELAY = "(group.initial.rebalance.delay.ms)"
+
+
+def explained(lab: Lab) -> Explanation:
+    group_id = lab.name("group")
+    groups = (each.groups.get(group_id) for each in lab.laboratory.cluster.coordinators)
+    group = next((group for group in groups if group is not None), None)
+    return explain(group, group_id, lab.clock.now_ms(), lab.laboratory.is_alive)
+
+
+def should(lab: Lab) -> dict[str, str]:
+    return {each.client: each.should for each in explained(lab).clients}
+
+
+def test_a_group_that_is_not_there(lab: Lab) -> None:
+    assert "there is none" in str(explained(lab))
+
+
+def test_a_stable_group_waits_for_nobody_and_its_members_are_to_beat(lab: Lab) -> None:
+    lab.talk("""
+        given ada, bob share a stable group
+        wait 4000 ms
+        ada Heartbeat v4 {generation_id: 2}
+          <- NONE
+        """)
+    told = explained(lab)
+    assert (told.waits, told.badly_set) == ((), ())
+    assert [(each.client, each.should, each.session_ends_in_ms, each.is_alive) for each in told.clients] == [
+        ("ada", "should send heartbeats", 10_000, True),
+        ("bob", "should send heartbeats", 6_000, True),
+    ]
+    assert str(told).splitlines()[1:] == [
+        "  waits for nobody",
+        "  ada: should send heartbeats; its session ends in 10 s",
+        "  bob: should send heartbeats; its session ends in 6 s",
+    ]
+
+
+def test_a_join_phase_names_who_is_missing_and_the_timer_that_ends_it(lab: Lab) -> None:
+    lab.talk("""
+        given ada, bob share a stable group {rebalance_timeout_ms: 20000}
+        bob JoinGroup v9 {rebalance_timeout_ms: 20000, protocols: {range: new}}
+          <- nothing for 1500 ms
+        """)
+    (wait,) = explained(lab).waits
+    assert (wait.for_whom, wait.what, wait.ends_in_ms) == (("ada",), "to join (JoinGroup)", 18_500)
+    assert "removed" in wait.then
+    assert should(lab)["bob"] == "has joined, and waits for the others"
+    assert "REBALANCE_IN_PROGRESS" in should(lab)["ada"]
+
+
+def test_a_member_whose_request_waits_needs_no_session(lab: Lab) -> None:
+    lab.talk("""
+        given ada, bob share a stable group
+        bob JoinGroup v9 {protocols: {range: new}}
+          <- nothing for 1000 ms
+        """)
+    assert [each.session_ends_in_ms for each in explained(lab).clients] == [9_000, None]
+
+
+def test_static_members_are_told_from_those_who_would_be_removed(lab: Lab) -> None:
+    lab.talk("""
+        given ada, bob share a stable group {ada: {group_instance_id: one}}
+        bob JoinGroup v9 {protocols: {range: new}}
+          <- nothing for 10 ms
+        """)
+    (wait,) = explained(lab).waits
+    assert wait.for_whom == ("one",)
+    assert "they are static and stay members" in wait.then
+
+
+def test_who_left_without_a_word_is_named(lab: Lab) -> None:
+    lab.talk("""
+        given ada, bob share a stable group
+        ada disconnects
+        bob JoinGroup v9 {protocols: {range: new}}
+          <- nothing for 10 ms
+        """)
+    assert "nobody is there" in str(explained(lab).clients[0])
+
+
+def test_an_id_that_was_handed_out_is_waited_for(lab: Lab) -> None:
+    lab.talk("""
+        given ada shares a stable group
+        bob JoinGroup v9 {member_id: "", session_timeout_ms: 6000}
+          <- MEMBER_ID_REQUIRED {member_id: $bob}
+        wait 1000 ms
+        """)
+    (wait,) = explained(lab).waits
+    assert (wait.for_whom, wait.ends_in_ms) == ((lab.name("bob"),), 5_000)
+    lab.talk("""
+        ada JoinGroup v9 {protocols: {range: new}}
+          <- nothing for 10 ms
+        """)
+    assert explained(lab).waits[0].what == "the use of ids that were handed out"
+
+
+def test_after_the_join_phase_the_leader_is_waited_for_first(lab: Lab) -> None:
+    lab.talk("""
+        given ada shares a stable group
+        bob joins
+          <- nothing for 10 ms
+        ada JoinGroup v9 {rebalance_timeout_ms: 20000}
+          <- NONE {generation_id: 2, leader: $ada}
+        bob <- NONE {generation_id: 2}
+        bob SyncGroup v5 {generation_id: 2}
+          <- nothing for 500 ms
+        """)
+    (wait,) = explained(lab).waits
+    assert (wait.for_whom, wait.ends_in_ms) == (("ada",), 29_500)
+    assert "the leader ada" in wait.what
+    assert should(lab) == {
+        "ada": "should hand out the partitions (SyncGroup): it leads",
+        "bob": "has synced, and waits for its share",
+    }
+
+
+def test_a_stable_group_may_still_wait_for_somebody_to_sync(lab: Lab) -> None:
+    lab.talk("""
+        given ada shares a stable group
+        bob joins
+          <- nothing for 10 ms
+        ada JoinGroup v9
+          <- NONE {generation_id: 2}
+        bob <- NONE {generation_id: 2}
+        ada SyncGroup v5 {generation_id: 2, assignments: {$ada: x, $bob: y}}
+          <- NONE
+        """)
+    (wait,) = explained(lab).waits
+    assert wait.for_whom == ("bob",)
+    assert wait.what == "to sync (SyncGroup)"
+    assert should(lab) == {"ada": "should send heartbeats", "bob": "should ask for its share (SyncGroup)"}
+
+
+def test_the_initial_delay_is_time_going_by() -> None:
+    lab = Lab("initial-delay")
+    lab.talk("""
+        ada joins
+          <- nothing for 0 ms
+        """)
+    (first,) = explained(lab).waits
+    lab.talk("""
+        bob joins
+          <- nothing for 400 ms
+        """)
+    (wait,) = explained(lab).waits
+    lab.stage.close()
+    assert (wait.for_whom, wait.ends_in_ms) == ((), 600)
+    assert str(first) == f"more members {DELAY}; in 1 s: the first generation begins with those who are there"
+    assert str(wait).startswith(f"more members {DELAY}; in 0.6 s: another round, since somebody came in this one")
+
+
+def test_settings_that_do_not_go_together_are_named(lab: Lab) -> None:
+    lab.talk("""
+        given ada, bob share a stable group {bob: {session_timeout_ms: 40000,
+          rebalance_timeout_ms: 35000, protocols: {sticky: m, range: m}}}
+        """)
+    assert explained(lab).badly_set == (
+        "only bob lists the assignor sticky, which so is never chosen; what all list is range",
+        "the members' session.timeout.ms differs: 10 s (ada), 40 s (bob); each has its own",
+        "the members' rebalance timeout differs: 30 s (ada), 35 s (bob); the longest counts for all",
+        "bob's rebalance timeout (35 s; in Java max.poll.interval.ms) is shorter than its session (40 s)",
+    )
+    assert str(explained(lab)).count("badly set:") == 4
+
+
+def test_rare_heartbeats_are_seen_while_somebody_listens(lab: Lab) -> None:
+    lab.laboratory.cluster.group_events.listen(lambda recorded: None)
+    lab.talk("given ada shares a stable group")
+    for _ in range(3):
+        lab.talk("""
+            wait 4000 ms
+            ada Heartbeat v4 {generation_id: 1}
+              <- NONE
+            """)
+    (told,) = explained(lab).badly_set
+    assert told.startswith("ada sends a heartbeat every 4 s, more than a third of its session (10 s)")
+
+
+def test_members_with_one_client_id_go_by_their_ids(lab: Lab) -> None:
+    lab.talk("""
+        ada connects as worker
+        bob connects as worker
+        given ada, bob share a stable group
+        """)
+    assert list(should(lab)) == [lab.name("ada"), lab.name("bob")]

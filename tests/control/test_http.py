@@ -1,0 +1,170 @@
+"""The laboratory over HTTP: the same words, asked without a socket."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from kohort.control.app import make_app
+from kohort.control.errors import ControlError
+from kohort.control.faults.files import load
+from tests.control.talking import Lab
+
+
+@pytest.fixture
+async def http(lab: Lab) -> AsyncIterator[httpx.AsyncClient]:
+    lab.laboratory.record()
+    app = make_app(lab.stage.server, laboratory=lab.laboratory)
+    transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url="http://control") as client:
+        yield client
+
+
+async def test_the_clock_is_paused_and_jumps(http: httpx.AsyncClient, lab: Lab) -> None:
+    lab.talk("given ada, bob share a stable group {session_timeout_ms: 10000}")
+    assert (await http.post("/clock/pause")).json() == {"now_ms": 0, "paused": True, "scale": 1.0}
+    lab.faults.freeze(group=lab.name("group"), member=lab.name("bob"))
+    assert (await http.post("/clock/advance", json={"seconds": 10.001})).json()["now_ms"] == 10_001
+    assert lab.state() == "PreparingRebalance"
+    assert (await http.post("/clock/run", json={"scale": 2})).json()["scale"] == 2.0
+    assert (await http.get("/clock")).json()["paused"] is False
+    refused = await http.post("/clock/advance", json={"seconds": -1})
+    assert (refused.status_code, "seconds" in refused.json()["detail"]) == (422, True)
+
+
+async def test_rules_are_made_listed_and_removed(http: httpx.AsyncClient, lab: Lab) -> None:
+    lab.talk("given ada shares a stable group")
+    rule = {
+        "match": {"api": "Heartbeat", "client_id": "ada"},
+        "do": "error",
+        "with": {"name": "NOT_COORDINATOR"},
+        "times": 1,
+    }
+    made = await http.post("/faults", json=rule)
+    assert (made.status_code, made.json()["text"]) == (
+        201,
+        "rule 1: Heartbeat with client_id ada: answer NOT_COORDINATOR",
+    )
+    lab.talk("ada Heartbeat v4 {generation_id: 1}\n<- NOT_COORDINATOR\nada Heartbeat v4 {generation_id: 1}\n<- NONE")
+    assert [(each["acted"], each["exhausted"]) for each in (await http.get("/faults")).json()] == [(1, True)]
+    assert (await http.delete("/faults/1")).status_code == 200
+    gone = await http.delete("/faults/1")
+    assert (gone.status_code, gone.json()["detail"]) == (404, "there is no rule 1; it may have been removed already")
+
+
+@pytest.mark.parametrize(
+    ("rule", "advice"),
+    [
+        ({"match": {"api": "Hartbeat"}, "do": "drop"}, "did you mean Heartbeat?"),
+        ({"match": {"api": "Heartbeat", "stat": "Stable"}, "do": "drop"}, "did you mean state?"),
+        ({"match": {}, "do": "dropp"}, "did you mean drop?"),
+        ({"match": {}, "do": "delay", "with": {"second": 2}}, "did you mean seconds?"),
+        ({"match": {}, "do": "delay"}, "delay needs jitter, seconds"),
+        ({"match": {"api": "SyncGroup"}, "do": "assign", "with": {"shares": "garbag"}}, "did you mean garbage?"),
+        ({"match": {}, "do": "error", "with": {"name": "NOPE_NOT_AN_ERROR"}}, "there is no error"),
+    ],
+)
+async def test_a_rule_that_cannot_be_is_refused_with_the_nearest_word(
+    http: httpx.AsyncClient, rule: dict[str, object], advice: str
+) -> None:
+    refused = await http.post("/faults", json=rule)
+    assert refused.status_code == 422
+    assert advice in refused.json()["detail"]
+
+
+async def test_members_are_held_and_let_through(http: httpx.AsyncClient, lab: Lab) -> None:
+    lab.talk("given ada shares a stable group")
+    await http.post("/gates", json={"name": "join-complete"})
+    lab.talk("bob joins\nada JoinGroup v9 {}\n<- nothing for 100 ms")
+    (gate,) = (await http.get("/gates")).json()
+    assert sorted(each["client_id"] for each in gate["held"]) == ["ada", "bob"]
+    assert (await http.post("/gates/join-complete/release", json={"who": "eve"})).status_code == 404
+    await http.post("/gates/join-complete/release", json={"who": "bob"})
+    lab.talk("bob <- NONE {generation_id: 2}")
+    await http.delete("/gates/join-complete")
+    lab.talk("ada <- NONE {generation_id: 2}")
+    assert (await http.get("/gates")).json() == []
+    unknown = await http.post("/gates", json={"name": "join-completed"})
+    assert (unknown.status_code, "did you mean join-complete?" in unknown.json()["detail"]) == (422, True)
+    assert "sync-received" in {each["name"] for each in (await http.get("/gates/stops")).json()}
+
+
+async def test_groups_are_shown_with_their_history(http: httpx.AsyncClient, lab: Lab) -> None:
+    lab.talk("""
+        given ada, bob share a stable group
+        ada LeaveGroup v3 {}
+          <- NONE {}
+        """)
+    name = lab.name("group")
+    state = (await http.get(f"/groups/{name}")).json()
+    assert (state["state"], state["generation"], [each["client_id"] for each in state["members"]]) == (
+        "PreparingRebalance",
+        2,
+        ["bob"],
+    )
+    assert [each["id"] for each in (await http.get("/groups")).json()] == [name]
+    assert [each["cause"] for each in (await http.get(f"/groups/{name}/history")).json()][-1] == "leave explicit"
+    assert any("member removed ada" in line for line in (await http.get(f"/groups/{name}/timeline")).json())
+    told = (await http.get(f"/groups/{name}/explanation")).json()
+    assert told[0] == f"group {name}: PreparingRebalance, generation 2, 1 member"
+    assert told[1].startswith("  waits for bob to join (JoinGroup); in ")
+    assert (await http.get("/groups/nobody/explanation")).status_code == 404
+    missing = await http.get("/groups/nobody")
+    assert (missing.status_code, missing.json()["detail"]) == (
+        404,
+        "there is no group nobody, or nobody coordinates it at the moment",
+    )
+
+
+async def test_waiting_ends_when_it_is_so_or_in_time(http: httpx.AsyncClient, lab: Lab) -> None:
+    lab.talk("given ada shares a stable group")
+    name = lab.name("group")
+    assert (await http.get(f"/groups/{name}/wait", params={"members": 1})).json()["state"] == "Stable"
+    late = await http.get(f"/groups/{name}/wait", params={"members": 2, "timeout": 0.01})
+    assert late.status_code == 408
+    assert "is not Stable with 2 members" in late.json()["detail"]
+
+
+async def test_a_coordinator_cannot_move_where_there_is_no_node(http: httpx.AsyncClient, lab: Lab) -> None:
+    lab.talk("given ada shares a stable group")
+    refused = await http.post(f"/groups/{lab.name('group')}/coordinator", json={"node": 9})
+    assert refused.status_code == 422
+
+
+def test_rules_come_from_a_file(lab: Lab, tmp_path: Path) -> None:
+    path = tmp_path / "faults.yaml"
+    path.write_text(
+        "- match: {api: Heartbeat, group: billing}\n  do: drop\n  times: 2\n"
+        "- match: {api: JoinGroup, client_id: 'slow-*'}\n  do: delay\n  with: {seconds: 30, jitter: 5}\n"
+    )
+    assert [str(rule) for rule in load(lab.faults, path)] == [
+        "rule 1: Heartbeat with group billing: drop it",
+        "rule 2: JoinGroup with client_id slow-*: delay it by 30000 to 35000 ms",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("- match: {api: Heartbeat}\n  do: drop\n- do: dropp\n", "rule 2: there is no thing to do 'dropp'"),
+        ("do: drop\n", "is no list of rules"),
+        ("- [\n", "is not YAML"),
+    ],
+)
+def test_a_file_that_is_wrong_makes_no_rule(lab: Lab, tmp_path: Path, text: str, advice: str) -> None:
+    path = tmp_path / "faults.yaml"
+    path.write_text(text)
+    with pytest.raises(ControlError, match=advice):
+        load(lab.faults, path)
+    assert len(lab.faults) == 0
+
+
+def test_openapi_is_a_document(lab: Lab) -> None:
+    document = make_app(lab.stage.server, laboratory=lab.laboratory).openapi()
+    assert document["openapi"].startswith("3.")
+    assert "/groups/{group_id}/wait" in document["paths"]
+    assert json.dumps(document)

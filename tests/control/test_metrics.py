@@ -1,0 +1,94 @@
+"""What Prometheus reads of a broker and its groups."""
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from kohort.control.metrics import Metrics
+from tests.control.talking import Lab
+
+P = "kafka_coordinator_group_"
+
+
+@pytest.fixture
+def metrics(lab: Lab) -> Metrics:
+    """Asked once, so that they count."""
+    metrics = Metrics(lab.laboratory.cluster)
+    metrics.text()
+    return metrics
+
+
+def read(metrics: Metrics) -> dict[str, float]:
+    """`name{label="value"}` to value, without the node, for which there is only one."""
+    found = {}
+    for family in text_string_to_metric_families(metrics.text().decode()):
+        for sample in family.samples:
+            labels = ",".join(value for name, value in sorted(sample.labels.items()) if name != "node")
+            found[f"{sample.name}{{{labels}}}"] = sample.value
+    return found
+
+
+def test_nobody_listens_before_the_first_question(lab: Lab) -> None:
+    metrics, (coordinator,) = Metrics(lab.laboratory.cluster), lab.laboratory.cluster.coordinators
+    assert coordinator.watch is None
+    metrics.text()
+    assert coordinator.watch is not None
+
+
+def test_groups_by_state_members_and_partitions(lab: Lab, metrics: Metrics) -> None:
+    lab.talk("given ada, bob share a stable group")
+    told = read(metrics)
+    assert told[f"{P}group_count{{classic,Stable}}"] == 1
+    assert told[f"{P}group_count{{classic,Empty}}"] == 0
+    assert told[f"{P}member_count{{}}"] == 2
+    assert told[f"{P}num_partitions{{active}}"] == 50
+    assert told[f"{P}num_partitions{{loading}}"] == 0
+
+
+def test_rebalances_are_counted_by_cause_and_by_group(lab: Lab, metrics: Metrics) -> None:
+    lab.talk("""
+        given ada, bob share a stable group
+        wait 10001 ms
+        """)
+    told = read(metrics)
+    assert told[f"{P}rebalance_total{{session_expired}}"] == 1
+    assert told[f"{P}member_removal_total{{session_expired}}"] == 2
+    started = sum(value for name, value in told.items() if name.startswith(f"{P}rebalance_total"))
+    assert told[f"{P}rebalance_by_group_total{{{lab.name('group')}}}"] == started
+    assert told[f"{P}rebalance_beyond_limit_total{{}}"] == 0
+    # Bob's join superseded the first one, in which nobody had synced yet.
+    assert (started, told[f"{P}completed_rebalance_seconds_count{{}}"]) == (3, 2)
+
+
+def test_commits_are_counted_at_once_and_once(lab: Lab, metrics: Metrics) -> None:
+    lab.talk("""
+        given topic $topic with 2 partitions
+        given ada shares a stable group
+        ada OffsetCommit v8 {generation_id: 1, offsets: {$topic: {0: 5, 1: 6}}}
+          <- {topics: [...]}
+        """)
+    told = read(metrics)
+    assert (told[f"{P}offset_commit_total{{}}"], told[f"{P}num_offsets{{}}"]) == (2, 2)
+    lab.talk("wait 60001 ms")  # the sums are told, and the member is gone
+    assert read(metrics)[f"{P}offset_commit_total{{}}"] == 2
+
+
+def test_groups_beyond_the_limit_share_a_counter(lab: Lab) -> None:
+    metrics = Metrics(lab.laboratory.cluster, most_groups=1)
+    metrics.text()
+    for number in range(3):
+        lab.talk(f"""
+            ada JoinGroup v3 {{group_id: "g-{number}", member_id: ""}}
+              <- NONE
+            """)
+    told = read(metrics)
+    assert told[f"{P}rebalance_by_group_total{{g-0}}"] == 1
+    assert f"{P}rebalance_by_group_total{{g-1}}" not in told
+    assert told[f"{P}rebalance_beyond_limit_total{{}}"] == 2
+
+
+def test_any_group_id_can_be_written(lab: Lab, metrics: Metrics) -> None:
+    lab.talk("""
+        ada JoinGroup v3 {group_id: 'a "quoted" \\\\ id', member_id: ""}
+          <- NONE
+        """)
+    assert any('a "quoted"' in name for name in read(metrics))

@@ -1,0 +1,81 @@
+"""What happened, as a test asks for it afterwards."""
+
+from kohort.control.history import Rebalance
+from tests.control.talking import Lab
+
+
+def history(lab: Lab) -> list[Rebalance]:
+    return lab.laboratory.recorder.history(lab.name("group"))
+
+
+def test_a_rebalance_tells_its_cause_its_actor_and_its_phases(lab: Lab) -> None:
+    lab.laboratory.record()
+    lab.talk("""
+        given ada shares a stable group
+        bob joins
+          <- nothing for 700 ms
+        ada JoinGroup v9 {}
+          <- NONE {generation_id: 2}
+        bob <- NONE {generation_id: 2}
+        wait 300 ms
+        bob SyncGroup v5 {generation_id: 2}
+        ada SyncGroup v5 {generation_id: 2, assignments: {$ada: x, $bob: y}}
+          <- NONE {}
+        bob <- NONE {}
+        """)
+    first, second = history(lab)
+    assert (first.generation, first.cause, first.outcome) == (1, "join new", "completed")
+    assert (second.generation, second.cause, second.actor, second.outcome) == (2, "join new", "bob", "completed")
+    assert (second.prepare_ms, second.complete_ms) == (700, 300)
+    assert second.joined == (lab.name("bob"),)
+    assert second.laggard == "ada"
+    assert str(second) == (
+        "generation 2: join new (bob), completed; waited 700 ms, last ada; assigned in 300 ms; "
+        f"joined {lab.name('bob')}"
+    )
+
+
+def test_a_rebalance_that_is_not_over_is_open(lab: Lab) -> None:
+    lab.laboratory.record()
+    lab.talk("""
+        given ada shares a stable group
+        bob joins
+          <- nothing for 100 ms
+        """)
+    assert history(lab)[-1].outcome == "open"
+
+
+def test_who_did_not_come_in_time_is_named(lab: Lab) -> None:
+    lab.laboratory.record()
+    lab.talk("""
+        given ada, bob share a stable group {rebalance_timeout_ms: 2000, session_timeout_ms: 60000}
+        ada JoinGroup v9 {rebalance_timeout_ms: 2000, protocols: {range: n}}
+          <- between 2000 and 2000 ms NONE {generation_id: 3}
+        """)
+    last = history(lab)[-1]
+    assert last.evicted == (lab.name("bob"),)
+    assert last.laggard == lab.name("bob")
+
+
+def test_a_session_that_expires_is_told_in_words(lab: Lab) -> None:
+    lab.laboratory.record()
+    lab.talk("given ada, bob share a stable group {session_timeout_ms: 10000}")
+    lab.faults.freeze(group=lab.name("group"), member=lab.name("bob"))
+    lab.laboratory.advance(10_001)
+    assert history(lab)[-1].cause == "session expired"
+    assert history(lab)[-1].actor == "bob"
+
+
+def test_without_a_recorder_nobody_is_watched(lab: Lab) -> None:
+    lab.talk("given ada shares a stable group")
+    assert history(lab) == []
+    assert all(coordinator.watch is None for coordinator in lab.laboratory.cluster.coordinators)
+
+
+def test_a_recorder_that_is_stopped_keeps_what_it_has(lab: Lab) -> None:
+    lab.laboratory.record()
+    lab.talk("given ada shares a stable group")
+    before = len(lab.laboratory.recorder.events())
+    lab.laboratory.recorder.stop()
+    lab.talk("ada LeaveGroup v3 {}\n<- NONE {}")
+    assert len(lab.laboratory.recorder.events()) == before > 0

@@ -1,0 +1,57 @@
+"""What is told of two looks that differ."""
+
+from dataclasses import replace
+
+from kohort.watch.changes import Change, Changes
+from kohort.watch.snapshot import SeenGroup, SeenMember, Snapshot
+
+ADA = SeenMember("ada-1", "ada", "10.0.0.1", None, (("orders", 0), ("orders", 1)))
+BOB = SeenMember("bob-1", "bob", "10.0.0.2")
+ALONE = SeenGroup("billing", "Stable", 1, "range", members=(ADA,))
+REBALANCING = SeenGroup("billing", "PreparingRebalance", 1, members=(replace(ADA, owns=()), BOB))
+BOTH = replace(ALONE, members=(replace(ADA, owns=(("orders", 0),)), replace(BOB, owns=(("orders", 1),))))
+
+
+def told(*looks: tuple[SeenGroup, ...], problems: tuple[str, ...] = ()) -> list[list[str]]:
+    changes = Changes()
+    return [
+        [change.what for change in changes.take(Snapshot(at, 1, groups, problems))] for at, groups in enumerate(looks)
+    ]
+
+
+def test_the_first_look_differs_from_nothing_and_the_same_again_is_no_news() -> None:
+    assert told((ALONE,), (ALONE,)) == [[], []]
+
+
+def test_a_rebalance_from_its_start_to_its_end() -> None:
+    assert told((ALONE,), (REBALANCING,), (BOTH,)) == [
+        [],
+        ["Stable → PreparingRebalance; bob joined"],
+        ["PreparingRebalance → Stable; 1 partition moved"],
+    ]
+
+
+def test_a_rebalance_between_two_looks_shows_by_what_it_left() -> None:
+    assert told((BOTH,), (ALONE,)) == [[], ["bob left; 1 partition moved"]]
+
+
+def test_groups_come_and_go_and_move() -> None:
+    assert told((), (ALONE,), (replace(ALONE, coordinator=3),), ()) == [
+        [],
+        ["new, Stable"],
+        ["coordinator 1 → 3"],
+        ["gone"],
+    ]
+
+
+def test_a_group_that_could_not_be_seen_is_not_gone() -> None:
+    changes = Changes()
+    changes.take(Snapshot(0, 1, (ALONE,)))
+    assert changes.take(Snapshot(1, 1, (), ("node 2 does not answer",))) == []
+    assert changes.take(Snapshot(2, 1, (BOTH,))) == [Change(2, "billing", "bob joined; 1 partition moved")]
+    assert changes.last == {"billing": 2}
+
+
+def test_of_groups_whose_members_are_not_told_the_state_is() -> None:
+    other = SeenGroup("new", "Stable", 1, group_type="consumer", members=None)
+    assert told((other,), (replace(other, state="Assigning"),)) == [[], ["Stable → Assigning"]]

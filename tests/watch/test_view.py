@@ -1,0 +1,92 @@
+"""The picture, from snapshots made by hand."""
+
+import time
+from collections.abc import Sequence
+from io import StringIO
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from kohort.watch.changes import Change
+from kohort.watch.snapshot import SeenGroup, SeenMember, Snapshot
+from kohort.watch.view import line, picture, ranges
+
+AT = time.mktime((2026, 3, 1, 14, 2, 11, 0, 0, -1))
+
+ADA = SeenMember("ada-1", "ada", "10.0.0.1", "one", (("orders", 0), ("orders", 1)))
+BOB = SeenMember("bob-1", "bob", "10.0.0.2", None, (("orders", 2),))
+BILLING = SeenGroup(
+    "billing",
+    "Stable",
+    1,
+    "range",
+    members=(BOB, ADA),
+    lags={("orders", 0): 1_000, ("orders", 1): 234, ("orders", 2): 0, ("orders", 3): 7},
+)
+
+
+def drawn(*groups: SeenGroup, changes: Sequence[Change] = (), problems: tuple[str, ...] = (), **options: Any) -> str:
+    console = Console(width=90, file=StringIO(), highlight=False)
+    console.print(picture(Snapshot(AT, 3, groups, problems), changes, title="kohort watch here", **options))
+    assert isinstance(console.file, StringIO)
+    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
+
+
+def test_a_group_with_its_members_and_what_nobody_has() -> None:
+    assert (
+        drawn(BILLING, last={"billing": AT - 12})
+        == """\
+kohort watch here  3 brokers, 1 group  14:02:11
+
+billing  Stable  2 members  range  node 1  lag 1,241  changed 12 s ago
+  member        host      owns          lag
+  bob           10.0.0.2  orders 2        0
+  one (static)  10.0.0.1  orders 0-1  1,234
+  nobody                  orders 3        7"""
+    )
+
+
+def test_while_it_rebalances_nobody_knows_who_owns_what() -> None:
+    bob = SeenMember("bob-1", "bob", "10.0.0.2")
+    told = drawn(SeenGroup("billing", "PreparingRebalance", 1, members=(bob,), lags={("orders", 0): 5}))
+    assert "billing  PreparingRebalance  1 member  node 1  lag 5" in told
+    assert "bob     10.0.0.2  –       –" in told
+    assert "nobody" not in told
+
+
+def test_a_group_of_the_other_protocol_says_what_is_not_told() -> None:
+    told = drawn(SeenGroup("new", "Stable", 1, group_type="consumer", members=None, lags={("orders", 0): 5}))
+    assert "new  Stable  consumer protocol, whose members this view is not told  lag 5" in told
+
+
+def test_what_changed_stands_below_the_newest_first() -> None:
+    changes = [Change(AT - 9, "billing", "bob left"), Change(AT - 2, "billing", "bob joined")]
+    told = drawn(BILLING, changes=changes).splitlines()
+    assert told[-3:] == ["seen to change", "14:02:09  billing  bob joined", "14:02:02  billing  bob left"]
+    assert line(changes[0]) == "14:02:02  billing: bob left"
+
+
+def test_problems_are_said_and_an_empty_cluster_too() -> None:
+    assert "! 10.0.0.9:9092 does not answer: it hung up\nno such group" in drawn(
+        problems=("10.0.0.9:9092 does not answer: it hung up",)
+    )
+    assert drawn().endswith("no group yet")
+
+
+@pytest.mark.parametrize("height", [5, 12, 15, 24])
+def test_groups_beyond_the_height_are_counted_and_the_picture_fits(height: int) -> None:
+    groups = [SeenGroup(f"group-{number}", "Empty", 1) for number in range(40)]
+    told = drawn(BILLING, *groups, changes=[Change(AT, "billing", "new, Stable")], height=height)
+    assert len(told.splitlines()) <= height
+    assert "more groups; --group PATTERN shows fewer" in told
+    assert "seen to change" in told
+
+
+def test_names_are_shown_as_they_are() -> None:
+    assert "[bold]x[/bold]  Empty" in drawn(SeenGroup("[bold]x[/bold]", "Empty", 1))
+
+
+def test_partitions_are_written_as_runs() -> None:
+    assert ranges([("b", 1), ("a", 7), ("a", 0), ("a", 2), ("a", 1)]) == "a 0-2 7, b 1"
+    assert ranges([]) == ""

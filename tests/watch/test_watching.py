@@ -1,0 +1,181 @@
+"""`kohort watch` against kohort, with real members, over real sockets."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from aiokafka import AIOKafkaConsumer
+from kafka import KafkaConsumer
+
+from kohort.testing import Cluster
+from kohort.watch.client import BrokerError
+from kohort.watch.looking import Cluster as Watched
+from kohort.watch.snapshot import SeenGroup
+
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(60)]
+
+WATCH = [str(Path(sys.executable).parent / "kohort"), "watch"]
+
+
+def consumer(kafka: Cluster, name: str) -> AIOKafkaConsumer:
+    return AIOKafkaConsumer(
+        "orders",
+        bootstrap_servers=kafka.bootstrap,
+        group_id="billing",
+        client_id=name,
+        auto_offset_reset="earliest",
+        enable_auto_commit=False,
+        heartbeat_interval_ms=50,
+    )
+
+
+async def test_members_owners_and_lag_of_three_nodes() -> None:
+    async with Cluster(nodes=3) as kafka:
+        kafka.topics.create("orders", partitions=4)
+        for partition in range(4):
+            kafka.topics.append("orders", *"abc", partition=partition)
+        ada, bob = consumer(kafka, "ada"), consumer(kafka, "bob")
+        watched = Watched(kafka.bootstrap, "bil*")
+        await ada.start()
+        await bob.start()
+        try:
+            await kafka.group("billing").wait_stable(members=2)
+            (partition,) = list(await ada.getmany(timeout_ms=5_000, max_records=2))
+            await ada.commit()
+            snapshot = await watched.look(7.0)
+        finally:
+            await bob.stop()
+            await ada.stop()
+        assert (snapshot.at, snapshot.brokers, snapshot.problems) == (7.0, 3, ())
+        (group,) = snapshot.groups
+        assert (group.group_id, group.state, group.coordinator) == (
+            "billing",
+            "Stable",
+            kafka.group("billing").coordinator,
+        )
+        assert group.members is not None
+        assert sorted(member.name for member in group.members) == ["ada", "bob"]
+        assert sorted(group.owners) == [("orders", number) for number in range(4)]
+        assert group.lags[partition.topic, partition.partition] == 1
+        assert (await Watched(kafka.bootstrap, "other*").look(8.0)).groups == ()
+        assert (await watched.look(9.0)).groups == (SeenGroup("billing", "Empty", group.coordinator, lags=group.lags),)
+        watched.close()
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*WATCH, *arguments], capture_output=True, text=True, timeout=30, check=False)
+
+
+def test_one_picture_and_the_end() -> None:
+    with Cluster() as kafka:
+        bootstrap = kafka.bootstrap
+        told = run(bootstrap, "--once")
+    assert (told.returncode, told.stderr) == (0, "")
+    assert f"kohort watch {bootstrap}  1 broker, 0 groups" in told.stdout
+    assert "no group yet" in told.stdout
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_without_a_terminal_changes_are_lines_and_a_signal_ends_it(number: signal.Signals) -> None:
+    with Cluster() as kafka:
+        command = [*WATCH, kafka.bootstrap, "--every", "0.2"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watching:
+            assert watching.stdout is not None
+            assert watching.stderr is not None
+            assert [watching.stdout.readline() for _ in range(2)][1] == "no group yet\n"
+            kafka.topics.create("orders")
+            member = KafkaConsumer("orders", bootstrap_servers=kafka.bootstrap, group_id="billing")
+            member.poll(2_000)
+            assert "  billing: new, " in watching.stdout.readline()
+            os.kill(watching.pid, number)
+            assert watching.wait(10) == 0
+            assert watching.stderr.read() == ""
+            member.close()
+
+
+def test_in_a_terminal_it_is_a_live_picture_that_outlives_its_broker() -> None:
+    with Cluster() as kafka:
+        bootstrap = kafka.bootstrap
+        terminal = Terminal(bootstrap, "--every", "0.2")
+        terminal.until("no group yet")
+    terminal.until("what follows is from before")
+    terminal.type(b"\x03")
+    assert terminal.end() == 0
+    assert "Traceback" not in terminal.shown
+
+
+class Terminal:
+    """A terminal that `kohort watch` runs in."""
+
+    def __init__(self, *arguments: str) -> None:
+        self.shown = ""
+        self._pid, self._file = pty.fork()
+        if self._pid == 0:
+            os.execve(WATCH[0], [*WATCH, *arguments], os.environ | {"TERM": "xterm", "COLUMNS": "160", "LINES": "24"})
+
+    def until(self, text: str) -> None:
+        while text not in self.shown:
+            self._read()
+
+    def type(self, keys: bytes) -> None:
+        os.write(self._file, keys)
+
+    def end(self) -> int:
+        with suppress(OSError):  # how a terminal ends on Linux
+            while True:
+                self._read()
+        os.close(self._file)
+        return os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+
+    def _read(self) -> None:
+        self.shown += os.read(self._file, 65_536).decode(errors="replace")
+
+
+def test_nobody_there_is_one_sentence() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+    told = run(address, "--once")
+    assert (told.returncode, told.stderr) == (1, f"kohort: {address} does not answer: nothing listens there\n")
+
+
+def test_an_address_that_is_none_is_one_sentence() -> None:
+    told = run("nowhere")
+    assert told.returncode == 2
+    assert told.stderr.startswith("kohort: nowhere is no address")
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "is no Kafka broker"),
+        (b"", "it hung up"),
+        (b"\0\0\0\x06\0\0\0\x01\0\0", "cannot be read"),
+    ],
+)
+async def test_what_is_no_broker_is_refused(answer: bytes, sentence: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        answering = threading.Thread(target=_answer_once(server, answer))
+        answering.start()
+        with pytest.raises(BrokerError, match=sentence):
+            await Watched(f"127.0.0.1:{server.getsockname()[1]}").look(0)
+        answering.join()
+
+
+def _answer_once(server: socket.socket, answer: bytes) -> Callable[[], None]:
+    def serve() -> None:
+        connection, _ = server.accept()
+        with connection:
+            connection.recv(1_000)
+            connection.sendall(answer)
+
+    return serve

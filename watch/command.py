@@ -1,0 +1,109 @@
+"""`kohort watch`: what it is asked, and where it draws."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from kohort.broker.address import AddressError
+from kohort.broker.lean_imports import without
+
+if TYPE_CHECKING:
+    from kohort.watch.looking import Cluster
+
+PLAIN_WIDTH = 120
+"""Of a picture that no terminal shows."""
+KEPT_CHANGES = 100
+LEAST_S, MOST_S = 0.2, 3_600.0
+
+
+@click.command()
+@click.argument("bootstrap", default="127.0.0.1:9092")
+@click.option(
+    "--group", "pattern", default="*", metavar="PATTERN", help="Only these groups; * and ? stand for anything."
+)
+@click.option("--once", is_flag=True, help="Show one picture and end.")
+@click.option(
+    "--every",
+    "every_s",
+    default=2.0,
+    show_default=True,
+    metavar="SECONDS",
+    type=click.FloatRange(LEAST_S, MOST_S),
+    help="How often to look.",
+)
+def watch(bootstrap: str, pattern: str, once: bool, every_s: float) -> None:
+    """Watch the consumer groups of the cluster at BOOTSTRAP: members, what they own, lag, what changes.
+
+    BOOTSTRAP is HOST:PORT, several with commas, of any Kafka cluster (without TLS). It only asks; it joins no group and
+    writes nothing. Where stdout is no terminal: one picture, then a line for each change. Ctrl-C ends it.
+    """
+    with without("hypothesis"):
+        from kohort.watch.looking import Cluster
+
+    try:
+        cluster = Cluster(bootstrap, pattern)
+    except AddressError as problem:
+        click.echo(f"kohort: {problem}", err=True)
+        sys.exit(2)
+    sys.exit(asyncio.run(_until_interrupted(cluster, bootstrap, once, every_s)))
+
+
+async def _until_interrupted(cluster: Cluster, bootstrap: str, once: bool, every_s: float) -> int:
+    from kohort.watch.client import BrokerError
+
+    watching = asyncio.ensure_future(_watch(cluster, bootstrap, once, every_s))
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, watching.cancel)
+    try:
+        await watching
+    except asyncio.CancelledError:
+        return 0  # how watching ends
+    except BrokerError as problem:
+        click.echo(f"kohort: {problem}", err=True)
+        return 1
+    finally:
+        cluster.close()
+    return 0
+
+
+async def _watch(cluster: Cluster, bootstrap: str, once: bool, every_s: float) -> None:
+    from rich.console import Console
+    from rich.live import Live
+
+    from kohort.watch.changes import Change, Changes
+    from kohort.watch.client import BrokerError
+    from kohort.watch.view import line, picture
+
+    title = f"kohort watch {bootstrap}"
+    console = Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH, highlight=False)
+    changes, seen = Changes(), list[Change]()
+    snapshot = await cluster.look(time.time())
+    changes.take(snapshot)
+    if once or not console.is_terminal:
+        console.print(picture(snapshot, seen, title=title))
+        while not once:
+            await asyncio.sleep(every_s)
+            before, snapshot = snapshot, await cluster.look(time.time())
+            for problem in set(snapshot.problems) - set(before.problems):
+                console.out(f"! {problem}")
+            for change in changes.take(snapshot):
+                console.out(line(change))
+        return
+    with Live(console=console, auto_refresh=False, screen=True) as live:
+        while True:
+            height = console.size.height
+            live.update(picture(snapshot, seen, title=title, last=changes.last, height=height), refresh=True)
+            await asyncio.sleep(every_s)
+            try:
+                snapshot = await cluster.look(time.time())
+            except BrokerError as met:
+                snapshot = replace(snapshot, problems=(f"{met}; what follows is from before",))
+                continue
+            seen = [*seen, *changes.take(snapshot)][-KEPT_CHANGES:]

@@ -1,0 +1,208 @@
+"""Looks at a cluster: whose groups there are, who is in them, what they own and how far they are behind.
+
+Each broker lists the groups that it coordinates, so nobody has to be asked who does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from typing import Any
+
+from kohort.broker.address import parse_address
+from kohort.protocol.consumer import ImpossibleLengthError, read_assignment
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember, DescribeGroupsRequest
+from kohort.protocol.messages.list_groups import ListedGroup, ListGroupsRequest
+from kohort.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from kohort.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from kohort.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from kohort.watch.client import Broker, BrokerError
+from kohort.watch.snapshot import CLASSIC, Place, SeenGroup, SeenMember, Snapshot
+
+CONSUMER = "consumer"
+LATEST = -1
+FIRST_WITH_MANY = 8
+"""The version of OffsetFetch from which on one request may ask for several groups."""
+
+
+class Cluster:
+    """The brokers behind a bootstrap address."""
+
+    def __init__(self, bootstrap: str, pattern: str = "*") -> None:
+        """`bootstrap`: HOST:PORT, several with commas. `pattern`: which groups, with * and ?. Raises AddressError."""
+        self._bootstrap = [Broker(*parse_address(each.strip())) for each in bootstrap.split(",")]
+        self._pattern = pattern
+        self._brokers: dict[tuple[str, int], Broker] = {}
+
+    async def look(self, at: float) -> Snapshot:
+        """What there is now. Raises BrokerError when no broker of the bootstrap address answers.
+
+        One of the others that does not is a problem of the snapshot.
+        """
+        about = await self._metadata(())
+        brokers = {each.node_id: self._broker(each.host, each.port) for each in about.brokers}
+        seen = await asyncio.gather(*(self._groups_of(*each) for each in brokers.items()))
+        groups = [group for found, _ in seen for group in found]
+        problems = [problem for _, problem in seen if problem]
+        committed = await self._committed(groups, brokers, problems)
+        places = {place for offsets in committed.values() for place in offsets}
+        ends = await self._ends(places, problems) if places else {}
+        return Snapshot(
+            at,
+            len(brokers),
+            tuple(
+                replace(group, lags=_lags(committed.get(group.group_id, {}), ends))
+                for group in sorted(groups, key=lambda each: each.group_id)
+            ),
+            tuple(dict.fromkeys(problems)),
+        )
+
+    def close(self) -> None:
+        """Hangs up."""
+        for broker in (*self._bootstrap, *self._brokers.values()):
+            broker.close()
+
+    def _broker(self, host: str, port: int) -> Broker:
+        return self._brokers.setdefault((host, port), Broker(host, port))
+
+    async def _metadata(self, topics: Iterable[str]) -> MetadataResponse:
+        wanted = tuple(MetadataRequestTopic(name=name) for name in topics)
+        request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
+        problem: BrokerError | None = None
+        for broker in (*self._bootstrap, *self._brokers.values()):
+            try:
+                answer: MetadataResponse = await broker.ask("metadata", request)
+                return answer
+            except BrokerError as met:
+                problem = problem or met
+        assert problem is not None, "an address has at least one broker"
+        raise problem
+
+    async def _groups_of(self, node_id: int, broker: Broker) -> tuple[list[SeenGroup], str]:
+        """The groups that one broker coordinates; or a problem."""
+        try:
+            answer = await broker.ask("list_groups", ListGroupsRequest())
+            if answer.error_code is not ErrorCode.none:
+                return [], f"{broker.address} does not list its groups: {answer.error_code.name.upper()}"
+            listed = {each.group_id: each for each in answer.groups if fnmatchcase(each.group_id, self._pattern)}
+            if not listed:
+                return [], ""
+            described = await broker.ask("describe_groups", DescribeGroupsRequest(groups=tuple(listed)))
+        except BrokerError as problem:
+            return [], str(problem)
+        groups, refused = [], ""
+        for each in described.groups:
+            told = listed[each.group_id]
+            if each.error_code is ErrorCode.none or not _is_classic(told):
+                groups.append(_seen(told, each, node_id))
+            elif each.error_code is not ErrorCode.group_id_not_found:  # else it was deleted meanwhile
+                refused = f"{broker.address} does not describe {each.group_id}: {each.error_code.name.upper()}"
+        return groups, refused
+
+    async def _committed(
+        self, groups: list[SeenGroup], brokers: dict[int, Broker], problems: list[str]
+    ) -> dict[str, dict[Place, int]]:
+        by_node: dict[int, list[str]] = {}
+        for group in groups:
+            by_node.setdefault(group.coordinator, []).append(group.group_id)
+        found: dict[str, dict[Place, int]] = {}
+
+        async def fetch(broker: Broker, group_ids: list[str]) -> None:
+            try:
+                at_once = len(group_ids) if broker.version("offset_fetch") >= FIRST_WITH_MANY else 1
+                for start in range(0, len(group_ids), at_once):
+                    asked = group_ids[start : start + at_once]
+                    wanted = tuple(OffsetFetchRequestGroup(group_id=each, topics=None) for each in asked)
+                    answer = await broker.ask("offset_fetch", OffsetFetchRequest(groups=wanted))
+                    for group_id, group in zip(asked, answer.groups, strict=True):
+                        found[group_id] = _offsets(group.topics)
+            except BrokerError as problem:
+                problems.append(str(problem))
+
+        await asyncio.gather(*(fetch(brokers[node_id], group_ids) for node_id, group_ids in by_node.items()))
+        return found
+
+    async def _ends(self, places: set[Place], problems: list[str]) -> dict[Place, int]:
+        about = await self._metadata({topic for topic, _ in places})
+        brokers = {each.node_id: self._broker(each.host, each.port) for each in about.brokers}
+        by_leader: dict[int, dict[str, list[int]]] = {}
+        for topic in about.topics:
+            for part in topic.partitions:
+                if topic.name and (topic.name, part.partition_index) in places and part.leader_id in brokers:
+                    by_leader.setdefault(part.leader_id, {}).setdefault(topic.name, []).append(part.partition_index)
+        found: dict[Place, int] = {}
+
+        async def ask(broker: Broker, wanted: dict[str, list[int]]) -> None:
+            try:
+                answer = await broker.ask("list_offsets", _latest(wanted))
+            except BrokerError as problem:
+                problems.append(str(problem))
+                return
+            for topic in answer.topics:
+                for part in topic.partitions:
+                    if part.error_code is ErrorCode.none:
+                        found[topic.name, part.partition_index] = part.offset
+
+        await asyncio.gather(*(ask(brokers[leader], wanted) for leader, wanted in by_leader.items()))
+        return found
+
+
+def _latest(wanted: dict[str, list[int]]) -> ListOffsetsRequest:
+    return ListOffsetsRequest(
+        replica_id=-1,
+        topics=tuple(
+            ListOffsetsTopic(
+                name=name,
+                partitions=tuple(ListOffsetsPartition(partition_index=each, timestamp=LATEST) for each in partitions),
+            )
+            for name, partitions in wanted.items()
+        ),
+    )
+
+
+def _is_classic(listed: ListedGroup) -> bool:
+    """Of others DescribeGroups knows nothing. Brokers that tell no type have classic groups only."""
+    return listed.group_type.lower() in ("", CLASSIC)
+
+
+def _seen(listed: ListedGroup, described: DescribedGroup, node_id: int) -> SeenGroup:
+    if not _is_classic(listed):
+        return SeenGroup(listed.group_id, listed.group_state, node_id, "", listed.group_type.lower(), None)
+    of_consumers = described.protocol_type == CONSUMER
+    members = tuple(_member(each, of_consumers) for each in described.members)
+    return SeenGroup(listed.group_id, described.group_state, node_id, described.protocol_data, CLASSIC, members)
+
+
+def _member(told: DescribedGroupMember, of_consumers: bool) -> SeenMember:
+    return SeenMember(
+        told.member_id,
+        told.client_id,
+        told.client_host.lstrip("/"),
+        told.group_instance_id,
+        _owned(told.member_assignment) if of_consumers else (),
+    )
+
+
+def _owned(assignment: bytes) -> tuple[Place, ...]:
+    try:
+        read = read_assignment(assignment)
+    except ImpossibleLengthError:
+        return ()
+    return () if read is None else tuple((topic, each) for topic, parts in read.partitions.items() for each in parts)
+
+
+def _offsets(topics: Iterable[Any]) -> dict[Place, int]:
+    return {
+        (topic.name, part.partition_index): part.committed_offset
+        for topic in topics
+        for part in topic.partitions
+        if part.error_code is ErrorCode.none and part.committed_offset >= 0
+    }
+
+
+def _lags(committed: dict[Place, int], ends: dict[Place, int]) -> dict[Place, int]:
+    # What is committed was asked before the ends were; a group that resets its offsets meanwhile may still be beyond.
+    return {place: max(0, ends[place] - offset) for place, offset in committed.items() if place in ends}

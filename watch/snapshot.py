@@ -1,0 +1,77 @@
+"""What one look at a cluster showed: values only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+Place = tuple[str, int]
+"""Topic and partition."""
+
+STABLE = "Stable"
+CLASSIC = "classic"
+
+
+@dataclass(frozen=True)
+class SeenMember:
+    """A member of a group, as DescribeGroups tells."""
+
+    member_id: str
+    client_id: str
+    host: str
+    instance_id: str | None = None
+    owns: tuple[Place, ...] = ()
+    """Told only while the group is stable."""
+
+    @property
+    def name(self) -> str:
+        """What a person calls it."""
+        return self.instance_id or self.client_id or self.member_id
+
+
+@dataclass(frozen=True)
+class SeenGroup:
+    """A group, as its coordinator tells."""
+
+    group_id: str
+    state: str
+    coordinator: int
+    """The id of the node that looks after it."""
+    protocol: str = ""
+    """The assignor; empty while none is chosen."""
+    group_type: str = CLASSIC
+    members: tuple[SeenMember, ...] | None = ()
+    """None: not told, as of groups of the protocol of KIP-848."""
+    lags: Mapping[Place, int] = field(default_factory=dict)
+    """Records between what is committed and the end of the partition, where both are known."""
+
+    @property
+    def lag(self) -> int | None:
+        """Of all partitions together; None: nothing is committed."""
+        return sum(self.lags.values()) if self.lags else None
+
+    @property
+    def owners(self) -> dict[Place, str]:
+        """Member ids by partition."""
+        return {place: member.member_id for member in self.members or () for place in member.owns}
+
+    @property
+    def unowned(self) -> tuple[Place, ...]:
+        """Partitions that the group has committed for, and no member has. Nobody knows while it is not stable."""
+        if self.members is None or self.state != STABLE:
+            return ()
+        owners = self.owners
+        return tuple(place for place in sorted(self.lags) if place not in owners)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One look."""
+
+    at: float
+    """Seconds since 1970."""
+    brokers: int
+    groups: tuple[SeenGroup, ...]
+    """By id."""
+    problems: tuple[str, ...] = ()
+    """What could not be seen, in a sentence each."""

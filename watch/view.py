@@ -1,0 +1,157 @@
+"""The picture: a pure function of what was seen."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from kohort.watch.changes import Change
+from kohort.watch.snapshot import Place, SeenGroup, Snapshot
+
+STATE_STYLES = {
+    "Stable": "green",
+    "Empty": "dim",
+    "PreparingRebalance": "bold red",
+    "CompletingRebalance": "bold yellow",
+    "Dead": "dim",
+}
+MOST_CHANGES = 8
+"""Lines of changes, where there is room for so many."""
+UNKNOWN = "–"
+
+
+def picture(
+    snapshot: Snapshot,
+    changes: Sequence[Change],
+    *,
+    title: str,
+    last: Mapping[str, float] | None = None,
+    height: int | None = None,
+) -> RenderableType:
+    """One picture. `changes`: all that were seen, oldest first. `last`: when each group was last seen to change.
+
+    `height`: lines there are room for; groups that do not fit are counted instead. None: as many as it takes.
+    """
+    parts: list[RenderableType] = [_heading(snapshot, title)]
+    parts += [Text(f"! {problem}", "bold red") for problem in snapshot.problems]
+    shown = list(changes[-MOST_CHANGES:])
+    below: list[RenderableType] = []
+    if shown:
+        below = [Text(""), Text("seen to change", "bold"), *(_change(each) for each in reversed(shown))]
+    room = None if height is None else height - len(parts) - len(below) - 1  # one line for the count of the rest
+    left = 0
+    for number, group in enumerate(snapshot.groups):
+        lines = _lines(group)
+        if room is not None and lines > room:
+            left = len(snapshot.groups) - number
+            break
+        room = None if room is None else room - lines
+        parts.append(_group(group, snapshot.at, (last or {}).get(group.group_id)))
+    if left:
+        parts.append(Text(f"and {left} more group{'s' if left > 1 else ''}; --group PATTERN shows fewer", "italic"))
+    if not snapshot.groups:
+        parts.append(Text("no such group" if snapshot.problems else "no group yet", "italic"))
+    return Group(*parts, *below)
+
+
+def line(change: Change) -> str:
+    """A change in one line of plain text."""
+    return f"{_clock(change.at)}  {change.group_id}: {change.what}"
+
+
+def ranges(places: Iterable[Place]) -> str:
+    """`orders 0-3 7, payments 1`."""
+    by_topic: dict[str, list[int]] = {}
+    for topic, partition in sorted(places):
+        by_topic.setdefault(topic, []).append(partition)
+    return ", ".join(f"{topic} {' '.join(_runs(numbers))}" for topic, numbers in by_topic.items())
+
+
+def _runs(numbers: list[int]) -> list[str]:
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs]
+
+
+def _heading(snapshot: Snapshot, title: str) -> Text:
+    brokers, groups = snapshot.brokers, len(snapshot.groups)
+    counts = f"{brokers} broker{'s' if brokers != 1 else ''}, {groups} group{'s' if groups != 1 else ''}"
+    return Text.assemble((title, "bold"), f"  {counts}  {_clock(snapshot.at)}")
+
+
+def _lines(group: SeenGroup) -> int:
+    members = len(group.members or ())
+    return 2 + (members + 1 if members else 0) + bool(group.unowned)
+
+
+def _group(group: SeenGroup, at: float, changed: float | None) -> Group:
+    heading = Text.assemble(
+        (group.group_id, "bold"),
+        "  ",
+        (group.state, STATE_STYLES.get(group.state, "")),
+        f"  {_about(group)}  lag {_number(group.lag)}",
+        ("" if changed is None else f"  changed {_age(at - changed)} ago", "dim"),
+        no_wrap=True,
+        overflow="ellipsis",
+    )
+    if not group.members and not group.unowned:
+        return Group(Text(""), heading)
+    table = Table(box=None, show_header=bool(group.members), header_style="dim", pad_edge=False)
+    for name in ("member", "host", "owns"):
+        table.add_column(name, no_wrap=True, overflow="ellipsis")
+    table.add_column("lag", justify="right", no_wrap=True)
+    for member in sorted(group.members or (), key=lambda each: (each.name, each.member_id)):
+        lags = [group.lags[place] for place in member.owns if place in group.lags]
+        name = member.name + (" (static)" if member.instance_id else "")
+        table.add_row(
+            Text(name), Text(member.host), Text(ranges(member.owns) or UNKNOWN), _number(sum(lags) if lags else None)
+        )
+    if group.unowned:
+        lag = sum(group.lags[place] for place in group.unowned)
+        table.add_row(Text("nobody", "bold red"), "", Text(ranges(group.unowned)), _number(lag))
+    return Group(Text(""), heading, Padding(table, (0, 0, 0, 2), expand=False))
+
+
+def _about(group: SeenGroup) -> str:
+    if group.members is None:
+        return f"{group.group_type} protocol, whose members this view is not told"
+    count = len(group.members)
+    members = f"{count} member{'s' if count != 1 else ''}"
+    return (
+        f"{members}  {group.protocol}  node {group.coordinator}"
+        if group.protocol
+        else f"{members}  node {group.coordinator}"
+    )
+
+
+def _change(change: Change) -> Text:
+    return Text.assemble(
+        (f"{_clock(change.at)}  ", "dim"),
+        (change.group_id, "bold"),
+        f"  {change.what}",
+        no_wrap=True,
+        overflow="ellipsis",
+    )
+
+
+def _number(number: int | None) -> str:
+    return UNKNOWN if number is None else f"{number:,}"
+
+
+def _clock(at: float) -> str:
+    return time.strftime("%H:%M:%S", time.localtime(at))
+
+
+def _age(seconds: float) -> str:
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6_000 else f"{seconds / 3_600:.0f} h"

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from kohort.pipeline.job.analysis import Outcome, Progress, rebuild
 from kohort.pipeline.job.formats import register
-from kohort.pipeline.job.stream_source import RANGES, chunks_of
+from kohort.pipeline.job.stream_source import RANGES, reading
 from kohort.pipeline.job.tracking import alerts
 from kohort.pipeline.silver.files import Writer, publish
 from kohort.pipeline.silver.ingest import issue_row, sample
@@ -28,7 +28,6 @@ from kohort.pipeline.silver.rows import SilverRows
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.found import WIRE, Source
 from kohort.pipeline.sources.security import OPEN, Security
-from kohort.pipeline.sources.wire import Part
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -79,11 +78,11 @@ def silver_stream(
 
     def write(batch: DataFrame, number: int) -> None:
         def work(ranges: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            with Writer(Path(folder), str(number)) as writer:
+            with Writer(Path(folder), str(number)) as writer, reading(address, security) as read:
                 for each in ranges:
                     for partition, start, end in zip(*(column.to_pylist() for column in each.columns), strict=True):
                         rows = SilverRows(cluster, _RANK)
-                        for chunk in chunks_of(address, Part(partition, "", 0, start, end), security):
+                        for chunk in read(partition, start, end):
                             for table, found in rows.add(chunk):
                                 writer.add(table, found)
                         for table, found in rows.finish():

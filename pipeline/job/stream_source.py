@@ -8,7 +8,8 @@ gives the same records, less those that compaction has taken meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -25,11 +26,15 @@ RANGE_COLUMNS = "partition int, start long, end long"
 Offset = dict[str, Any]
 
 
-class Range(InputPartition):
-    """A stretch of one partition."""
+TASKS = 4
+"""A batch of a stream is small: more tasks would only wait for each other's start."""
 
-    def __init__(self, part: wire.Part) -> None:
-        self.part = part
+
+class Ranges(InputPartition):
+    """Stretches of some partitions."""
+
+    def __init__(self, parts: list[wire.Part]) -> None:
+        self.parts = parts
 
 
 class GroupLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -84,7 +89,7 @@ class GroupLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ends
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
-        """A task for each partition of the topic that has grown."""
+        """A task for each partition of the topic that has grown; of mere ranges a few, with about as much in each."""
         parts = self._parts()
         found = []
         for name, stop in sorted(end.items(), key=lambda each: int(each[0])):
@@ -92,8 +97,13 @@ class GroupLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
             known = parts.get(int(name))
             if stop > begin:
                 host, port = (known.host, known.port) if known is not None else ("", 0)
-                found.append(Range(wire.Part(int(name), host, port, begin, stop)))
-        return found
+                found.append(wire.Part(int(name), host, port, begin, stop))
+        if self._emit == RECORDS:
+            return [Ranges([part]) for part in found]
+        heaps: list[list[wire.Part]] = [[] for _ in range(min(TASKS, len(found)))]
+        for part in sorted(found, key=lambda part: part.start - part.end):
+            min(heaps, key=lambda heap: sum(each.end - each.start for each in heap)).append(part)
+        return [Ranges(heap) for heap in heaps]
 
     def commit(self, end: Offset) -> None:
         """Nothing is kept on the cluster's side."""
@@ -133,28 +143,39 @@ class GroupLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # In a task
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        """The records of a range, or (emit=ranges) the range. Raises WireError when the cluster goes away."""
-        assert isinstance(partition, Range)
-        part = partition.part
+        """The records of ranges, or (emit=ranges) the ranges. Raises WireError when the cluster goes away."""
+        assert isinstance(partition, Ranges)
         if self._emit == RANGES:
-            yield part.partition, part.start, part.end
+            yield from ((part.partition, part.start, part.end) for part in partition.parts)
             return
         from kohort.pipeline.job.formats import records_of
 
-        for chunk in chunks_of(self._address, part, self._security):
-            if len(chunk):
-                yield from records_of(chunk).to_batches()
+        with reading(self._address, self._security) as read:
+            for part in partition.parts:
+                for chunk in read(part.partition, part.start, part.end):
+                    if len(chunk):
+                        yield from records_of(chunk).to_batches()
 
 
-def chunks_of(address: str, part: wire.Part, security: Security = OPEN) -> Iterator[Chunk]:
-    """A range of a partition, from whoever leads it now. Raises WireError."""
+Read = Callable[[int, int, int], Iterator[Chunk]]
+"""Partition, start and end to what is there."""
+
+
+@contextmanager
+def reading(address: str, security: Security = OPEN) -> Iterator[Read]:
+    """Reads ranges of partitions from whoever leads them now, over the same connections. Raises WireError."""
     cluster = wire.Cluster(address, security)
     try:
-        led = next((each for each in wire.partitions(cluster) if each.partition == part.partition), None)
-        if led is None:
-            raise wire.WireError(f"{address}: partition {part.partition} of {wire.OFFSETS_TOPIC} has no leader")
-        begin = max(part.start, led.start)  # what retention has taken meanwhile is a hole, and is reported as one
-        whole = wire.Part(part.partition, led.host, led.port, begin, part.end)
-        yield from wire.read_range(cluster, whole, continues=part.start > led.start)
+        led = {each.partition: each for each in wire.partitions(cluster)}
+
+        def read(partition: int, start: int, end: int) -> Iterator[Chunk]:
+            leader = led.get(partition)
+            if leader is None:
+                raise wire.WireError(f"{address}: partition {partition} of {wire.OFFSETS_TOPIC} has no leader")
+            begin = max(start, leader.start)  # what retention has taken meanwhile is a hole, and is reported as one
+            part = wire.Part(partition, leader.host, leader.port, begin, end)
+            yield from wire.read_range(cluster, part, continues=start > leader.start)
+
+        yield read
     finally:
         cluster.close()

@@ -11,12 +11,11 @@ import pyarrow as pa
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from kohort.pipeline.job.stream_source import RANGES, chunks_of
+from kohort.pipeline.job.stream_source import RANGES, reading
 from kohort.pipeline.live.rows import tracker_rows
 from kohort.pipeline.live.tracker import Alert, GroupState, feed, look
 from kohort.pipeline.silver.rows import SilverRows
 from kohort.pipeline.sources.security import OPEN, Security
-from kohort.pipeline.sources.wire import Part
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -34,25 +33,16 @@ def alerts(spark: SparkSession, address: str, most: int = 0, security: Security 
         reader = reader.option("maxRecordsPerTrigger", str(most))
 
     def decode(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number, start, end in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                silver = SilverRows("", 0)
-                found = (
-                    table
-                    for chunk in chunks_of(address, Part(number, "", 0, start, end), security)
-                    for table in silver.add(chunk)
-                )
-                columns: list[list[Any]] = [list(each) for each in zip(*tracker_rows(found), strict=True)]
-                if columns:
-                    yield pa.RecordBatch.from_arrays(
-                        [
-                            pa.array(columns[0]),
-                            pa.array(columns[1], pa.int32()),
-                            pa.array(columns[2]),
-                            pa.array(columns[3]),
-                        ],
-                        ["group_id", "partition", "offset", "row"],
-                    )
+        with reading(address, security) as read:
+            for batch in batches:
+                for number, start, end in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                    silver = SilverRows("", 0)
+                    found = (table for chunk in read(number, start, end) for table in silver.add(chunk))
+                    columns: list[list[Any]] = [list(each) for each in zip(*tracker_rows(found), strict=True)]
+                    if columns:
+                        kinds = (pa.string(), pa.int32(), pa.int64(), pa.string())
+                        arrays = [pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)]
+                        yield pa.RecordBatch.from_arrays(arrays, ["group_id", "partition", "offset", "row"])
 
     fed = reader.load(address).mapInArrow(decode, FED)
     return fed.groupBy("group_id").transformWithState(

@@ -38,6 +38,8 @@ def main() -> None:
         writer.start()
         query = silver_stream(spark, kafka.bootstrap, Places(Path(folder)), trigger_s=TRIGGER_S)
         time.sleep(SECONDS)
+        if problem := query.exception():
+            raise SystemExit(f"the stream failed: {problem}")
         batches = [p for p in query.recentProgress if p.numInputRows][WARM_UP_BATCHES:]
         query.stop()
         stop.set()

@@ -1,4 +1,4 @@
-"""Minute by minute: commits and lag of each partition."""
+"""Over time: commits and lag of each partition by the minute, and how fast the whole group was."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from kohort.pipeline.history.lag import lag_at_samples, time_lag_ms
 from kohort.pipeline.history.picture import Picture
 
 MINUTE_MS = 60_000
+STEPS_MS = (1_000, 2_000, 5_000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000, 600_000, 1_800_000, 3_600_000)
+MOST_STEPS = 900
 
 
 def commit_minutes(picture: Picture) -> list[dict[str, Any]]:
@@ -72,3 +74,32 @@ def lag_minutes(picture: Picture) -> list[dict[str, Any]]:
                 }
             )
     return rows
+
+
+def throughput(picture: Picture) -> list[dict[str, Any]]:
+    """Offsets that the group's commits advanced, in steps fine enough to see it stop; steps without any are left out.
+
+    A step is as long as 19 of 20 pauses between the group's commits, so that an interval of commits doesn't look like a
+    stop; and long enough that there are at most MOST_STEPS of them.
+    """
+    from kohort.pipeline.gold.rows import day_of
+
+    partitions = [p for p in picture.commits.partitions.values() if len(p.commits.ts_ms) > 1]
+    if not partitions:
+        return []
+    times = np.concatenate([p.commits.ts_ms[1:] for p in partitions])
+    advanced = np.concatenate([np.maximum(p.deltas, 0) for p in partitions])
+    moments = np.unique(times[advanced > 0])
+    if not len(moments):
+        return []
+    pauses = np.diff(moments)
+    usual = float(np.percentile(pauses, 95)) if len(pauses) else 0.0
+    least = max(usual, int(moments[-1] - moments[0]) / MOST_STEPS)
+    step = next((each for each in STEPS_MS if each >= least), STEPS_MS[-1] * int(-(-least // STEPS_MS[-1])))
+    steps, place = np.unique(times // step, return_inverse=True)
+    sums = np.bincount(place, weights=advanced).astype(np.int64)
+    return [
+        {"start_ms": start, "step_ms": step, "offsets": total, "day": day_of(start)}
+        for start, total in zip((steps * step).tolist(), sums.tolist(), strict=True)
+        if total
+    ]

@@ -8,7 +8,7 @@ from collections import Counter
 from functools import lru_cache
 from typing import Any
 
-from kohort.pipeline.gold.minutes import commit_minutes, lag_minutes
+from kohort.pipeline.gold.minutes import commit_minutes, lag_minutes, throughput
 from kohort.pipeline.history.inputs import Generation
 from kohort.pipeline.history.movement import same_client
 from kohort.pipeline.history.picture import Picture
@@ -43,6 +43,7 @@ def gold_rows(picture: Picture) -> dict[str, list[Row]]:
         "commit_stalls": _stalls(picture),
         "commit_minutes": commit_minutes(picture),
         "lag_minutes": lag_minutes(picture),
+        "throughput": throughput(picture),
         "group_health": _health(picture),
         "static_effect": _static(picture),
         "dq_issues": _checks(picture),

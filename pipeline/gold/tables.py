@@ -62,6 +62,7 @@ SCHEMAS: dict[str, pa.Schema] = {
         topic=_text, part=_count, minute=_number, commits=_count, offset_delta=_number, max_gap_ms=_number,
         rewinds=_count,
     ),
+    "throughput": _schema(start_ms=_number, step_ms=_number, offsets=_number),
     "commit_stalls": _schema(
         topic=_text, part=_count, start_ms=_number, end_ms=_number, kind=_text, owner=_text, during_rebalance=_count,
         burrow_status=_text, lag=_number, offsets_back=_number,

@@ -2,286 +2,148 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from pathlib import Path
-from typing import Any
 
-from kohort.pipeline.report import charts
+from kohort.pipeline.report.cards import badge
+from kohort.pipeline.report.drawings.causes import cause_bars
+from kohort.pipeline.report.drawings.heat import heat_map
+from kohort.pipeline.report.drawings.times import begin_of
+from kohort.pipeline.report.gathering import Pages, rebalances_in_short
+from kohort.pipeline.report.group_page import group_page
+from kohort.pipeline.report.quality import quality_box
 from kohort.pipeline.report.results import Row, read_gold
 from kohort.pipeline.report.style import CSS
-from kohort.pipeline.report.svg import Axis, Colours, esc, moment
+from kohort.pipeline.report.svg import esc, moment
 from kohort.pipeline.report.words import by_group, headline, worst_severity
-from kohort.pipeline.rules.finding import SEVERITIES, seconds
+from kohort.pipeline.rules.finding import SEVERITIES, several
 
 MOST_PAGES = 150
 """Groups with a page of their own, the gravest first; the tables hold all of them."""
-MOST_ROWS = 300
-
-_TABLES = (
-    "rebalances", "generations", "rebalance_members", "partition_moves", "member_sessions", "commit_minutes",
-    "lag_minutes", "commit_stalls", "recommendations",
-)  # fmt: skip
+FULL_PAGES_CHARS = 12_000_000
+"""When pages are longer than this together, later ones leave out their largest drawings: browsers must open it."""
+MOST_PAGES_CHARS = 24_000_000
+"""And from here on, there are no more pages."""
+_IN_HEAT_MAP = 40
+_IN_SHORT = 25
 
 
 def write_report(gold: Path, findings: list[Row], path: Path) -> Path:
-    health = read_gold(gold, "group_health")
     groups = by_group(findings)
-    for row in health:
+    health: dict[str, list[Row]] = defaultdict(list)
+    for row in read_gold(gold, "group_health"):
+        health[row["group_id"]].append(row)
         groups.setdefault(row["group_id"], [])
-    order = sorted(groups, key=lambda group: _rank(group, groups[group], health))
-    paged = order[:MOST_PAGES]
-    tables: dict[str, dict[str, list[Row]]] = {}
-    for table in _TABLES:
-        tables[table] = defaultdict(list)
-        for row in read_gold(gold, table):
-            tables[table][row["group_id"]].append(row)
-    by_name = {row["group_id"]: row for row in health}
-    pages = [
-        _group_page(n, group, groups[group], {table: tables[table][group] for table in _TABLES}, by_name.get(group))
-        for n, group in enumerate(paged)
-    ]
-    everything = [r for rows in tables["rebalances"].values() for r in rows]
-    text = _page(order, paged, groups, by_name, everything, pages, read_gold(gold, "dq_issues"))
+    order = sorted(groups, key=lambda group: _rank(group, groups[group], health.get(group, [])))
+    pages = _pages(gold, order, groups, health)
+    text = _page(order, groups, health, rebalances_in_short(gold), pages, read_gold(gold, "dq_issues"))
     path.write_text(text, encoding="utf-8")
     return path
 
 
 def _rank(group: str, found: list[Row], health: list[Row]) -> tuple[int, float, str]:
-    down = sum(row["unavailable_partition_s_hi"] or 0 for row in health if row["group_id"] == group)
+    down = sum(row["unavailable_partition_s_hi"] or 0 for row in health)
     worst = worst_severity(found)
     return (-SEVERITIES.index(worst) if worst else 1, -down, group)
 
 
-def _badge(severity: str) -> str:
-    return f'<span class="badge {severity}">{severity or "fine"}</span>'
+def _pages(gold: Path, order: list[str], groups: dict[str, list[Row]], health: dict[str, list[Row]]) -> list[str]:
+    """As many as fit, in this order."""
+    rows = Pages(gold, order[:MOST_PAGES])
+    pages: list[str] = []
+    length = 0
+    for n, group in enumerate(order[:MOST_PAGES]):
+        opened = n == 0 and worst_severity(groups[group]) in ("warning", "critical")
+        in_full = length < FULL_PAGES_CHARS
+        found, days = groups[group], health.get(group, [])
+        page = group_page(f"g{n}", group, found, rows.of(group), days, opened=opened, in_full=in_full)
+        length += len(page)
+        if length > MOST_PAGES_CHARS:
+            break
+        pages.append(page)
+    return pages
 
 
 def _page(
     order: list[str],
-    paged: list[str],
     groups: dict[str, list[Row]],
-    health: dict[str, Row],
+    health: dict[str, list[Row]],
     rebalances: list[Row],
     pages: list[str],
     issues: list[Row],
 ) -> str:
-    start = min((charts.begin_of(r) for r in rebalances), default=0)
+    start = min((begin_of(r) for r in rebalances), default=0)
     end = max((r["stable_ms"] for r in rebalances), default=0)
-    troubled = [group for group in order if worst_severity(groups[group]) in ("warning", "critical")]
-    lines = []
-    for n, group in enumerate(paged):
-        if group in troubled:
-            words = esc(headline(group, groups[group], health.get(group)))
-            lines.append(f'<li>{_badge(worst_severity(groups[group]))}<a href="#g{n}">{words}</a></li>')
+    paged = {group: f"g{n}" for n, group in enumerate(order[: len(pages)])}
+    troubled = [group for group in paged if worst_severity(groups[group]) in ("warning", "critical")]
     when = f"{moment(start)} to {moment(end)} UTC" if end else "no rebalance seen"
-    heat = charts.heat_map(troubled[:40] or order[:40], rebalances, start, end)
-    short = f"<ol class=head>{''.join(lines)}</ol>" if lines else "<p>Nothing serious was found.</p>"
+    rows = [(group, paged[group]) for group in (troubled or list(paged))[:_IN_HEAT_MAP]]
+    heat = heat_map(rows, rebalances, start, end)
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Why groups rebalanced</title>'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         f"<style>{CSS}</style></head><body>"
         '<a class="skip" href="#main">Skip to the findings</a><main id="main">'
-        f"<h1>Why groups rebalanced</h1><p class=soft>{len(order)} groups, {len(rebalances)} rebalances, {when}</p>"
-        f"<h2>In short</h2>{short}"
-        f"<h2>When</h2><figure>{heat}<figcaption>Seconds spent rebalancing; darker is longer.</figcaption></figure>"
-        f"<h2>Causes</h2>{charts.cause_bars(rebalances)}"
-        f"<h2>Groups</h2>{''.join(pages)}{_rest(order, paged)}"
-        f"{_quality(issues)}{_NOTES}</main></body></html>\n"
+        f'<h1>Why groups rebalanced</h1><p class="soft">{several(len(order), "group")}, '
+        f"{several(len(rebalances), 'rebalance')}, {when}</p>{_NAVIGATION}"
+        f'<h2 id="short">In short</h2>{_in_short(troubled, paged, groups, health)}'
+        f'<h2 id="when">When</h2>{_figure(heat, len(rows), len(troubled) or len(order))}'
+        f'<h2 id="causes">Causes</h2>{cause_bars(rebalances) or "<p>No rebalance that needs one.</p>"}'
+        f'<h2 id="groups">Groups</h2>{"".join(pages)}{_rest(order, groups, len(pages))}'
+        f"{quality_box(issues)}{_NOTES}</main></body></html>\n"
     )
 
 
+_NAVIGATION = (
+    '<nav aria-label="Parts of the report"><a href="#short">In short</a> <a href="#when">When</a> '
+    '<a href="#causes">Causes</a> <a href="#groups">Groups</a> <a href="#quality">Data quality</a> '
+    '<a href="#notes">How to read it</a></nav>'
+)
+
+
+def _in_short(
+    troubled: list[str], paged: dict[str, str], groups: dict[str, list[Row]], health: dict[str, list[Row]]
+) -> str:
+    if not troubled:
+        return "<p>Nothing serious was found.</p>"
+    lines = []
+    for group in troubled:
+        told = headline(group, groups[group], next(iter(health.get(group, [])), None))[len(group) + 2 :]
+        name = f'<a href="#{paged[group]}"><b>{esc(group)}</b></a>'
+        lines.append(f"<li>{badge(worst_severity(groups[group]))}{name} {esc(told)}</li>")
+    more = lines[_IN_SHORT:]
+    folded = f'<details><summary>{len(more)} more</summary><ul class="head in">{"".join(more)}</ul></details>'
+    return f'<ol class="head">{"".join(lines[:_IN_SHORT])}</ol>{folded if more else ""}'
+
+
+def _figure(heat: str, shown: int, total: int) -> str:
+    if not heat:
+        return "<p>No time was spent rebalancing.</p>"
+    some = f" The {shown} gravest of {total} groups." if shown < total else ""
+    return (
+        f"<figure>{heat}<figcaption>Seconds spent rebalancing; darker is longer. Exact where the start of each "
+        f"rebalance is known, else at least.{some}</figcaption></figure>"
+    )
+
+
+def _rest(order: list[str], groups: dict[str, list[Row]], paged: int) -> str:
+    left = order[paged:]
+    if not left:
+        return ""
+    grave = sum(worst_severity(groups[group]) in ("warning", "critical") for group in left)
+    finding = f"{grave} of them with findings, which are in findings.json" if grave else "none with a serious finding"
+    return f'<p class="soft">{several(len(left), "more group")} are in the tables only, {finding}.</p>'
+
+
 _NOTES = (
-    "<h2>How to read the numbers</h2><p>The end of a join barrier and the moment an assignment was stored are exact on "
+    '<h2 id="notes">How to read the numbers</h2><p>Each figure has a word beside it. <b>Exact</b>: from the '
+    "coordinator's records or log, to the millisecond. <b>At most</b>: measured from one commit to another, so that "
+    "what happened lasted no longer. <b>Between</b>: two bounds. <b>Sampled</b>: as it was when somebody looked. "
+    "<b>Estimate</b>, <b>likely</b>, <b>possible</b>: what the records make probable.</p>"
+    "<p>The end of a join barrier and the moment an assignment was stored are exact on "
     "any cluster. The start of a rebalance is exact where an event log or a broker's text log was given; else bars are "
     "pale and begin where the start can have been at the latest. Seconds without a reader are given as bounds unless "
     "every member's own times were logged. “No commits” isn't always “no consumption”: cooperative members read on "
     "while a rebalance is open, but don't commit. The log doesn't say who committed: commits are put down to the owner "
-    "of the partition.</p>"
+    "of the partition. Times are UTC.</p>"
 )
-
-
-def _rest(order: list[str], paged: list[str]) -> str:
-    left = order[len(paged) :]
-    return (
-        f"<p class=soft>{len(left)} more groups without a serious finding are in the tables only.</p>" if left else ""
-    )
-
-
-def _quality(issues: list[Row]) -> str:
-    if not issues:
-        return "<h2 id=quality>Data quality</h2><p>Nothing to remark: everything that was read was understood.</p>"
-    rows = "".join(
-        f"<tr><td>{esc(i['rule'])}</td><td>{esc(i['keys'] or i['group_id'] or '')}</td><td>{esc(i['detail'])}</td></tr>"
-        for i in issues[:MOST_ROWS]
-    )
-    return (
-        f"<h2 id=quality>Data quality</h2><div class=scroll><table><thead><tr><th>what<th>where<th>in words</thead>"
-        f"<tbody>{rows}</tbody></table></div>"
-    )
-
-
-def _group_page(number: int, group: str, found: list[Row], tables: dict[str, list[Row]], health: Row | None) -> str:
-    for rows, column in (("rebalances", "stable_ms"), ("generations", "stable_ms"), ("commit_stalls", "start_ms")):
-        tables[rows].sort(key=lambda row: row[column])
-    colours = Colours()
-    axis = _axis(tables)
-    drawings = ""
-    if axis is not None:
-        drawings = (
-            f"<h3>Generations</h3>{charts.generations(axis, tables['generations'], tables['rebalances'])}"
-            + charts.strips(
-                axis, tables["commit_minutes"], tables["lag_minutes"], tables["generations"], tables["commit_stalls"]
-            )
-        )
-        if ribbons := charts.ribbons(axis, tables["partition_moves"], tables["rebalances"], colours):
-            drawings += f"<h3>Who owned which partition</h3>{ribbons}"
-        if lanes := charts.lanes(
-            axis, tables["member_sessions"], tables["rebalance_members"], tables["rebalances"], colours
-        ):
-            drawings += f"<h3>Members</h3>{lanes}{colours.legend}"
-    worst = worst_severity(found)
-    opened = " open" if number < 1 and worst in ("warning", "critical") else ""
-    return (
-        f'<details id="g{number}"{opened}><summary>{_badge(worst)}<b>{esc(group)}</b> '
-        f"<span class=soft>{esc(headline(group, found, health)[len(group) + 2 :])}</span></summary><div class=in>"
-        f"{''.join(_card(number, finding) for finding in found)}{drawings}{_matrix(tables)}"
-        f"{_rebalance_table(number, tables['rebalances'])}{_settings(tables['recommendations'])}{_score(health)}"
-        "</div></details>"
-    )
-
-
-def _axis(tables: dict[str, list[Row]]) -> Axis | None:
-    """From the first to the last thing that happened: a generation that just goes on is cut there."""
-    moments = [charts.begin_of(r) for r in tables["rebalances"]] + [r["stable_ms"] for r in tables["rebalances"]]
-    moments += [row["minute"] + 60_000 for row in tables["commit_minutes"]]
-    if not moments:
-        moments = [g["end_ms"] for g in tables["generations"] if g["end_ms"]]
-    if not moments:
-        return None
-    start, end = min(moments), max(moments)
-    margin = max(1000, (end - start) // 25)
-    return Axis(start - margin, end + margin)
-
-
-def _card(number: int, finding: Row) -> str:
-    evidence = dict(finding["evidence"])
-    rebalances = evidence.pop("rebalances", [])
-    links = " ".join(f'<a href="#g{number}r{n}">{n}</a>' for n in rebalances[:40])
-    rows = "".join(f"<dt>{esc(_words(key))}</dt><dd>{esc(_value(key, value))}</dd>" for key, value in evidence.items())
-    if links:
-        rows += f"<dt>rebalances</dt><dd>{links}</dd>"
-    return (
-        f'<section class="card {finding["severity"]}"><p>{_badge(finding["severity"])}<b>{esc(finding["title"])}</b> '
-        f"<span class=soft>{esc(finding['rule'])}, {esc(finding['confidence'])}, "
-        f"{moment(finding['start_ms'], '%H:%M:%S')} to "
-        f"{moment(finding['end_ms'], '%H:%M:%S')}</span></p><p>{esc(finding['text'])}.</p>"
-        f"<p><b>What to do:</b> {esc(finding['advice'])}</p>"
-        f"<details><summary>Evidence</summary><div class=in><dl class=evidence>{rows}</dl></div></details></section>"
-    )
-
-
-def _words(key: str) -> str:
-    return re.sub(r"_ms$", "", key).replace("_", " ")
-
-
-def _value(key: str, value: Any) -> str:
-    if isinstance(value, list):
-        return ", ".join(_value(key, one) for one in value) or "none"
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {_value(name, one)}" for name, one in value.items())
-    if key.endswith("_ms") and isinstance(value, (int, float)):
-        return moment(value) if value > 10**11 else seconds(value)
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return "not known" if value is None else str(value)
-
-
-def _rebalance_table(number: int, rows: list[Row]) -> str:
-    if not rows:
-        return ""
-    body = []
-    for r in rows[:MOST_ROWS]:
-        wait = seconds(r["barrier_ms"] - charts.begin_of(r))
-        if r["start_ms"] is None:
-            hi = seconds(r["prepare_hi_ms"]) if r["prepare_hi_ms"] is not None else "?"
-            wait = f"{wait} to {hi}" if r["prepare_hi_ms"] else "not known"
-        down = f"{r['unavailable_partition_s_lo']:.1f} to {r['unavailable_partition_s_hi']:.1f}"
-        if r["unavailable_partition_s"] is not None:
-            down = f"{r['unavailable_partition_s']:.1f}"
-        members = f"{r['members_before']} → {r['members_after']}"
-        late = f"{r['laggard_client']} ({r['laggard_how'].replace('_', ' ')})" if r["laggard_client"] else ""
-        moved = (
-            ""
-            if r["moved"] is None
-            else f"{r['moved']}" + (f" ({r['excess_moves']} too many)" if r["excess_moves"] else "")
-        )
-        cells = (
-            r["rebalance_no"], moment(charts.begin_of(r), "%H:%M:%S"), f"{r['gen_from']} → {r['gen_to']}",
-            r["kind"] if r["outcome"] == "completed" else f"{r['kind']}, {r['outcome']}", r["cause"].replace("_", " "),
-            r["trigger_client"] or "", wait, seconds(r["stable_ms"] - r["barrier_ms"]), late, members, moved, down,
-        )  # fmt: skip
-        body.append(
-            f'<tr id="g{number}r{r["rebalance_no"]}">' + "".join(f"<td>{esc(cell)}</td>" for cell in cells) + "</tr>"
-        )
-    head = "".join(
-        f"<th>{name}"
-        for name in (
-            "no", "start", "generation", "kind", "cause", "by", "waited", "assigned in", "last to come", "members",
-            "moved", "partition-seconds without reader",
-        )
-    )  # fmt: skip
-    return (
-        f"<details><summary>{len(rows)} rebalances</summary><div class='in scroll'><table><thead><tr>{head}</thead>"
-        f"<tbody>{''.join(body)}</tbody></table></div></details>"
-    )
-
-
-def _matrix(tables: dict[str, list[Row]]) -> str:
-    """Old owner by new owner, for the rebalance that moved most."""
-    moving = [r for r in tables["rebalances"] if r["moved"]]
-    if not moving:
-        return ""
-    r = max(moving, key=lambda r: r["moved"])
-    cells: dict[tuple[str, str], int] = defaultdict(int)
-    for move in tables["partition_moves"]:
-        if move["rebalance_no"] == r["rebalance_no"]:
-            cells[(move["from_client"] or "nobody", move["to_client"] or "nobody")] += 1
-    olds, news = sorted({old for old, _ in cells}), sorted({new for _, new in cells})
-    head = "".join(f"<th>{esc(new)}" for new in news)
-    body = "".join(
-        f"<tr><th>{esc(old)}" + "".join(f"<td class=n>{cells.get((old, new)) or ''}" for new in news) for old in olds
-    )
-    sticky = f"{r['stickiness']:.0%}" if r["stickiness"] is not None else "not known"
-    fewest = r["moved"] - r["excess_moves"] if r["excess_moves"] is not None else None
-    told = f", {fewest} would have been enough" if fewest is not None else ""
-    return (
-        f"<details><summary>Moves in rebalance {r['rebalance_no']}: {r['moved']} partitions{told}; stickiness {sticky}"
-        f"</summary><div class='in scroll'><table><thead><tr><th>from \\ to{head}</thead><tbody>{body}</tbody></table>"
-        "</div></details>"
-    )
-
-
-def _settings(rows: list[Row]) -> str:
-    if not rows:
-        return ""
-    body = "".join(
-        "<tr>" + "".join(f"<td>{esc(cell)}</td>" for cell in (
-            row["setting"], row["current"], row["proposed"] or "no change", row["basis"], row["sample_size"],
-            row["expected_effect"], row["confidence"],
-        )) + "</tr>"
-        for row in rows
-    )  # fmt: skip
-    head = "".join(f"<th>{name}" for name in ("setting", "now", "proposed", "basis", "samples", "effect", "confidence"))
-    return f"<h3>Settings</h3><div class=scroll><table><thead><tr>{head}</thead><tbody>{body}</tbody></table></div>"
-
-
-def _score(health: Row | None) -> str:
-    if health is None:
-        return ""
-    return (
-        f"<p class=soft>Health {health['score']:.0f} of 100: "
-        f"−{health['minus_unavailable']:.0f} for time without readers, "
-        f"−{health['minus_storms']:.0f} for storms, −{health['minus_evictions']:.0f} for evictions. "
-        f"{health['rebalances']} rebalances and {health['follow_ups']} follow-ups on {esc(health['day'])}.</p>"
-    )

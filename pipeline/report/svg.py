@@ -1,16 +1,17 @@
-"""SVG by hand: a time axis and the few shapes that the charts are made of. Everything from outside is escaped here."""
+"""SVG by hand: a time axis and the few shapes of which drawings are made. What comes from outside is escaped here."""
 
 from __future__ import annotations
 
 import datetime
 import html
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 LEFT, WIDTH, RIGHT = 150, 1000, 10
-"""The charts of one group share these, so that the same moment is at the same place in all of them."""
+"""The drawings of one group share these, so that the same moment is at the same place in all of them."""
 
 _STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400)
-_COLOURS = 12
+_COLOURS, _NAMED = 12, 24
 
 
 def esc(text: object) -> str:
@@ -39,6 +40,36 @@ class Axis:
         ]
 
 
+@dataclass(slots=True)
+class Span:
+    """A stretch of time in one row of a drawing."""
+
+    start_ms: int
+    end_ms: int
+    kind: str
+    title: str
+    more: int = 0
+    """Others that were too short and too near to be drawn apart from this one."""
+
+
+def thinned(axis: Axis, spans: Iterable[Span], least: float) -> list[Span]:
+    """Of spans that would be narrower than `least` and touch, one each: a drawing stays a few hundred shapes wide.
+
+    The one that stays is as long as all of them, and says of how many it stands for.
+    """
+    kept: list[Span] = []
+    for span in sorted(spans, key=lambda each: each.start_ms):
+        last = kept[-1] if kept else None
+        if last is not None and axis.x(span.end_ms) - axis.x(last.start_ms) < least:
+            last.end_ms, last.more = max(last.end_ms, span.end_ms), last.more + 1
+        else:
+            kept.append(span)
+    for span in kept:
+        if span.more:
+            span.title += f"; and {span.more} more until {moment(span.end_ms, '%H:%M:%S')}"
+    return kept
+
+
 def moment(ms: float, shape: str = "%Y-%m-%d %H:%M:%S") -> str:
     return datetime.datetime.fromtimestamp(ms / 1000, datetime.UTC).strftime(shape)
 
@@ -47,6 +78,15 @@ def rect(x0: float, y: float, x1: float, height: float, kind: str, title: str = 
     width = max(least, x1 - x0)
     inner = f"<title>{esc(title)}</title>" if title else ""
     return f'<rect class="{kind}" x="{x0:g}" y="{y:g}" width="{width:.1f}" height="{height:g}">{inner}</rect>'
+
+
+def bar(axis: Axis, span: Span, y: float, height: float, least: float = 0.0) -> str:
+    return rect(axis.x(span.start_ms), y, axis.x(span.end_ms), height, span.kind, span.title, least)
+
+
+def link(target: str, name: str, inner: str) -> str:
+    """Shapes that lead somewhere in the page, by mouse and by keyboard."""
+    return f'<a href="#{esc(target)}" aria-label="{esc(name)}">{inner}</a>'
 
 
 def text(x: float, y: float, words: object, kind: str = "", anchor: str = "start") -> str:
@@ -63,16 +103,27 @@ def label(y: float, words: object) -> str:
 
 
 def chart(height: float, parts: list[str], title: str, axis: Axis | None = None) -> str:
-    """A whole drawing with a name for those who can't see it, and a time axis below when given one."""
+    """A whole drawing with a name for those who can't see it, and a time axis below when given one.
+
+    Where it is wider than the screen it scrolls by itself, by keyboard too.
+    """
     grid = []
     if axis is not None:
         for x, words in axis.ticks():
             grid.append(f'<line class="grid" x1="{x}" x2="{x}" y1="0" y2="{height - 16:g}"/>')
             grid.append(text(x, height - 4, words, "tick", "middle"))
     return (
-        f'<div class="chart"><svg viewBox="0 0 {WIDTH} {height:g}" role="img" aria-label="{esc(title)}">'
+        f'<div class="chart" tabindex="0" role="region" aria-label="{esc(title)}">'
+        f'<svg viewBox="0 0 {WIDTH} {height:g}" role="group" aria-label="{esc(title)}">'
         f"<title>{esc(title)}</title>{''.join(grid)}{''.join(parts)}</svg></div>"
     )
+
+
+def left_out(shown: int, total: int, what: str) -> str:
+    """A word on what a drawing or table doesn't show; nothing when it shows everything."""
+    if shown >= total:
+        return ""
+    return f'<p class="soft">{shown} of {total} {esc(what)} are shown; all are in the tables.</p>'
 
 
 class Colours:
@@ -87,8 +138,12 @@ class Colours:
         return f"c{self._of.setdefault(name, len(self._of)) % _COLOURS}"
 
     @property
-    def legend(self) -> str:
-        if not self._of:
-            return ""
-        items = "".join(f'<span><i class="{self.of(name)}"></i>{esc(name)}</span>' for name in list(self._of)[:24])
-        return f'<p class="legend">{items}</p>'
+    def names(self) -> list[tuple[str, str]]:
+        """Class and name of each, as far as a legend has room."""
+        return [(self.of(name), name) for name in list(self._of)[:_NAMED]]
+
+
+def legend(entries: Iterable[tuple[str, str]]) -> str:
+    """Which colour means what; each has its class's background."""
+    items = "".join(f'<span><i class="{kind}"></i>{esc(name)}</span>' for kind, name in entries)
+    return f'<p class="legend">{items}</p>'

@@ -31,7 +31,7 @@ def main() -> None:
         write_gold([load_groups(silver)[GROUP]], gold)
         page = write_report(gold, findings(gold), Path(folder) / "report.html")
         # The page of the one group, without what stands above it.
-        only = "main>*{display:none}main>#g0{display:block}</style>"
+        only = "main>*{display:none}main>details:has(#g0){display:block}</style>"
         page.write_text(page.read_text(encoding="utf-8").replace("</style>", only, 1), encoding="utf-8")
         to.parent.mkdir(parents=True, exist_ok=True)
         picture(page, to, WIDTH, HEIGHT)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
 
 from kohort.pipeline.gold.group import analyse_group, as_tables
 from kohort.pipeline.history.inputs import GroupInput
+from kohort.pipeline.report import html
 from kohort.pipeline.report.html import write_report
+from kohort.pipeline.report.lists import MOST_ROWS
 from kohort.pipeline.report.results import add_issues, findings
 from kohort.pipeline.report.words import by_group, headline
 
@@ -104,6 +108,51 @@ def test_names_are_text_and_nothing_else(tmp_path: Path) -> None:
     page.feed(text)
     assert "script" not in page.tags
     assert "&lt;script&gt;" in text
+
+
+def test_every_figure_has_a_word_on_how_sure_it_is(recorded_groups: dict[str, GroupInput], tmp_path: Path) -> None:
+    gold = write_gold([recorded_groups["one-slow-member"]], tmp_path)
+    text = write_report(gold, findings(gold), tmp_path / "report.html").read_text()
+    evidence = "".join(re.findall(r'<dl class="(?:evidence|figures)">.*?</dl>', text, re.DOTALL))
+    for name, figure in re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", evidence):
+        assert name == "rebalances" or '<small class="sure">' in figure, (name, figure)
+    assert '<dt>without progress</dt><dd>35.5 s <small class="sure">at most</small>' in text
+    assert '<dt>total wait</dt><dd>34.0 s <small class="sure">exact</small>' in text
+
+
+def test_a_thousand_restless_groups_make_no_endless_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many groups with many generations, members and partitions: what has no room is said, not shown."""
+    monkeypatch.setattr(html, "FULL_PAGES_CHARS", 1_500_000)
+    monkeypatch.setattr(html, "MOST_PAGES_CHARS", 2_000_000)
+    groups = [restless(f"group-{n:03}", 400) for n in range(12)]
+    gold = write_gold(groups, tmp_path)
+    text = write_report(gold, findings(gold), tmp_path / "report.html").read_text()
+    assert len(text) < 2_600_000
+    assert f"{MOST_ROWS} of 400 rebalances are shown" in text
+    assert "of 90 clients are shown" in text
+    assert "Partitions and members are not drawn" in text
+    assert "more groups are in the tables only" in text
+    page = _Wellformed()
+    page.feed(text)
+    assert all(link[1:] in page.ids for link in page.links)
+
+
+def restless(name: str, times: int) -> GroupInput:
+    """Ninety members, one of whom is thrown out and comes back again and again."""
+    base = dict.fromkeys(("member_id", "client_id", "instance_id", "client_host", "client_reason", "cause", "evicted",
+                          "generation", "members", "duration_us", "rebalance_id", "detail", "error", "protocol"))  # fmt: skip
+    events: list[dict[str, object]] = []
+    for n in range(times):
+        at, who = 1_000_000 + 20_000 * n, f"c-{n % 90}"
+        member = f"{who}-71478f57-e382-43cf-81a9-{n:012}"
+        for kind, offset, more in (
+            ("rebalance_started", 0, {"generation": n, "cause": "join_new", "member_id": member, "client_id": who}),
+            ("member_added", 1, {"member_id": member, "client_id": who}),
+            ("join_completed", 9_000, {"generation": n + 1, "members": 90}),
+            ("assignment_received", 9_010, {"generation": n + 1, "members": 90}),
+        ):
+            events.append(base | {"kind": kind, "ts": at + offset, "seq": len(events), "origin": "text_log"} | more)
+    return GroupInput(name, events=events, until_ms=1_000_000 + 20_000 * times)
 
 
 def test_nothing_at_all(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def test_everything_is_there_and_links_lead_somewhere(report: Path) -> None:
         const links = [...document.querySelectorAll('a[href^="#"]')]
         return [
             [...document.querySelectorAll('h2')].map(each => each.textContent),
-            links.filter(each => !document.getElementById(each.hash.slice(1))).map(each => each.hash),
+            links.map(each => each.getAttribute('href')).filter(each => !document.getElementById(each.slice(1))),
             [...document.querySelectorAll('summary')].filter(each => each.tabIndex < 0).length,
         ]""",
         SCREEN,
@@ -71,6 +71,48 @@ def test_everything_is_there_and_links_lead_somewhere(report: Path) -> None:
     assert headings == ["In short", "When", "Causes", "Groups", "Data quality", "How to read the numbers"]
     assert dead == []
     assert unreachable == 0
+
+
+def test_a_link_opens_what_it_leads_to(report: Path) -> None:
+    """From the headline to a group's page, and from a finding to the rebalance it rests on."""
+    opened = ask(
+        report,
+        """
+        document.querySelectorAll('details').forEach(each => each.open = false)
+        const page = document.querySelectorAll('.head a')[1].hash
+        location.hash = page
+        const first = document.querySelector(page).closest('details').open
+        const row = document.querySelector('dl.evidence a').hash
+        location.hash = row
+        const within = []
+        for (let each = document.querySelector(row); each; each = each.parentElement)
+            if (each.localName == 'details') within.push(each.open)
+        return [first, within]""",
+        SCREEN,
+    )
+    assert opened == [True, [True, True]]
+
+
+def test_what_scrolls_can_be_reached_by_keyboard(report: Path) -> None:
+    scrolling = ask(
+        report,
+        OPEN_ALL
+        + """return [...document.querySelectorAll('.chart, .scroll')]
+            .filter(each => each.scrollWidth > each.clientWidth).map(each => each.tabIndex)""",
+        PHONE,
+    )
+    assert len(scrolling) > 5
+    assert set(scrolling) == {0}
+
+
+def test_text_in_drawings_is_legible_on_a_phone(report: Path) -> None:
+    """A drawing is as wide as its writing needs, and scrolls."""
+    heights = ask(
+        report,
+        OPEN_ALL + "return [...document.querySelectorAll('svg text.label')].map(e => e.getBoundingClientRect().height)",
+        PHONE,
+    )
+    assert min(heights) > 9
 
 
 def test_it_is_light_or_dark_as_the_reader_likes_it(report: Path) -> None:

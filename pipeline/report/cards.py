@@ -1,0 +1,49 @@
+"""What was found in a group: a card each, with the numbers it rests on and where they come from."""
+
+from __future__ import annotations
+
+from kohort.pipeline.report.drawings.times import Row
+from kohort.pipeline.report.figures import sureness, value, with_sureness, words
+from kohort.pipeline.report.svg import esc, moment
+
+_MOST_LINKS = 40
+
+
+def badge(severity: str) -> str:
+    return f'<span class="badge {severity}">{severity or "fine"}</span>'
+
+
+def card(page: str, number: int, finding: Row, rebalances: dict[int, Row]) -> str:
+    """page: what the ids of the group's page begin with. rebalances: by number; those shown in the table are linked."""
+    evidence = dict(finding["evidence"])
+    numbers = evidence.pop("rebalances", [])
+    known = all(rebalances[n]["start_ms"] is not None for n in numbers if n in rebalances)
+    rows = ""
+    for key, figure in evidence.items():
+        sure = sureness(key, finding["confidence"], starts_known=known)
+        rows += f"<dt>{esc(words(key))}</dt><dd>{with_sureness(value(key, figure), sure)}</dd>"
+    if numbers:
+        rows += f"<dt>rebalances</dt><dd>{_links(page, numbers, rebalances)}</dd>"
+    when = f"{moment(finding['start_ms'], '%H:%M:%S')} to {moment(finding['end_ms'], '%H:%M:%S')}"
+    return (
+        f'<section class="card {finding["severity"]}" id="{page}f{number}" aria-label="{esc(finding["title"])}">'
+        f"<p>{badge(finding['severity'])}<b>{esc(finding['title'])}</b> "
+        f'<span class="soft">{esc(finding["rule"])}, {esc(finding["confidence"])}, {when}</span></p>'
+        f"<p>{esc(_sentence(finding['text']))}</p>"
+        f"<p><b>What to do:</b> {esc(finding['advice'])}</p>"
+        f'<details><summary>Evidence</summary><div class="in"><dl class="evidence">{rows}</dl></div></details>'
+        "</section>"
+    )
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+
+
+def _links(page: str, numbers: list[int], rebalances: dict[int, Row]) -> str:
+    parts = []
+    for n in numbers[:_MOST_LINKS]:
+        shown = n in rebalances and rebalances[n]["shown"]
+        parts.append(f'<a href="#{page}r{n}">{n}</a>' if shown else str(n))
+    more = f" and {len(numbers) - _MOST_LINKS} more" if len(numbers) > _MOST_LINKS else ""
+    return " ".join(parts) + more

@@ -1,0 +1,60 @@
+"""Groups by time: how long each was rebalancing."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from kohort.pipeline.report.drawings.times import Row, begin_of
+from kohort.pipeline.report.svg import LEFT, WIDTH, chart, label, link, moment, rect, text
+
+_ROW = 16
+_STEPS_MS = (60_000, 600_000, 3_600_000, 21_600_000)
+_DAY_MS = 86_400_000
+_CELLS = 48
+
+
+def heat_map(groups: list[tuple[str, str]], rebalances: list[Row], start_ms: int, end_ms: int) -> str:
+    """groups: names, and where each one's page is. Cells are minutes, ten minutes, hours or days, as the time asks."""
+    if not groups or end_ms <= start_ms:
+        return ""
+    step = next((s for s in _STEPS_MS if (end_ms - start_ms) / s <= _CELLS), _DAY_MS)
+    first = start_ms // step
+    count = int(end_ms // step - first + 1)
+    busy, times = _busy(rebalances, first, step, {name for name, _ in groups})
+    peak = max(busy.values(), default=0.0)
+    if not peak:
+        return ""
+    width = (WIDTH - LEFT - 10) / count
+    parts = []
+    for n, (group, page) in enumerate(groups):
+        parts.append(link(page, group, label(n * _ROW + 12, group)))
+        parts.append(rect(LEFT, n * _ROW + 1, WIDTH - 10, _ROW - 2, "h0"))
+        for cell in range(count):
+            value = busy.get((group, cell), 0.0)
+            if not value:
+                continue
+            x, when = LEFT + cell * width, moment((first + cell) * step, "%d %b %H:%M")
+            title = f"{group}, {when}: {value:.1f} s in {times[(group, cell)]} rebalances"
+            shade = f"h{min(5, 1 + int(4.999 * value / peak))}"
+            parts.append(rect(x, n * _ROW + 1, x + width - 1, _ROW - 2, shade, title))
+    for cell in range(0, count, max(1, count // 8)):
+        when = moment((first + cell) * step, "%H:%M" if step < _DAY_MS // 4 else "%d %b")
+        parts.append(text(LEFT + cell * width, len(groups) * _ROW + 14, when, "tick"))
+    return chart(len(groups) * _ROW + 20, parts, "Seconds spent rebalancing, by group and time")
+
+
+def _busy(
+    rebalances: list[Row], first: int, step: int, wanted: set[str]
+) -> tuple[dict[tuple[str, int], float], dict[tuple[str, int], int]]:
+    """Seconds of rebalancing in each cell, spread over the cells that a rebalance lasts; and how many began there."""
+    busy: dict[tuple[str, int], float] = defaultdict(float)
+    times: dict[tuple[str, int], int] = defaultdict(int)
+    for r in rebalances:
+        if not r["members_before"] or r["outcome"] == "open" or r["group_id"] not in wanted:
+            continue
+        begin, end = begin_of(r), int(r["stable_ms"])
+        for cell in range(begin // step, end // step + 1):
+            inside = min(end, (cell + 1) * step) - max(begin, cell * step)
+            busy[(r["group_id"], int(cell - first))] += inside / 1000
+            times[(r["group_id"], int(cell - first))] += 1
+    return busy, times

@@ -1,0 +1,103 @@
+"""Throughput, lag and members, one under the other, on the axis of the generations above them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from kohort.pipeline.report.drawings.times import Row
+from kohort.pipeline.report.svg import LEFT, Axis, Span, bar, chart, label, moment, rect, thinned
+from kohort.pipeline.rules.finding import seconds
+
+_MINUTE_MS = 60_000
+_BARS = 600
+"""More bars than this in one strip are put together."""
+
+_HEADROOM = 4
+"""Times the median: higher bars are cut."""
+
+Bar = tuple[int, int, float]
+"""From, to, how much."""
+
+
+def strips(axis: Axis, flow: list[Row], lags: list[Row], generations: list[Row], stalls: list[Row]) -> str:
+    """Silences of the whole group are shaded through all three."""
+    silent = (
+        Span(s["start_ms"], s["end_ms"], "silence", f"no progress for {seconds(s['end_ms'] - s['start_ms'])}")
+        for s in stalls
+        if s["kind"] == "group_silent"
+    )
+    parts = [bar(axis, span, 0, 150, 1.5) for span in thinned(axis, silent, 1.5)]
+    step_ms = max((row["step_ms"] for row in flow), default=_MINUTE_MS)
+    speed = [
+        (row["start_ms"], row["start_ms"] + row["step_ms"], row["offsets"] * 1000 / row["step_ms"]) for row in flow
+    ]
+    parts += _bars(axis, speed, 0, "records / s", "flow", _usual(speed))
+    late = _lag(lags)
+    parts += _bars(axis, late, 52, "lag, records", "lag", _peak(late))
+    parts += _members(axis, generations)
+    name = f"Throughput by {seconds(step_ms)}, lag by minute, and members over time"
+    return chart(168, parts, name, axis)
+
+
+def _peak(bars: list[Bar]) -> float:
+    return max((value for _, _, value in bars), default=0.0)
+
+
+def _short(value: float) -> str:
+    return f"{value:.0f}" if value >= 10 or value == int(value) else f"{value:.1f}"
+
+
+def _lag(rows: list[Row]) -> list[Bar]:
+    sums: dict[int, int] = defaultdict(int)
+    for row in rows:
+        sums[row["minute"]] += row["lag"] or 0
+    return [(minute, minute + _MINUTE_MS, value) for minute, value in sorted(sums.items())]
+
+
+def _usual(bars: list[Bar]) -> float:
+    """How high the strip reaches: catching up after a stop shall not make everything else a thin line."""
+    values = sorted(value for _, _, value in bars)
+    return min(values[-1], _HEADROOM * values[len(values) // 2]) if values else 0.0
+
+
+def _told(bars: list[Bar], top: float) -> str:
+    if not bars:
+        return "not known"
+    peak = _peak(bars)
+    return f"max {_short(peak)}" + (f", cut at {_short(top)}" if top < peak else "")
+
+
+def _bars(axis: Axis, bars: list[Bar], top: float, name: str, kind: str, peak: float) -> list[str]:
+    parts = [label(top + 22, name), label(top + 36, _told(bars, peak))]
+    bars = list(_together(bars))
+    for start, end, value in bars:
+        x0, x1 = axis.x(start), axis.x(end)
+        if value and x1 > LEFT:
+            height = max(1.0, 44 * min(1.0, value / peak))
+            title = f"{moment(start, '%H:%M:%S')}: {_short(value)}"
+            parts.append(rect(x0, top + 46 - height, x1, height, kind, title, 0.5))
+    return parts
+
+
+def _together(bars: list[Bar]) -> Iterable[Bar]:
+    """Neighbours as one, as high as the highest, where there are too many."""
+    take = -(-len(bars) // _BARS)
+    for n in range(0, len(bars), max(1, take)):
+        some = bars[n : n + take]
+        yield some[0][0], some[-1][1], _peak(some)
+
+
+def _members(axis: Axis, generations: list[Row]) -> list[str]:
+    peak = max((g["members"] for g in generations), default=0)
+    parts = [label(128, "members"), label(142, f"max {peak}")]
+    spans = [
+        Span(g["stable_ms"], g["end_ms"] or axis.end_ms, "members", f"{g['members']} members")
+        for g in generations
+        if g["members"]
+    ]
+    sizes = {id(span): g["members"] for span, g in zip(spans, (g for g in generations if g["members"]), strict=True)}
+    for span in thinned(axis, spans, 1.0):
+        height = 40 * sizes[id(span)] / peak
+        parts.append(bar(axis, span, 148 - height, height))
+    return parts

@@ -1,0 +1,30 @@
+"""What the drawings share about time: where a rebalance's bar begins, and from when to when a group's page reaches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kohort.pipeline.report.svg import Axis
+
+Row = dict[str, Any]
+
+
+def begin_of(r: Row) -> int:
+    """The start of a rebalance's bar: known, else the estimate, else the bound."""
+    if r["start_ms"] is not None:
+        return int(r["start_ms"])
+    return int(r["barrier_ms"] - max(r["prepare_lo_ms"] or 0, r["prepare_est_ms"] or 0))
+
+
+def axis_of(tables: dict[str, list[Row]]) -> Axis | None:
+    """From the first to the last thing that happened: what just goes on, or commits what it had, is cut there."""
+    moments = [begin_of(r) for r in tables["rebalances"]] + [r["stable_ms"] for r in tables["rebalances"]]
+    moments += [row["minute"] + at for row in tables["commit_minutes"] if row["offset_delta"] for at in (0, 60_000)]
+    moments += [row[edge] for row in tables["commit_stalls"] for edge in ("start_ms", "end_ms")]
+    if not moments:
+        moments = [g["end_ms"] for g in tables["generations"] if g["end_ms"]]
+    if not moments:
+        return None
+    start, end = min(moments), max(moments)
+    margin = max(1000, (end - start) // 25)
+    return Axis(start - margin, end + margin)

@@ -1,0 +1,85 @@
+"""What the report reads of the gold tables: all groups in short, and everything about those that get a page.
+
+Tables of a thousand groups are large. They stay columns, cut to the groups and columns that are drawn; rows are made
+for one group at a time.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from kohort.pipeline.gold.tables import SCHEMAS
+from kohort.pipeline.report.results import Row
+
+_COLUMNS: dict[str, tuple[str, ...] | None] = {
+    "rebalances": None,
+    "generations": ("generation", "stable_ms", "end_ms", "members", "partitions", "protocol"),
+    "rebalance_members": (
+        "rebalance_no", "client_id", "logical_client", "role", "rejoin_delay_us", "sync_delay_us", "is_laggard",
+    ),
+    "partition_moves": ("rebalance_no", "topic", "part", "from_client", "to_client"),
+    "member_sessions": ("member_id", "logical_client", "client_id", "first_ms", "last_ms", "end_kind"),
+    "commit_minutes": ("minute", "offset_delta"),
+    "throughput": ("start_ms", "step_ms", "offsets"),
+    "lag_minutes": ("minute", "lag"),
+    "commit_stalls": ("start_ms", "end_ms", "kind"),
+    "recommendations": None,
+}  # fmt: skip
+"""Tables of a group's page, with the columns that are looked at; None: all."""
+_ORDER = {"rebalances": "stable_ms", "generations": "stable_ms", "commit_stalls": "start_ms", "throughput": "start_ms"}
+_IN_SHORT = ("group_id", "start_ms", "barrier_ms", "stable_ms", "prepare_lo_ms", "prepare_est_ms", "members_before",
+             "kind", "cause", "outcome", "day")  # fmt: skip
+
+
+def rebalances_in_short(gold: Path) -> list[Row]:
+    """What the drawings of all groups together need."""
+    found = _read(gold, "rebalances", _IN_SHORT)
+    return [] if found is None else found.to_pylist()
+
+
+class Pages:
+    """The rows of each group's page."""
+
+    def __init__(self, gold: Path, groups: list[str]) -> None:
+        self._tables: dict[str, pa.Table] = {}
+        self._places: dict[str, dict[str, tuple[int, int]]] = {}
+        for name, columns in _COLUMNS.items():
+            wanted = None if columns is None else ("group_id", *columns)
+            found = _read(gold, name, wanted, ds.field("group_id").isin(groups))
+            if found is not None and len(found):
+                order = [("group_id", "ascending")]
+                if name in _ORDER:
+                    order.append((_ORDER[name], "ascending"))
+                self._tables[name] = found.sort_by(order)
+                self._places[name] = _places(self._tables[name]["group_id"])
+
+    def of(self, group: str) -> dict[str, list[Row]]:
+        """Every table of a page, empty where there is nothing of this group."""
+        found: dict[str, list[Row]] = {}
+        for name in _COLUMNS:
+            start, count = self._places.get(name, {}).get(group, (0, 0))
+            found[name] = self._tables[name].slice(start, count).to_pylist() if count else []
+        return found
+
+
+def _read(
+    gold: Path, table: str, columns: tuple[str, ...] | None, only: pc.Expression | None = None
+) -> pa.Table | None:
+    folder = gold / table
+    if not folder.is_dir():
+        return None
+    found = ds.dataset(folder, schema=SCHEMAS[table], partitioning="hive")
+    return found.to_table(columns=None if columns is None else list(columns), filter=only)
+
+
+def _places(groups: pa.ChunkedArray) -> dict[str, tuple[int, int]]:
+    """Where the rows of each group begin, and how many there are; rows are sorted by group."""
+    places, at = {}, 0
+    for run in pc.value_counts(groups).to_pylist():
+        places[run["values"]] = (at, run["counts"])
+        at += run["counts"]
+    return places

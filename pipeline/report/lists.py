@@ -1,0 +1,124 @@
+"""The tables of a group's page: its rebalances, its settings, its figures in short."""
+
+from __future__ import annotations
+
+from kohort.pipeline.report.drawings.times import Row, begin_of
+from kohort.pipeline.report.figures import AT_MOST, ESTIMATE, EXACT, down, waited, with_sureness
+from kohort.pipeline.report.svg import esc, left_out, moment
+from kohort.pipeline.rules.finding import seconds
+
+MOST_ROWS = 300
+_COLUMNS = ("no", "start", "generation", "kind", "cause", "by", "waited for joins", "assigned in", "last to come",
+            "members", "moved", "partition-seconds without reader")  # fmt: skip
+
+
+def mark_shown(rebalances: list[Row], found: list[Row]) -> None:
+    """Says of each rebalance whether the table has room for it: those that findings rest on first, then the longest."""
+    cited = {n for finding in found for n in finding["evidence"].get("rebalances", ())}
+    order = sorted(rebalances, key=lambda r: (r["rebalance_no"] not in cited, begin_of(r) - r["stable_ms"]))
+    for n, r in enumerate(order):
+        r["shown"] = n < MOST_ROWS
+
+
+def rebalance_table(page: str, rows: list[Row]) -> str:
+    shown = [r for r in rows if r["shown"]]
+    if not shown:
+        return ""
+    head = "".join(f'<th scope="col">{name}</th>' for name in _COLUMNS)
+    body = "".join(_rebalance(page, r) for r in shown)
+    return (
+        f'<details><summary>{len(rows)} rebalances</summary><div class="in"><div class="scroll" tabindex="0">'
+        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+        f"{left_out(len(shown), len(rows), 'rebalances')}</div></details>"
+    )
+
+
+def _rebalance(page: str, r: Row) -> str:
+    late = f"{r['laggard_client']} ({r['laggard_how'].replace('_', ' ')})" if r["laggard_client"] else ""
+    excess = f" ({r['excess_moves']} too many)" if r["excess_moves"] else ""
+    cause = f"{r['cause'].replace('_', ' ')} ({r['cause_confidence']})"
+    figures = r["unavailable_partition_s"], r["unavailable_partition_s_lo"], r["unavailable_partition_s_hi"]
+    start = ("" if r["start_ms"] is not None else "by ") + moment(begin_of(r), "%H:%M:%S")
+    cells = (
+        esc(r["rebalance_no"]),
+        esc(start),
+        esc(f"{r['gen_from']} → {r['gen_to']}"),
+        esc(r["kind"] if r["outcome"] == "completed" else f"{r['kind']}, {r['outcome']}"),
+        esc(cause),
+        esc(r["trigger_client"] or ""),
+        with_sureness(*waited(r)),
+        with_sureness(seconds(r["stable_ms"] - r["barrier_ms"]), EXACT),
+        esc(late),
+        esc(f"{r['members_before']} → {r['members_after']}"),
+        "" if r["moved"] is None else esc(f"{r['moved']}{excess}"),
+        with_sureness(*down(*figures)),
+    )
+    return f'<tr id="{page}r{r["rebalance_no"]}">' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+
+
+def settings_table(rows: list[Row]) -> str:
+    """Now and proposed, what that rests on, and on how many samples. Without rows: nothing to say."""
+    if not rows:
+        return ""
+    body = "".join(
+        f'<tr><th scope="row">{esc(row["setting"])}</th><td>{esc(row["client"] or "")}</td>'
+        f"<td>{esc(_setting(row['setting'], row['current']))}</td><td>{_proposed(row)}</td>"
+        f'<td>{esc(row["basis"])}</td><td class="n">{esc(row["sample_size"])}</td>'
+        f"<td>{esc(row['expected_effect'])}</td><td>{esc(row['confidence'])}</td></tr>"
+        for row in sorted(rows, key=lambda row: row["proposed"] is None)[:MOST_ROWS]
+    )
+    names = ("setting", "client", "now", "proposed", "basis", "samples", "effect", "confidence")
+    head = "".join(f'<th scope="col">{name}</th>' for name in names)
+    return (
+        f'<h3>Settings</h3><div class="scroll" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody>'
+        f"</table></div>{left_out(MOST_ROWS, len(rows), 'settings')}"
+    )
+
+
+def _proposed(row: Row) -> str:
+    if row["proposed"] is None:
+        return "no change"
+    return f"→ <b>{esc(_setting(row['setting'], row['proposed']))}</b>"
+
+
+def _setting(name: str, text: str | None) -> str:
+    """As one writes it, and what that is."""
+    if text is None:
+        return "not known"
+    return f"{text} ({seconds(int(text))})" if name.endswith(".ms") and text.isdigit() else text
+
+
+def figures(rebalances: list[Row], health: list[Row]) -> str:
+    """The group in a few figures, each with a word on how sure it is; of all days together."""
+    if not health:
+        return ""
+    counted = [r for r in rebalances if r["kind"] not in ("followup", "static_swap") and r["outcome"] != "open"]
+    known = all(r["start_ms"] is not None for r in counted)
+    low, high = (sum(row[f"unavailable_partition_s_{end}"] or 0.0 for row in health) for end in ("lo", "hi"))
+    without = down(None, low, high)
+    longest = max((row["max_total_ms"] or 0 for row in health), default=0)
+    total = sum(row["time_rebalancing_s"] or 0.0 for row in health)
+    entries = [
+        ("rebalances", str(sum(row["rebalances"] for row in health)), EXACT),
+        ("follow-ups", str(sum(row["follow_ups"] for row in health)), EXACT),
+        ("time rebalancing", seconds(total * 1000), EXACT if known else ESTIMATE),
+        ("longest rebalance", seconds(longest), EXACT if known else ESTIMATE),
+        ("no commits at all", seconds(1000 * sum(row["no_commit_s"] or 0.0 for row in health)), AT_MOST),
+        ("partition-seconds without a reader", *without),
+        ("members removed", str(sum(row["evictions"] for row in health)), EXACT if known else ESTIMATE),
+    ]
+    shown = "".join(
+        f"<div><dt>{esc(name)}</dt><dd>{with_sureness(text, sure)}</dd></div>" for name, text, sure in entries
+    )
+    return f'<dl class="figures">{shown}</dl>{"".join(_score(row) for row in health[:MOST_DAYS])}'
+
+
+MOST_DAYS = 7
+
+
+def _score(row: Row) -> str:
+    return (
+        f'<p class="soft">Health on {esc(row["day"])}: {row["score"]:.0f} of 100 '
+        f"(−{row['minus_unavailable']:.0f} time without readers at most, −{row['minus_storms']:.0f} storms, "
+        f"−{row['minus_evictions']:.0f} evictions).</p>"
+    )

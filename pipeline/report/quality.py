@@ -1,0 +1,28 @@
+"""What to know about the data before believing a number: holes, damage, clocks, what couldn't be read."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from kohort.pipeline.report.drawings.times import Row
+from kohort.pipeline.report.svg import esc, left_out
+
+_MOST_ROWS = 300
+
+
+def quality_box(issues: list[Row]) -> str:
+    if not issues:
+        return '<h2 id="quality">Data quality</h2><p>Nothing to remark: everything that was read was understood.</p>'
+    counts = Counter(str(issue["rule"]) for issue in issues)
+    short = ", ".join(f"{count} × {name.replace('_', ' ')}" for name, count in counts.most_common())
+    rows = "".join(
+        f"<tr><td>{esc(i['rule'])}</td><td>{esc(i['keys'] or i['group_id'] or '')}</td><td>{esc(i['detail'])}</td></tr>"
+        for i in sorted(issues, key=lambda i: (counts[i["rule"]], i["rule"]))[:_MOST_ROWS]
+    )
+    return (
+        '<h2 id="quality">Data quality</h2><section class="card warning" aria-label="Data quality">'
+        f"<p>{esc(short)}.</p>"
+        '<div class="scroll" tabindex="0"><table><thead><tr><th scope="col">what</th><th scope="col">where</th>'
+        f'<th scope="col">in words</th></tr></thead><tbody>{rows}</tbody></table></div>'
+        f"{left_out(_MOST_ROWS, len(issues), 'remarks')}</section>"
+    )

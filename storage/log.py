@@ -202,6 +202,11 @@ class PartitionLog:
         """The largest timestamp of all records; -1: there is none."""
         return max((segment.max_timestamp for segment in self._segments), default=-1)
 
+    @property
+    def latest_epoch(self) -> int:
+        """The leader epoch of the last who wrote here, or will write."""
+        return self._epochs[-1][0]
+
     def epoch_at(self, offset: int) -> int:
         """The leader epoch under which `offset` was or will be written."""
         return next((epoch for epoch, start in reversed(self._epochs) if start <= offset), self._epochs[0][0])

@@ -181,6 +181,11 @@ def _fault(data: memoryview, at: int, next_offset: int, *, checked: bool) -> str
     base, length, _, magic, crc, _, delta, _, _ = _HEADER.unpack_from(data, at)
     if magic != MAGIC or not HEADER_SIZE <= length + 12 <= left or base < next_offset or delta < 0:
         return "no whole batch"
+    if base > next_offset and left - length - 12 >= HEADER_SIZE:
+        # No checksum covers the offset: whether it is right, where compaction has left a gap, the next one tells.
+        following, _, _, its_magic, *_ = _HEADER.unpack_from(data, at + 12 + length)
+        if its_magic == MAGIC and following <= base:
+            return f"the offset of a batch, {base}, is beyond that of the next one"
     if checked and google_crc32c.value(bytes(data[at + _CHECKED_AT : at + 12 + length])) != crc:
         return f"the checksum of the batch at offset {base} is wrong"
     return None

@@ -11,6 +11,8 @@ from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Protocol
 
+_sync = getattr(os, "fdatasync", os.fsync)
+"""Not every system tells data from the rest."""
 _EMPTY = memoryview(b"")
 
 
@@ -115,8 +117,8 @@ class Disk:
             left = left[written:]
 
     def sync(self, descriptor: int) -> None:
-        """Waits until what was written to it is on the disk."""
-        os.fsync(descriptor)
+        """Waits until what was written to it is on the disk; its size too, but not necessarily its times."""
+        _sync(descriptor)
 
     def close(self, descriptor: int) -> None:
         """Gives a descriptor back."""

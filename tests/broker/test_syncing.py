@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from errno import EIO
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from kohort.broker.syncing import SyncNowAndThen, Syncs
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from kohort.storage.disk.directory import DataDirectory
-from kohort.storage.disk.files import Disk
+from kohort.storage.disk.files import Disk, Unsynced
 from tests.broker.conftest import Broker, Client, StillLoop, frame
 from tests.broker.data import fetch_frame, heard_fetch, production, records
 from tests.storage.batches import batch
@@ -27,16 +27,17 @@ class SlowThreads:
     """Syncs when the test says so."""
 
     def __init__(self) -> None:
-        self.running: list[tuple[Callable[[], None], Callable[[OSError | None], None]]] = []
+        self.running: list[tuple[Sequence[Unsynced], Callable[[OSError | None], None]]] = []
 
-    def run(self, work: Callable[[], None], done: Callable[[OSError | None], None]) -> None:
-        self.running.append((work, done))
+    def sync(self, files: Sequence[Unsynced], done: Callable[[OSError | None], None]) -> None:
+        self.running.append((files, done))
 
     def finish(self, problem: OSError | None = None) -> None:
         """The sync that runs is over."""
-        ((work, done),) = self.running
+        ((files, done),) = self.running
         self.running.clear()
-        work()
+        for each in files:
+            each.sync()
         done(problem)
 
 

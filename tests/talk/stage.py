@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import json
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from io import StringIO
 from itertools import count
 from pathlib import Path
@@ -22,7 +22,7 @@ from kohort.broker.syncing import Syncs
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.effects import OFFSETS_TOPIC
 from kohort.storage.disk.directory import DataDirectory
-from kohort.storage.disk.files import Disk
+from kohort.storage.disk.files import Disk, Unsynced
 from tests.talk.profiles import Profile
 
 FIRST_PORT = 9092
@@ -239,7 +239,8 @@ class Stage:
 class InThisThread:
     """Syncs at once; see `broker.syncing.Threads`."""
 
-    def run(self, work: Callable[[], None], done: Callable[[OSError | None], None]) -> None:
-        """Runs it now."""
-        work()
+    def sync(self, files: Sequence[Unsynced], done: Callable[[OSError | None], None]) -> None:
+        """Syncs them now."""
+        for each in files:
+            each.sync()
         done(None)

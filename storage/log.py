@@ -155,7 +155,8 @@ class PartitionLog:
         self._segments = [*self._segments, segment]
         # By size at once, so that memory stays within it; by time only in `trim`, as in Kafka.
         self._trim_to_size()
-        if self._memory.used_bytes > self._memory.limit_bytes and not self.config.compact:
+        room_is_over = self._store.in_memory and self._memory.used_bytes > self._memory.limit_bytes
+        if room_is_over and not self.config.compact:
             excess = self._memory.used_bytes - self._memory.limit_bytes
             self._memory.dropped_bytes += self._drop_oldest(lambda oldest, dropped: dropped < excess)
         return segment

@@ -66,6 +66,14 @@ class Disk:
             self.close(descriptor)
         self.rename(draft, path)
 
+    def write_derived(self, path: Path, data: bytes) -> None:
+        """The same for what can be worked out again: nobody minds if it is lost, or half of it is there."""
+        descriptor = self.open(path, os.O_TRUNC | os.O_CREAT)
+        try:
+            self.write_at(descriptor, data, 0)
+        finally:
+            self.close(descriptor)
+
     def rename(self, path: Path, to: Path) -> None:
         """Gives a file or folder another name, in the place of what has it."""
         path.rename(to)

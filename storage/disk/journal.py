@@ -83,6 +83,7 @@ class Journal:
     def topic(self, topic: SavedTopic) -> None:
         """A topic was created, or changed in more than one partition. Raises OSError."""
         self._add(_topic(topic))
+        self._sync()
 
     def partition(self, topic_id: UUID, index: int, replicas: Iterable[int], leader_epoch: int) -> None:
         """A partition has another leader or other replicas. Raises OSError."""
@@ -91,15 +92,22 @@ class Journal:
     def deleted(self, topic_id: UUID) -> None:
         """A topic is gone. Raises OSError."""
         self._add({"deleted": show_id(topic_id)})
+        self._sync()
 
     def producer_ids(self, next_producer_id: int) -> None:
         """Producer ids below this one may have been handed out. Raises OSError."""
         self._add({"next_producer_id": next_producer_id})
+        self._sync()
 
     def close(self) -> None:
         """Gives the file back."""
         if self._file is not None:
             self._file.close()
+
+    def _sync(self) -> None:
+        """At once: these changes are rare, and acknowledged at once."""
+        if self._disk.keeps_unsynced and self._file is not None:
+            self._file.sync()
 
     def _add(self, values: Mapping[str, Any]) -> None:
         assert self._file is not None, "it is begun first"

@@ -66,14 +66,14 @@ class PartitionStore:
         if self._exists:
             return
         self._disk.make_folder(self.folder)
-        self._disk.write_whole(self.folder / PARTITION_METADATA, partition_metadata(self._topic_id))
+        self._disk.new_file(self.folder / PARTITION_METADATA).append(partition_metadata(self._topic_id))
         self._exists = True
 
     def write_indexes(self, segment: FileSegment) -> None:
         """Writes what Kafka keeps beside a segment that is closed."""
         path = segment.file.path
-        self._disk.write_whole(path.with_suffix(OFFSET_INDEX), offset_index(segment))
-        self._disk.write_whole(path.with_suffix(TIME_INDEX), time_index(segment))
+        self._disk.write_derived(path.with_suffix(OFFSET_INDEX), offset_index(segment))
+        self._disk.write_derived(path.with_suffix(TIME_INDEX), time_index(segment))
 
     def dropped(self, segments: Sequence[Segment]) -> None:
         """Removes their files; who is reading one may finish. See `Store`."""
@@ -91,7 +91,7 @@ class PartitionStore:
         self._epochs = epochs
 
     def _write_epochs(self) -> None:
-        self._disk.write_whole(self.folder / LEADER_EPOCHS, checkpoint(self._epochs))
+        self._disk.write_derived(self.folder / LEADER_EPOCHS, checkpoint(self._epochs))
 
     def close(self) -> None:
         """Writes what can be worked out again, for those who look at the files while nobody is here to do so."""

@@ -280,12 +280,12 @@ class PartitionLog:
             if not segments and not self._store.in_memory:
                 # The name of an empty file is what remembers where the log ends.
                 segments.append(self._store.new_segment(self.log_end_offset, gone[-1].created_at_ms))
-            self._store.dropped(gone)
             self._segments = segments
             self.size_bytes -= dropped
             self._memory.used_bytes -= dropped
             self.log_start_offset = max(self.log_start_offset, gone[-1].next_offset)
             self._start_epochs_at(self.log_start_offset)
+            self._store.dropped(gone)
         return dropped
 
     def _start_epochs_at(self, offset: int) -> None:

@@ -17,6 +17,7 @@ from kohort.broker.registry import Api, Registry
 from kohort.broker.server import Server
 from kohort.broker.settings import Settings
 from kohort.protocol.api_keys import API_BY_NAME
+from kohort.storage.disk.directory import DataDirectory
 
 
 class StillLoop:
@@ -150,10 +151,14 @@ class Client:
 class Broker:
     """All of kohort but its sockets."""
 
-    def __init__(self, nodes: int = 1, advertise: str = "", **settings: object) -> None:
+    def __init__(
+        self, nodes: int = 1, advertise: str = "", directory: DataDirectory | None = None, **settings: object
+    ) -> None:
         given = {name.replace("_", "."): str(value) for name, value in settings.items()}
         self.clock = ManualClock()
-        self.cluster = Cluster(Settings(given, nodes=nodes), self.clock, nodes, seed=1, advertise=advertise)
+        self.cluster = Cluster(
+            Settings(given, nodes=nodes), self.clock, nodes, seed=1, advertise=advertise, directory=directory
+        )
         for number, node in enumerate(self.cluster.nodes):
             node.port = 9092 + number
         self.loop = StillLoop(self.clock)

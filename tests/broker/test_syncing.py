@@ -8,17 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from kohort.broker.clock import ManualClock
-from kohort.broker.cluster import Cluster
-from kohort.broker.registry import Registry
-from kohort.broker.server import Server
-from kohort.broker.settings import Settings
 from kohort.broker.syncing import SyncNowAndThen, Syncs
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from kohort.storage.disk.directory import DataDirectory
 from kohort.storage.disk.files import Disk, Unsynced
-from tests.broker.conftest import Broker, Client, StillLoop, frame
+from tests.broker.conftest import Broker, Client, frame
 from tests.broker.data import fetch_frame, heard_fetch, production, records
 from tests.storage.batches import batch
 
@@ -45,14 +40,9 @@ class OnSlowDisk(Broker):
     """A broker with a data directory, whose syncs take as long as the test likes."""
 
     def __init__(self, path: Path, *, always: bool = True) -> None:
-        self.clock = ManualClock()
         disk = Disk(keeps_unsynced=True)
         self.directory = DataDirectory(path, disk=disk, delays=always)
-        self.cluster = Cluster(Settings(), self.clock, seed=1, directory=self.directory)
-        self.cluster.nodes[0].port = 9092
-        self.loop = StillLoop(self.clock)
-        self.registry = Registry()
-        self.server = Server(self.cluster, self.registry, self.loop)  # type: ignore[arg-type]
+        super().__init__(directory=self.directory)
         self.threads = SlowThreads()
         self.syncs = Syncs(self.cluster, disk, self.threads, self.loop.call_soon)
         self.syncs.act = self.server.act

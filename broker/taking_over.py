@@ -27,6 +27,7 @@ def take_over(cluster: Cluster, directory: DataDirectory, now_ms: int) -> None:
         partitions = [(each.replicas, each.leader_epoch) for each in topic.partitions]
         topics.restore(topic.name, topic.topic_id, topic.configs, partitions)
     topics.producer_ids_from(saved.next_producer_id)
+    _forget_old_producers(cluster, now_ms)
     directory.begin(cluster.cluster_id, cluster.settings.node_id)
     for name, count in directory.adopted.items():
         _adopt(cluster, directory, name, count)
@@ -49,6 +50,17 @@ def take_over(cluster: Cluster, directory: DataDirectory, now_ms: int) -> None:
             bytes=size,
             ms=took_ms,
         )
+
+
+def _forget_old_producers(cluster: Cluster, now_ms: int) -> None:
+    """Of a producer only its records' times are known now, so that one who writes old records is forgotten at once.
+
+    Source: Kafka's `ProducerStateManager.truncateAndReload`.
+    """
+    for topic in cluster.topics:
+        for partition in topic.partitions:
+            if partition.producers is not None:
+                partition.producers.expire(now_ms + cluster.clock.epoch_ms)
 
 
 def _adopt(cluster: Cluster, directory: DataDirectory, name: str, count: int) -> None:

@@ -44,6 +44,8 @@ class Saved:
     """All that a journal tells."""
 
     topics: dict[UUID, SavedTopic] = field(default_factory=dict)
+    deleted: set[UUID] = field(default_factory=set)
+    """Topics that went since the file was written anew; something of them may have stayed."""
     next_producer_id: int = 0
 
 
@@ -77,7 +79,7 @@ class Journal:
         """Writes the file anew, with what there is now. Raises OSError."""
         lines = [_topic(each) for each in saved.topics.values()]
         lines.append({"next_producer_id": saved.next_producer_id})
-        self._disk.write_whole(self._path, b"".join(map(_line, lines)))
+        self._disk.write_whole(self._path, b"".join(map(_line, lines)), precious=True)
         self._file = self._disk.file(self._path)
 
     def topic(self, topic: SavedTopic) -> None:
@@ -89,8 +91,13 @@ class Journal:
         self._add({"moved": show_id(topic_id), "partition": index, "replicas": [*replicas], "epoch": leader_epoch})
 
     def deleted(self, topic_id: UUID) -> None:
-        """A topic is gone. Raises OSError."""
+        """A topic is gone. Raises OSError.
+
+        Synced at once, if anything is: its records go next, and must not go alone.
+        """
         self._add({"deleted": show_id(topic_id)})
+        if self._file is not None and self._disk.keeps_unsynced:
+            self._file.sync()
 
     def producer_ids(self, next_producer_id: int) -> None:
         """Producer ids below this one may have been handed out. Raises OSError."""
@@ -129,6 +136,8 @@ def _apply(saved: Saved, values: Mapping[str, Any]) -> None:
         partition = saved.topics[read_id(values["moved"])].partitions[values["partition"]]
         partition.replicas, partition.leader_epoch = tuple(map(int, values["replicas"])), int(values["epoch"])
     elif "deleted" in values:
-        del saved.topics[read_id(values["deleted"])]
+        topic_id = read_id(values["deleted"])
+        del saved.topics[topic_id]
+        saved.deleted.add(topic_id)
     else:
         saved.next_producer_id = int(values["next_producer_id"])

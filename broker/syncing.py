@@ -48,8 +48,6 @@ class Syncs:
 
     def __init__(self, cluster: Cluster, disk: Disk, threads: Threads, soon: Callable[[Callable[[], None]], object]):
         """`soon` runs something when the requests that have come together are through."""
-        self.failed: OSError | None = None
-        """Why nothing may be written any more."""
         self.act: Callable[[Callable[[int], None]], None] = lambda action: action(cluster.clock.now_ms())
         """Does something together with what follows from it (`Server.act`)."""
         self._cluster = cluster
@@ -70,6 +68,11 @@ class Syncs:
         self._waiting.append(report)
         self._begin_soon()
 
+    def noted(self) -> bool:
+        """Whether something beside the logs was written since the last time: topics, ids, where logs start."""
+        directory = self._cluster.directory
+        return directory is not None and directory.take_noted()
+
     def begin(self) -> None:
         """Syncs what is to be synced, if anything."""
         self._begin_soon()
@@ -89,16 +92,19 @@ class Syncs:
 
     def _done(self, written: dict[Partition, int], waiting: list[Report], problem: OSError | None, now_ms: int) -> None:
         self._busy = False
-        if problem is not None and self.failed is None:
-            self.failed = problem
+        cluster = self._cluster
+        if problem is not None and cluster.broken is None:
+            cluster.broken = problem
             log.warning(
                 f"the disk does not keep what is written to it: {problem.strerror or problem}; nothing is written any "
                 "more, what is there can be read; see to the disk and start again"
             )
+        # A later sync may succeed, and says nothing of what the failed one should have kept.
+        problem = cluster.broken
         if problem is None:
             for partition, end_offset in written.items():
                 partition.log.synced(end_offset)
-                self._cluster.purgatory.check(partition, now_ms)
+                cluster.purgatory.check(partition, now_ms)
         for report in waiting:
             report(now_ms, problem)
         if self._written or self._waiting:

@@ -254,8 +254,8 @@ class PartitionLog:
     def delete_before(self, offset: int) -> None:
         """Makes `offset` the start of the log; segments that lie before it are dropped."""
         assert self.log_start_offset <= offset <= self.log_end_offset, "the caller checks the range"
-        self._drop_oldest(lambda segment, _: segment.next_offset <= offset, even_open=True)
         self._store.start_moved(offset)
+        self._drop_oldest(lambda segment, _: segment.next_offset <= offset, even_open=True)
         self.log_start_offset = offset
         self._start_epochs_at(offset)
 
@@ -285,6 +285,7 @@ class PartitionLog:
             self._memory.used_bytes -= dropped
             self.log_start_offset = max(self.log_start_offset, gone[-1].next_offset)
             self._start_epochs_at(self.log_start_offset)
+            # Last: should it fail halfway, files stay behind that nobody asks for.
             self._store.dropped(gone)
         return dropped
 

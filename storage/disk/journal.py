@@ -44,6 +44,8 @@ class Saved:
     """All that a journal tells."""
 
     topics: dict[UUID, SavedTopic] = field(default_factory=dict)
+    deleted: set[UUID] = field(default_factory=set)
+    """Topics that went since the file was written anew; something of them may have stayed."""
     next_producer_id: int = 0
 
 
@@ -77,37 +79,34 @@ class Journal:
         """Writes the file anew, with what there is now. Raises OSError."""
         lines = [_topic(each) for each in saved.topics.values()]
         lines.append({"next_producer_id": saved.next_producer_id})
-        self._disk.write_whole(self._path, b"".join(map(_line, lines)))
+        self._disk.write_whole(self._path, b"".join(map(_line, lines)), precious=True)
         self._file = self._disk.file(self._path)
 
     def topic(self, topic: SavedTopic) -> None:
         """A topic was created, or changed in more than one partition. Raises OSError."""
         self._add(_topic(topic))
-        self._sync()
 
     def partition(self, topic_id: UUID, index: int, replicas: Iterable[int], leader_epoch: int) -> None:
         """A partition has another leader or other replicas. Raises OSError."""
         self._add({"moved": show_id(topic_id), "partition": index, "replicas": [*replicas], "epoch": leader_epoch})
 
     def deleted(self, topic_id: UUID) -> None:
-        """A topic is gone. Raises OSError."""
+        """A topic is gone. Raises OSError.
+
+        Synced at once, if anything is: its records go next, and must not go alone.
+        """
         self._add({"deleted": show_id(topic_id)})
-        self._sync()
+        if self._file is not None and self._disk.keeps_unsynced:
+            self._file.sync()
 
     def producer_ids(self, next_producer_id: int) -> None:
         """Producer ids below this one may have been handed out. Raises OSError."""
         self._add({"next_producer_id": next_producer_id})
-        self._sync()
 
     def close(self) -> None:
         """Gives the file back."""
         if self._file is not None:
             self._file.close()
-
-    def _sync(self) -> None:
-        """At once: these changes are rare, and acknowledged at once."""
-        if self._disk.keeps_unsynced and self._file is not None:
-            self._file.sync()
 
     def _add(self, values: Mapping[str, Any]) -> None:
         assert self._file is not None, "it is begun first"
@@ -137,6 +136,8 @@ def _apply(saved: Saved, values: Mapping[str, Any]) -> None:
         partition = saved.topics[read_id(values["moved"])].partitions[values["partition"]]
         partition.replicas, partition.leader_epoch = tuple(map(int, values["replicas"])), int(values["epoch"])
     elif "deleted" in values:
-        del saved.topics[read_id(values["deleted"])]
+        topic_id = read_id(values["deleted"])
+        del saved.topics[topic_id]
+        saved.deleted.add(topic_id)
     else:
         saved.next_producer_id = int(values["next_producer_id"])

@@ -39,11 +39,12 @@ class StillLoop:
     def cancel(self) -> None:
         self.timer = None
 
-    def run_soon(self) -> None:
-        """Runs what was to run in the next turn."""
+    def run_soon(self) -> bool:
+        """Runs what was to run in the next turn. Returns whether there was something."""
         functions, self._soon = self._soon, []
         for function in functions:
             function()
+        return bool(functions)
 
     def wait(self, length_ms: int) -> None:
         """Lets time pass; the timer rings when it is due."""
@@ -152,12 +153,18 @@ class Broker:
     """All of kohort but its sockets."""
 
     def __init__(
-        self, nodes: int = 1, advertise: str = "", directory: DataDirectory | None = None, **settings: object
+        self,
+        nodes: int = 1,
+        advertise: str = "",
+        directory: DataDirectory | None = None,
+        clock: ManualClock | None = None,
+        seed: int = 1,
+        **settings: object,
     ) -> None:
         given = {name.replace("_", "."): str(value) for name, value in settings.items()}
-        self.clock = ManualClock()
+        self.clock = clock or ManualClock()
         self.cluster = Cluster(
-            Settings(given, nodes=nodes), self.clock, nodes, seed=1, advertise=advertise, directory=directory
+            Settings(given, nodes=nodes), self.clock, nodes, seed=seed, advertise=advertise, directory=directory
         )
         for number, node in enumerate(self.cluster.nodes):
             node.port = 9092 + number

@@ -60,6 +60,7 @@ def broker(tmp_path: Path) -> Iterator[OnSlowDisk]:
     made = OnSlowDisk(tmp_path)
     made.cluster.topics.create("orders", 1)
     made.cluster.offsets_topic.create(0)
+    made.directory.take_noted()
     yield made
     made.directory.abandon()
 

@@ -34,7 +34,8 @@ class OnDisk:
             partitions = [(each.replicas, each.leader_epoch) for each in saved.partitions]
             self.topics.restore(saved.name, saved.topic_id, saved.configs, partitions)
         self.topics.producer_ids_from(self.directory.saved.next_producer_id)
-        self.directory.begin("cluster", 1)
+        self.directory.begin()
+        self.directory.begun("cluster", 1)
 
     @property
     def topic(self) -> Topic:

@@ -98,7 +98,8 @@ def write(path: Path, groups: int, commits: int) -> None:
     """Writes the log of groups of one member, who has committed so often; every commit is a batch of its own."""
     directory = DataDirectory(path)
     topics = Topics([1], lambda: TOPIC_ID, storage=directory)
-    directory.begin("bench", 1)
+    directory.begin()
+    directory.begun("bench", 1)
     configs = {
         "cleanup.policy": "compact",
         "segment.bytes": str(SEGMENT_BYTES),

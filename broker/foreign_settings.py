@@ -143,7 +143,6 @@ FOREIGN = frozenset(
         "log.segment.delete.delay.ms",
         "max.connection.creation.rate",
         "max.connections.per.ip.overrides",
-        "max.incremental.fetch.session.cache.slots",
         "metadata.log.dir",
         "metadata.log.max.record.bytes.between.snapshots",
         "metadata.log.max.snapshot.interval.ms",

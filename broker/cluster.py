@@ -10,6 +10,7 @@ from uuid import UUID
 
 from kohort.broker.clock import Clock
 from kohort.broker.effects import AppendWatch
+from kohort.broker.group_configs import GroupConfigs
 from kohort.broker.group_events import GroupEvents
 from kohort.broker.node import Node
 from kohort.broker.offsets_topic import OffsetsTopic
@@ -74,6 +75,7 @@ class Cluster:
             producer_expiration_ms=settings.producer_id_expiration_ms,
             retention_check_interval_ms=settings.log_retention_check_interval_ms,
         )
+        self.group_configs = GroupConfigs(settings.given)
         self.replays = Replays(clock, self.purgatory)
         self.offsets_topic = OffsetsTopic(self)
         self.transaction_topic = TransactionTopic(self)

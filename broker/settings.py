@@ -142,7 +142,7 @@ class Settings:
             if known is not None:
                 values[name.replace(".", "_")] = known.read(value)
             else:
-                _refuse_unless_foreign(name)
+                _refuse_unless_foreign(name, value)
                 self.ignored.append(name)
 
     def __iter__(self) -> Iterator[tuple[Setting[Any], object]]:
@@ -155,7 +155,7 @@ SETTINGS: dict[str, Setting[Any]] = {each.name: each for each in vars(Settings).
 """All settings that mean something here, by Kafka's name."""
 
 
-def _refuse_unless_foreign(name: str) -> None:
+def _refuse_unless_foreign(name: str, value: str) -> None:
     from kohort.broker.foreign_settings import refuse_unless_foreign
 
-    refuse_unless_foreign(name, SETTINGS)
+    refuse_unless_foreign(name, value, SETTINGS)

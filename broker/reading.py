@@ -82,15 +82,21 @@ class Reading:
             return self._failure(part, ErrorCode.offset_out_of_range)
         size = self.size_bytes
         limit = max(min(part.partition_max_bytes, self._room - size), 0)
-        records, full = log.read_and_look(offset, limit, at_least_one=size == 0)
+        try:
+            records, full = log.read_and_look(offset, limit, at_least_one=size == 0)
+        except OSError as problem:
+            node.cluster.storage_failed(f"reading partition {part.partition} of {topic.name}", problem)
+            return self._failure(part, ErrorCode.kafka_storage_error)
         if full:
             self.full = True
+        high_watermark = log.high_watermark
+        if high_watermark < log.log_end_offset:
+            records = before(records, high_watermark)
         aborted: tuple[AbortedTransaction, ...] | None = None
         if self._committed_only:
             records, aborted = _committed(partition, offset, records)
         if records:
             self.size_bytes = size + sum(map(len, records))
-        high_watermark = log.high_watermark
         return PartitionData(
             partition_index=part.partition,
             error_code=ErrorCode.none,

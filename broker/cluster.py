@@ -97,7 +97,7 @@ class Cluster:
             retention_check_interval_ms=settings.log_retention_check_interval_ms,
             storage=directory,
         )
-        self.group_configs = GroupConfigs(settings.given)
+        self.group_configs = GroupConfigs(settings.given, None if directory is None else directory.group_changed)
         self.replays = Replays(clock, self.purgatory)
         self.offsets_topic = OffsetsTopic(self)
         self.transaction_topic = TransactionTopic(self)

@@ -8,7 +8,7 @@ Source: Kafka's `GroupConfig`; what Kafka 4.3.0 answers to DescribeConfigs and I
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from kohort.protocol.errors import ErrorCode
 from kohort.storage.config_types import BOOLEAN, INT, STRING, Config, bad_value, boolean, number, one_of
@@ -142,8 +142,12 @@ BROKER_SETTINGS: dict[str, int] = {
 class GroupConfigs:
     """What was set for groups; a group has an entry while anything is set for it, whether or not it exists."""
 
-    def __init__(self, given: Mapping[str, str]) -> None:
-        """`given`: the broker's settings as they were given; BROKER_SETTINGS among them are whole numbers."""
+    def __init__(self, given: Mapping[str, str], note: Callable[[str, Mapping[str, str]], None] | None = None) -> None:
+        """`given`: the broker's settings as they were given; BROKER_SETTINGS among them are whole numbers.
+
+        `note` is told what a group has from now on, before it has it; it may raise OSError.
+        """
+        self._note = note
         self.given = {
             config.synonym: given[config.synonym]
             for config in GROUP_CONFIGS.values()
@@ -166,16 +170,23 @@ class GroupConfigs:
         return config.default if config.synonym is None else self.given.get(config.synonym, config.default)
 
     def configure(self, group_id: str, configs: Mapping[str, str], *, validate_only: bool = False) -> Refusal | None:
-        """Replaces the settings of a group."""
+        """Replaces the settings of a group. Raises OSError if that cannot be stored; then nothing has changed."""
         problem = self._problem(configs)
         if problem is not None:
             return Refusal(ErrorCode.invalid_config, problem)
         if not validate_only:
-            if configs:
-                self._configs[group_id] = {name: _plain(name, value) for name, value in configs.items()}
-            else:
-                self._configs.pop(group_id, None)
+            plain = {name: _plain(name, value) for name, value in configs.items()}
+            if self._note is not None:
+                self._note(group_id, plain)
+            self.restore({group_id: plain})
         return None
+
+    def restore(self, configs: Mapping[str, dict[str, str]]) -> None:
+        """Takes over what groups had, as it was noted; a group without settings has no entry."""
+        self._configs |= configs
+        for group_id, settings in configs.items():
+            if not settings:
+                del self._configs[group_id]
 
     def _problem(self, configs: Mapping[str, str]) -> str | None:
         """What is wrong, in Kafka's words: unknown names, bad values, the broker's limits, contradictions."""

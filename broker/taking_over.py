@@ -26,6 +26,7 @@ def take_over(cluster: Cluster, directory: DataDirectory, now_ms: int) -> None:
             partition.leader_epoch += 1
         partitions = [(each.replicas, each.leader_epoch) for each in topic.partitions]
         topics.restore(topic.name, topic.topic_id, topic.configs, partitions)
+    cluster.group_configs.restore(saved.group_configs)
     topics.producer_ids_from(saved.next_producer_id)
     directory.begin(cluster.cluster_id, cluster.settings.node_id)
     for name, count in directory.adopted.items():

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kohort.broker.clock import ManualClock
+from kohort.broker.cluster import Cluster
 from kohort.broker.settings import SettingError, Settings
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages import alter_configs, incremental_alter_configs
 from kohort.protocol.messages.describe_configs import DescribeConfigsResource
+from kohort.storage.disk.directory import DataDirectory
 from tests.broker.conftest import Broker, Client
 from tests.broker.data import given_topic
 
@@ -208,3 +212,19 @@ def test_resources_are_listed_groups_only_if_something_is_set_for_them() -> None
     assert listed(ada, CLIENT_METRICS) == (E.none, [])
     assert listed(ada, GROUP, 99) == (E.unsupported_version, [])
     assert listed(ada, version=0) == (E.none, [])
+
+
+def test_they_outlive_the_broker_that_keeps_its_logs_on_disk(tmp_path: Path) -> None:
+    def cluster() -> tuple[Cluster, DataDirectory]:
+        directory = DataDirectory(tmp_path)
+        return Cluster(Settings(), ManualClock(), seed=1, directory=directory), directory
+
+    first, directory = cluster()
+    first.group_configs.configure("g", {SESSION: "50000"})
+    first.group_configs.configure("gone", {SESSION: "50000"})
+    first.group_configs.configure("gone", {})
+    directory.abandon()
+    for _ in range(2):  # what was taken over is written anew, and read again
+        again, directory = cluster()
+        assert {group: again.group_configs.of(group) for group in again.group_configs} == {"g": {SESSION: "50000"}}
+        directory.close()

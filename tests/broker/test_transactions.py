@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 
+from kohort.broker.moving import move_leader
 from kohort.coordinator.loading import Loading, unload
 from kohort.protocol.batches import TRANSACTIONAL, Record, build_batch, read_batches
 from kohort.protocol.errors import ErrorCode
@@ -253,6 +255,23 @@ def test_list_offsets_ends_where_committed_records_do() -> None:
         ada.leader().asks("list_offsets", 5, replica_id=-1, isolation_level=level, topics=(asked,)) for level in (0, 1)
     ]
     assert [each.topics[0].partitions[0].offset for each in ends] == [1, 0]
+
+
+@pytest.mark.parametrize(("home", "coordinator"), [(1, 2), (2, 1)])
+def test_a_commit_is_answered_whichever_node_looks_after_the_transaction(home: int, coordinator: int) -> None:
+    ada = Producer(nodes=2)
+    cluster = ada.broker.cluster
+    topics = [cluster.topics.by_name(name) for name in ("__transaction_state", "__consumer_offsets")]
+    for topic, node_id in zip(topics, (home, coordinator), strict=True):
+        assert topic is not None
+        for partition in topic.partitions:
+            ada.broker.server.act(partial(move_leader, cluster, topic, partition, node_id))
+    cluster.replays.run_at_once()
+    ada.home = ada.broker.client(home - 1)
+    ada.init()
+    assert ada.commits_offset(5, 5) is E.none
+    ada.ends(5, committed=True)
+    assert ada.offset() == [5]
 
 
 @pytest.mark.parametrize(("committed", "seen"), [(True, [5]), (False, [])])

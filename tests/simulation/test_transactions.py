@@ -33,7 +33,7 @@ def test_all_or_nothing(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     bank = Bank(seed)
     steps = 0
     try:
-        while steps < STEPS // 2:
+        while steps < STEPS // 4:
             steps += 1
             bank.step()
             for promise in PROMISES:

@@ -81,6 +81,8 @@ class Cluster:
         self.directory = directory
         self.syncs: Syncs | None = None
         """What lets nothing be acknowledged that is not synced; None: nobody waits for the disk."""
+        self.broken: OSError | None = None
+        """Why nothing may be written any more: a sync has failed."""
         self.append_watch: AppendWatch | None = None
         """Spoils what coordinators of groups write; see effects.py."""
         self.nodes = [self._node(settings.node_id + number) for number in range(nodes)]
@@ -147,12 +149,12 @@ class Cluster:
         Raises OSError if it cannot be stored.
         """
         wall_ms = now_ms + self.clock.epoch_ms
-        syncs = self.syncs
-        if syncs is not None and syncs.failed is not None:
-            raise syncs.failed
+        if self.broken is not None:
+            raise OSError(*self.broken.args)
         base_offset = partition.log.append(batch, wall_ms=wall_ms, leader_epoch=partition.leader_epoch)
         if remember is not None:
             remember(base_offset)
+        syncs = self.syncs
         if syncs is None:
             self.purgatory.check(partition, now_ms)
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kohort.broker.effects import perform
@@ -60,11 +61,21 @@ class Dispatcher:
                 if not ticket.answered:
                     connection.park()
             elif response is not NO_REPLY:
-                ticket.answered = True
-                self.respond(connection, ticket, response)
+                syncs = self.cluster.syncs
+                if syncs is not None and syncs.noted():
+                    connection.park()
+                    syncs.after(partial(self._answer_synced, ticket, response))
+                else:
+                    ticket.answered = True
+                    self.respond(connection, ticket, response)
         for coordinator in self.cluster.coordinators:
             if coordinator.effects:
                 perform(self.cluster, now_ms)
+
+    def _answer_synced(self, ticket: Ticket, response: Any, now_ms: int, problem: OSError | None) -> None:
+        """A topic was changed, an id handed out: that is acknowledged once it is on the disk."""
+        failed = ErrorCode.kafka_storage_error
+        ticket.reply(response if problem is None else error_response(ticket.api, ticket.request, failed))
 
     def respond(self, connection: Connection, ticket: Ticket, response: Any) -> None:
         """Writes a response in the version that was asked for. `bytes` are a whole frame but for its correlation id."""

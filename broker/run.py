@@ -136,7 +136,10 @@ def _directory(places: Places) -> Iterator[DataDirectory | None]:
     except BaseException:
         directory.abandon()
         raise
-    directory.close()
+    try:
+        directory.close()
+    except OSError as problem:
+        log.warning(f"{directory.path} is not left in order: {problem.strerror}; the next start looks at it closely")
 
 
 @contextmanager

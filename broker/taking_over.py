@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from kohort.broker.logs import log
 from kohort.coordinator.effects import OFFSETS_TOPIC, TRANSACTION_TOPIC
+from kohort.storage.disk.directory import DataDirectoryError
 from kohort.storage.topics import Refusal
 
 if TYPE_CHECKING:
@@ -18,6 +19,13 @@ def take_over(cluster: Cluster, directory: DataDirectory, now_ms: int) -> None:
 
     Raises DataDirectoryError.
     """
+    try:
+        _take_over(cluster, directory, now_ms)
+    except OSError as problem:
+        raise DataDirectoryError(f"{directory.path} cannot be written: {problem.strerror or problem}") from None
+
+
+def _take_over(cluster: Cluster, directory: DataDirectory, now_ms: int) -> None:
     topics, saved = cluster.topics, directory.saved
     if directory.cluster_id is not None:
         cluster.cluster_id = directory.cluster_id
@@ -28,9 +36,11 @@ def take_over(cluster: Cluster, directory: DataDirectory, now_ms: int) -> None:
         topics.restore(topic.name, topic.topic_id, topic.configs, partitions)
     cluster.group_configs.restore(saved.group_configs)
     topics.producer_ids_from(saved.next_producer_id)
-    directory.begin(cluster.cluster_id, cluster.settings.node_id)
+    _forget_old_producers(cluster, now_ms)
+    directory.begin()
     for name, count in directory.adopted.items():
         _adopt(cluster, directory, name, count)
+    directory.begun(cluster.cluster_id, cluster.settings.node_id)
     for remark in directory.remarks:
         log.warning(remark)
     if topics.by_name(OFFSETS_TOPIC) is not None:
@@ -50,6 +60,17 @@ def take_over(cluster: Cluster, directory: DataDirectory, now_ms: int) -> None:
             bytes=size,
             ms=took_ms,
         )
+
+
+def _forget_old_producers(cluster: Cluster, now_ms: int) -> None:
+    """Of a producer only its records' times are known now, so that one who writes old records is forgotten at once.
+
+    Source: Kafka's `ProducerStateManager.truncateAndReload`.
+    """
+    for topic in cluster.topics:
+        for partition in topic.partitions:
+            if partition.producers is not None:
+                partition.producers.expire(now_ms + cluster.clock.epoch_ms)
 
 
 def _adopt(cluster: Cluster, directory: DataDirectory, name: str, count: int) -> None:

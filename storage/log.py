@@ -155,7 +155,8 @@ class PartitionLog:
         self._segments = [*self._segments, segment]
         # By size at once, so that memory stays within it; by time only in `trim`, as in Kafka.
         self._trim_to_size()
-        if self._memory.used_bytes > self._memory.limit_bytes and not self.config.compact:
+        room_is_over = self._store.in_memory and self._memory.used_bytes > self._memory.limit_bytes
+        if room_is_over and not self.config.compact:
             excess = self._memory.used_bytes - self._memory.limit_bytes
             self._memory.dropped_bytes += self._drop_oldest(lambda oldest, dropped: dropped < excess)
         return segment
@@ -201,6 +202,11 @@ class PartitionLog:
     def max_timestamp(self) -> int:
         """The largest timestamp of all records; -1: there is none."""
         return max((segment.max_timestamp for segment in self._segments), default=-1)
+
+    @property
+    def latest_epoch(self) -> int:
+        """The leader epoch of the last who wrote here, or will write."""
+        return self._epochs[-1][0]
 
     def epoch_at(self, offset: int) -> int:
         """The leader epoch under which `offset` was or will be written."""
@@ -248,8 +254,8 @@ class PartitionLog:
     def delete_before(self, offset: int) -> None:
         """Makes `offset` the start of the log; segments that lie before it are dropped."""
         assert self.log_start_offset <= offset <= self.log_end_offset, "the caller checks the range"
-        self._drop_oldest(lambda segment, _: segment.next_offset <= offset, even_open=True)
         self._store.start_moved(offset)
+        self._drop_oldest(lambda segment, _: segment.next_offset <= offset, even_open=True)
         self.log_start_offset = offset
         self._start_epochs_at(offset)
 
@@ -274,12 +280,13 @@ class PartitionLog:
             if not segments and not self._store.in_memory:
                 # The name of an empty file is what remembers where the log ends.
                 segments.append(self._store.new_segment(self.log_end_offset, gone[-1].created_at_ms))
-            self._store.dropped(gone)
             self._segments = segments
             self.size_bytes -= dropped
             self._memory.used_bytes -= dropped
             self.log_start_offset = max(self.log_start_offset, gone[-1].next_offset)
             self._start_epochs_at(self.log_start_offset)
+            # Last: should it fail halfway, files stay behind that nobody asks for.
+            self._store.dropped(gone)
         return dropped
 
     def _start_epochs_at(self, offset: int) -> None:

@@ -243,9 +243,9 @@ class Topics:
         nodes = [tuple(each for each in replicas if each in self.node_ids) for replicas, _ in partitions]
         self._add_partitions(topic, [there or instead for there, instead in zip(nodes, ring, strict=True)])
         for partition, (_, leader_epoch) in zip(topic.partitions, partitions, strict=True):
-            partition.leader_epoch = leader_epoch
+            partition.leader_epoch = max(partition.leader_epoch, leader_epoch)
             if partition.log.log_end_offset:
-                partition.log.start_epoch(leader_epoch)
+                partition.log.start_epoch(partition.leader_epoch)
         self._by_name[name] = self._by_id[topic_id] = topic
         self._first_leader += 1
 
@@ -359,8 +359,10 @@ class Topics:
             store, found = self._storage.open(topic.name, topic.topic_id, index, self._producer_expiration_ms)
             log = PartitionLog(topic.log_config, self.memory, store, found)
             leader = next((each for each in nodes if each not in self.stopped_nodes), NO_LEADER)
-            producers = None if found is None else found.producers
-            topic.partitions.append(Partition(index, log, nodes, leader, producers=producers))
+            partition = Partition(index, log, nodes, leader)
+            if found is not None:
+                partition.leader_epoch, partition.producers = log.latest_epoch + 1, found.producers
+            topic.partitions.append(partition)
 
     # Changing and deleting
 

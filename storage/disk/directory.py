@@ -27,10 +27,10 @@ from kohort.storage.disk.checkpoints import (
     read_offsets,
     read_partition_metadata,
 )
-from kohort.storage.disk.files import Disk
-from kohort.storage.disk.journal import Journal, JournalError, SavedPartition, SavedTopic
+from kohort.storage.disk.files import Disk, Folder
+from kohort.storage.disk.journal import JOURNAL, Journal, JournalError, SavedPartition, SavedTopic
 from kohort.storage.disk.partition import PartitionStore
-from kohort.storage.disk.recovery import Recovery, RecoveryError
+from kohort.storage.disk.recovery import Recovery, RecoveryError, segment_path
 from kohort.storage.store import Found, Store
 
 META = "meta.properties"
@@ -43,6 +43,10 @@ _PARTITION = re.compile(r"(?P<topic>[A-Za-z0-9._-]+)-(?P<index>\d+)")
 _DELETED = "-delete"
 _STRAY = "-stray"
 """Endings of folders that are about to go, and of such that nobody knows (Kafka: `UnifiedLog.StrayDirSuffix`)."""
+
+_NOT_OURS_TO_SEE = frozenset({LOCK, "lost+found"})
+_BEFORE_META = frozenset(name + ending for name in (META, JOURNAL, LOG_STARTS, CLEANED) for ending in ("", ".tmp"))
+"""What a first start may leave that dies before it is through: the last it writes is `meta.properties`."""
 
 _held: set[Path] = set()
 """Directories that this process has open: locks of the system are between processes."""
@@ -69,6 +73,7 @@ class DataDirectory:
         """What had to be mended, and what else whoever starts a broker should read."""
         self.cluster_id: str | None = None
         """Of the cluster that wrote here; None: nobody has yet."""
+        self._noted = False
         self._stores: dict[str, PartitionStore] = {}
         self._lock = -1
         self._closed = False
@@ -102,7 +107,7 @@ class DataDirectory:
 
     def _look(self) -> None:
         """Whose directory this is. Raises DataDirectoryError if it is neither ours nor one that can become ours."""
-        names = sorted(each.name for each in self.path.iterdir() if each.name != LOCK)
+        names = sorted(each.name for each in self.path.iterdir() if each.name not in _NOT_OURS_TO_SEE)
         meta = _properties(self.path / META)
         if meta is not None:
             written = meta.get("kohort.format")
@@ -118,7 +123,11 @@ class DataDirectory:
                 )
             self.cluster_id = meta.get("cluster.id")
             return
-        others = [name for name in names if not _PARTITION.fullmatch(name) or not (self.path / name).is_dir()]
+        others = [
+            name
+            for name in names
+            if name not in _BEFORE_META and (not _PARTITION.fullmatch(name) or not (self.path / name).is_dir())
+        ]
         if others:
             raise DataDirectoryError(
                 f"{self.path} holds something else ({', '.join(others[:3])}{', …' if len(others) > 3 else ''}); "
@@ -166,43 +175,59 @@ class DataDirectory:
                 continue
             if self.cluster_id is None:
                 found[match["topic"]] = max(found.get(match["topic"], 0), int(match["index"]) + 1)
+            elif _topic_id_in(each) in self.saved.deleted:
+                self.disk.remove_folder(each)
             else:
-                stray = each.with_name(each.name + _STRAY)
-                self.disk.rename(each, stray)
-                self.remarks.append(f"{each.name} belongs to no topic there is; it is kept as {stray.name}")
+                self._set_aside(each, "belongs to no topic there is")
         return found
+
+    def _set_aside(self, folder: Path, why: str) -> None:
+        stray, number = folder.with_name(folder.name + _STRAY), 1
+        while stray.exists():
+            number += 1
+            stray = folder.with_name(f"{folder.name}{_STRAY}.{number}")
+        self.disk.rename(folder, stray)
+        self.remarks.append(f"{folder.name} {why}; it is kept as {stray.name}")
 
     def id_of(self, topic: str) -> UUID | None:
         """The id that the folders of an adopted topic tell; None: they do not."""
         for each in sorted(self.path.glob(f"{topic}-*")):
             match = _PARTITION.fullmatch(each.name)
             if match is not None and match["topic"] == topic:
-                topic_id = read_partition_metadata(each)
+                topic_id = _topic_id_in(each)
                 if topic_id is not None:
                     return topic_id
         return None
 
-    def begin(self, cluster_id: str, node_id: int) -> None:
-        """What was found is taken over: from here on this is ours, and we have not been stopped in peace.
-
-        Raises DataDirectoryError.
-        """
-        try:
-            if self.cluster_id is None:
-                self.cluster_id = cluster_id
-                meta = f"version=1\ncluster.id={cluster_id}\nnode.id={node_id}\nkohort.format={FORMAT}\n"
-                self.disk.write_whole(self.path / META, meta.encode())
-            self._journal.begin(self.saved)
+    def begin(self) -> None:
+        """What was found is about to be taken over: it is written to from here on. Raises OSError."""
+        self._journal.begin(self.saved)
+        if self._in_peace:
             self.disk.remove(self.path / CLEAN_SHUTDOWN)
-        except OSError as problem:
-            raise DataDirectoryError(f"{self.path} cannot be written: {problem.strerror or problem}") from None
+            # Should it come back with the power, nobody would look for what was torn.
+            Folder(self.disk, self.path).sync()
+        for path in (self.path, self.path / LOG_STARTS, self.path / CLEANED):
+            self.disk.left_behind(path)
+
+    def begun(self, cluster_id: str, node_id: int) -> None:
+        """Everything is taken over: from here on this is ours, and folders that nobody knows are strays.
+
+        Raises OSError.
+        """
+        if self.cluster_id is None:
+            meta = f"version=1\ncluster.id={cluster_id}\nnode.id={node_id}\nkohort.format={FORMAT}\n"
+            self.disk.write_whole(self.path / META, meta.encode(), precious=True)
+            self.cluster_id = cluster_id
 
     # What the topics ask
 
     def open(
         self, topic: str, topic_id: UUID, partition: int, producer_expiration_ms: int
     ) -> tuple[Store, Found | None]:
-        """Where a partition is kept, and what is there already. Raises DataDirectoryError for what cannot be used."""
+        """Where a partition is kept, and what is there already.
+
+        Raises DataDirectoryError for what cannot be used, OSError for what cannot be written.
+        """
         name = f"{topic}-{partition}"
         store = PartitionStore(
             self.disk,
@@ -213,7 +238,10 @@ class DataDirectory:
             clean_moved=self._noting(self._cleaned, CLEANED, name),
         )
         self._stores[name] = store
+        if store.folder.is_dir() and _topic_id_in(store.folder) not in (None, topic_id):
+            self._set_aside(store.folder, "is of another topic of that name")
         if not store.folder.is_dir():
+            self._forget(name)
             return store, None
         recovery = Recovery(self.disk, in_peace=self._in_peace, producer_expiration_ms=producer_expiration_ms)
         try:
@@ -224,11 +252,21 @@ class DataDirectory:
             raise DataDirectoryError(str(problem)) from None
         self.remarks += found.remarks
         store.found(found)
+        for segment in found.segments:
+            self.disk.left_behind(segment_path(store.folder, segment.base_offset))
+        self.disk.left_behind(store.folder)
         return store, found
+
+    def _forget(self, name: str) -> None:
+        """A partition begins anew. What is noted of it is of an earlier one of that name, which was deleted."""
+        for offsets, file in ((self._starts, LOG_STARTS), (self._cleaned, CLEANED)):
+            if offsets.pop(name, None) is not None:
+                self.disk.write_whole(self.path / file, offsets_checkpoint(offsets))
 
     def _noting(self, offsets: dict[str, int], file: str, name: str) -> Callable[[int], None]:
         def note(offset: int) -> None:
             offsets[name] = offset
+            self._noted = True
             self.disk.write_whole(self.path / file, offsets_checkpoint(offsets))
 
         return note
@@ -237,6 +275,7 @@ class DataDirectory:
         self, name: str, topic_id: UUID, configs: dict[str, str], partitions: Iterable[tuple[tuple[int, ...], int]]
     ) -> None:
         """A topic was created or changed. `partitions`: replicas and leader epoch of each. Raises OSError."""
+        self._noted = True
         self._journal.topic(SavedTopic(name, topic_id, configs, [SavedPartition(*each) for each in partitions]))
 
     def partition_moved(self, topic_id: UUID, index: int, replicas: tuple[int, ...], leader_epoch: int) -> None:
@@ -245,11 +284,10 @@ class DataDirectory:
 
     def topic_deleted(self, name: str, topic_id: UUID, partitions: int) -> None:
         """A topic is about to go. Raises OSError, and then it is still there."""
+        self._noted = True
         self._journal.deleted(topic_id)
         for index in range(partitions):
             self._stores.pop(f"{name}-{index}", None)
-            self._starts.pop(f"{name}-{index}", None)
-            self._cleaned.pop(f"{name}-{index}", None)
 
     def group_changed(self, group_id: str, configs: Mapping[str, str]) -> None:
         """A group has these settings now. Raises OSError."""
@@ -257,7 +295,13 @@ class DataDirectory:
 
     def producer_ids(self, next_producer_id: int) -> None:
         """Ids below this one may have been handed out. Raises OSError."""
+        self._noted = True
         self._journal.producer_ids(next_producer_id)
+
+    def take_noted(self) -> bool:
+        """Whether something was written since the last time that is in no log."""
+        noted, self._noted = self._noted, False
+        return noted
 
     def abandon(self) -> None:
         """The broker does not go on, whatever the reason: the next one looks at everything closely."""
@@ -278,6 +322,13 @@ class DataDirectory:
             self._journal.close()
         finally:
             self._unlock()
+
+
+def _topic_id_in(folder: Path) -> UUID | None:
+    try:
+        return read_partition_metadata(folder)
+    except CheckpointError:
+        return None  # nobody is asked to mend what only tells tools of a name
 
 
 def _properties(path: Path) -> dict[str, str] | None:

@@ -6,11 +6,13 @@ hands it over, to be synced outside of the thread that goes on writing.
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Protocol
 
+_sync = getattr(os, "fdatasync", os.fsync)
+"""Not every system tells data from the rest."""
 _EMPTY = memoryview(b"")
 
 
@@ -46,23 +48,39 @@ class Disk:
         self._note(Folder(self, path.parent))
         return File(self, path, 0)
 
+    def left_behind(self, path: Path) -> None:
+        """A file or folder of whoever was here before, who may not have synced it: that is made up for."""
+        self._note(Folder(self, path) if path.is_dir() else _Left(self, path))
+
     def make_folder(self, path: Path) -> None:
         """A folder, if it is not there, with those that it lies in."""
         if not path.is_dir():
-            path.mkdir(parents=True)
+            self.make_folder(path.parent)
+            path.mkdir(exist_ok=True)
             self._note(Folder(self, path.parent))
 
-    def write_whole(self, path: Path, data: bytes) -> None:
-        """Puts `data` in the place of a whole file: whoever reads it finds all of the old or all of the new."""
+    def write_whole(self, path: Path, data: bytes, *, precious: bool = False) -> None:
+        """Puts `data` in the place of a whole file: whoever reads it finds all of the old or all of the new.
+
+        `precious`: the same when the machine stops meanwhile, though nothing else may be synced.
+        """
         draft = path.with_name(path.name + ".tmp")
         descriptor = self.open(draft, os.O_TRUNC | os.O_CREAT)
         try:
             self.write_at(descriptor, data, 0)
-            if self.keeps_unsynced:
+            if self.keeps_unsynced or precious:
                 self.sync(descriptor)
         finally:
             self.close(descriptor)
         self.rename(draft, path)
+
+    def write_derived(self, path: Path, data: bytes) -> None:
+        """The same for what can be worked out again: nobody minds if it is lost, or half of it is there."""
+        descriptor = self.open(path, os.O_TRUNC | os.O_CREAT)
+        try:
+            self.write_at(descriptor, data, 0)
+        finally:
+            self.close(descriptor)
 
     def rename(self, path: Path, to: Path) -> None:
         """Gives a file or folder another name, in the place of what has it."""
@@ -115,8 +133,8 @@ class Disk:
             left = left[written:]
 
     def sync(self, descriptor: int) -> None:
-        """Waits until what was written to it is on the disk."""
-        os.fsync(descriptor)
+        """Waits until what was written to it is on the disk; its size too, but not necessarily its times."""
+        _sync(descriptor)
 
     def close(self, descriptor: int) -> None:
         """Gives a descriptor back."""
@@ -139,9 +157,15 @@ class File:
         self.close()
 
     def append(self, data: bytes | memoryview) -> None:
-        """Adds `data` at the end. What is written of it when that fails does not count: the next write goes over it."""
-        disk = self._disk
-        disk.write_at(self._open(), data, self.size)
+        """Adds `data` at the end. When that fails, nothing is added."""
+        disk, descriptor = self._disk, self._open()
+        try:
+            disk.write_at(descriptor, data, self.size)
+        except OSError:
+            # What was written of it does not count. Should it stay, the next write goes over it.
+            with suppress(OSError):
+                os.ftruncate(descriptor, self.size)
+            raise
         self.size += len(data)
         if disk.keeps_unsynced:
             disk.unsynced[self] = None
@@ -158,7 +182,10 @@ class File:
 
     def sync(self) -> None:
         """Waits until it is on the disk; see `Unsynced`."""
-        self._disk.sync(self._open())
+        try:
+            self._disk.sync(self._open())
+        except FileNotFoundError:
+            return  # removed meanwhile
 
     def close(self) -> None:
         """Gives the descriptor back until it is needed again."""
@@ -170,6 +197,27 @@ class File:
         if self._descriptor < 0:
             self._descriptor = self._disk.open(self.path)
         return self._descriptor
+
+
+class _Left:
+    """A file that somebody else has written."""
+
+    __slots__ = ("_disk", "_path")
+
+    def __init__(self, disk: Disk, path: Path) -> None:
+        self._disk = disk
+        self._path = path
+
+    def sync(self) -> None:
+        """See `Unsynced`."""
+        try:
+            descriptor = self._disk.open(self._path)
+        except FileNotFoundError:
+            return  # removed meanwhile
+        try:
+            self._disk.sync(descriptor)
+        finally:
+            self._disk.close(descriptor)
 
 
 class Folder:

@@ -46,6 +46,8 @@ class Saved:
 
     topics: dict[UUID, SavedTopic] = field(default_factory=dict)
     group_configs: dict[str, dict[str, str]] = field(default_factory=dict)
+    deleted: set[UUID] = field(default_factory=set)
+    """Topics that went since the file was written anew; something of them may have stayed."""
     next_producer_id: int = 0
 
 
@@ -80,7 +82,7 @@ class Journal:
         lines = [_topic(each) for each in saved.topics.values()]
         lines += [_group(group_id, configs) for group_id, configs in saved.group_configs.items() if configs]
         lines.append({"next_producer_id": saved.next_producer_id})
-        self._disk.write_whole(self._path, b"".join(map(_line, lines)))
+        self._disk.write_whole(self._path, b"".join(map(_line, lines)), precious=True)
         self._file = self._disk.file(self._path)
 
     def topic(self, topic: SavedTopic) -> None:
@@ -92,8 +94,13 @@ class Journal:
         self._add({"moved": show_id(topic_id), "partition": index, "replicas": [*replicas], "epoch": leader_epoch})
 
     def deleted(self, topic_id: UUID) -> None:
-        """A topic is gone. Raises OSError."""
+        """A topic is gone. Raises OSError.
+
+        Synced at once, if anything is: its records go next, and must not go alone.
+        """
         self._add({"deleted": show_id(topic_id)})
+        if self._file is not None and self._disk.keeps_unsynced:
+            self._file.sync()
 
     def group(self, group_id: str, configs: Mapping[str, str]) -> None:
         """A group has these settings now. Raises OSError."""
@@ -140,7 +147,9 @@ def _apply(saved: Saved, values: Mapping[str, Any]) -> None:
         partition = saved.topics[read_id(values["moved"])].partitions[values["partition"]]
         partition.replicas, partition.leader_epoch = tuple(map(int, values["replicas"])), int(values["epoch"])
     elif "deleted" in values:
-        del saved.topics[read_id(values["deleted"])]
+        topic_id = read_id(values["deleted"])
+        del saved.topics[topic_id]
+        saved.deleted.add(topic_id)
     elif "group" in values:
         saved.group_configs[str(values["group"])] = {str(name): str(it) for name, it in values["configs"].items()}
     else:

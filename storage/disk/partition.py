@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from errno import ESTALE
 from pathlib import Path
 from uuid import UUID
@@ -45,7 +46,7 @@ class PartitionStore:
 
     def found(self, found: Found) -> None:
         """The folder is there, and holds this."""
-        self._exists = True
+        self._exists = bool(found.segments)
         self._epochs = found.epochs
         if found.segments:
             self.open_segment = _of_files(found.segments[-1])
@@ -53,10 +54,11 @@ class PartitionStore:
     def new_segment(self, base_offset: int, created_at_ms: int) -> Segment:
         """Begins a file; the one before it gets its indexes. See `Store`."""
         self._make()
-        file = self._disk.new_file(segment_path(self.folder, base_offset))
         if self.open_segment is not None:
             self.write_indexes(self.open_segment)
             self._write_epochs()
+        # The last that may fail: a file that stays behind would be in the way of the records that come next.
+        file = self._disk.new_file(segment_path(self.folder, base_offset))
         self.open_segment = FileSegment(file, base_offset, created_at_ms)
         return self.open_segment
 
@@ -66,14 +68,14 @@ class PartitionStore:
         if self._exists:
             return
         self._disk.make_folder(self.folder)
-        self._disk.write_whole(self.folder / PARTITION_METADATA, partition_metadata(self._topic_id))
+        self._disk.new_file(self.folder / PARTITION_METADATA).append(partition_metadata(self._topic_id))
         self._exists = True
 
     def write_indexes(self, segment: FileSegment) -> None:
         """Writes what Kafka keeps beside a segment that is closed."""
         path = segment.file.path
-        self._disk.write_whole(path.with_suffix(OFFSET_INDEX), offset_index(segment))
-        self._disk.write_whole(path.with_suffix(TIME_INDEX), time_index(segment))
+        self._disk.write_derived(path.with_suffix(OFFSET_INDEX), offset_index(segment))
+        self._disk.write_derived(path.with_suffix(TIME_INDEX), time_index(segment))
 
     def dropped(self, segments: Sequence[Segment]) -> None:
         """Removes their files; who is reading one may finish. See `Store`."""
@@ -91,7 +93,7 @@ class PartitionStore:
         self._epochs = epochs
 
     def _write_epochs(self) -> None:
-        self._disk.write_whole(self.folder / LEADER_EPOCHS, checkpoint(self._epochs))
+        self._disk.write_derived(self.folder / LEADER_EPOCHS, checkpoint(self._epochs))
 
     def close(self) -> None:
         """Writes what can be worked out again, for those who look at the files while nobody is here to do so."""
@@ -100,17 +102,24 @@ class PartitionStore:
             self._write_epochs()
 
     def removed(self) -> None:
-        """Nothing is kept any more: the topic is deleted. See `Store`."""
+        """Nothing is kept any more: the topic is deleted. See `Store`.
+
+        What cannot be removed is left to the next start, which knows of the deletion.
+        """
         self._removed = True
         if self._exists:
             gone = self.folder.with_name(f"{self.folder.name}.{self._topic_id.hex}-delete")
-            self._disk.rename(self.folder, gone)
-            self._disk.remove_folder(gone)
+            with suppress(OSError):
+                self._disk.rename(self.folder, gone)
+                self._disk.remove_folder(gone)
 
     # Compaction
 
     def write_merged(self, merged: Sequence[Merged]) -> Generator[None, None, list[Segment]]:
-        """Writes files that wait for their place; see `Store`. They are on the disk before an old one goes."""
+        """Writes files that wait for their place; see `Store`.
+
+        They are synced, whatever else is: what they take the place of may be on the disk for long (Kafka: `Cleaner`).
+        """
         made: list[FileSegment] = []
         for each in merged:
             first = each.segments[0]
@@ -123,12 +132,11 @@ class PartitionStore:
                 yield
             segment.next_offset = each.segments[-1].next_offset
             made.append(segment)
-        if self._disk.keeps_unsynced:
-            with ThreadPoolExecutor(1) as thread:
-                synced = thread.submit(_sync_all, [segment.file for segment in made])
-                while not synced.done():
-                    yield
-                synced.result()
+        with ThreadPoolExecutor(1) as thread:
+            synced = thread.submit(_sync_all, [segment.file for segment in made])
+            while not synced.done():
+                yield
+            synced.result()
         return list(made)
 
     def put_merged(self, merged: Sequence[Merged], made: Sequence[Segment]) -> None:

@@ -2,8 +2,9 @@
 
 A compaction that had begun to put its files in place is brought to its end, one that had not is forgotten. The headers
 of all batches are looked at, from which indexes and producers are worked out anew. Where the broker was not stopped in
-peace, the last segment's checksums are looked at too. What is no intact batch is cut out, nearly always a torn tail; it
-is kept beside the segment, so that nothing is lost that somebody may want to look into.
+peace, the checksums are looked at too, of all segments: nobody knows which of them the system had written when the
+machine stopped. What is no intact batch is cut out, nearly always a torn tail; it is kept beside the segment, so that
+nothing is lost that somebody may want to look into.
 Source: Kafka's `LogLoader`, `LogSegment.recover`.
 """
 
@@ -11,6 +12,7 @@ import re
 from pathlib import Path
 from struct import Struct
 from typing import NamedTuple
+from zlib import crc32
 
 import google_crc32c
 
@@ -34,6 +36,9 @@ _MAGIC_AT = 16
 _WINDOW_BYTES = 1 << 20
 _MOST_LOST = 1 << 20
 """Offsets that a damaged stretch may have held; a batch further on is taken for chance."""
+_LARGEST_DELTA = 2**31 - 1
+_LEAST_LENGTH = 14
+"""Of a message in the oldest format, counted as in ours."""
 _OTHER_MAGICS = frozenset({0, 1, *range(MAGIC + 1, 16)})
 
 
@@ -77,7 +82,7 @@ class Recovery:
         paths = [path for path in paths if _NAME.fullmatch(path.name)]
         for path in paths:
             last = path is paths[-1]
-            segment, holes = self._scan(path, producers, epochs, checked=last and not self._in_peace)
+            segment, holes = self._scan(path, producers, epochs, checked=not self._in_peace)
             if holes:
                 remarks.append(self._mend(segment, holes))
             segment.clean = segment.next_offset <= clean_before and not last
@@ -107,6 +112,8 @@ class Recovery:
             at, size = 0, len(data)
             while at < size:
                 fault = _fault(data, at, segment.next_offset, checked=checked)
+                if fault is None and _is_out_of_place(data, at, segment):
+                    fault = "a batch with an offset that is not its own"
                 if fault is not None:
                     _refuse_other_formats(path, data, at, segment.next_offset)
                     found = _next_intact(data, at + 1, segment.next_offset)
@@ -166,7 +173,7 @@ class Recovery:
         end = int(path.name[:20])
         with self._disk.mapped(path) as data:
             at = 0
-            while at < len(data):
+            while at < len(data) and _fault(data, at, end, checked=False) is None:
                 base, length, _, _, _, _, delta, _, _ = _HEADER.unpack_from(data, at)
                 end = base + delta + 1
                 at += 12 + length
@@ -184,6 +191,23 @@ def _fault(data: memoryview, at: int, next_offset: int, *, checked: bool) -> str
     if checked and google_crc32c.value(bytes(data[at + _CHECKED_AT : at + 12 + length])) != crc:
         return f"the checksum of the batch at offset {base} is wrong"
     return None
+
+
+def _is_out_of_place(data: memoryview, at: int, segment: FileSegment) -> bool:
+    """Whether a batch comes too late in the order of offsets, which no checksum covers.
+
+    Compaction leaves gaps. But what follows in a file has a later offset, and all are counted from the segment's first.
+    """
+    base, length, _, _, _, _, delta, _, _ = _HEADER.unpack_from(data, at)
+    if base == segment.next_offset:
+        return False
+    if base + delta - segment.base_offset > _LARGEST_DELTA:
+        return True
+    after = at + 12 + length
+    if _fault(data, after, segment.next_offset, checked=True) is not None:
+        return False
+    following = _HEADER.unpack_from(data, after)[0]
+    return bool(following <= base + delta)
 
 
 def _next_intact(data: memoryview, at: int, next_offset: int) -> int:
@@ -206,11 +230,23 @@ def _next_intact(data: memoryview, at: int, next_offset: int) -> int:
 
 
 def _refuse_other_formats(path: Path, data: memoryview, at: int, expected: int) -> None:
-    """A batch that would follow, but for its format, is not damaged: somebody else can read it."""
-    if len(data) - at < HEADER_SIZE:
+    """A batch that would follow, but for its format, is not damaged: somebody else can read it.
+
+    One among others of our format is damaged, though: so looks a bit that has flipped.
+    """
+    left = len(data) - at
+    if left < HEADER_SIZE:
         return
-    base_offset, _, _, magic, *_ = _HEADER.unpack_from(data, at)
-    if magic in _OTHER_MAGICS and base_offset == expected and any(data[at : at + 12]):
+    base_offset, length, _, magic, *_ = _HEADER.unpack_from(data, at)
+    if magic not in _OTHER_MAGICS or base_offset != expected or not _LEAST_LENGTH <= length <= left - 12:
+        return
+    after = at + 12 + length
+    if magic < MAGIC:
+        checksum = int.from_bytes(data[at + 12 : at + _MAGIC_AT], "big")
+        is_other = crc32(data[at + _MAGIC_AT : after]) == checksum
+    else:
+        is_other = len(data) - after <= _MAGIC_AT or data[after + _MAGIC_AT] != MAGIC
+    if is_other:
         raise RecoveryError(
             f"{path}, byte {at}: a record batch of format {magic}, and this version reads format {MAGIC} only; start "
             "the one that wrote it, or move the folder away"

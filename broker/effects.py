@@ -61,6 +61,8 @@ def perform(cluster: Cluster, now_ms: int) -> None:
             except Exception:  # each effect stands alone: the others must not be lost
                 log.error(f"an effect failed: {effect}")
         effects.clear()
+    if len(cluster.nodes) > 1 and any(node.coordinator.effects for node in cluster.nodes):
+        perform(cluster, now_ms)  # what one node had done wants something done by one before it
 
 
 def _report_synced(syncs: Syncs, node: Node, effect: Append | WriteMarkers, last_offset: int | None) -> None:

@@ -23,6 +23,7 @@ from kohort.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
     from kohort.control.laboratory import Laboratory
+    from kohort.coordinator.coordinator import GroupCoordinator
 
 GROUP, COMMIT = "group", "commit"
 """What may be written: a group with its assignment, or offsets."""
@@ -80,6 +81,7 @@ class AppendRule:
     def _at_work(self, when: When) -> AppendRule:
         self._counting = Counting(Trigger(**when), self._appends.chance)
         self._appends.rules.append(self)
+        self._appends.look()
         return self
 
     # What the broker asks, through `Appends`
@@ -133,7 +135,6 @@ class Appends:
         """
         if kind not in (None, GROUP, COMMIT):
             raise unknown("kind of append", kind, (GROUP, COMMIT))
-        self._laboratory.cluster.append_watch = self
         return AppendRule(self, kind, group)
 
     def clear(self) -> None:
@@ -145,11 +146,17 @@ class Appends:
         """A rule ends."""
         if rule in self.rules:
             self.rules.remove(rule)
-        if not self.rules:
-            self._laboratory.cluster.append_watch = None
+        self.look()
 
-    def refuses(self, effect: Append) -> ErrorCode | None:
+    def look(self) -> None:
+        """Has the broker ask for as long as there is a rule, or a zombie."""
+        busy = self.rules or self._laboratory.zombies
+        self._laboratory.cluster.append_watch = self if busy else None
+
+    def refuses(self, coordinator: GroupCoordinator, effect: Append) -> ErrorCode | None:
         """See `AppendWatch`."""
+        if self._laboratory.zombies.has(coordinator, effect.partition):
+            return ErrorCode.not_leader_or_follower
         for rule in self.rules:
             if rule.takes(effect):
                 if rule.error is None:

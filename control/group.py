@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kohort.broker.moving import move_leader
 from kohort.control.explain import Explanation, explain
-from kohort.control.history import Rebalance, tell
+from kohort.control.history import Rebalance
 from kohort.coordinator.classic.group import ClassicGroup
 from kohort.coordinator.classic.member import Member
 from kohort.coordinator.classic.states import State
@@ -128,7 +128,7 @@ class Group:
 
     def timeline(self) -> str:
         """The same for a person, a line an event."""
-        return "\n".join([str(self), *(f"  {line}" for line in tell(self.events))])
+        return "\n".join([str(self), *(f"  {line}" for line in self._laboratory.recorder.timeline(self.id))])
 
     # Failover
 

@@ -6,7 +6,8 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from kohort.control.context import TheLaboratory
-from kohort.control.gates import STOPS, Gate
+from kohort.control.gates import Gate
+from kohort.control.stops import STOPS
 
 router = APIRouter(prefix="/gates", tags=["gates"])
 
@@ -19,8 +20,9 @@ class StopState(BaseModel):
 
 
 class Waiting(BaseModel):
-    """A request that waits."""
+    """A request that waits, or (at `offsets-loaded`) a load."""
 
+    text: str = Field(description="what it is, in words")
     client_id: str
     member: str
     instance: str
@@ -45,7 +47,9 @@ class Hold(BaseModel):
 class Release(BaseModel):
     """Whom to let through."""
 
-    who: str | None = Field(None, description="a member id, instance id or client id; null: everybody")
+    who: str | None = Field(
+        None, description="a member id, instance id or client id, or a load's partition; null: everybody"
+    )
 
 
 @router.get("/stops")
@@ -85,7 +89,7 @@ async def open_gate(name: str, laboratory: TheLaboratory) -> None:
 
 def _state(gate: Gate) -> GateState:
     held = [
-        Waiting(client_id=each.client_id, member=each.member, instance=each.instance, group=each.group)
+        Waiting(text=str(each), client_id=each.client_id, member=each.member, instance=each.instance, group=each.group)
         for each in gate.held
     ]
     return GateState(name=gate.name, group=gate.group, held=held)

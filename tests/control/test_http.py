@@ -63,7 +63,11 @@ async def test_rules_are_made_listed_and_removed(http: httpx.AsyncClient, lab: L
         ({"match": {"api": "Heartbeat", "stat": "Stable"}, "do": "drop"}, "did you mean state?"),
         ({"match": {}, "do": "dropp"}, "did you mean drop?"),
         ({"match": {}, "do": "delay", "with": {"second": 2}}, "did you mean seconds?"),
-        ({"match": {}, "do": "delay"}, "delay needs jitter, seconds"),
+        ({"match": {}, "do": "delay"}, "a delay takes either seconds, or until what"),
+        ({"match": {}, "do": "delay", "with": {"until": "Stabel"}}, "did you mean Stable?"),
+        ({"match": {}, "do": "delay", "with": {"untill": "Stable"}}, "did you mean until?"),
+        ({"match": {}, "do": "hide_nod", "with": {"node": 2}}, "did you mean hide_node?"),
+        ({"match": {"client_id": "ada"}, "do": "zombie"}, "a zombie is chosen by group and node"),
         ({"match": {"api": "SyncGroup"}, "do": "assign", "with": {"shares": "garbag"}}, "did you mean garbage?"),
         ({"match": {}, "do": "error", "with": {"name": "NOPE_NOT_AN_ERROR"}}, "there is no error"),
     ],
@@ -140,10 +144,18 @@ def test_rules_come_from_a_file(lab: Lab, tmp_path: Path) -> None:
     path.write_text(
         "- match: {api: Heartbeat, group: billing}\n  do: drop\n  times: 2\n"
         "- match: {api: JoinGroup, client_id: 'slow-*'}\n  do: delay\n  with: {seconds: 30, jitter: 5}\n"
+        "- match: {api: Heartbeat}\n  do: delay\n  with: {until: Stable}\n"
+        "- match: {group: billing}\n  do: zombie\n"
+        "- do: hide_node\n  with: {node: 2}\n"
+        "- do: stale_metadata\n  times: 1\n"
     )
     assert [str(rule) for rule in load(lab.faults, path)] == [
         "rule 1: Heartbeat with group billing: drop it",
         "rule 2: JoinGroup with client_id slow-*: delay it by 30000 to 35000 ms",
+        "rule 3: Heartbeat: delay it until Stable",
+        "rule 4: any request with group billing: go on coordinating when another node does",
+        "rule 5: Metadata: hide node 2",
+        "rule 6: Metadata: tell old leaders",
     ]
 
 

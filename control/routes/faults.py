@@ -8,6 +8,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
 from kohort.control.context import TheLaboratory
+from kohort.control.documenting import NOT_THERE, refusals
 from kohort.control.faults.rules import Rule
 from kohort.control.faults.spoken import make
 
@@ -65,7 +66,7 @@ async def add(rule: NewRule, laboratory: TheLaboratory) -> RuleState:
     return _state(make(laboratory.faults, told | when))
 
 
-@router.delete("/{number}")
+@router.delete("/{number}", responses=refusals(NOT_THERE))
 async def remove(number: int, laboratory: TheLaboratory) -> None:
     """End a rule: what it holds goes on, what it has silenced is closed."""
     laboratory.faults.remove(number)

@@ -6,6 +6,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from kohort.control.context import TheLaboratory
+from kohort.control.documenting import NOT_THERE, refusals
 from kohort.control.gates import Gate
 from kohort.control.stops import STOPS
 
@@ -70,7 +71,7 @@ async def hold(what: Hold, laboratory: TheLaboratory) -> GateState:
     return _state(laboratory.gates.hold(what.name, what.group))
 
 
-@router.post("/{name}/release")
+@router.post("/{name}/release", responses=refusals(NOT_THERE))
 async def release(name: str, whom: Release, laboratory: TheLaboratory) -> GateState:
     """Let one through, or everybody who waits; the gate goes on holding."""
     gate = laboratory.gates.find(name)
@@ -81,7 +82,7 @@ async def release(name: str, whom: Release, laboratory: TheLaboratory) -> GateSt
     return _state(gate)
 
 
-@router.delete("/{name}")
+@router.delete("/{name}", responses=refusals(NOT_THERE))
 async def open_gate(name: str, laboratory: TheLaboratory) -> None:
     """Open a gate: everybody who waits goes through, and nobody is held any more."""
     laboratory.gates.find(name).open()

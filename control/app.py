@@ -15,7 +15,19 @@ from kohort.broker.server import Server
 from kohort.control.documenting import BEARER, CANNOT_BE, NOT_ADMITTED, operation_id, refusals
 from kohort.control.errors import ControlError, NotFoundError
 from kohort.control.laboratory import Laboratory
-from kohort.control.routes import appends, clock, events, faults, gates, groups, leaders, metrics, nodes, violations
+from kohort.control.routes import (
+    appends,
+    clock,
+    events,
+    faults,
+    gates,
+    groups,
+    leaders,
+    metrics,
+    nodes,
+    overview,
+    violations,
+)
 
 ROUTERS = (
     nodes.router,
@@ -26,6 +38,7 @@ ROUTERS = (
     gates.router,
     groups.router,
     violations.router,
+    overview.router,
     events.router,
     metrics.router,
 )

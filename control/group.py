@@ -53,6 +53,8 @@ class GroupMember:
 class Group:
     """Looked up anew at each question, so that it may be asked for before it exists and after it has gone."""
 
+    id: str
+
     def __init__(self, laboratory: Laboratory, group_id: str) -> None:
         self._laboratory = laboratory
         self.id = group_id

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from random import Random
-from typing import Any
+from typing import Any, Unpack
 
 from kohort.control.calls import ON, Call
 from kohort.control.errors import NotFoundError
 from kohort.control.faults.actions import Action, Hold
-from kohort.control.faults.matching import ANY, Match
+from kohort.control.faults.matching import ANY, Conditions, Match
 from kohort.control.faults.plan import Plan
 from kohort.control.faults.rules import Rule
 from kohort.control.faults.triggers import Trigger
@@ -26,7 +26,7 @@ class Faults:
         self._rules: list[Rule] = []
         self._made = 0
 
-    def on(self, api: str = ANY, **conditions: Any) -> Plan:
+    def on(self, api: str = ANY, **conditions: Unpack[Conditions]) -> Plan:
         """Requests of one API, or of any, that meet all conditions; see `Match` for those.
 
         Say next what happens to them: `faults.on("Heartbeat", group="billing").drop(times=2)`. Raises ControlError for

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from random import SystemRandom
 from types import TracebackType
 from typing import TYPE_CHECKING
+from warnings import warn
 
 from kohort.broker.cluster import Cluster as BrokerCluster
 from kohort.broker.logs import log
@@ -177,7 +178,7 @@ class Cluster:
     async def __aexit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self.stop()
+        _report(await self.stop())
 
     def __enter__(self) -> SyncCluster:
         """The same words, without `await`; see `kohort.testing.remote`."""
@@ -191,7 +192,13 @@ class Cluster:
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
         assert self._in_thread is not None, "it was entered"
-        self._in_thread.stop()
+        _report(self._in_thread.stop())
+
+
+def _report(left: list[str]) -> None:
+    """What a test has forgotten; pytest shows it among its warnings."""
+    for line in left:
+        warn(line, stacklevel=3)
 
 
 def _as_text(value: object) -> str:

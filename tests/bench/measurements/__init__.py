@@ -4,7 +4,18 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from tests.bench.bench import Bench
-from tests.bench.measurements import coldstart, commit, data, groups, heartbeat, laboratory, mixed, rebalance, recorder
+from tests.bench.measurements import (
+    coldstart,
+    commit,
+    data,
+    groups,
+    heartbeat,
+    laboratory,
+    mixed,
+    rebalance,
+    recorder,
+    restart,
+)
 
 MEASUREMENTS: dict[str, Callable[[Bench], Awaitable[None]]] = {
     "coldstart": coldstart.measure,
@@ -21,6 +32,7 @@ MEASUREMENTS: dict[str, Callable[[Bench], Awaitable[None]]] = {
     "mixed": mixed.measure,
     "laboratory": laboratory.measure,
     "recorder": recorder.measure,
+    "restart": restart.measure,
 }
 """By name. Each function is one measurement on servers of its own."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from kohort.pipeline.gold.minutes import MOST_STEPS, STEPS_MS, commit_minutes, throughput
@@ -42,7 +44,7 @@ def test_an_interval_of_commits_does_not_look_like_a_stop() -> None:
     times = [1_000_000 + 5_000 * n for n in range(100)]
     rows = throughput(draw(group(times, [10 * n for n in range(100)])))
     assert rows[0]["step_ms"] == 5_000
-    assert [b["start_ms"] - a["start_ms"] for a, b in zip(rows, rows[1:], strict=False)] == [5_000] * (len(rows) - 1)
+    assert [b["start_ms"] - a["start_ms"] for a, b in pairwise(rows)] == [5_000] * (len(rows) - 1)
 
 
 def test_a_month_has_coarser_steps() -> None:

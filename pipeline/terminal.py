@@ -62,7 +62,7 @@ def progress(tasks: Callable[[], str] = lambda: "") -> Iterator[Callable[[str], 
 
     tasks: more about how far it is, asked twice a second.
     """
-    if not sys.stderr.isatty():
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":  # such a terminal can't take a line back
         yield say
         return
     clock = _Clock(tasks)
@@ -117,7 +117,10 @@ def spark_tasks(spark: SparkSession) -> Callable[[], str]:
         return lambda: ""
 
     def told() -> str:
-        stages = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
+        try:
+            stages = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
+        except Exception:  # Spark is ending or gone: whoever waits for its work hears of it, the clock needn't
+            return ""
         done = sum(stage.numCompletedTasks for stage in stages if stage)
         count = sum(stage.numTasks for stage in stages if stage)
         return f", {done} of {count} tasks" if count else ""

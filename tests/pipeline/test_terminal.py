@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import sys
 import time
-from typing import Any
+from typing import Any, cast
 
 import click
 import pytest
@@ -83,6 +83,7 @@ def test_colours_where_they_can_be_seen(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_clock_runs_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = Screen()
     monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(terminal, "_TICK_S", 0.001)
     with terminal.progress(lambda: ", 3 of 7 tasks") as say:
         say("reading …")
@@ -91,6 +92,30 @@ def test_a_clock_runs_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
             assert time.monotonic() < deadline
         say("read 5 records")
     assert screen.getvalue().endswith("\r\x1b[Kread 5 records\n\r\x1b[K")
+
+
+def test_a_clock_outlives_spark() -> None:
+    class Tracker:
+        def getActiveStageIds(self) -> list[int]:  # noqa: N802  (Spark's name)
+            raise ConnectionError("the Java process is gone")
+
+    class Context:
+        def statusTracker(self) -> Tracker:  # noqa: N802
+            return Tracker()
+
+    class Session:
+        sparkContext = Context()  # noqa: N815
+
+    assert terminal.spark_tasks(cast("Any", Session()))() == ""
+
+
+def test_no_clock_on_a_terminal_that_cannot_take_a_line_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Screen()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("TERM", "dumb")
+    with terminal.progress() as say:
+        say("reading …")
+    assert screen.getvalue() == "reading …\n"
 
 
 def test_no_clock_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:

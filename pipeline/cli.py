@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import signal
 import sys
 import traceback
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kohort.pipeline.java import NoJavaError
+from kohort.pipeline.session import NoSparkError
 from kohort.pipeline.terminal import progress, say, spark_tasks, tell, words
 
 if TYPE_CHECKING:
@@ -22,6 +24,12 @@ if TYPE_CHECKING:
     from kohort.pipeline.sources.found import Source
 
 _ENDS = (signal.SIGINT, signal.SIGTERM)
+_MISSING_THERE = re.compile(r"^ModuleNotFoundError: No module named '([\w.]+)'", re.MULTILINE)
+_FROM_A_WORKER = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception): .+)$", re.MULTILINE)
+_LOGIN_TRAVELS = (
+    "the login goes to Spark's server as options of a source: its spark.redaction.regex decides whether its logs and "
+    "pages show them (docs/clusters.md)"
+)
 INTERRUPTED = 130
 """As a shell says of whoever was ended by Ctrl-C."""
 
@@ -36,7 +44,11 @@ INTERRUPTED = 130
     help="Where tables, findings.json and report.html go.",
 )
 @click.option(
-    "--cluster", "master", metavar="URL", help="A Spark master or Spark Connect address; this machine if left out."
+    "--cluster",
+    "master",
+    metavar="URL",
+    help="A Spark master (spark://…, yarn, local[2]) or Spark Connect address (sc://…), whose workers see the same "
+    "files; this machine if left out.",
 )
 @click.option("--name", default="", help="Name of the Kafka cluster, first column of every table.")
 @click.option(
@@ -68,6 +80,7 @@ def analyze(
     Findings go to stdout, progress to stderr. Exit code 0: analysed, whatever was found; 1: it could not be; 2: the
     command was given wrongly; 130: interrupted.
     """  # fmt: skip
+    out = out.absolute()
     try:
         found, issues = _find(sources, config)
         if following:
@@ -79,7 +92,7 @@ def analyze(
     except KeyboardInterrupt:
         say("\nstopped before the end: there is no report of this run")
         sys.exit(INTERRUPTED)
-    except (ImportError, NoJavaError) as error:
+    except (ImportError, NoJavaError, NoSparkError) as error:
         raise click.ClickException(_plain(error)) from None
     except Exception as error:  # Spark's failures have many types; a person gets a sentence, and the whole in a file
         raise click.ClickException(f"{_plain(error)}{_kept(out)}") from None
@@ -88,7 +101,16 @@ def analyze(
 def _plain(error: BaseException) -> str:
     if isinstance(error, ModuleNotFoundError):
         return f"{error.name} is missing; install the analysis with: pip install 'kohort[pipeline]'"
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    text = str(error).strip()
+    if missing := _MISSING_THERE.search(text):
+        return (
+            f"{missing[1]} is missing in the Python of Spark's workers: install 'kohort[pipeline]' there, or name "
+            "another Python with PYSPARK_PYTHON (docs/clusters.md says more)"
+        )
+    _, traceback_there, rest = text.partition("Traceback (most recent call last):")
+    if traceback_there and (told := _FROM_A_WORKER.findall(rest)):  # the first line only points to the others
+        return f"one of Spark's workers failed: {told[0]}"
+    return text.splitlines()[0] if text else type(error).__name__
 
 
 def _kept(out: Path) -> str:
@@ -171,7 +193,7 @@ def _follow(found: list[Source], out: Path, master: str | None, name: str, verbo
         raise click.UsageError("--follow wants one bootstrap address, as in `kohort analyze --follow HOST:9092`")
     gc.enable()
     say("starting Spark …")
-    from kohort.pipeline.session import spark_session
+    from kohort.pipeline.session import is_connected, spark_session
 
     stopping: list[int] = []
     # Ctrl-C ends the loop between two looks, so that streams are stopped and the report is made once more.
@@ -183,6 +205,8 @@ def _follow(found: list[Source], out: Path, master: str | None, name: str, verbo
             try:
                 from kohort.pipeline.job.follow import follow
 
+                if is_connected(spark) and found[0].security.options:
+                    say(_LOGIN_TRAVELS)
                 say(f"following {found[0].path}; Ctrl-C ends it")
                 outcome = follow(
                     spark,

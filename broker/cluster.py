@@ -5,12 +5,13 @@ from __future__ import annotations
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Hashable, Iterable
 from random import Random
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
 from kohort.broker.clock import Clock
 from kohort.broker.effects import AppendWatch
 from kohort.broker.group_events import GroupEvents
+from kohort.broker.logs import log
 from kohort.broker.node import Node
 from kohort.broker.offsets_topic import OffsetsTopic
 from kohort.broker.replay import Replays
@@ -25,7 +26,15 @@ from kohort.coordinator.transactions.coordinator import TransactionCoordinator
 from kohort.coordinator.transactions.expiring import AbortTimedOut, RemoveExpired
 from kohort.coordinator.transactions.settings import TransactionSettings
 from kohort.purgatory import DelayedOperation, Purgatory
-from kohort.storage.topics import Partition, Topic, Topics
+from kohort.storage.topics import CLEANER_BACKOFF_MS, Partition, Topic, Topics
+
+if TYPE_CHECKING:
+    from kohort.broker.syncing import Syncs
+    from kohort.storage.disk.directory import DataDirectory
+
+
+TROUBLE_TOLD_EVERY_MS = 10_000
+"""How often the log tells that the disk fails: every request may."""
 
 
 class Coordinated(Protocol):
@@ -44,9 +53,18 @@ class Cluster:
     """One or several nodes in one process."""
 
     def __init__(
-        self, settings: Settings, clock: Clock, nodes: int = 1, seed: int | None = None, advertise: str = ""
+        self,
+        settings: Settings,
+        clock: Clock,
+        nodes: int = 1,
+        seed: int | None = None,
+        advertise: str = "",
+        directory: DataDirectory | None = None,
     ) -> None:
-        """`seed`: of everything that is left to chance; None takes one from the system."""
+        """`seed`: of everything that is left to chance; None takes one from the system.
+
+        `directory`: where logs are kept, and what it holds is taken over; None: in memory. Raises DataDirectoryError.
+        """
         self.settings = settings
         self.clock = clock
         self.advertise = advertise
@@ -59,6 +77,11 @@ class Cluster:
         self.purgatory = Purgatory(now_ms, lambda: self.on_wakeup_changed())
         self.wait_for_records: Callable[[DelayedOperation, Iterable[Hashable]], None] = self.purgatory.wait
         """Lets a fetch wait for what is appended under its keys. The laboratory's waits in real time."""
+        self.directory = directory
+        self.syncs: Syncs | None = None
+        """What lets nothing be acknowledged that is not synced; None: nobody waits for the disk."""
+        self.broken: OSError | None = None
+        """Why nothing may be written any more: a sync has failed."""
         self.append_watch: AppendWatch | None = None
         """Spoils what coordinators of groups write; see effects.py."""
         self.nodes = [self._node(settings.node_id + number) for number in range(nodes)]
@@ -73,6 +96,7 @@ class Cluster:
             replication_factor=settings.default_replication_factor,
             producer_expiration_ms=settings.producer_id_expiration_ms,
             retention_check_interval_ms=settings.log_retention_check_interval_ms,
+            storage=directory,
         )
         self.replays = Replays(clock, self.purgatory)
         self.offsets_topic = OffsetsTopic(self)
@@ -88,6 +112,11 @@ class Cluster:
         for each in self.nodes:
             self.purgatory.wait(AbortTimedOut(each.transactions, now_ms))
             self.purgatory.wait(RemoveExpired(each.transactions, now_ms))
+        self._disk_troubled_ms: int | None = None
+        if directory is not None:
+            from kohort.broker.taking_over import take_over
+
+            take_over(self, directory, now_ms)
         _Upkeep(self).wait(now_ms)
 
     @property
@@ -115,13 +144,30 @@ class Cluster:
         """Writes a validated batch; returns its base offset. Fetches that wait for it are tried again.
 
         `remember` is told that offset before them: what is remembered of its producer decides what they may read.
+        Raises OSError if it cannot be stored.
         """
         wall_ms = now_ms + self.clock.epoch_ms
+        if self.broken is not None:
+            raise OSError(*self.broken.args)
         base_offset = partition.log.append(batch, wall_ms=wall_ms, leader_epoch=partition.leader_epoch)
         if remember is not None:
             remember(base_offset)
-        self.purgatory.check(partition, now_ms)
+        syncs = self.syncs
+        if syncs is None:
+            self.purgatory.check(partition, now_ms)
+        else:
+            syncs.appended(partition)
         return base_offset
+
+    def storage_failed(self, what: str, problem: OSError) -> None:
+        """A line in the log for what could not be written or read, and silence about the next ones for a while."""
+        now_ms = self.clock.now_ms()
+        if self._disk_troubled_ms is None or now_ms - self._disk_troubled_ms >= TROUBLE_TOLD_EVERY_MS:
+            self._disk_troubled_ms = now_ms
+            log.warning(
+                f"{what}: {problem.strerror or problem}; clients hear of a storage error, and what is stored is served",
+                problem=str(problem),
+            )
 
     def topic_deleted(self, topic: Topic, now_ms: int) -> None:
         """Groups forget what they have committed for a topic that is gone."""
@@ -165,10 +211,18 @@ class _Upkeep(DelayedOperation):
 
     def wait(self, now_ms: int) -> None:
         # At least a millisecond, even when there is more to do at once: requests come between.
-        pause_ms = max(self._cluster.topics.maintain(now_ms + self._cluster.clock.epoch_ms), 1)
+        pause_ms = max(self._maintain(now_ms), 1)
         self.deadline_ms = now_ms + pause_ms
         self.completed = False
         self._cluster.purgatory.wait(self)
+
+    def _maintain(self, now_ms: int) -> int:
+        cluster = self._cluster
+        try:
+            return cluster.topics.maintain(now_ms + cluster.clock.epoch_ms)
+        except OSError as problem:
+            cluster.storage_failed("making room in logs", problem)
+            return CLEANER_BACKOFF_MS
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
         self.wait(now_ms)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kohort.broker.effects import perform
@@ -50,6 +51,9 @@ class Dispatcher:
             response = api.handle(connection.node, request, ticket)
         except CloseConnection as reason:
             connection.close(str(reason))
+        except OSError as problem:
+            self.cluster.storage_failed(f"{connection.client}: {api.spec.name}", problem)
+            self._answer_error(connection, ticket, ErrorCode.kafka_storage_error)
         except Exception:
             self._failed(connection, ticket)
         else:
@@ -57,11 +61,21 @@ class Dispatcher:
                 if not ticket.answered:
                     connection.park()
             elif response is not NO_REPLY:
-                ticket.answered = True
-                self.respond(connection, ticket, response)
+                syncs = self.cluster.syncs
+                if syncs is not None and syncs.noted():
+                    connection.park()
+                    syncs.after(partial(self._answer_synced, ticket, response))
+                else:
+                    ticket.answered = True
+                    self.respond(connection, ticket, response)
         for coordinator in self.cluster.coordinators:
             if coordinator.effects:
                 perform(self.cluster, now_ms)
+
+    def _answer_synced(self, ticket: Ticket, response: Any, now_ms: int, problem: OSError | None) -> None:
+        """A topic was changed, an id handed out: that is acknowledged once it is on the disk."""
+        failed = ErrorCode.kafka_storage_error
+        ticket.reply(response if problem is None else error_response(ticket.api, ticket.request, failed))
 
     def respond(self, connection: Connection, ticket: Ticket, response: Any) -> None:
         """Writes a response in the version that was asked for. `bytes` are a whole frame but for its correlation id."""
@@ -75,7 +89,8 @@ class Dispatcher:
             log.error(
                 f"{connection.client}: writing a response of {api.spec.name} v{ticket.version} failed: {response}"
             )
-            frame = api.write(ticket.version, ticket.correlation_id, _unknown_error(ticket))
+            unknown = error_response(ticket.api, ticket.request, ErrorCode.unknown_server_error)
+            frame = api.write(ticket.version, ticket.correlation_id, unknown)
         if log.debug_enabled:
             log.debug(f"{connection.client}: {api.spec.name} v{ticket.version} is answered {response}")
         if isinstance(frame, bytes):
@@ -86,9 +101,12 @@ class Dispatcher:
     def _failed(self, connection: Connection, ticket: Ticket) -> None:
         """Our bug, whatever it is: the client hears of it, and the broker lives on."""
         log.error(f"{connection.client}: {ticket.api.spec.name} v{ticket.version} failed: {ticket.request}")
+        self._answer_error(connection, ticket, ErrorCode.unknown_server_error)
+
+    def _answer_error(self, connection: Connection, ticket: Ticket, error: ErrorCode) -> None:
         if not ticket.answered:
             ticket.answered = True
-            self.respond(connection, ticket, _unknown_error(ticket))
+            self.respond(connection, ticket, error_response(ticket.api, ticket.request, error))
 
     def _refuse(
         self, connection: Connection, api: Api | None, header: RequestHeader, frame: bytes, now_ms: int
@@ -105,7 +123,3 @@ class Dispatcher:
             connection.close(
                 f"{api.spec.name} is served in versions {api.lowest} to {api.highest}, not {header.api_version}"
             )
-
-
-def _unknown_error(ticket: Ticket) -> Any:
-    return error_response(ticket.api, ticket.request, ErrorCode.unknown_server_error)

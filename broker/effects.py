@@ -22,6 +22,8 @@ from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from kohort.broker.cluster import Cluster
+    from kohort.broker.node import Node
+    from kohort.broker.syncing import Syncs
     from kohort.coordinator.coordinator import GroupCoordinator
 
 Report = Callable[[int], None]
@@ -40,12 +42,18 @@ def perform(cluster: Cluster, now_ms: int) -> None:
                         _append_watched(cluster, cluster.append_watch, node.coordinator, effect, now_ms)
                         continue
                     error, last_offset = _append(cluster, effect, now_ms)
-                    if effect.topic is OFFSETS_TOPIC:
+                    if cluster.syncs is not None and error is ErrorCode.none:
+                        _report_synced(cluster.syncs, node, effect, last_offset)
+                    elif effect.topic is OFFSETS_TOPIC:
                         node.coordinator.appended(effect.token, error, now_ms, last_offset)
                     else:
                         node.transactions.appended(effect.token, error, now_ms)
                 elif type(effect) is WriteMarkers:
-                    node.transactions.appended(effect.token, _write_markers(cluster, effect, now_ms), now_ms)
+                    error = _write_markers(cluster, effect, now_ms)
+                    if cluster.syncs is not None and error is ErrorCode.none:
+                        _report_synced(cluster.syncs, node, effect, None)
+                    else:
+                        node.transactions.appended(effect.token, error, now_ms)
                 elif type(effect) is GroupEvent:
                     cluster.group_events.take(node.coordinator, effect)
                 else:
@@ -53,6 +61,19 @@ def perform(cluster: Cluster, now_ms: int) -> None:
             except Exception:  # each effect stands alone: the others must not be lost
                 log.error(f"an effect failed: {effect}")
         effects.clear()
+
+
+def _report_synced(syncs: Syncs, node: Node, effect: Append | WriteMarkers, last_offset: int | None) -> None:
+    """Reports an append when it is on the disk."""
+
+    def report(now_ms: int, problem: OSError | None) -> None:
+        error = ErrorCode.none if problem is None else ErrorCode.kafka_storage_error
+        if type(effect) is Append and effect.topic is OFFSETS_TOPIC:
+            node.coordinator.appended(effect.token, error, now_ms, None if problem else last_offset)
+        else:
+            node.transactions.appended(effect.token, error, now_ms)
+
+    syncs.after(report)
 
 
 class AppendWatch(Protocol):
@@ -77,7 +98,10 @@ def _append_watched(
         coordinator.appended(effect.token, error, now_ms, last_offset)
 
     if not watch.holds(effect, report):
-        report(now_ms)
+        if cluster.syncs is not None:
+            cluster.syncs.after(lambda now_ms, problem: report(now_ms))
+        else:
+            report(now_ms)
 
 
 def _tell(effect: Effect) -> None:
@@ -97,6 +121,9 @@ def _append(cluster: Cluster, effect: Append, now_ms: int) -> tuple[ErrorCode, i
         return cluster.offsets_topic.append(
             effect.partition, effect.records, effect.timestamp_ms, now_ms, effect.producer
         )
+    except OSError as problem:
+        cluster.storage_failed(f"{effect.topic}-{effect.partition}", problem)
+        return ErrorCode.kafka_storage_error, None
     except Exception:
         log.error(f"writing to {effect.topic}-{effect.partition} failed: {effect.records}")
         return ErrorCode.unknown_server_error, None
@@ -107,6 +134,9 @@ def _write_markers(cluster: Cluster, effect: WriteMarkers, now_ms: int) -> Error
 
     try:
         return write_markers(cluster, effect, now_ms)
+    except OSError as problem:
+        cluster.storage_failed("the end of a transaction", problem)
+        return ErrorCode.kafka_storage_error
     except Exception:
         log.error(f"writing the end of a transaction failed: {effect}")
         return ErrorCode.unknown_server_error

@@ -128,7 +128,6 @@ FOREIGN = frozenset(
         "log.dir.failure.timeout.ms",
         "log.dirs",
         "log.flush.interval.messages",
-        "log.flush.interval.ms",
         "log.flush.offset.checkpoint.interval.ms",
         "log.flush.scheduler.interval.ms",
         "log.flush.start.offset.checkpoint.interval.ms",

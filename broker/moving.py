@@ -54,6 +54,8 @@ def reassign(cluster: Cluster, topic: Topic, partition: Partition, replicas: tup
         _tell(topic, partition)
     elif taken_away:
         _lead(cluster, topic, partition, partition.leader, now_ms)
+    else:
+        _note(cluster, topic, partition)
     if partition.leader != replicas[0]:
         _balance_later(cluster, now_ms)
 
@@ -129,9 +131,18 @@ def _lead(cluster: Cluster, topic: Topic, partition: Partition, node_id: int, no
     partition.leader = node_id
     partition.leader_epoch += 1
     partition.log.start_epoch(partition.leader_epoch)
+    _note(cluster, topic, partition)
     cluster.purgatory.check(partition, now_ms)
     if coordinated is not None:
         coordinated.elected(partition, now_ms)
+
+
+def _note(cluster: Cluster, topic: Topic, partition: Partition) -> None:
+    """Has the data directory remember it. If the disk fails, it moves all the same."""
+    try:
+        cluster.topics.moved(topic, partition)
+    except OSError as problem:
+        cluster.storage_failed(f"{topic.name}-{partition.index}, who leads it", problem)
 
 
 def _eligible(cluster: Cluster, partition: Partition) -> int:

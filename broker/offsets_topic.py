@@ -15,6 +15,8 @@ from kohort.storage.producers import Remembered
 from kohort.storage.topics import Partition, Refusal, Topic
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from kohort.broker.cluster import Cluster
     from kohort.broker.node import Node
     from kohort.broker.replay import Replay
@@ -60,17 +62,12 @@ class OffsetsTopic:
         One that a client has created itself is taken as it is, with its own number of partitions (spec §1.1).
         """
         self._creation = None
-        cluster, settings = self._cluster, self._cluster.settings
-        created = cluster.topics.by_name(OFFSETS_TOPIC) or cluster.topics.create(
-            OFFSETS_TOPIC,
-            settings.offsets_topic_num_partitions,
-            settings.offsets_topic_replication_factor,
-            {
-                "cleanup.policy": "compact",
-                "compression.type": "producer",
-                "segment.bytes": str(settings.offsets_topic_segment_bytes),
-            },
-        )
+        cluster = self._cluster
+        try:
+            created = cluster.topics.by_name(OFFSETS_TOPIC) or self.make()
+        except OSError as problem:
+            cluster.storage_failed(f"{OFFSETS_TOPIC} cannot be created", problem)
+            return
         if isinstance(created, Refusal):
             if not self._refused:
                 log.warning(f"no group finds a coordinator, as {OFFSETS_TOPIC} cannot be created: {created.message}")
@@ -81,6 +78,21 @@ class OffsetsTopic:
             coordinator.partitions = len(created.partitions)
         for partition in created.partitions:
             self._load(partition, now_ms)
+
+    def make(self, least_partitions: int = 1, topic_id: UUID | None = None) -> Topic | Refusal:
+        """Creates it, and nobody takes it over yet. `topic_id`: of one whose files are there. Raises OSError."""
+        settings = self._cluster.settings
+        return self._cluster.topics.create(
+            OFFSETS_TOPIC,
+            max(settings.offsets_topic_num_partitions, least_partitions),
+            settings.offsets_topic_replication_factor,
+            {
+                "cleanup.policy": "compact",
+                "compression.type": "producer",
+                "segment.bytes": str(settings.offsets_topic_segment_bytes),
+            },
+            topic_id=topic_id,
+        )
 
     def deleted(self, now_ms: int) -> None:
         """Somebody has deleted it, which Kafka allows: all groups are gone, till somebody asks for a coordinator."""

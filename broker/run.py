@@ -8,8 +8,9 @@ import resource
 import signal
 from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import uvloop
 
@@ -20,6 +21,9 @@ from kohort.broker.logs import log
 from kohort.broker.registry import Registry
 from kohort.broker.server import Server
 from kohort.broker.settings import Settings
+
+if TYPE_CHECKING:
+    from kohort.storage.disk.directory import DataDirectory
 
 RENDER_LOGS_AFTER_S = 0.25
 """How long the first log lines wait: the first member joins before structlog is loaded, not after it."""
@@ -44,6 +48,21 @@ class Control(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where a broker writes; None: nowhere."""
+
+    event_log: Path | None = None
+    """Where group events go."""
+    data_dir: Path | None = None
+    """Where logs are kept; None: in memory."""
+    fsync: str = "never"
+    """When they are synced; one of `syncing.FSYNC`."""
+
+
+NOWHERE = Places()
+
+
 def run(
     settings: Settings,
     host: str,
@@ -51,32 +70,28 @@ def run(
     nodes: int,
     advertise: str,
     control: Control | None = None,
-    event_log: Path | None = None,
+    places: Places = NOWHERE,
 ) -> None:
-    """Serves until SIGINT or SIGTERM. `event_log`: where group events go. Raises ListenError, EventLogError."""
+    """Serves until SIGINT or SIGTERM. Raises ListenError, EventLogError, DataDirectoryError."""
     raise_file_limit()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(settings, host, port, nodes, advertise, control, event_log))
+        runner.run(_serve(settings, host, port, nodes, advertise, control, places))
 
 
 async def _serve(
-    settings: Settings,
-    host: str,
-    port: int,
-    nodes: int,
-    advertise: str,
-    control: Control | None,
-    event_log: Path | None,
+    settings: Settings, host: str, port: int, nodes: int, advertise: str, control: Control | None, places: Places
 ) -> None:
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(_caught_by_loop)
     for name in settings.ignored:
         log.info(f"{name} has no meaning here", setting=name)
     clock = log.clock if control is None else control.clock
-    cluster = Cluster(settings, clock, nodes, advertise=advertise)
-    registry = Registry() if control is None else control.registry(cluster)
-    with _events_written(cluster, event_log, loop):
-        await _until_stopped(cluster, Server(cluster, registry, loop), host, port, control)
+    with _directory(places) as directory:
+        cluster = Cluster(settings, clock, nodes, advertise=advertise, directory=directory)
+        registry = Registry() if control is None else control.registry(cluster)
+        server = Server(cluster, registry, loop)
+        with _events_written(cluster, places.event_log, loop), _synced(server, places):
+            await _until_stopped(cluster, server, host, port, control)
 
 
 async def _until_stopped(cluster: Cluster, server: Server, host: str, port: int, control: Control | None) -> None:
@@ -102,6 +117,51 @@ async def _until_stopped(cluster: Cluster, server: Server, host: str, port: int,
         log.later = None
         server.stop()
         log.flush()
+
+
+@contextmanager
+def _directory(places: Places) -> Iterator[DataDirectory | None]:
+    """The data directory, locked while it is in use, and marked as left in peace afterwards."""
+    if places.data_dir is None:
+        yield None
+        return
+    from kohort.broker.syncing import ALWAYS, NEVER
+    from kohort.storage.disk.directory import DataDirectory
+    from kohort.storage.disk.files import Disk
+
+    disk = Disk(keeps_unsynced=places.fsync != NEVER)
+    directory = DataDirectory(places.data_dir, disk=disk, delays=places.fsync == ALWAYS)
+    try:
+        yield directory
+    except BaseException:
+        directory.abandon()
+        raise
+    try:
+        directory.close()
+    except OSError as problem:
+        log.warning(f"{directory.path} is not left in order: {problem.strerror}; the next start looks at it closely")
+
+
+@contextmanager
+def _synced(server: Server, places: Places) -> Iterator[None]:
+    """Syncs the data directory as it was asked for."""
+    directory = server.cluster.directory
+    if directory is None or places.fsync == "never":
+        yield
+        return
+    from kohort.broker.syncing import ALWAYS, SyncNowAndThen, Syncs, SyncThreads
+
+    threads = SyncThreads(server.loop)
+    syncs = Syncs(server.cluster, directory.disk, threads, server.loop.call_soon)
+    syncs.act = server.act
+    if places.fsync == ALWAYS:
+        server.cluster.syncs = syncs
+    else:
+        SyncNowAndThen(server.cluster, syncs, server.cluster.settings.log_flush_interval_ms).wait(server.clock.now_ms())
+    try:
+        yield
+    finally:
+        threads.stop()
 
 
 @contextmanager

@@ -80,6 +80,7 @@ class Settings:
     log_retention_bytes = long_integer(-1, "bytes a partition keeps; -1: all")
     log_retention_check_interval_ms = long_integer(300_000, "how often old records are looked for", 1)
     log_segment_bytes = integer(1_073_741_824, "size at which a new segment begins", 1_048_576)
+    log_flush_interval_ms = long_integer(1_000, "how often --fsync interval syncs; Kafka: never", 1)
     log_roll_ms = optional_long("age at which a new segment begins; before hours", 1)
     log_roll_hours = integer(168, "the same in hours", 1)
     log_message_timestamp_type = text("CreateTime", "whose time a record carries", ("CreateTime", "LogAppendTime"))

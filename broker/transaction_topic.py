@@ -15,6 +15,8 @@ from kohort.purgatory import DelayedOperation
 from kohort.storage.topics import Partition, Refusal, Topic
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from kohort.broker.cluster import Cluster
     from kohort.broker.node import Node
     from kohort.broker.replay import Replay
@@ -48,19 +50,12 @@ class TransactionTopic:
     def create(self, now_ms: int) -> None:
         """Creates it, and has each partition's leader take it over. With too few nodes for its copies: a log line."""
         self._creation = None
-        cluster, settings = self._cluster, self._cluster.settings
-        created = cluster.topics.by_name(TRANSACTION_TOPIC) or cluster.topics.create(
-            TRANSACTION_TOPIC,
-            settings.transaction_state_log_num_partitions,
-            settings.transaction_state_log_replication_factor,
-            {
-                "cleanup.policy": "compact",
-                "compression.type": "uncompressed",
-                "min.insync.replicas": str(settings.transaction_state_log_min_isr),
-                "segment.bytes": str(settings.transaction_state_log_segment_bytes),
-                "unclean.leader.election.enable": "false",
-            },
-        )
+        cluster = self._cluster
+        try:
+            created = cluster.topics.by_name(TRANSACTION_TOPIC) or self.make()
+        except OSError as problem:
+            cluster.storage_failed(f"{TRANSACTION_TOPIC} cannot be created", problem)
+            return
         if isinstance(created, Refusal):
             if not self._refused:
                 log.warning(
@@ -73,6 +68,23 @@ class TransactionTopic:
             node.transactions.partitions = len(created.partitions)
         for partition in created.partitions:
             self.elected(partition, now_ms)
+
+    def make(self, least_partitions: int = 1, topic_id: UUID | None = None) -> Topic | Refusal:
+        """Creates it, and nobody takes it over yet. `topic_id`: of one whose files are there. Raises OSError."""
+        settings = self._cluster.settings
+        return self._cluster.topics.create(
+            TRANSACTION_TOPIC,
+            max(settings.transaction_state_log_num_partitions, least_partitions),
+            settings.transaction_state_log_replication_factor,
+            {
+                "cleanup.policy": "compact",
+                "compression.type": "uncompressed",
+                "min.insync.replicas": str(settings.transaction_state_log_min_isr),
+                "segment.bytes": str(settings.transaction_state_log_segment_bytes),
+                "unclean.leader.election.enable": "false",
+            },
+            topic_id=topic_id,
+        )
 
     def deleted(self, now_ms: int) -> None:
         """Somebody has deleted it: all transactional ids are gone, till somebody asks for a coordinator."""

@@ -45,7 +45,9 @@ class Refused(NamedTuple):
 Refusals = dict[Place, Refused]
 
 
-def ask(node: Node, request: ProduceRequest, ticket: Ticket, then: Callable[[Refusals], object]) -> object | None:
+def ask(
+    node: Node, request: ProduceRequest, ticket: Ticket, then: Callable[[Refusals], object | None]
+) -> object | None:
     """Calls `then` with what is refused, and returns its answer; None: it is called, and its answer sent, later."""
     unknown = _to_ask_about(node, request, ticket.version)
     if not unknown:
@@ -67,7 +69,9 @@ def ask(node: Node, request: ProduceRequest, ticket: Ticket, then: Callable[[Ref
 
     def added(error: ErrorCode) -> None:
         _refuse(refusals, places, error, ticket.version)
-        ticket.reply(then(refusals))
+        response = then(refusals)
+        if response is not None:  # else it is answered once it is synced
+            ticket.reply(response)
 
     add_partitions(
         home.transactions,

@@ -1,7 +1,8 @@
 """A partition's log: where offsets come from, where segments begin, and when old ones go.
 
-The bytes are in segments (segment.py), in memory for now; what is decided here holds for segments on disk too. There is
-one copy of each log, so what is appended is committed: the high watermark is the end.
+The bytes are in segments (segment.py), which a store keeps, in memory or on disk (store.py). There is one copy of each
+log, so what is appended is committed: the high watermark is the end, or, where a store syncs before anything is
+acknowledged, the end of what is synced.
 Source: Kafka's `UnifiedLog`, `LocalLog`, `LeaderEpochFileCache`.
 """
 
@@ -12,7 +13,8 @@ from struct import Struct
 
 from kohort.storage.compaction import KEEP_TOMBSTONES, Compaction
 from kohort.storage.records import find_time
-from kohort.storage.segment import CHUNK_BYTES, NO_ROOM, Chunk, MemorySegment, Segment, batches_of, first_at_or_after
+from kohort.storage.segment import CHUNK_BYTES, NO_ROOM, Chunk, Segment, batches_of, first_at_or_after
+from kohort.storage.store import IN_MEMORY, Epochs, Found, Merged, Store
 from kohort.storage.topic_configs import LogConfig
 
 MEMORY_SEGMENT_BYTES = 16 << 20
@@ -52,30 +54,42 @@ class PartitionLog:
         "_config",
         "_epochs",
         "_memory",
-        "_new_segment",
         "_roll_bytes",
         "_roll_ms",
         "_segments",
+        "_store",
+        "high_watermark",
         "log_end_offset",
         "log_start_offset",
         "size_bytes",
     )
 
     def __init__(
-        self,
-        config: LogConfig,
-        memory: Memory | None = None,
-        new_segment: Callable[[int, int], Segment] = MemorySegment,
+        self, config: LogConfig, memory: Memory | None = None, store: Store = IN_MEMORY, found: Found | None = None
     ) -> None:
+        """`found`: what the store holds of the log already."""
+        self._store = store
         self.config = config
         self.log_start_offset = 0
         self.log_end_offset = 0
         """The offset that the next record gets."""
+        self.high_watermark = 0
+        """The offset up to which consumers may read."""
         self.size_bytes = 0
         self._memory = memory if memory is not None else Memory()
-        self._new_segment = new_segment
         self._segments: list[Segment] | tuple[()] = ()
-        self._epochs: tuple[tuple[int, int], ...] = _FIRST_EPOCH
+        self._epochs: Epochs = _FIRST_EPOCH
+        if found is not None:
+            self._take_over(found)
+
+    def _take_over(self, found: Found) -> None:
+        self._segments = found.segments
+        self.size_bytes = sum(segment.size_bytes for segment in found.segments)
+        self._memory.used_bytes += self.size_bytes
+        self.log_start_offset = found.log_start_offset
+        end = found.segments[-1].next_offset if found.segments else found.log_start_offset
+        self.log_end_offset = self.high_watermark = end
+        self._epochs = found.epochs or _FIRST_EPOCH
 
     @property
     def config(self) -> LogConfig:
@@ -86,20 +100,17 @@ class PartitionLog:
     def config(self, config: LogConfig) -> None:
         self._config = config
         # Looked at by every append, hence worked out once.
-        self._roll_bytes = _roll_bytes(config)
-        self._roll_ms = _roll_ms(config)
-
-    @property
-    def high_watermark(self) -> int:
-        """The offset up to which consumers may read."""
-        return self.log_end_offset
+        self._roll_bytes, self._roll_ms = config.segment_bytes, config.segment_ms
+        if self._store.in_memory:
+            self._roll_bytes, self._roll_ms = _roll_bytes_in_memory(config), _roll_ms_in_memory(config)
 
     # Writing
 
     def append(self, batch: bytes, *, wall_ms: int, leader_epoch: int = 0) -> int:
         """Writes one validated batch; returns the offset of its first record.
 
-        Offset and leader epoch are stamped into its head, which the checksum does not cover.
+        Offset and leader epoch are stamped into its head, which the checksum does not cover. Raises OSError if it
+        cannot be stored; then it is not part of the log.
         """
         base_offset = self.log_end_offset
         if leader_epoch != self._epochs[-1][0]:
@@ -108,14 +119,24 @@ class PartitionLog:
         segment = self._segment_for(size, _MAX_TIMESTAMP.unpack_from(batch, _MAX_TIMESTAMP_AT)[0], wall_ms)
         segment.append(batch, base_offset, leader_epoch)
         self.log_end_offset = segment.next_offset
+        if not self._store.delays:
+            self.high_watermark = segment.next_offset
         self.size_bytes += size
         self._memory.used_bytes += size
         return base_offset
 
+    def synced(self, offset: int) -> None:
+        """What lies before `offset` would survive the machine: consumers may read it."""
+        self.high_watermark = max(self.high_watermark, offset)
+
     def start_epoch(self, leader_epoch: int) -> None:
         """Notes that records from here on are written under a new leader (KIP-101)."""
         kept = tuple(entry for entry in self._epochs if entry[1] < self.log_end_offset)
-        self._epochs = (*kept, (leader_epoch, self.log_end_offset))
+        self._set_epochs((*kept, (leader_epoch, self.log_end_offset)))
+
+    def _set_epochs(self, epochs: Epochs) -> None:
+        self._store.epochs_changed(epochs)
+        self._epochs = epochs
 
     def _segment_for(self, size_bytes: int, timestamp: int, wall_ms: int) -> Segment:
         if not self._segments:
@@ -130,11 +151,12 @@ class PartitionLog:
     def _roll(self, wall_ms: int) -> Segment:
         if self._segments:
             self._segments[-1].close()
-        segment = self._new_segment(self.log_end_offset, wall_ms)
+        segment = self._store.new_segment(self.log_end_offset, wall_ms)
         self._segments = [*self._segments, segment]
         # By size at once, so that memory stays within it; by time only in `trim`, as in Kafka.
         self._trim_to_size()
-        if self._memory.used_bytes > self._memory.limit_bytes and not self.config.compact:
+        room_is_over = self._store.in_memory and self._memory.used_bytes > self._memory.limit_bytes
+        if room_is_over and not self.config.compact:
             excess = self._memory.used_bytes - self._memory.limit_bytes
             self._memory.dropped_bytes += self._drop_oldest(lambda oldest, dropped: dropped < excess)
         return segment
@@ -180,6 +202,11 @@ class PartitionLog:
     def max_timestamp(self) -> int:
         """The largest timestamp of all records; -1: there is none."""
         return max((segment.max_timestamp for segment in self._segments), default=-1)
+
+    @property
+    def latest_epoch(self) -> int:
+        """The leader epoch of the last who wrote here, or will write."""
+        return self._epochs[-1][0]
 
     def epoch_at(self, offset: int) -> int:
         """The leader epoch under which `offset` was or will be written."""
@@ -227,34 +254,44 @@ class PartitionLog:
     def delete_before(self, offset: int) -> None:
         """Makes `offset` the start of the log; segments that lie before it are dropped."""
         assert self.log_start_offset <= offset <= self.log_end_offset, "the caller checks the range"
+        self._store.start_moved(offset)
         self._drop_oldest(lambda segment, _: segment.next_offset <= offset, even_open=True)
         self.log_start_offset = offset
         self._start_epochs_at(offset)
 
     def clear(self) -> None:
-        """Drops everything: the topic is gone."""
-        self.delete_before(self.log_end_offset)
+        """Drops everything: the topic is gone. Nothing may be appended any more."""
+        self._store.removed()
+        self._memory.used_bytes -= self.size_bytes
+        self._segments, self.size_bytes = (), 0
+        self.log_start_offset = self.high_watermark = self.log_end_offset
 
     def _drop_oldest(self, too_old: Callable[[Segment, int], bool], *, even_open: bool = False) -> int:
         """Drops segments from the oldest on while `too_old(segment, bytes dropped so far)`; returns the bytes."""
         dropped = 0
         segments = list(self._segments)
+        gone: list[Segment] = []
         while (
             segments and (even_open or len(segments) > 1) and segments[0].size_bytes and too_old(segments[0], dropped)
         ):
-            gone = segments.pop(0)
-            dropped += gone.size_bytes
-            self.size_bytes -= gone.size_bytes
-            self.log_start_offset = max(self.log_start_offset, gone.next_offset)
-        if dropped:
+            gone.append(segments.pop(0))
+            dropped += gone[-1].size_bytes
+        if gone:
+            if not segments and not self._store.in_memory:
+                # The name of an empty file is what remembers where the log ends.
+                segments.append(self._store.new_segment(self.log_end_offset, gone[-1].created_at_ms))
             self._segments = segments
+            self.size_bytes -= dropped
             self._memory.used_bytes -= dropped
+            self.log_start_offset = max(self.log_start_offset, gone[-1].next_offset)
             self._start_epochs_at(self.log_start_offset)
+            # Last: should it fail halfway, files stay behind that nobody asks for.
+            self._store.dropped(gone)
         return dropped
 
     def _start_epochs_at(self, offset: int) -> None:
         later = tuple(entry for entry in self._epochs if entry[1] > offset)
-        self._epochs = ((self.epoch_at(offset), offset), *later)
+        self._set_epochs(((self.epoch_at(offset), offset), *later))
 
     # Compaction
 
@@ -286,14 +323,26 @@ class PartitionLog:
             for segment in reversed(closed):
                 chunks: list[Chunk] = []
                 for chunk in reversed(segment.chunks()):
-                    chunks[:0] = compaction.compact(chunk)
+                    # Joined, which also lets the chunk itself go: most of it may be what does not stay.
+                    if remaining := b"".join(compaction.compact(chunk)):
+                        chunks.append(remaining)
                     yield
+                    if self._has_lost(closed):
+                        return 0
+                chunks.reverse()
                 kept.insert(0, (segment, chunks))
             if not compaction.unsafe:
                 break
-        if list(self._segments[: len(closed)]) != closed:
+        merged = self._merged(kept)
+        made = yield from self._store.write_merged(merged)
+        if self._has_lost(closed):
+            self._store.dropped(made)
             return 0
-        return self._put_compacted(kept)
+        return self._put_merged(merged, made)
+
+    def _has_lost(self, closed: list[Segment]) -> bool:
+        """Whether segments were dropped since: the oldest goes first."""
+        return bool(closed) and (not self._segments or self._segments[0] is not closed[0])
 
     def _closed_segments(self, wall_ms: int) -> list[Segment]:
         """Those that may be compacted: all but the open one, and old enough."""
@@ -303,27 +352,27 @@ class PartitionLog:
             closed.pop()
         return closed
 
-    def _put_compacted(self, kept: list[tuple[Segment, list[Chunk]]]) -> int:
-        before = self.size_bytes
-        merged: list[Segment] = []
-        chunks: list[Chunk] = []
+    def _merged(self, kept: list[tuple[Segment, list[Chunk]]]) -> list[Merged]:
+        """Several become one, as in Kafka's cleaner; else a long log would end as many nearly empty segments."""
+        merged: list[Merged] = []
         size = 0
         for segment, remaining in kept:
             remaining_size = sum(map(len, remaining))
             if merged and size + remaining_size <= self._roll_bytes:
-                # Several become one, as in Kafka's cleaner; else a long log would end as many nearly empty segments.
-                chunks += remaining
+                merged[-1].segments.append(segment)
+                merged[-1].chunks.extend(remaining)
                 size += remaining_size
-                merged[-1].next_offset = segment.next_offset
             else:
-                if merged:
-                    merged[-1].replace(_gathered(chunks))
-                merged.append(segment)
-                chunks, size = remaining, remaining_size
-            merged[-1].clean = True
-        if merged:
-            merged[-1].replace(_gathered(chunks))
-        self._segments = [*merged, *self._segments[len(kept) :]]
+                merged.append(Merged([segment], remaining))
+                size = remaining_size
+        return [Merged(segments, _gathered(chunks)) for segments, chunks in merged]
+
+    def _put_merged(self, merged: list[Merged], made: list[Segment]) -> int:
+        before = self.size_bytes
+        self._store.put_merged(merged, made)
+        for segment in made:
+            segment.clean = True
+        self._segments = [*made, *self._segments[sum(len(each.segments) for each in merged) :]]
         self.size_bytes = sum(segment.size_bytes for segment in self._segments)
         self._memory.used_bytes += self.size_bytes - before
         return before - self.size_bytes
@@ -332,7 +381,7 @@ class PartitionLog:
 _FIRST_EPOCH = ((0, 0),)
 
 
-def _roll_bytes(config: LogConfig) -> int:
+def _roll_bytes_in_memory(config: LogConfig) -> int:
     """The size at which a segment is full."""
     most = min(config.segment_bytes, COMPACTED_SEGMENT_BYTES if config.compact else MEMORY_SEGMENT_BYTES)
     if config.delete and config.retention_bytes >= 0:
@@ -340,7 +389,7 @@ def _roll_bytes(config: LogConfig) -> int:
     return most
 
 
-def _roll_ms(config: LogConfig) -> int:
+def _roll_ms_in_memory(config: LogConfig) -> int:
     """The time that a segment may span."""
     if config.delete and config.retention_ms >= 0:
         return min(config.segment_ms, max(config.retention_ms // SEGMENTS_PER_RETENTION, LEAST_SEGMENT_MS))

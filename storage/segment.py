@@ -1,7 +1,7 @@
 """A stretch of a partition's log: record batches in the order of their offsets, kept as bytes.
 
-`Segment` is what a log asks of its segments; `MemorySegment` keeps them in memory. Segments on disk will be another
-implementation: rolling, retention and compaction are decided in log.py and do not care.
+`Segment` is what a log asks of its segments; `MemorySegment` keeps them in memory, `disk.segment.FileSegment` in a
+file. Rolling, retention and compaction are decided in log.py and do not care.
 
 How memory is used: batches gather in a tail (a bytearray) until it is worth a chunk, which never changes again, so that
 readers get views of it without a copy. A large batch is a chunk of its own from the start. There is no object and no
@@ -72,10 +72,6 @@ class Segment(Protocol):
 
     def chunks(self) -> Sequence[Chunk]:
         """Everything, in order, in pieces of whole batches."""
-        ...
-
-    def replace(self, chunks: Sequence[Chunk]) -> None:
-        """Puts `chunks`, whole batches in order, in the place of everything. The offsets it spans stay the same."""
         ...
 
 
@@ -226,7 +222,7 @@ class MemorySegment:
         return [*self._chunks, bytes(self._tail)] if self._tail is not None else list(self._chunks)
 
     def replace(self, chunks: Sequence[Chunk]) -> None:
-        """Puts `chunks` in the place of everything; see `Segment`."""
+        """Puts `chunks`, whole batches in order, in the place of everything. The offsets it spans stay the same."""
         self._tail = None
         del self._tail_bases[:], self._tail_starts[:], self._bases[:], self._max_timestamps[:]
         self._chunks = [chunk if isinstance(chunk, bytes) else bytes(chunk) for chunk in chunks]

@@ -12,6 +12,7 @@ from uuid import UUID
 from kohort.protocol.errors import ErrorCode
 from kohort.storage.log import Memory, PartitionLog
 from kohort.storage.producers import Producers
+from kohort.storage.store import MemoryStorage, Storage
 from kohort.storage.topic_configs import TOPIC_CONFIGS, LogConfig, log_config, refusal_of
 
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
@@ -23,6 +24,9 @@ MAX_PARTITIONS = 10_000
 
 CLEANER_BACKOFF_MS = 15_000
 """How often logs to be compacted are looked for (`log.cleaner.backoff.ms`)."""
+
+PRODUCER_IDS_AT_ONCE = 1_000
+"""Ids that are noted as handed out before the first of them is (Kafka: `ProducerIdsBlock`)."""
 
 NO_LEADER = -1
 """As a partition's leader: all nodes that have a copy are stopped."""
@@ -57,7 +61,9 @@ class Partition:
         """The offset up to which those may read who want committed records only."""
         high_watermark = self.log.high_watermark
         producers = self.producers
-        return high_watermark if producers is None else producers.transactions.last_stable_offset(high_watermark)
+        if producers is None:
+            return high_watermark
+        return min(producers.transactions.last_stable_offset(high_watermark), high_watermark)
 
 
 @dataclass(slots=True, eq=False)
@@ -106,11 +112,12 @@ class Topics:
         memory: Memory | None = None,
         producer_expiration_ms: int = 86_400_000,
         retention_check_interval_ms: int = 300_000,
-        new_log: Callable[[LogConfig, Memory], PartitionLog] = PartitionLog,
+        storage: Storage | None = None,
     ) -> None:
         """`new_id` makes topic ids; `defaults` overrides defaults of topic settings, by the topics' names for them.
 
-        `num_partitions` and `replication_factor` count where a client leaves the choice to the cluster.
+        `num_partitions` and `replication_factor` count where a client leaves the choice to the cluster. `storage`:
+        where logs are kept; None: in memory.
         """
         self.node_ids = tuple(node_ids)
         self.stopped_nodes: frozenset[int] = frozenset()
@@ -119,7 +126,7 @@ class Topics:
         self.defaults.update(defaults or {})
         self.memory = memory if memory is not None else Memory()
         self._new_id = new_id
-        self._new_log = new_log
+        self._storage = storage if storage is not None else MemoryStorage()
         self._num_partitions = num_partitions
         self._replication_factor = replication_factor
         self._producer_expiration_ms = producer_expiration_ms
@@ -128,6 +135,7 @@ class Topics:
         self._by_id: dict[UUID, Topic] = {}
         self._first_leader = 0
         self._next_producer_id = 0
+        self._noted_producer_ids = 0
         self._compaction: Generator[None, None, int] | None = None
         self._next_retention_ms: int | None = None
 
@@ -188,11 +196,13 @@ class Topics:
         configs: Mapping[str, str] | None = None,
         *,
         assignments: Mapping[int, Sequence[int]] | None = None,
+        topic_id: UUID | None = None,
         validate_only: bool = False,
     ) -> Topic | Refusal:
         """Creates a topic; -1 leaves a number to the cluster. `assignments`: replicas by partition, instead of numbers.
 
-        validate_only: answers as if, and the topic answered is not kept.
+        `topic_id`: of one that is only taken over. validate_only: answers as if, and the topic answered is not kept.
+        Raises OSError if it cannot be stored; then it is not created.
         """
         problem = name_refusal(name)
         if problem is not None:
@@ -212,12 +222,46 @@ class Topics:
         if isinstance(replicas, Refusal):
             return replicas
         config = log_config({**self.defaults, **configs})
-        topic = Topic(name, self._new_id(), [], configs, name in INTERNAL_TOPICS, config)
+        topic = Topic(name, topic_id or self._new_id(), [], configs, name in INTERNAL_TOPICS, config)
         self._add_partitions(topic, replicas)
         if not validate_only:
+            self._note(topic)
             self._by_name[name] = self._by_id[topic.topic_id] = topic
             self._first_leader += 1
         return topic
+
+    def restore(
+        self, name: str, topic_id: UUID, configs: Mapping[str, str], partitions: Sequence[tuple[tuple[int, ...], int]]
+    ) -> None:
+        """Brings back a topic of the storage's. `partitions`: replicas of each, and the leader epoch it has now.
+
+        Nodes that are no more have lost their copies; a partition of which there is no copy left gets new ones.
+        """
+        ring = self._ring(self._first_leader, len(partitions), 1)
+        known = {config: value for config, value in configs.items() if config in TOPIC_CONFIGS}
+        topic = Topic(name, topic_id, [], known, name in INTERNAL_TOPICS, log_config({**self.defaults, **known}))
+        nodes = [tuple(each for each in replicas if each in self.node_ids) for replicas, _ in partitions]
+        self._add_partitions(topic, [there or instead for there, instead in zip(nodes, ring, strict=True)])
+        for partition, (_, leader_epoch) in zip(topic.partitions, partitions, strict=True):
+            partition.leader_epoch = max(partition.leader_epoch, leader_epoch)
+            if partition.log.log_end_offset:
+                partition.log.start_epoch(partition.leader_epoch)
+        self._by_name[name] = self._by_id[topic_id] = topic
+        self._first_leader += 1
+
+    def _note(self, topic: Topic, more: Sequence[tuple[int, ...]] = (), configs: dict[str, str] | None = None) -> None:
+        """Has the storage remember a topic as it is, or as it will be with `more` partitions or other `configs`."""
+        there_are = [(partition.replicas, partition.leader_epoch) for partition in topic.partitions]
+        self._storage.topic_changed(
+            topic.name,
+            topic.topic_id,
+            topic.configs if configs is None else configs,
+            [*there_are, *((replicas, 0) for replicas in more)],
+        )
+
+    def moved(self, topic: Topic, partition: Partition) -> None:
+        """A partition has another leader or other replicas. Raises OSError if that cannot be noted."""
+        self._storage.partition_moved(topic.topic_id, partition.index, partition.replicas, partition.leader_epoch)
 
     def _colliding(self, name: str) -> str | None:
         """A topic whose name differs only in `.` and `_`: such two would share the names of their metrics in Kafka."""
@@ -311,10 +355,14 @@ class Topics:
         return [ring[(first + index) % len(nodes)] for index in range(partitions)]
 
     def _add_partitions(self, topic: Topic, replicas: Sequence[tuple[int, ...]]) -> None:
-        for nodes in replicas:
-            log = self._new_log(topic.log_config, self.memory)
+        for index, nodes in enumerate(replicas, len(topic.partitions)):
+            store, found = self._storage.open(topic.name, topic.topic_id, index, self._producer_expiration_ms)
+            log = PartitionLog(topic.log_config, self.memory, store, found)
             leader = next((each for each in nodes if each not in self.stopped_nodes), NO_LEADER)
-            topic.partitions.append(Partition(len(topic.partitions), log, nodes, leader))
+            partition = Partition(index, log, nodes, leader)
+            if found is not None:
+                partition.leader_epoch, partition.producers = log.latest_epoch + 1, found.producers
+            topic.partitions.append(partition)
 
     # Changing and deleting
 
@@ -326,7 +374,10 @@ class Topics:
         *,
         validate_only: bool = False,
     ) -> Refusal | None:
-        """Gives a topic more partitions, so that it has `count`. `assignments`: replicas of the new ones."""
+        """Gives a topic more partitions, so that it has `count`. `assignments`: replicas of the new ones.
+
+        Raises OSError if that cannot be stored; then nothing has changed. So do `configure` and `delete`.
+        """
         there_are = len(topic.partitions)
         if count == there_are:
             return Refusal(ErrorCode.invalid_partitions, f"Topic already has {count} partition(s).")
@@ -346,6 +397,7 @@ class Topics:
             if isinstance(replicas, Refusal):
                 return replicas
         if not validate_only:
+            self._note(topic, replicas)
             self._add_partitions(topic, replicas)
         return None
 
@@ -370,6 +422,7 @@ class Topics:
         if problem is not None:
             return Refusal(ErrorCode.invalid_config, problem)
         if not validate_only:
+            self._note(topic, configs=dict(configs))
             topic.configs = dict(configs)
             topic.log_config = log_config({**self.defaults, **configs})
             for partition in topic.partitions:
@@ -378,6 +431,8 @@ class Topics:
 
     def delete(self, topic: Topic) -> None:
         """Deletes a topic and what its logs hold. A topic of the same name created later has another id."""
+        self._storage.topic_deleted(topic.name, topic.topic_id, len(topic.partitions))
+        self._compaction = None  # whatever it is at; it is looked for again
         del self._by_name[topic.name], self._by_id[topic.topic_id]
         for partition in topic.partitions:
             partition.log.clear()
@@ -385,10 +440,17 @@ class Topics:
     # Producers
 
     def next_producer_id(self) -> int:
-        """An id that no idempotent producer of this cluster has had."""
+        """An id that no idempotent producer of this cluster has had. Raises OSError if that cannot be noted."""
         producer_id = self._next_producer_id
+        if producer_id >= self._noted_producer_ids:
+            self._storage.producer_ids(producer_id + PRODUCER_IDS_AT_ONCE)
+            self._noted_producer_ids = producer_id + PRODUCER_IDS_AT_ONCE
         self._next_producer_id += 1
         return producer_id
+
+    def producer_ids_from(self, producer_id: int) -> None:
+        """Lower ids were handed out before this cluster was started."""
+        self._next_producer_id = self._noted_producer_ids = producer_id
 
     def producers_of(self, partition: Partition) -> Producers:
         """What the partition remembers of idempotent producers."""
@@ -402,12 +464,14 @@ class Topics:
         """Does a little of what has to be done now and then; returns in how many milliseconds to call again.
 
         Retention and forgotten producers every `retention_check_interval_ms`; compaction in steps of about a
-        millisecond, between which other work may be done (0: call again as soon as there is time).
+        millisecond, between which other work may be done (0: call again as soon as there is time). Raises OSError.
         """
         if self._compaction is not None:
-            if next(self._compaction, _DONE) is not _DONE:
+            # Not kept if it fails: it would fail again.
+            compaction, self._compaction = self._compaction, None
+            if next(compaction, _DONE) is not _DONE:
+                self._compaction = compaction
                 return 0
-            self._compaction = None
         if self._next_retention_ms is None:
             self._next_retention_ms = wall_ms + self._retention_check_interval_ms
         elif wall_ms >= self._next_retention_ms:

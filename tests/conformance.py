@@ -2,14 +2,16 @@
 
     python -m tests.conformance --shared ../shared
 
-For each profile a broker is started with its settings, and `conformance/converse` of the shared folder talks to it.
-What kohort does not do yet (later.py) is left out. Takes as long as its slowest conversation, five minutes.
+For each profile a broker is started with its settings, and `conformance/converse` of the shared folder talks to it. The
+profile `restart` gets one with a data directory, which is killed and started again; `--data-dir` gives all one. What
+kohort does not do yet (later.py) is left out. Takes as long as its slowest conversation, five minutes.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -19,18 +21,18 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 import yaml
 
 from tests.later import why_later
+from tests.restarting import READY, kill, start
 
 KOHORT = Path(sys.executable).parent / "kohort"
 SLOWEST_FIRST = ("slow", "retention")
 AT_A_TIME = 3
 """Profiles played together: the slow ones only wait, so that one at a time does the work."""
 
-READY = re.compile(r"READY bootstrap=([^,\s]+)")
 COUNT = re.compile(r"^(\d+) passed, (\d+) failed", re.MULTILINE)
 FAILED = re.compile(r"^FAIL +(\S+)", re.MULTILINE)
 
@@ -48,6 +50,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shared", type=Path, default=Path("../shared"), help="the folder that has `conformance`")
     parser.add_argument("--profile", action="append", help="play only these; may be repeated")
+    parser.add_argument("--data-dir", action="store_true", help="brokers keep their logs on disk")
     options = parser.parse_args()
     conformance: Path = options.shared / "conformance"
     if not (conformance / "converse").exists():
@@ -59,7 +62,10 @@ def main() -> None:
     passed = failed = 0
     with ThreadPoolExecutor(AT_A_TIME) as pool:
         plays = {
-            pool.submit(play, conformance, profile, profiles[profile], files[profile]): profile for profile in chosen
+            pool.submit(
+                play, conformance, profile, {**profiles[profile], "on_disk": options.data_dir}, files[profile]
+            ): profile
+            for profile in chosen
         }
         for done in as_completed(plays):
             outcome = done.result()
@@ -109,16 +115,20 @@ def play(conformance: Path, profile: str, about: dict[str, object], files: list[
 def play_once(conformance: Path, profile: str, about: dict[str, object], files: list[Path]) -> Outcome:
     """Plays conversations against a broker of their own."""
     started = time.monotonic()
-    with tempfile.TemporaryFile("w+") as log, broker(about, log) as bootstrap:
+    on_disk = about["on_disk"] or profile == "restart"
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        (restartable if on_disk else broker)(about, Path(folder)) as bootstrap,
+    ):
         told = subprocess.run(
             [sys.executable, str(conformance / "converse"), "--bootstrap", bootstrap, "--profile", profile, "--quiet"]
+            + (["--restart", f"{sys.executable} -m tests.restarting {folder}"] if on_disk else [])
             + [str(file) for file in files],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
         ).stdout
-        log.seek(0)
-        logged = log.read()
+        logged = (Path(folder) / "log").read_text()
     count = COUNT.search(told)
     passed, failed = (int(count[1]), int(count[2])) if count else (0, len(files))
     if failed and logged:
@@ -126,26 +136,40 @@ def play_once(conformance: Path, profile: str, about: dict[str, object], files: 
     return Outcome(passed, failed, f"{told.rstrip()} ({time.monotonic() - started:.0f} s)")
 
 
-@contextmanager
-def broker(about: dict[str, object], log: IO[str]) -> Iterator[str]:
-    """A broker with the settings of a profile; yields its address."""
+def serve(about: dict[str, object]) -> list[str]:
+    """The command that starts a broker with the settings of a profile, somewhere."""
     settings = about.get("settings") or {}
     assert isinstance(settings, dict)
-    command = [str(KOHORT), "serve", "--listen", "127.0.0.1:0", "--log-level", "warning"]
-    command += ["--nodes", str(about.get("nodes", 1))]
+    command = [str(KOHORT), "serve", "--log-level", "warning", "--nodes", str(about.get("nodes", 1))]
     for name, value in settings.items():
         command += ["--set", f"{name}={str(value).lower()}"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
+    return command
+
+
+@contextmanager
+def broker(about: dict[str, object], folder: Path) -> Iterator[str]:
+    """A broker with the settings of a profile, which logs to a folder; yields its address."""
+    command = [*serve(about), "--listen", "127.0.0.1:0"]
+    with (folder / "log").open("w") as log:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
     assert process.stdout
     try:
         ready = READY.match(process.stdout.readline())
         if not ready:
-            log.seek(0)
-            sys.exit(f"the broker did not start: {' '.join(command)}\n{log.read()}")
+            sys.exit(f"the broker did not start: {' '.join(command)}\n{(folder / 'log').read_text()}")
         yield ready[1]
     finally:
         process.terminate()
         process.wait(10)
+
+
+@contextmanager
+def restartable(about: dict[str, object], folder: Path) -> Iterator[str]:
+    """The same with its data in the folder too, for `tests.restarting`."""
+    try:
+        yield start(folder, serve(about))
+    finally:
+        kill(folder, signal.SIGTERM)
 
 
 if __name__ == "__main__":

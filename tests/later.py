@@ -3,7 +3,6 @@
 from fnmatch import fnmatch
 
 LATER = {
-    "classic/restart-*": "a log on disk, from which groups come back",
     "classic/mixed-*": "groups of the newer protocol (KIP-848) and the ways between the two",
 }
 """Name, or pattern of names, and what is missing."""

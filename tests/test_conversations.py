@@ -5,14 +5,35 @@ from pathlib import Path
 import pytest
 
 from tests.talk.play import play
-from tests.talk.script import read_conversation
+from tests.talk.script import Conversation, read_conversation
 
 HERE = Path(__file__).parent / "conversations"
-FILES = sorted(HERE.rglob("*.talk"))
+FILES = {str(path.relative_to(HERE).with_suffix("")): read_conversation(path) for path in sorted(HERE.rglob("*.talk"))}
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(HERE).with_suffix("")))
-def test_conversation(path: Path) -> None:
-    told = play(read_conversation(path))
+def those_without(*kinds: str) -> pytest.MarkDecorator:
+    """The conversations that have no such step."""
+    names = [name for name, each in FILES.items() if not any(step.kind in kinds for step in each.steps)]
+    return pytest.mark.parametrize("name", names)
+
+
+@those_without("restarts")
+def test_conversation(name: str) -> None:
+    _play(FILES[name])
+
+
+@those_without()
+def test_conversation_on_disk(name: str, tmp_path: Path) -> None:
+    _play(FILES[name], tmp_path / "data")
+
+
+@those_without("restarts", "wait", "silence")
+def test_conversation_with_coordinators_that_move(name: str) -> None:
+    """Not where time matters: timers begin anew with the coordinator that takes over."""
+    _play(FILES[name], moving=True)
+
+
+def _play(conversation: Conversation, data_dir: Path | None = None, *, moving: bool = False) -> None:
+    told = play(conversation, data_dir, moving=moving)
     if told:
         pytest.fail(told, pytrace=False)

@@ -3,11 +3,13 @@
 v1 (KIP-113) · v2 tagged fields · v3 an error of the whole · v4 the size of the disk (KIP-827) · v5 whether a directory
 takes no new partitions (KIP-1066).
 
-In memory there is one directory, which is named so, and whose size nobody knows.
+There is one directory: that of `--data-dir`, or, when everything is in memory, one that is named so and whose size
+nobody knows.
 """
 
 from __future__ import annotations
 
+from shutil import disk_usage
 from typing import TYPE_CHECKING
 
 from kohort.protocol.errors import ErrorCode
@@ -43,4 +45,8 @@ def handle(node: Node, request: DescribeLogDirsRequest, ticket: Ticket) -> Descr
         if partitions:
             topics.append(DescribeLogDirsTopic(name=topic.name, partitions=partitions))
     result = DescribeLogDirsResult(error_code=ErrorCode.none, log_dir=IN_MEMORY, topics=tuple(topics))
+    directory = node.cluster.directory
+    if directory is not None:
+        room = disk_usage(directory.path)
+        result.log_dir, result.total_bytes, result.usable_bytes = str(directory.path.resolve()), room.total, room.free
     return DescribeLogDirsResponse(results=(result,))

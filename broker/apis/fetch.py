@@ -140,8 +140,14 @@ class Reading:
         if not log.log_start_offset <= offset <= log.log_end_offset:
             return _refused(part, ErrorCode.offset_out_of_range, None)
         limit = max(min(part.partition_max_bytes, room), 0)
-        records, full = log.read_and_look(offset, limit, at_least_one=self.size_bytes == 0)
+        try:
+            records, full = log.read_and_look(offset, limit, at_least_one=self.size_bytes == 0)
+        except OSError as problem:
+            self._node.cluster.storage_failed(f"reading partition {part.partition}", problem)
+            return _refused(part, ErrorCode.kafka_storage_error, None)
         self.full |= full
+        if log.high_watermark < log.log_end_offset:
+            records = before(records, log.high_watermark)
         aborted: tuple[AbortedTransaction, ...] | None = None
         if self._request.isolation_level == READ_COMMITTED:
             records, aborted = _committed(partition, offset, records)

@@ -57,7 +57,7 @@ def handle(node: Node, request: ProduceRequest, ticket: Ticket) -> ProduceRespon
     return _store(node, request, ticket, {})
 
 
-def _store(node: Node, request: ProduceRequest, ticket: Ticket, refusals: Refusals) -> ProduceResponse | object:
+def _store(node: Node, request: ProduceRequest, ticket: Ticket, refusals: Refusals) -> ProduceResponse | object | None:
     by_id = ticket.version >= TOPIC_IDS_FROM
     may_use_transactions = request.transactional_id is not None or not _has_transactional_records(request)
     topics = node.cluster.topics
@@ -78,7 +78,13 @@ def _store(node: Node, request: ProduceRequest, ticket: Ticket, refusals: Refusa
         )
     response = ProduceResponse(responses=tuple(responses))
     _name_leaders(node, response, ticket)
-    return response if request.acks != 0 else _without_reply(response)
+    if request.acks == 0:
+        return _without_reply(response)
+    syncs = node.cluster.syncs
+    if syncs is not None and _has_stored_something(response):
+        syncs.after(lambda now_ms, problem: ticket.reply(_synced(response, problem)))
+        return None
+    return response
 
 
 def _has_transactional_records(request: ProduceRequest) -> bool:
@@ -87,6 +93,20 @@ def _has_transactional_records(request: ProduceRequest) -> bool:
         for data in request.topic_data
         for part in data.partition_data
     )
+
+
+def _has_stored_something(response: ProduceResponse) -> bool:
+    return any(part.error_code is ErrorCode.none for topic in response.responses for part in topic.partition_responses)
+
+
+def _synced(response: ProduceResponse, problem: OSError | None) -> ProduceResponse:
+    """What is answered once the disk has what was stored, or does not."""
+    if problem is not None:
+        for topic in response.responses:
+            for part in topic.partition_responses:
+                if part.error_code is ErrorCode.none:
+                    part.error_code, part.base_offset = ErrorCode.kafka_storage_error, -1
+    return response
 
 
 def _without_reply(response: ProduceResponse) -> object:
@@ -119,7 +139,11 @@ def _produce(
         return _refused(part.index, partition)
     if acks == ALL and node.cluster.topics.lacks_copies(topic, partition):
         return _refused(part.index, ErrorCode.not_enough_replicas)
-    return _append(node, topic, partition, batch, header, ticket.received_at_ms)
+    try:
+        return _append(node, topic, partition, batch, header, ticket.received_at_ms)
+    except OSError as problem:
+        node.cluster.storage_failed(f"{topic.name}-{part.index}", problem)
+        return _refused(part.index, ErrorCode.kafka_storage_error)
 
 
 def _append(

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kohort.broker.run import Control
 
 LOOPBACK = "127.0.0.1"
+FSYNC = ("never", "interval", "always")
 _TEST_SETTINGS = [f"{name}={value}" for name, value in PROFILES["test"].items()]
 
 
@@ -38,6 +39,22 @@ _TEST_SETTINGS = [f"{name}={value}" for name, value in PROFILES["test"].items()]
     "--set", "assignments", multiple=True, metavar="NAME=VALUE", help="A setting; `kohort settings` lists them."
 )
 @click.option("--config", metavar="FILE", help="Settings, as in server.properties.")
+@click.option(
+    "--data-dir",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Where to keep topics and groups, in Kafka's layout, so that they are there after a restart. Without it they "
+    "are in memory.",
+)
+@click.option(
+    "--fsync",
+    type=click.Choice(FSYNC),
+    default="never",
+    show_default=True,
+    help="When the data directory is synced. never: the system writes it when it likes to, as with Kafka's defaults, "
+    "which survives the end of the process. interval: every log.flush.interval.ms. always: before anything is "
+    "acknowledged.",
+)
 @click.option(
     "--event-log",
     type=click.Path(path_type=Path),
@@ -68,6 +85,8 @@ def serve(
     profile: str,
     assignments: tuple[str, ...],
     config: str | None,
+    data_dir: Path | None,
+    fsync: str,
     event_log: Path | None,
     control: str | None,
     control_token: str,
@@ -90,18 +109,21 @@ def serve(
         controlled = None if control is None else control_at(control, control_token)
     except (AddressError, SettingError) as problem:
         refuse(str(problem))
+    if data_dir is None and fsync != "never":
+        refuse(f"--fsync {fsync} syncs nothing while everything is in memory; name a directory with --data-dir")
 
     # Loaded only now: a mistake in the line above is told at once.
     with without("hypothesis"):
         from kohort.broker.group_events import EventLogError
         from kohort.broker.logs import log
-        from kohort.broker.run import run
+        from kohort.broker.run import Places, run
         from kohort.broker.server import ListenError
+        from kohort.storage.disk.directory import DataDirectoryError
 
     log.configure(level=log_level, json=log_format == "json")
     try:
-        run(settings, host, port, nodes, advertise, controlled, event_log)
-    except (ListenError, EventLogError) as problem:
+        run(settings, host, port, nodes, advertise, controlled, Places(event_log, data_dir, fsync))
+    except (ListenError, EventLogError, DataDirectoryError) as problem:
         refuse(str(problem))
 
 

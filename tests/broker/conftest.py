@@ -17,6 +17,7 @@ from kohort.broker.registry import Api, Registry
 from kohort.broker.server import Server
 from kohort.broker.settings import Settings
 from kohort.protocol.api_keys import API_BY_NAME
+from kohort.storage.disk.directory import DataDirectory
 
 
 class StillLoop:
@@ -38,11 +39,12 @@ class StillLoop:
     def cancel(self) -> None:
         self.timer = None
 
-    def run_soon(self) -> None:
-        """Runs what was to run in the next turn."""
+    def run_soon(self) -> bool:
+        """Runs what was to run in the next turn. Returns whether there was something."""
         functions, self._soon = self._soon, []
         for function in functions:
             function()
+        return bool(functions)
 
     def wait(self, length_ms: int) -> None:
         """Lets time pass; the timer rings when it is due."""
@@ -150,10 +152,20 @@ class Client:
 class Broker:
     """All of kohort but its sockets."""
 
-    def __init__(self, nodes: int = 1, advertise: str = "", **settings: object) -> None:
+    def __init__(
+        self,
+        nodes: int = 1,
+        advertise: str = "",
+        directory: DataDirectory | None = None,
+        clock: ManualClock | None = None,
+        seed: int = 1,
+        **settings: object,
+    ) -> None:
         given = {name.replace("_", "."): str(value) for name, value in settings.items()}
-        self.clock = ManualClock()
-        self.cluster = Cluster(Settings(given, nodes=nodes), self.clock, nodes, seed=1, advertise=advertise)
+        self.clock = clock or ManualClock()
+        self.cluster = Cluster(
+            Settings(given, nodes=nodes), self.clock, nodes, seed=seed, advertise=advertise, directory=directory
+        )
         for number, node in enumerate(self.cluster.nodes):
             node.port = 9092 + number
         self.loop = StillLoop(self.clock)

@@ -1,6 +1,11 @@
-"""The log against a list of batches: whatever is appended and dropped, reading and looking up give the same."""
+"""The log against a list of batches: whatever is appended and dropped, reading and looking up give the same.
+
+So in memory, and on disk, where the broker is stopped or dies in between.
+"""
 
 from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -8,6 +13,7 @@ from hypothesis import strategies as st
 from kohort.storage.log import PartitionLog
 from kohort.storage.topic_configs import LogConfig
 from tests.storage.batches import batch, contents, offsets
+from tests.storage.on_disk import OnDisk
 
 
 @dataclass
@@ -54,29 +60,54 @@ times = st.tuples(st.just("time"), st.integers(-1, 60))
 deletes = st.tuples(st.just("delete"), st.floats(0, 1))
 
 
+comebacks = st.tuples(st.just("back"), st.booleans())
+
+Steps = list[tuple]  # type: ignore[type-arg]
+
+
 @settings(max_examples=150, deadline=None)
 @given(
     steps=st.lists(st.one_of(appends, appends, reads, times, deletes), max_size=40),
     segment_bytes=st.sampled_from([10_000, 50_000, 1 << 30]),
 )
-def test_the_log_is_a_list_of_batches(steps: list[tuple], segment_bytes: int) -> None:  # type: ignore[type-arg]
+def test_the_log_is_a_list_of_batches(steps: Steps, segment_bytes: int) -> None:
     log, model = PartitionLog(LogConfig(segment_bytes=segment_bytes)), Model()
-    for what, *values in steps:
-        if what == "append":
-            stamps, size = values
-            data = batch(*[b"x" * size for _ in stamps], at=stamps)
-            assert log.append(data, wall_ms=0) == model.end
-            model.append(stamps, len(data))
-        elif what == "read":
-            share, max_bytes, at_least_one = values
-            offset = model.start + round(share * (model.end - model.start))
-            read = log.read(offset, max_bytes, at_least_one=at_least_one)
-            assert offsets(read) == model.read(offset, max_bytes, at_least_one)
-            contents(read)
-        elif what == "time":
-            assert log.offset_for_timestamp(values[0]) == model.offset_for_timestamp(values[0])
-        else:
-            model.start += round(values[0] * (model.end - model.start))
-            log.delete_before(model.start)
-        assert (log.log_start_offset, log.log_end_offset) == (model.start, model.end)
-        assert log.size_bytes >= sum(size for *_, size in model.visible())
+    for step in steps:
+        _take(step, log, model)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    steps=st.lists(st.one_of(appends, appends, reads, times, deletes, comebacks), max_size=30),
+    segment_bytes=st.sampled_from([10_000, 50_000, 1 << 30]),
+)
+def test_on_disk_too(steps: Steps, segment_bytes: int) -> None:
+    with TemporaryDirectory() as path:
+        there, model = OnDisk(Path(path), segment_bytes=segment_bytes), Model()
+        for step in steps:
+            if step[0] == "back":
+                assert (there.stops_and_comes_back() if step[1] else there.dies_and_comes_back()) == []
+            _take(step, there.log, model)
+        there.directory.close()
+
+
+def _take(step: tuple, log: PartitionLog, model: Model) -> None:  # type: ignore[type-arg]
+    what, *values = step
+    if what == "append":
+        stamps, size = values
+        data = batch(*[b"x" * size for _ in stamps], at=stamps)
+        assert log.append(data, wall_ms=0) == model.end
+        model.append(stamps, len(data))
+    elif what == "read":
+        share, max_bytes, at_least_one = values
+        offset = model.start + round(share * (model.end - model.start))
+        read = log.read(offset, max_bytes, at_least_one=at_least_one)
+        assert offsets(read) == model.read(offset, max_bytes, at_least_one)
+        contents(read)
+    elif what == "time":
+        assert log.offset_for_timestamp(values[0]) == model.offset_for_timestamp(values[0])
+    elif what == "delete":
+        model.start += round(values[0] * (model.end - model.start))
+        log.delete_before(model.start)
+    assert (log.log_start_offset, log.log_end_offset) == (model.start, model.end)
+    assert log.size_bytes >= sum(size for *_, size in model.visible())

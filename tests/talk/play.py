@@ -6,6 +6,7 @@ import re
 from collections import deque
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 
 from kohort.broker.moving import move_leader
 from kohort.broker.node import Node
@@ -63,15 +64,21 @@ class Client:
     last_correlation_id: int = 0
 
 
-def play(conversation: Conversation) -> str:
-    """Returns what went wrong, with the conversation up to there; empty when nothing did."""
-    stage = Stage(PROFILES[conversation.profile], conversation.warm)
+def play(conversation: Conversation, data_dir: Path | None = None, *, moving: bool = False) -> str:
+    """Returns what went wrong, with the conversation up to there; empty when nothing did.
+
+    `data_dir`: where the broker keeps its logs; None: in memory. `moving`: before each step the coordinators move, if
+    the groups are such that a log tells all of them.
+    """
+    stage = Stage(PROFILES[conversation.profile], conversation.warm, data_dir)
     player = Player(stage)
     told = [f"{conversation.path}: {conversation.title}"]
     try:
         for step in conversation.steps:
             indent = "  " if step.text.startswith("<-") else ""
             told.append(f"{stage.clock.now_ms():>8} ms {step.line:>4}  {indent}{step.text}")
+            if moving and player.nobody_waits and stage.would_survive:
+                stage.move_coordinators()
             player.take(step)
             told += [f"{'':>17}  ({text})" for text in player.notes()]
         player.nothing_left_over()
@@ -105,6 +112,11 @@ class Player:
         for speaker, client in self._clients.items():
             if client.line.frames:
                 raise Differs(f"at the end {speaker} has an answer that the conversation does not expect")
+
+    @property
+    def nobody_waits(self) -> bool:
+        """Whether everybody has heard, and the conversation has been told of, what was asked for."""
+        return not any(client.waiting for client in self._clients.values())
 
     def notes(self) -> list[str]:
         """What the broker has logged meanwhile: transitions, closed connections."""
@@ -152,6 +164,11 @@ class Player:
     def _starts(self, step: Step) -> None:
         self.stage.server.node_started(self._node(step))
         self.stage.loop.settle()
+
+    def _restarts(self, step: Step) -> None:
+        setting = step.words.get("setting")
+        self.stage.restart({} if setting is None else {setting: step.words["value"]})
+        self._clients.clear()
 
     def _leads(self, step: Step) -> None:
         self._make_up_names(step.text)

@@ -25,5 +25,6 @@ PROFILES = {
     "slow": Profile(QUICK),  # takes minutes where minutes are real
     "cold": Profile(QUICK),  # nobody has talked to this broker yet
     "unreplicable": Profile({"offsets.topic.replication.factor": "3"}),
+    "restart": Profile(QUICK),  # one at a time, where a broker is shared
     "three-brokers": Profile(QUICK, nodes=3),
 }

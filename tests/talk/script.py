@@ -25,6 +25,7 @@ KINDS = {
     "disconnects": rf"{SPEAKER} disconnects",
     "stops": r"broker (?P<node>\S+) stops",
     "starts": r"broker (?P<node>\S+) starts",
+    "restarts": r"the broker restarts(?: with (?P<setting>[a-z.]+)=(?P<value>\S+))?",
     "leads": r"broker (?P<node>\S+) leads (?P<topic>\S+) partition (?P<partition>\S+)",
     "wait": r"wait (?P<length>\d+) ms",
     "topic": r"given topic \$(?P<topic>\w+)(?: with (?P<partitions>\d+) partitions)?",

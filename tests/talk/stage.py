@@ -5,9 +5,10 @@ from __future__ import annotations
 import heapq
 import json
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from io import StringIO
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 from kohort.broker.clock import ManualClock
@@ -17,6 +18,11 @@ from kohort.broker.logs import log
 from kohort.broker.registry import Registry
 from kohort.broker.server import Server
 from kohort.broker.settings import Settings
+from kohort.broker.syncing import Syncs
+from kohort.coordinator.classic.states import State
+from kohort.coordinator.effects import OFFSETS_TOPIC
+from kohort.storage.disk.directory import DataDirectory
+from kohort.storage.disk.files import Disk, Unsynced
 from tests.talk.profiles import Profile
 
 FIRST_PORT = 9092
@@ -147,7 +153,10 @@ class Line:
 class Stage:
     """A cluster of its own for each conversation, which always starts at the same time with the same seed."""
 
-    def __init__(self, profile: Profile, warm: bool = True) -> None:
+    def __init__(self, profile: Profile, warm: bool = True, data_dir: Path | None = None) -> None:
+        """`data_dir`: where the broker keeps its logs, and acknowledges nothing that is not synced."""
+        self._profile = profile
+        self._data_dir = data_dir
         self.clock = ManualClock()
         self.loop = Loop(self.clock)
         self._log = StringIO()
@@ -162,8 +171,51 @@ class Stage:
 
     def make_server(self, profile: Profile) -> Server:
         """The server and its cluster; nobody has connected, and nothing has been created."""
-        cluster = Cluster(Settings(profile.settings, nodes=profile.nodes), self.clock, profile.nodes, seed=1)
-        return Server(cluster, REGISTRY, self.loop)  # type: ignore[arg-type]
+        settings = Settings(profile.settings, nodes=profile.nodes)
+        if self._data_dir is None:
+            cluster = Cluster(settings, self.clock, profile.nodes, seed=1)
+            return Server(cluster, REGISTRY, self.loop)  # type: ignore[arg-type]
+        disk = Disk(keeps_unsynced=True)
+        directory = DataDirectory(self._data_dir, disk=disk, delays=True)
+        cluster = Cluster(settings, self.clock, profile.nodes, seed=1, directory=directory)
+        server = Server(cluster, REGISTRY, self.loop)  # type: ignore[arg-type]
+        cluster.syncs = Syncs(cluster, disk, InThisThread(), self.loop.call_soon)
+        cluster.syncs.act = server.act
+        return server
+
+    def move_coordinators(self) -> None:
+        """Every coordinator loses its groups, and comes back with what the log tells of them."""
+        cluster, now_ms = self.server.cluster, self.clock.now_ms()
+        topic = cluster.topics.by_name(OFFSETS_TOPIC)
+        for partition in () if topic is None else topic.partitions:
+            cluster.offsets_topic.resigned(partition, now_ms)
+            partition.leader_epoch += 1
+            cluster.offsets_topic.elected(partition, now_ms)
+        cluster.replays.run_at_once()
+        self.loop.settle()
+
+    @property
+    def would_survive(self) -> bool:
+        """Whether the log tells all there is to know of the groups: nobody waits, and one protocol is all they have."""
+        return all(
+            group.state in (State.STABLE, State.EMPTY)
+            and not group.pending_joins
+            and all(len(member.protocols) == 1 for member in group.members.values())
+            for coordinator in self.server.cluster.coordinators
+            for group in coordinator.groups.values()
+        )
+
+    def restart(self, settings: dict[str, str]) -> None:
+        """The broker dies, and another one takes its place on the same directory, with some settings changed."""
+        before = self.server
+        before.stop()
+        self.loop.settle()
+        assert before.cluster.directory is not None, "a broker that restarts needs a disk"
+        before.cluster.directory.abandon()
+        self.server = self.make_server(Profile(self._profile.settings | settings, self._profile.nodes))
+        for node, old in zip(self.server.cluster.nodes, before.cluster.nodes, strict=True):
+            node.port = old.port
+        self.loop.settle()
 
     def connect(self, port: int = FIRST_PORT) -> Line:
         """A new connection to the node that listens there."""
@@ -178,5 +230,17 @@ class Stage:
         return [(line["level"], line["event"]) for line in lines]
 
     def close(self) -> None:
-        """Gives the log back."""
+        """Gives the log and the directory back."""
+        if self.server.cluster.directory is not None:
+            self.server.cluster.directory.close()
         log.configure()
+
+
+class InThisThread:
+    """Syncs at once; see `broker.syncing.Threads`."""
+
+    def sync(self, files: Sequence[Unsynced], done: Callable[[OSError | None], None]) -> None:
+        """Syncs them now."""
+        for each in files:
+            each.sync()
+        done(None)

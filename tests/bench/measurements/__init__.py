@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from tests.bench.bench import Bench
-from tests.bench.measurements import coldstart, commit, data, groups, heartbeat, mixed, rebalance
+from tests.bench.measurements import coldstart, commit, data, groups, heartbeat, mixed, rebalance, restart
 
 MEASUREMENTS: dict[str, Callable[[Bench], Awaitable[None]]] = {
     "coldstart": coldstart.measure,
@@ -19,6 +19,7 @@ MEASUREMENTS: dict[str, Callable[[Bench], Awaitable[None]]] = {
     "commit 16": partial(commit.measure, connections=16),
     "data 100": partial(data.measure, connections=4, records=100, value_bytes=1024),
     "mixed": mixed.measure,
+    "restart": restart.measure,
 }
 """By name. Each function is one measurement on servers of its own."""
 

@@ -1,12 +1,22 @@
 """Topics for measurements that need them."""
 
+from kohort.protocol.messages import incremental_alter_configs
 from kohort.protocol.messages.create_topics import MESSAGE, CreatableTopic, CreateTopicsRequest
+from kohort.protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from tests.bench import replies
 from tests.bench.connection import Connection
 from tests.bench.failures import UnmeasurableError, error_name
 from tests.bench.requests import by_kio
 
 VERSION = 7
+SET = 0
+"""As an operation on a setting."""
+TOPIC = 2
+"""As a kind of resource."""
 
 
 async def create_topic(client: Connection, name: str, partitions: int) -> None:
@@ -16,3 +26,15 @@ async def create_topic(client: Connection, name: str, partitions: int) -> None:
     code = replies.reader(MESSAGE.api.key, VERSION)(payload).topics[0].error_code
     if code:
         raise UnmeasurableError(f"CreateTopics answered {error_name(code)}")
+
+
+async def configure_topic(client: Connection, topic: str, name: str, value: str) -> None:
+    """Changes one of its settings. Raises UnmeasurableError when the server does not."""
+    config = AlterableConfig(name=name, config_operation=SET, value=value)
+    resource = AlterConfigsResource(resource_type=TOPIC, resource_name=topic, configs=(config,))
+    request = IncrementalAlterConfigsRequest(resources=(resource,), validate_only=False)
+    message = incremental_alter_configs.MESSAGE
+    payload = await client.call(by_kio(message, 1, request))
+    code = replies.reader(message.api.key, 1)(payload).responses[0].error_code
+    if code:
+        raise UnmeasurableError(f"IncrementalAlterConfigs answered {error_name(code)}")

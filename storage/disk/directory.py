@@ -1,0 +1,337 @@
+"""A data directory: one folder for each partition, as Kafka has them, and what is to be known of all of them.
+
+    meta.properties                  whose directory this is
+    topics.jsonl                     the topics (journal.py)
+    log-start-offset-checkpoint      where logs start whose beginning somebody has deleted
+    cleaner-offset-checkpoint        how far logs are compacted
+    .lock                            held by the one process that writes here
+    .kohort_cleanshutdown            the last one was stopped, and did not die
+    orders-0/                        segments, indexes, leader-epoch-checkpoint, partition.metadata
+
+A directory that holds nothing but folders of partitions is taken over: so one looks into logs that Apache Kafka wrote.
+Source of the layout: Kafka's `LogManager`, `UnifiedLog`, `MetaProperties`.
+"""
+
+import fcntl
+import os
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from uuid import UUID
+
+from kohort.storage.disk.checkpoints import (
+    CLEANED,
+    LOG_STARTS,
+    CheckpointError,
+    offsets_checkpoint,
+    read_offsets,
+    read_partition_metadata,
+)
+from kohort.storage.disk.files import Disk, Folder
+from kohort.storage.disk.journal import JOURNAL, Journal, JournalError, SavedPartition, SavedTopic
+from kohort.storage.disk.partition import PartitionStore
+from kohort.storage.disk.recovery import Recovery, RecoveryError, segment_path
+from kohort.storage.store import Found, Store
+
+META = "meta.properties"
+FORMAT = "1"
+"""Of what is ours in a data directory. Raised when an older version could not read it any more."""
+LOCK = ".lock"
+CLEAN_SHUTDOWN = ".kohort_cleanshutdown"
+
+_PARTITION = re.compile(r"(?P<topic>[A-Za-z0-9._-]+)-(?P<index>\d+)")
+_DELETED = "-delete"
+_STRAY = "-stray"
+"""Endings of folders that are about to go, and of such that nobody knows (Kafka: `UnifiedLog.StrayDirSuffix`)."""
+
+_NOT_OURS_TO_SEE = frozenset({LOCK, "lost+found"})
+_BEFORE_META = frozenset(name + ending for name in (META, JOURNAL, LOG_STARTS, CLEANED) for ending in ("", ".tmp"))
+"""What a first start may leave that dies before it is through: the last it writes is `meta.properties`."""
+
+_held: set[Path] = set()
+"""Directories that this process has open: locks of the system are between processes."""
+
+
+class DataDirectoryError(Exception):
+    """A directory that cannot be used. The text is one sentence that says what to do."""
+
+
+class DataDirectory:
+    """The logs of a broker on disk. One process at a time has it open."""
+
+    delays = False
+
+    def __init__(self, path: Path, *, disk: Disk | None = None, delays: bool = False) -> None:
+        """Opens it, and makes it if there is nothing. `delays`: what is appended is read once it is synced.
+
+        Raises DataDirectoryError; nothing has been changed then.
+        """
+        self.path = path
+        self.disk = disk if disk is not None else Disk()
+        self.delays = delays
+        self.remarks: list[str] = []
+        """What had to be mended, and what else whoever starts a broker should read."""
+        self.cluster_id: str | None = None
+        """Of the cluster that wrote here; None: nobody has yet."""
+        self._noted = False
+        self._stores: dict[str, PartitionStore] = {}
+        self._lock = -1
+        self._closed = False
+        try:
+            self._open()
+        except OSError as problem:
+            self._unlock()
+            raise DataDirectoryError(
+                f"{problem.filename or path}: {problem.strerror or problem}; --data-dir wants a directory that can be "
+                "read and written"
+            ) from None
+        except (RecoveryError, CheckpointError, JournalError, DataDirectoryError) as problem:
+            self._unlock()
+            raise DataDirectoryError(str(problem)) from None
+
+    def _open(self) -> None:
+        path = self.path
+        if path.exists() and not path.is_dir():
+            raise DataDirectoryError(f"{path} is a file; --data-dir wants a directory")
+        self.disk.make_folder(path)
+        self._look()
+        self._take_lock()
+        self._journal = Journal(self.disk, path)
+        self.saved = self._journal.read()
+        self._starts = read_offsets(path / LOG_STARTS)
+        self._cleaned = self._read_cleaned()
+        self._in_peace = (path / CLEAN_SHUTDOWN).exists()
+        for gone in path.glob("*" + _DELETED):
+            self.disk.remove_folder(gone)
+        self.adopted = self._strangers()
+
+    def _look(self) -> None:
+        """Whose directory this is. Raises DataDirectoryError if it is neither ours nor one that can become ours."""
+        names = sorted(each.name for each in self.path.iterdir() if each.name not in _NOT_OURS_TO_SEE)
+        meta = _properties(self.path / META)
+        if meta is not None:
+            written = meta.get("kohort.format")
+            if written is None:
+                raise DataDirectoryError(
+                    f"{self.path} belongs to an Apache Kafka broker: stop it, copy the folders of the partitions you "
+                    "want into a new directory, and name that"
+                )
+            if written != FORMAT:
+                raise DataDirectoryError(
+                    f"{self.path} was written in format {written}, and this version knows format {FORMAT}; start the "
+                    "version that wrote it"
+                )
+            self.cluster_id = meta.get("cluster.id")
+            return
+        others = [
+            name
+            for name in names
+            if name not in _BEFORE_META and (not _PARTITION.fullmatch(name) or not (self.path / name).is_dir())
+        ]
+        if others:
+            raise DataDirectoryError(
+                f"{self.path} holds something else ({', '.join(others[:3])}{', …' if len(others) > 3 else ''}); "
+                "--data-dir wants a new directory, an empty one, or one of kohort's"
+            )
+
+    def _take_lock(self) -> None:
+        self._lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            if self.path.resolve() in _held:
+                raise BlockingIOError
+            fcntl.lockf(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError):
+            os.close(self._lock)
+            self._lock = -1
+            raise DataDirectoryError(
+                f"{self.path} is in use by another broker; stop it, or name another directory"
+            ) from None
+        _held.add(self.path.resolve())
+
+    def _unlock(self) -> None:
+        if self._lock >= 0:
+            _held.discard(self.path.resolve())
+            os.close(self._lock)
+            self._lock = -1
+
+    def _read_cleaned(self) -> dict[str, int]:
+        try:
+            return read_offsets(self.path / CLEANED)
+        except CheckpointError:
+            return {}  # what is compacted once more than needed is no loss
+
+    def _strangers(self) -> dict[str, int]:
+        """Topics that have folders here and that nobody has told of, and how many partitions they have at least.
+
+        In a directory that is ours already such a folder is not to be taken for part of a topic that comes later.
+        """
+        known = {
+            f"{topic.name}-{index}" for topic in self.saved.topics.values() for index in range(len(topic.partitions))
+        }
+        found: dict[str, int] = {}
+        for each in sorted(self.path.iterdir()):
+            match = _PARTITION.fullmatch(each.name)
+            if match is None or not each.is_dir() or each.name in known:
+                continue
+            if self.cluster_id is None:
+                found[match["topic"]] = max(found.get(match["topic"], 0), int(match["index"]) + 1)
+            elif _topic_id_in(each) in self.saved.deleted:
+                self.disk.remove_folder(each)
+            else:
+                self._set_aside(each, "belongs to no topic there is")
+        return found
+
+    def _set_aside(self, folder: Path, why: str) -> None:
+        stray, number = folder.with_name(folder.name + _STRAY), 1
+        while stray.exists():
+            number += 1
+            stray = folder.with_name(f"{folder.name}{_STRAY}.{number}")
+        self.disk.rename(folder, stray)
+        self.remarks.append(f"{folder.name} {why}; it is kept as {stray.name}")
+
+    def id_of(self, topic: str) -> UUID | None:
+        """The id that the folders of an adopted topic tell; None: they do not."""
+        for each in sorted(self.path.glob(f"{topic}-*")):
+            match = _PARTITION.fullmatch(each.name)
+            if match is not None and match["topic"] == topic:
+                topic_id = _topic_id_in(each)
+                if topic_id is not None:
+                    return topic_id
+        return None
+
+    def begin(self) -> None:
+        """What was found is about to be taken over: it is written to from here on. Raises OSError."""
+        self._journal.begin(self.saved)
+        if self._in_peace:
+            self.disk.remove(self.path / CLEAN_SHUTDOWN)
+            # Should it come back with the power, nobody would look for what was torn.
+            Folder(self.disk, self.path).sync()
+        for path in (self.path, self.path / LOG_STARTS, self.path / CLEANED):
+            self.disk.left_behind(path)
+
+    def begun(self, cluster_id: str, node_id: int) -> None:
+        """Everything is taken over: from here on this is ours, and folders that nobody knows are strays.
+
+        Raises OSError.
+        """
+        if self.cluster_id is None:
+            meta = f"version=1\ncluster.id={cluster_id}\nnode.id={node_id}\nkohort.format={FORMAT}\n"
+            self.disk.write_whole(self.path / META, meta.encode(), precious=True)
+            self.cluster_id = cluster_id
+
+    # What the topics ask
+
+    def open(
+        self, topic: str, topic_id: UUID, partition: int, producer_expiration_ms: int
+    ) -> tuple[Store, Found | None]:
+        """Where a partition is kept, and what is there already.
+
+        Raises DataDirectoryError for what cannot be used, OSError for what cannot be written.
+        """
+        name = f"{topic}-{partition}"
+        store = PartitionStore(
+            self.disk,
+            self.path / name,
+            topic_id,
+            delays=self.delays,
+            start_moved=self._noting(self._starts, LOG_STARTS, name),
+            clean_moved=self._noting(self._cleaned, CLEANED, name),
+        )
+        self._stores[name] = store
+        if store.folder.is_dir() and _topic_id_in(store.folder) not in (None, topic_id):
+            self._set_aside(store.folder, "is of another topic of that name")
+        if not store.folder.is_dir():
+            self._forget(name)
+            return store, None
+        recovery = Recovery(self.disk, in_peace=self._in_peace, producer_expiration_ms=producer_expiration_ms)
+        try:
+            found = recovery.open(store.folder, self._starts.get(name, 0), self._cleaned.get(name, 0))
+        except OSError as problem:
+            raise DataDirectoryError(f"{problem.filename or store.folder}: {problem.strerror or problem}") from None
+        except RecoveryError as problem:
+            raise DataDirectoryError(str(problem)) from None
+        self.remarks += found.remarks
+        store.found(found)
+        for segment in found.segments:
+            self.disk.left_behind(segment_path(store.folder, segment.base_offset))
+        self.disk.left_behind(store.folder)
+        return store, found
+
+    def _forget(self, name: str) -> None:
+        """A partition begins anew. What is noted of it is of an earlier one of that name, which was deleted."""
+        for offsets, file in ((self._starts, LOG_STARTS), (self._cleaned, CLEANED)):
+            if offsets.pop(name, None) is not None:
+                self.disk.write_whole(self.path / file, offsets_checkpoint(offsets))
+
+    def _noting(self, offsets: dict[str, int], file: str, name: str) -> Callable[[int], None]:
+        def note(offset: int) -> None:
+            offsets[name] = offset
+            self._noted = True
+            self.disk.write_whole(self.path / file, offsets_checkpoint(offsets))
+
+        return note
+
+    def topic_changed(
+        self, name: str, topic_id: UUID, configs: dict[str, str], partitions: Iterable[tuple[tuple[int, ...], int]]
+    ) -> None:
+        """A topic was created or changed. `partitions`: replicas and leader epoch of each. Raises OSError."""
+        self._noted = True
+        self._journal.topic(SavedTopic(name, topic_id, configs, [SavedPartition(*each) for each in partitions]))
+
+    def partition_moved(self, topic_id: UUID, index: int, replicas: tuple[int, ...], leader_epoch: int) -> None:
+        """A partition has another leader, or other replicas. Raises OSError."""
+        self._journal.partition(topic_id, index, replicas, leader_epoch)
+
+    def topic_deleted(self, name: str, topic_id: UUID, partitions: int) -> None:
+        """A topic is about to go. Raises OSError, and then it is still there."""
+        self._noted = True
+        self._journal.deleted(topic_id)
+        for index in range(partitions):
+            self._stores.pop(f"{name}-{index}", None)
+
+    def producer_ids(self, next_producer_id: int) -> None:
+        """Ids below this one may have been handed out. Raises OSError."""
+        self._noted = True
+        self._journal.producer_ids(next_producer_id)
+
+    def take_noted(self) -> bool:
+        """Whether something was written since the last time that is in no log."""
+        noted, self._noted = self._noted, False
+        return noted
+
+    def abandon(self) -> None:
+        """The broker does not go on, whatever the reason: the next one looks at everything closely."""
+        self._closed = True
+        self._unlock()
+
+    def close(self) -> None:
+        """The broker is stopped: everything is written. Raises OSError."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            for store in self._stores.values():
+                store.close()
+            for each in self.disk.take_unsynced():
+                each.sync()
+            self.disk.write_whole(self.path / CLEAN_SHUTDOWN, b"")
+            self._journal.close()
+        finally:
+            self._unlock()
+
+
+def _topic_id_in(folder: Path) -> UUID | None:
+    try:
+        return read_partition_metadata(folder)
+    except CheckpointError:
+        return None  # nobody is asked to mend what only tells tools of a name
+
+
+def _properties(path: Path) -> dict[str, str] | None:
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError:
+        raise DataDirectoryError(f"{path} is not text; this is no data directory of kohort's") from None
+    return dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))

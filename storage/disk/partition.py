@@ -1,0 +1,167 @@
+"""The folder of a partition, in which its log is kept as Kafka lays it out. It is made with the first record."""
+
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from errno import ESTALE
+from pathlib import Path
+from uuid import UUID
+
+from kohort.storage.disk.checkpoints import LEADER_EPOCHS, PARTITION_METADATA, checkpoint, partition_metadata
+from kohort.storage.disk.files import Disk, File
+from kohort.storage.disk.indexes import OFFSET_INDEX, TIME_INDEX, offset_index, time_index
+from kohort.storage.disk.recovery import CLEANED, SWAP, segment_path
+from kohort.storage.disk.segment import FileSegment
+from kohort.storage.segment import Segment
+from kohort.storage.store import Epochs, Found, Merged
+
+
+class PartitionStore:
+    """Keeps the segments of one partition in its folder; see `storage.store.Store`."""
+
+    in_memory = False
+
+    def __init__(
+        self,
+        disk: Disk,
+        folder: Path,
+        topic_id: UUID,
+        *,
+        delays: bool,
+        start_moved: Callable[[int], None],
+        clean_moved: Callable[[int], None],
+    ) -> None:
+        """`start_moved` and `clean_moved` note, for all partitions, where a log starts and how far it is compacted."""
+        self.delays = delays
+        self.folder = folder
+        self.open_segment: FileSegment | None = None
+        """The one that is appended to."""
+        self.start_moved = start_moved
+        self._clean_moved = clean_moved
+        self._disk = disk
+        self._topic_id = topic_id
+        self._exists = False
+        self._removed = False
+        self._epochs: Epochs = ()
+
+    def found(self, found: Found) -> None:
+        """The folder is there, and holds this."""
+        self._exists = bool(found.segments)
+        self._epochs = found.epochs
+        if found.segments:
+            self.open_segment = _of_files(found.segments[-1])
+
+    def new_segment(self, base_offset: int, created_at_ms: int) -> Segment:
+        """Begins a file; the one before it gets its indexes. See `Store`."""
+        self._make()
+        if self.open_segment is not None:
+            self.write_indexes(self.open_segment)
+            self._write_epochs()
+        # The last that may fail: a file that stays behind would be in the way of the records that come next.
+        file = self._disk.new_file(segment_path(self.folder, base_offset))
+        self.open_segment = FileSegment(file, base_offset, created_at_ms)
+        return self.open_segment
+
+    def _make(self) -> None:
+        if self._removed:
+            raise OSError(ESTALE, f"{self.folder.name} is deleted")
+        if self._exists:
+            return
+        self._disk.make_folder(self.folder)
+        self._disk.new_file(self.folder / PARTITION_METADATA).append(partition_metadata(self._topic_id))
+        self._exists = True
+
+    def write_indexes(self, segment: FileSegment) -> None:
+        """Writes what Kafka keeps beside a segment that is closed."""
+        path = segment.file.path
+        self._disk.write_derived(path.with_suffix(OFFSET_INDEX), offset_index(segment))
+        self._disk.write_derived(path.with_suffix(TIME_INDEX), time_index(segment))
+
+    def dropped(self, segments: Sequence[Segment]) -> None:
+        """Removes their files; who is reading one may finish. See `Store`."""
+        for segment in segments:
+            self._remove(_of_files(segment).file.path)
+
+    def _remove(self, path: Path) -> None:
+        self._disk.remove(path)
+        if path.suffix == ".log":
+            self._disk.remove(path.with_suffix(OFFSET_INDEX))
+            self._disk.remove(path.with_suffix(TIME_INDEX))
+
+    def epochs_changed(self, epochs: Epochs) -> None:
+        """Written when a segment is closed; until then they are in the batches. See `Store`."""
+        self._epochs = epochs
+
+    def _write_epochs(self) -> None:
+        self._disk.write_derived(self.folder / LEADER_EPOCHS, checkpoint(self._epochs))
+
+    def close(self) -> None:
+        """Writes what can be worked out again, for those who look at the files while nobody is here to do so."""
+        if self._exists and not self._removed and self.open_segment is not None:
+            self.write_indexes(self.open_segment)
+            self._write_epochs()
+
+    def removed(self) -> None:
+        """Nothing is kept any more: the topic is deleted. See `Store`.
+
+        What cannot be removed is left to the next start, which knows of the deletion.
+        """
+        self._removed = True
+        if self._exists:
+            gone = self.folder.with_name(f"{self.folder.name}.{self._topic_id.hex}-delete")
+            with suppress(OSError):
+                self._disk.rename(self.folder, gone)
+                self._disk.remove_folder(gone)
+
+    # Compaction
+
+    def write_merged(self, merged: Sequence[Merged]) -> Generator[None, None, list[Segment]]:
+        """Writes files that wait for their place; see `Store`.
+
+        They are synced, whatever else is: what they take the place of may be on the disk for long (Kafka: `Cleaner`).
+        """
+        made: list[FileSegment] = []
+        for each in merged:
+            first = each.segments[0]
+            path = segment_path(self.folder, first.base_offset)
+            file = self._disk.new_file(path.with_name(path.name + CLEANED))
+            segment = FileSegment(file, first.base_offset, first.created_at_ms)
+            for chunk in each.chunks:
+                file.append(chunk)
+                segment.note_all(chunk)
+                yield
+            segment.next_offset = each.segments[-1].next_offset
+            made.append(segment)
+        with ThreadPoolExecutor(1) as thread:
+            synced = thread.submit(_sync_all, [segment.file for segment in made])
+            while not synced.done():
+                yield
+            synced.result()
+        return list(made)
+
+    def put_merged(self, merged: Sequence[Merged], made: Sequence[Segment]) -> None:
+        """Renames the new files, removes the old ones. Whatever is interrupted, recovery finishes. See `Store`."""
+        for segment in made:
+            file = _of_files(segment).file
+            path = file.path.with_suffix(SWAP)
+            self._disk.rename(file.path, path)
+            file.path = path
+        for each, segment in zip(merged, made, strict=True):
+            for old in each.segments[1:]:
+                self._remove(_of_files(old).file.path)
+            file = _of_files(segment).file
+            self._disk.rename(file.path, file.path.with_suffix(""))
+            file.path = file.path.with_suffix("")
+            self.write_indexes(_of_files(segment))
+        if made:
+            self._clean_moved(made[-1].next_offset)
+
+
+def _sync_all(files: Sequence[File]) -> None:
+    for file in files:
+        file.sync()
+
+
+def _of_files(segment: Segment) -> FileSegment:
+    assert isinstance(segment, FileSegment), "a store of files has made no others"
+    return segment

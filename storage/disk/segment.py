@@ -1,0 +1,170 @@
+"""A segment in a file, as Kafka lays it out: batches one after the other, and nothing else.
+
+Where batches lie is kept in memory, one entry per block of `INDEX_INTERVAL_BYTES` or a little more, which is as sparse
+as Kafka's index (`index.interval.bytes`); inside a block one walks from header to header.
+"""
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from struct import Struct
+from typing import overload
+
+from kohort.storage.disk.files import File
+from kohort.storage.segment import NO_ROOM, Chunk, batches_of
+
+INDEX_INTERVAL_BYTES = 4096
+
+_BLOCKS_PER_CHUNK = 8
+"""So that a piece of a long segment is about as large as one of a segment in memory."""
+
+_STAMP = Struct(">qii")
+_HEAD = Struct(">qi11xi")
+"""Base offset, length and last offset delta."""
+_LENGTH = Struct(">i")
+_TIMESTAMP = Struct(">q")
+_DELTA_AND_TIMESTAMP = Struct(">i8xq")
+_DELTA_AT, _MAX_TIMESTAMP_AT = 23, 35
+
+
+class FileSegment:
+    """A segment in an empty file that it is given. Its reads and writes raise OSError.
+
+    A write that fails leaves the segment as it was.
+    """
+
+    __slots__ = (
+        "base_offset",
+        "clean",
+        "created_at_ms",
+        "file",
+        "first_timestamp",
+        "latest_offsets",
+        "max_timestamp",
+        "max_timestamps",
+        "next_offset",
+        "offsets",
+        "positions",
+        "size_bytes",
+    )
+
+    def __init__(self, file: File, base_offset: int, created_at_ms: int) -> None:
+        self.file = file
+        self.base_offset = base_offset
+        self.next_offset = base_offset
+        self.size_bytes = 0
+        self.max_timestamp = -1
+        self.first_timestamp = -1
+        self.created_at_ms = created_at_ms
+        self.clean = False
+        # Of each block: where it begins, the last offset of its first batch, the largest timestamp in it, and the last
+        # offset of the batch that has that.
+        self.positions = array("q")
+        self.offsets = array("q")
+        self.max_timestamps = array("q")
+        self.latest_offsets = array("q")
+
+    def append(self, batch: bytes, base_offset: int, leader_epoch: int) -> None:
+        """Adds one batch, in one write; see `storage.segment.Segment`."""
+        size = len(batch)
+        delta, max_timestamp = _DELTA_AND_TIMESTAMP.unpack_from(batch, _DELTA_AT)
+        self.file.append(_STAMP.pack(base_offset, size - 12, leader_epoch) + batch[16:])
+        self.note(size, base_offset + delta, max_timestamp)
+
+    def note(self, size_bytes: int, last_offset: int, max_timestamp: int) -> None:
+        """Takes note of a batch that is next in the file."""
+        at = self.size_bytes
+        if not at or at - self.positions[-1] >= INDEX_INTERVAL_BYTES:
+            self.positions.append(at)
+            self.offsets.append(last_offset)
+            self.max_timestamps.append(max_timestamp)
+            self.latest_offsets.append(last_offset)
+            if not at:
+                self.first_timestamp = max_timestamp
+        elif max_timestamp > self.max_timestamps[-1]:
+            self.max_timestamps[-1] = max_timestamp
+            self.latest_offsets[-1] = last_offset
+        self.size_bytes = at + size_bytes
+        self.next_offset = last_offset + 1
+        if max_timestamp > self.max_timestamp:
+            self.max_timestamp = max_timestamp
+
+    def note_all(self, chunk: Chunk) -> None:
+        """The same for whole batches, one after the other."""
+        for batch in batches_of(chunk):
+            base, _, delta = _HEAD.unpack_from(batch)
+            self.note(len(batch), base + delta, _TIMESTAMP.unpack_from(batch, _MAX_TIMESTAMP_AT)[0])
+
+    def read(self, offset: int, max_bytes: int, at_least_one: bool, found: list[Chunk]) -> int:
+        """Adds whole batches to `found`; see `storage.segment.Segment`."""
+        start = self._start_of(offset)
+        data = self.file.read(start, min(max_bytes, self.size_bytes - start))
+        end = 0
+        while end + 12 <= len(data):
+            after = end + 12 + _LENGTH.unpack_from(data, end + 8)[0]
+            if after > len(data):
+                break
+            end = after
+        if not end and start < self.size_bytes and at_least_one and not found:
+            end = 12 + _LENGTH.unpack(self.file.read(start + 8, 4))[0]
+            data = self.file.read(start, end)
+        if end:
+            found.append(data if end == len(data) else memoryview(data)[:end])
+        return NO_ROOM if start + end < self.size_bytes else max(max_bytes - end, 0)
+
+    def _start_of(self, offset: int) -> int:
+        """Where the batch starts that holds `offset` or comes next after it; the size: there is none."""
+        block = bisect_right(self.offsets, offset) - 1
+        if block < 0:
+            return 0
+        # It may be the first batch of the next block, which begins where this one ends.
+        at = self.positions[block]
+        for batch in batches_of(self._blocks(block, block + 1)):
+            base, _, delta = _HEAD.unpack_from(batch)
+            if base + delta >= offset:
+                return at
+            at += len(batch)
+        return at
+
+    def _blocks(self, first: int, end: int) -> bytes:
+        """Blocks from `first` to before `end`."""
+        start = self.positions[first]
+        stop = self.positions[end] if end < len(self.positions) else self.size_bytes
+        return self.file.read(start, stop - start)
+
+    def close(self) -> None:
+        """Nothing is kept ready for more; see `storage.segment.Segment`."""
+
+    def batches_since(self, timestamp: int) -> Iterator[Chunk]:
+        """The batches with that time or a later one; see `storage.segment.Segment`."""
+        for number, latest in enumerate(self.max_timestamps):
+            if latest >= timestamp:
+                for batch in batches_of(self._blocks(number, number + 1)):
+                    if _TIMESTAMP.unpack_from(batch, _MAX_TIMESTAMP_AT)[0] >= timestamp:
+                        yield batch
+
+    def chunks(self) -> Sequence[Chunk]:
+        """Everything in order, each piece read when it is looked at; see `storage.segment.Segment`."""
+        return _Pieces(self)
+
+
+class _Pieces(Sequence[Chunk]):
+    """The pieces of a segment that grows no more, read from the file one by one."""
+
+    def __init__(self, segment: FileSegment) -> None:
+        self._segment = segment
+
+    def __len__(self) -> int:
+        return -(-len(self._segment.positions) // _BLOCKS_PER_CHUNK)
+
+    @overload
+    def __getitem__(self, number: int) -> Chunk: ...
+    @overload
+    def __getitem__(self, number: slice) -> Sequence[Chunk]: ...
+    def __getitem__(self, number: int | slice) -> Chunk | Sequence[Chunk]:
+        if isinstance(number, slice):
+            return [self[each] for each in range(*number.indices(len(self)))]
+        if not 0 <= number < len(self):
+            raise IndexError(number)
+        first = number * _BLOCKS_PER_CHUNK
+        return self._segment._blocks(first, min(first + _BLOCKS_PER_CHUNK, len(self._segment.positions)))

@@ -1,0 +1,33 @@
+"""Where partitions are kept, and how large they are."""
+
+from pathlib import Path
+from typing import Any
+
+from kohort.storage.disk.directory import DataDirectory
+from tests.broker.conftest import Broker, Client
+from tests.broker.data import given_topic, produce
+from tests.storage.batches import batch
+
+
+def described(client: Client) -> Any:
+    (result,) = client.asks("describe_log_dirs", 4, topics=None).results
+    return result
+
+
+def test_in_memory_there_is_one_directory_whose_size_nobody_knows() -> None:
+    client = Broker().client()
+    given_topic(client)
+    produce(client, batch(b"x"))
+    found = described(client)
+    assert (found.log_dir, found.total_bytes, found.usable_bytes) == ("/memory", -1, -1)
+    assert found.topics[0].partitions[0].partition_size == len(batch(b"x"))
+
+
+def test_on_disk_it_is_the_data_directory(tmp_path: Path) -> None:
+    client = Broker(directory=DataDirectory(tmp_path)).client()
+    given_topic(client)
+    produce(client, batch(b"x"))
+    found = described(client)
+    assert found.log_dir == str(tmp_path.resolve())
+    assert found.total_bytes > found.usable_bytes > 0
+    assert found.topics[0].partitions[0].partition_size == (tmp_path / "topic-0" / f"{0:020}.log").stat().st_size

@@ -1,0 +1,157 @@
+"""With --fsync always nothing is acknowledged, or read, that is not on the disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from errno import EIO
+from pathlib import Path
+
+import pytest
+
+from kohort.broker.syncing import SyncNowAndThen, Syncs
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
+from kohort.storage.disk.directory import DataDirectory
+from kohort.storage.disk.files import Disk, Unsynced
+from tests.broker.conftest import Broker, Client, frame
+from tests.broker.data import fetch_frame, heard_fetch, production, records
+from tests.storage.batches import batch
+
+
+class SlowThreads:
+    """Syncs when the test says so."""
+
+    def __init__(self) -> None:
+        self.running: list[tuple[Sequence[Unsynced], Callable[[OSError | None], None]]] = []
+
+    def sync(self, files: Sequence[Unsynced], done: Callable[[OSError | None], None]) -> None:
+        self.running.append((files, done))
+
+    def finish(self, problem: OSError | None = None) -> None:
+        """The sync that runs is over."""
+        ((files, done),) = self.running
+        self.running.clear()
+        for each in files:
+            each.sync()
+        done(problem)
+
+
+class OnSlowDisk(Broker):
+    """A broker with a data directory, whose syncs take as long as the test likes."""
+
+    def __init__(self, path: Path, *, always: bool = True) -> None:
+        disk = Disk(keeps_unsynced=True)
+        self.directory = DataDirectory(path, disk=disk, delays=always)
+        super().__init__(directory=self.directory)
+        self.threads = SlowThreads()
+        self.syncs = Syncs(self.cluster, disk, self.threads, self.loop.call_soon)
+        self.syncs.act = self.server.act
+        if always:
+            self.cluster.syncs = self.syncs
+
+    def sync(self, problem: OSError | None = None) -> None:
+        """What was written until now comes to the disk, or does not."""
+        self.loop.run_soon()
+        self.threads.finish(problem)
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[OnSlowDisk]:
+    made = OnSlowDisk(tmp_path)
+    made.cluster.topics.create("orders", 1)
+    made.cluster.offsets_topic.create(0)
+    made.directory.take_noted()
+    yield made
+    made.directory.abandon()
+
+
+def produce(client: Client, *values: bytes, acks: int = -1) -> None:
+    client.says(frame("produce", 9, **production(batch(*values), "orders", acks=acks)))
+
+
+def produced(client: Client) -> tuple[ErrorCode, int]:
+    ((_, response),) = client.hears("produce", 9)
+    (part,) = response.responses[0].partition_responses
+    return part.error_code, part.base_offset
+
+
+def commit(client: Client, offset: int) -> None:
+    part = OffsetCommitRequestPartition(partition_index=0, committed_offset=offset, committed_metadata=None)
+    topics = (OffsetCommitRequestTopic(name="orders", partitions=(part,)),)
+    client.says(frame("offset_commit", 7, group_id="g", member_id="", topics=topics))
+
+
+def committed(client: Client) -> ErrorCode:
+    ((_, response),) = client.hears("offset_commit", 7)
+    code: ErrorCode = response.topics[0].partitions[0].error_code
+    return code
+
+
+def test_a_producer_hears_when_its_records_are_on_the_disk(broker: OnSlowDisk) -> None:
+    ada, bob = broker.client(), broker.client()
+    produce(ada, b"one")
+    produce(bob, b"two")
+    broker.loop.run_soon()
+    assert ada.heard() == bob.heard() == []
+    broker.threads.finish()
+    assert (produced(ada), produced(bob)) == ((ErrorCode.none, 0), (ErrorCode.none, 1))
+
+
+def test_who_writes_during_a_sync_waits_for_the_next_one(broker: OnSlowDisk) -> None:
+    ada, bob, cyd = broker.client(), broker.client(), broker.client()
+    produce(ada, b"one")
+    broker.loop.run_soon()
+    produce(bob, b"two")
+    commit(cyd, 5)
+    broker.threads.finish()
+    assert produced(ada) == (ErrorCode.none, 0)
+    assert bob.heard() == cyd.heard() == []
+    broker.sync()
+    assert produced(bob) == (ErrorCode.none, 1)
+    assert committed(cyd) is ErrorCode.none
+
+
+def test_a_producer_that_wants_no_answer_does_not_wait(broker: OnSlowDisk) -> None:
+    ada = broker.client()
+    produce(ada, b"one", acks=0)
+    produce(ada, b"two", acks=1)
+    broker.sync()
+    assert produced(ada) == (ErrorCode.none, 1)
+
+
+def test_nobody_reads_what_is_not_on_the_disk(broker: OnSlowDisk) -> None:
+    ada, bob = broker.client(), broker.client()
+    produce(ada, b"one")
+    bob.says(fetch_frame(("orders", 0, 0), max_wait_ms=500))
+    broker.loop.run_soon()
+    assert bob.heard() == []
+    broker.threads.finish()
+    response = heard_fetch(bob)
+    assert response.responses[0].partitions[0].high_watermark == 1
+    assert records(response) == [(0, None, b"one")]
+
+
+def test_a_sync_that_fails_is_the_last_one(broker: OnSlowDisk) -> None:
+    ada, bob = broker.client(), broker.client()
+    produce(ada, b"one")
+    commit(bob, 5)
+    broker.sync(OSError(EIO, "Input/output error"))
+    assert produced(ada) == (ErrorCode.kafka_storage_error, -1)
+    assert committed(bob) is ErrorCode.not_coordinator
+    produce(ada, b"two")
+    assert produced(ada) == (ErrorCode.kafka_storage_error, -1)
+    assert broker.cluster.topics.by_name("orders").partitions[0].log.high_watermark == 0  # type: ignore[union-attr]
+
+
+def test_now_and_then_is_enough_where_nobody_waits(tmp_path: Path) -> None:
+    broker = OnSlowDisk(tmp_path, always=False)
+    broker.cluster.topics.create("orders", 1)
+    SyncNowAndThen(broker.cluster, broker.syncs, 1_000).wait(0)
+    ada = broker.client()
+    produce(ada, b"one")
+    assert produced(ada) == (ErrorCode.none, 0)
+    assert broker.directory.disk.unsynced
+    broker.loop.wait(1_000)
+    broker.sync()
+    assert not broker.directory.disk.unsynced
+    broker.directory.abandon()

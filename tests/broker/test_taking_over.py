@@ -1,0 +1,89 @@
+"""A broker starts on a data directory that another one has left."""
+
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+from kohort.broker.logs import log
+from kohort.coordinator.effects import OFFSETS_TOPIC
+from kohort.storage.disk.directory import DataDirectory
+from tests.broker.conftest import Broker
+from tests.broker.data import fetch, given_topic, produce, records
+from tests.storage.batches import batch
+
+
+@pytest.fixture
+def told() -> Iterator[StringIO]:
+    """What is logged."""
+    stream = StringIO()
+    log.configure(stream=stream)
+    yield stream
+    log.configure()
+
+
+class Places:
+    """Brokers one after the other on the same directory."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._last: DataDirectory | None = None
+
+    def broker(self, nodes: int = 1) -> Broker:
+        """The next one; the one before it is killed."""
+        if self._last is not None:
+            self._last.abandon()
+        self._last = DataDirectory(self._path)
+        return Broker(nodes, directory=self._last)
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Places:
+    return Places(tmp_path / "data")
+
+
+def test_topics_are_there_with_their_records_and_a_new_leader_epoch(places: Places) -> None:
+    before = places.broker()
+    client = before.client()
+    topic_id = given_topic(client, "orders", 2)
+    produce(client, batch(b"one"), "orders", 1)
+    after = places.broker()
+    assert after.cluster.cluster_id == before.cluster.cluster_id
+    topic = after.cluster.topics.by_name("orders")
+    assert topic is not None
+    assert topic.topic_id == topic_id
+    assert [partition.leader_epoch for partition in topic.partitions] == [1, 1]
+    assert records(fetch(after.client(), ("orders", 1, 0))) == [(0, None, b"one")]
+    assert places.broker().cluster.topics.by_name("orders").partitions[0].leader_epoch == 2  # type: ignore[union-attr]
+
+
+def test_it_says_what_it_took_over(places: Places, told: StringIO) -> None:
+    given_topic(places.broker().client(), "orders", 2)
+    places.broker()
+    assert "1 topics with 2 partitions and 0 bytes taken over" in told.getvalue()
+
+
+def test_copies_of_nodes_that_are_no_more_are_gone_and_those_of_new_ones_come_with_new_topics(places: Places) -> None:
+    given_topic(places.broker(nodes=3).client(), "orders", 3)
+    one = places.broker(nodes=1)
+    topic = one.cluster.topics.by_name("orders")
+    assert topic is not None
+    assert [(partition.replicas, partition.leader) for partition in topic.partitions] == [((1,), 1)] * 3
+    three = places.broker(nodes=3)
+    assert given_topic(three.client(), "more", 3)
+    assert {partition.leader for partition in three.cluster.topics.by_name("more").partitions} == {1, 2, 3}  # type: ignore[union-attr]
+
+
+def test_folders_that_kafka_wrote_become_a_topic_with_all_its_partitions(tmp_path: Path, told: StringIO) -> None:
+    before = Places(tmp_path / "before").broker()
+    before.cluster.offsets_topic.create(0)
+    before.cluster.append(before.cluster.topics.by_name(OFFSETS_TOPIC).partitions[7], batch((b"key", b"value")), 0)  # type: ignore[union-attr]
+    (tmp_path / "kafka").mkdir()
+    (tmp_path / "before" / f"{OFFSETS_TOPIC}-7").rename(tmp_path / "kafka" / f"{OFFSETS_TOPIC}-7")
+    after = Places(tmp_path / "kafka").broker()
+    topic = after.cluster.topics.by_name(OFFSETS_TOPIC)
+    assert topic is not None
+    assert len(topic.partitions) == 50
+    assert topic.log_config.compact
+    assert "taken over with 50 partitions from folders that were here" in told.getvalue()

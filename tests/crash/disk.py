@@ -1,0 +1,224 @@
+"""A disk that fails when a test wants it to, dies in the middle of something, and forgets what was not synced.
+
+Files are real ones in a folder, so that whatever reads them reads them as ever. Beside them the disk keeps what would
+be left if the machine lost its power: of a file what it held when it was last synced, with nothing, some or all of what
+was written since, perhaps as zeros; of a folder the names it had when it was last synced, with some of what happened to
+them since, in the order in which it happened, as file systems with a journal have it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from errno import EIO, ENOSPC
+from pathlib import Path
+from random import Random
+
+from kohort.storage.disk.files import Disk
+
+
+class Died(BaseException):
+    """The process is gone: nothing of it goes on."""
+
+
+class _File:
+    """What of a file is on the platters."""
+
+    def __init__(self) -> None:
+        self.synced = b""
+
+
+class _Folder:
+    """The names in a folder: those that were synced, and what they were after each change since."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, _File | _Folder] = {}
+        self.since: list[dict[str, _File | _Folder]] = []
+
+    def changed(self) -> None:
+        self.since.append(dict(self.names))
+
+
+class FaultyDisk(Disk):
+    """A disk under `root`. It counts what it is asked to change: writes, syncs, and changes of names."""
+
+    def __init__(self, root: Path, *, keeps_unsynced: bool = True) -> None:
+        super().__init__(keeps_unsynced=keeps_unsynced)
+        self.root = root
+        self.asked = 0
+        """How often it was asked to change something."""
+        self.dies_at: int | None = None
+        """The process dies in the middle of that one."""
+        self.full = False
+        """Nothing more can be written, nor any file or folder be made."""
+        self.fails: Callable[[str, Path], OSError | None] = lambda what, path: None
+        """Asked before each change: why it fails. `what`: open, write, sync, rename, keep, remove or folder."""
+        self.dead = False
+        self._top = _Folder()
+        for path in sorted(root.rglob("*")):
+            self._add(path, _Folder() if path.is_dir() else _File())
+            if path.is_file():
+                self._file(path).synced = path.read_bytes()
+        for folder in (root, *(path for path in root.rglob("*") if path.is_dir())):
+            self._folder(folder).since = [dict(self._folder(folder).names)]
+
+    # What is asked of it
+
+    def open(self, path: Path, how: int = 0) -> int:
+        if how & os.O_CREAT:
+            self._begins("open", path, needs_room=not path.exists())
+        descriptor = super().open(path, how)
+        if how & os.O_CREAT and path.name not in self._folder(path.parent).names:
+            self._add(path, _File())
+        return descriptor
+
+    def write_at(self, descriptor: int, data: bytes | memoryview, at: int) -> None:
+        half = bytes(data)[: len(data) // 2]
+        try:
+            self._begins("write", _path_of(descriptor), needs_room=True)
+        except (OSError, Died):
+            super().write_at(descriptor, half, at)
+            raise
+        super().write_at(descriptor, data, at)
+
+    def sync(self, descriptor: int) -> None:
+        path = _path_of(descriptor)
+        self._begins("sync", path)
+        if path.is_dir():
+            folder = self._folder(path)
+            folder.since = [dict(folder.names)]
+        elif path.exists():
+            self._file(path).synced = path.read_bytes()
+
+    def rename(self, path: Path, to: Path) -> None:
+        self._begins("rename", to)
+        super().rename(path, to)
+        self._moved(path, to)
+
+    def keep(self, path: Path, name: Path) -> None:
+        self._begins("keep", name, needs_room=True)
+        super().keep(path, name)
+        self._add(name, self._file(path))
+
+    def remove(self, path: Path) -> None:
+        self._begins("remove", path)
+        super().remove(path)
+        self._gone(path)
+
+    def remove_folder(self, path: Path) -> None:
+        for each in sorted(path.iterdir()):
+            self._begins("remove", each)
+            each.unlink()
+            self._gone(each)
+        super().remove_folder(path)
+        self._gone(path)
+
+    def make_folder(self, path: Path) -> None:
+        there = path.is_dir()
+        if not there:
+            self._begins("folder", path, needs_room=True)
+        super().make_folder(path)
+        if not there:
+            self._add(path, _Folder())
+
+    def _begins(self, what: str, path: Path, *, needs_room: bool = False) -> None:
+        if self.dead:
+            raise Died
+        self.asked += 1
+        if self.asked == self.dies_at:
+            self.dead = True
+            raise Died
+        if needs_room and self.full:
+            raise OSError(ENOSPC, os.strerror(ENOSPC), str(path))
+        problem = self.fails(what, path)
+        if problem is not None:
+            raise problem
+
+    def reborn(self) -> FaultyDisk:
+        """The same disk, with the same unsynced bytes, for the next process."""
+        self.dead = True
+        disk = FaultyDisk(self.root, keeps_unsynced=self.keeps_unsynced)
+        disk.asked = self.asked
+        disk._top = self._top
+        return disk
+
+    # What would be left
+
+    def lose_power(self, random: Random, into: Path) -> None:
+        """Puts into a new folder what somebody finds who turns the machine on again."""
+        self.dead = True
+        self._leave(self._top, self._contents(self._top, self.root), random, into)
+
+    def _contents(self, folder: _Folder, path: Path) -> dict[_File, bytes]:
+        found: dict[_File, bytes] = {}
+        for name, each in folder.names.items():
+            if isinstance(each, _Folder):
+                found |= self._contents(each, path / name)
+            elif (path / name).exists():
+                found[each] = (path / name).read_bytes()
+        return found
+
+    def _leave(self, folder: _Folder, contents: dict[_File, bytes], random: Random, into: Path) -> None:
+        into.mkdir()
+        left = random.choice((folder.since[0], folder.since[-1], random.choice(folder.since))) if folder.since else {}
+        for name, each in left.items():
+            if isinstance(each, _Folder):
+                self._leave(each, contents, random, into / name)
+            else:
+                (into / name).write_bytes(_left(each.synced, contents.get(each, each.synced), random))
+
+    def _folder(self, path: Path) -> _Folder:
+        found = self._top
+        for name in path.relative_to(self.root).parts:
+            inner = found.names[name]
+            assert isinstance(inner, _Folder)
+            found = inner
+        return found
+
+    def _file(self, path: Path) -> _File:
+        found = self._folder(path.parent).names[path.name]
+        assert isinstance(found, _File)
+        return found
+
+    def _add(self, path: Path, what: _File | _Folder) -> None:
+        folder = self._folder(path.parent)
+        folder.names[path.name] = what
+        folder.changed()
+
+    def _gone(self, path: Path) -> None:
+        folder = self._folder(path.parent) if path.parent.exists() else None
+        if folder is not None and folder.names.pop(path.name, None) is not None:
+            folder.changed()
+
+    def _moved(self, path: Path, to: Path) -> None:
+        folder = self._folder(path.parent)
+        folder.names[to.name] = folder.names.pop(path.name)
+        assert path.parent == to.parent, "nobody moves files between folders"
+        folder.changed()
+
+
+def _left(synced: bytes, written: bytes, random: Random) -> bytes:
+    """What may be found of a file."""
+    if not written.startswith(synced):
+        return random.choice((synced, written))
+    more = len(written) - len(synced)
+    kept = random.choice((0, more, random.randint(0, more)))
+    zeros = random.choice((0, 0, more - kept))
+    return written[: len(synced) + kept] + bytes(zeros)
+
+
+def _path_of(descriptor: int) -> Path:
+    return Path(os.readlink(f"/proc/self/fd/{descriptor}"))
+
+
+def failing(what: str, times: int = 1, *, ending: str = "", errno: int = EIO) -> Callable[[str, Path], OSError | None]:
+    """The next `times` of such changes, to files whose names end so, fail."""
+    left = [times]
+
+    def fails(asked: str, path: Path) -> OSError | None:
+        if asked != what or not path.name.endswith(ending) or not left[0]:
+            return None
+        left[0] -= 1
+        return OSError(errno, os.strerror(errno), str(path))
+
+    return fails

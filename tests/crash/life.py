@@ -1,0 +1,165 @@
+"""A broker on a disk, from its start to its end, without sockets, threads or a clock of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from kohort.broker.clock import ManualClock
+from kohort.broker.logs import log
+from kohort.broker.syncing import ALWAYS, Syncs
+from kohort.storage.disk import directory as directories
+from kohort.storage.disk.directory import DataDirectory
+from kohort.storage.disk.files import Disk, Unsynced
+from tests.broker.conftest import Broker, Client, frame, message
+
+EPOCH_MS = 1_700_000_000_000
+SETTINGS = {  # groups that nobody is in any more stay
+    "offsets_topic_num_partitions": 2,
+    "transaction_state_log_num_partitions": 2,
+    "transaction_state_log_min_isr": 1,
+    "group_initial_rebalance_delay_ms": 0,
+    "log_retention_check_interval_ms": 10_000,
+    "offsets_retention_check_interval_ms": 1_000_000_000,
+}
+
+
+class Threads:
+    """Syncs run when the test says so."""
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[Sequence[Unsynced], Callable[[OSError | None], None]]] = []
+
+    def sync(self, files: Sequence[Unsynced], done: Callable[[OSError | None], None]) -> None:
+        self._waiting.append((files, done))
+
+    def go_on(self) -> bool:
+        """Does one. Returns whether there was one."""
+        if not self._waiting:
+            return False
+        files, done = self._waiting.pop(0)
+        problem = None
+        for each in files:
+            try:
+                each.sync()
+            except OSError as raised:
+                problem = raised
+        done(problem)
+        return True
+
+
+class _Done:
+    """The outcome of something that was done at once."""
+
+    def __init__(self, work: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+        self._problem: Exception | None = None
+        try:
+            work(*arguments)
+        except OSError as problem:
+            self._problem = problem
+
+    def done(self) -> bool:
+        return True
+
+    def result(self) -> None:
+        if self._problem is not None:
+            raise self._problem
+
+
+class AtOnce:
+    """In the place of a pool of threads, so that a seed tells everything that happens."""
+
+    def __init__(self, *_: object) -> None:
+        """However many there would be."""
+
+    def __enter__(self) -> AtOnce:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing is left to be waited for."""
+
+    def submit(self, work: Callable[..., Any], *arguments: Any) -> _Done:
+        return _Done(work, arguments)
+
+
+class Asked:
+    """A request that waits for its answer."""
+
+    def __init__(self, client: Client, name: str, version: int, then: Callable[[Any], None]) -> None:
+        self.client = client
+        self.name = name
+        self.version = version
+        self.then = then
+
+    def look(self) -> bool:
+        """Hands the answer on, if it has come. Returns whether that is done with."""
+        for frame_ in self.client.heard():
+            self.then(message(self.name).read_response(self.version, frame_)[1])
+            return True
+        return self.client.closed
+
+
+class Life(Broker):
+    """A broker that keeps its logs at `path`. Raises DataDirectoryError."""
+
+    def __init__(self, path: Path, disk: Disk, fsync: str = "never", *, seed: int = 1, at_ms: int = EPOCH_MS) -> None:
+        self.log = StringIO()
+        log.configure(level="warning", stream=self.log)
+        self.fsync = fsync
+        self.directory = DataDirectory(path, disk=disk, delays=fsync == ALWAYS)
+        super().__init__(directory=self.directory, clock=ManualClock(epoch_ms=at_ms), seed=seed, **SETTINGS)
+        self.threads = Threads()
+        if fsync == ALWAYS:
+            syncs = Syncs(self.cluster, disk, self.threads, self.loop.call_soon)
+            syncs.act = self.server.act
+            self.cluster.syncs = syncs
+        self.waiting: list[Asked] = []
+
+    @property
+    def wall_ms(self) -> int:
+        return self.clock.now_ms() + self.clock.epoch_ms
+
+    def asks(self, name: str, version: int, then: Callable[[Any], None], **fields: Any) -> None:
+        """Sends a request from a connection of its own. `then` is called with the answer, once that has come."""
+        client = self.client()
+        self.waiting.append(Asked(client, name, version, then))
+        client.says(frame(name, version, 1, **fields))
+        self.look()
+
+    def look(self) -> None:
+        """Hands on the answers that have come."""
+        waiting, self.waiting = self.waiting, []
+        self.waiting = [each for each in waiting if not each.look()] + self.waiting
+
+    def settle(self) -> None:
+        """Lets everything happen that needs no time."""
+        while True:
+            ran = self.loop.run_soon()
+            ran = self.threads.go_on() or ran
+            self.look()
+            if not ran:
+                return
+
+    def wait(self, length_ms: int) -> None:
+        """Lets time pass."""
+        while length_ms > 0:
+            self.loop.wait(min(length_ms, 500))
+            length_ms -= 500
+            self.look()
+            if self.fsync != ALWAYS:
+                self.loop.run_soon()
+
+    def hears(self, name: str, version: int, **fields: Any) -> Any:
+        """The answer to a request that is answered without time passing."""
+        answers: list[Any] = []
+        self.asks(name, version, answers.append, **fields)
+        self.settle()
+        assert answers, f"{name} is not answered"
+        return answers[0]
+
+
+def process_is_gone(path: Path) -> None:
+    """The system gives back what a process held that was killed."""
+    directories._held.discard(path.resolve())

@@ -1,0 +1,550 @@
+"""Clients that ask everything of a broker that stores something, driven by a seed; and what they know afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from kohort.protocol.batches import CONTROL, TRANSACTIONAL, Record, build_batch, crc_matches, read_batches
+from kohort.protocol.errors import ErrorCode as E
+from kohort.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnTopic, AddPartitionsToTxnTransaction
+from kohort.protocol.messages.create_partitions import CreatePartitionsTopic
+from kohort.protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecordsTopic
+from kohort.protocol.messages.delete_topics import DeleteTopicState
+from kohort.protocol.messages.fetch import FetchPartition, FetchTopic
+from kohort.protocol.messages.incremental_alter_configs import AlterableConfig, AlterConfigsResource
+from kohort.protocol.messages.join_group import JoinGroupRequestProtocol
+from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
+from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopic
+from kohort.protocol.messages.produce import PartitionProduceData, TopicProduceData
+from kohort.protocol.messages.sync_group import SyncGroupRequestAssignment
+from tests.broker.data import topic as new_topic
+from tests.crash.disk import Died
+from tests.crash.life import Life
+from tests.crash.truth import ANYTHING, Found, Partition, Transaction, Truth
+from tests.storage.batches import contents
+
+MONEY = "money"
+"""Where transactions write. It is never deleted."""
+KINDS: dict[str, dict[str, str]] = {
+    "plain": {"segment.ms": "4000"},
+    "short": {"segment.ms": "2000", "retention.ms": "9000"},
+    "keyed": {"segment.ms": "2000", "cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.1"},
+}
+"""Topics that come and go, and their settings."""
+GROUPS = ("orders", "billing")
+ID = "x"
+
+
+class Member:
+    """A consumer, as far as its coordinator sees it."""
+
+    def __init__(self, group: str) -> None:
+        self.group = group
+        self.member_id = ""
+        self.generation = -1
+        self.members: tuple[str, ...] = ()
+        """Of the whole group, if it leads it."""
+        self.synced = False
+        self.busy = False
+
+    def forget(self) -> None:
+        self.member_id, self.generation, self.members, self.synced = "", -1, (), False
+
+
+class Play:
+    """The clients. They live on when the broker does not."""
+
+    def __init__(self, random: Random, truth: Truth) -> None:
+        self.random = random
+        self.truth = truth
+        self.number = 0
+        self.errors: set[E] = set()
+        """All that was answered since somebody looked."""
+        self.acknowledged = 0
+        self.members = [Member(group) for group in GROUPS for _ in range(2)]
+        self.life: Life
+
+    def meet(self, life: Life) -> None:
+        """Talks to this broker from now on. Whatever was asked of another is never answered."""
+        self.life = life
+        self.busy_topics: set[str] = set()
+        self.busy_transaction = False
+        self.producer: tuple[int, int] | None = None
+        self.transaction: Transaction | None = None
+        self.sequences: dict[int, int] = {}
+        for member in self.members:
+            member.busy = False
+
+    def begin(self) -> None:
+        """What is there from the beginning on."""
+        self._create(MONEY, 2, {})
+        self.life.hears("find_coordinator", 1, coordinator_keys=("orders",), key_type=0)
+        self.life.wait(1)
+        self.life.settle()
+        answer = self.life.hears(
+            "incremental_alter_configs", 1, resources=(_resource("__consumer_offsets", "segment.ms", "3000"),),
+            validate_only=False,
+        )  # fmt: skip
+        assert answer.responses[0].error_code is E.none
+        self.life.hears("find_coordinator", 1, coordinator_keys=(ID,), key_type=1)
+        self.life.wait(1)
+        self.life.settle()
+
+    def step(self) -> None:
+        """Somebody does something, or time passes, or the disk gets on."""
+        actions: tuple[tuple[Callable[[], None], float], ...] = (
+            (self.produces, 30),
+            (self.commits, 20),
+            (self.somebody_moves, 25),
+            (self.transacts, 20),
+            (self.creates, 2),
+            (self.changes, 1),
+            (self.grows, 0.5),
+            (self.deletes, 0.7),
+            (self.deletes_records, 1),
+            (self.asks_for_an_id, 1),
+            (self.passes, 12),
+            (self.gets_on, 40),
+        )
+        self.random.choices([action for action, _ in actions], [weight for _, weight in actions])[0]()
+
+    def gets_on(self) -> None:
+        if self.random.random() < 0.5:
+            self.life.loop.run_soon()
+        else:
+            self.life.threads.go_on()
+        self.life.look()
+
+    def passes(self) -> None:
+        self.life.wait(self.random.choice((1, 1, 5, 300, 2_000, 16_000)))
+
+    def _heard(self, error: E) -> bool:
+        self.errors.add(error)
+        self.acknowledged += error is E.none
+        return error is E.none
+
+    # Topics
+
+    def _there(self, name: str) -> object:
+        topic = self.life.cluster.topics.by_name(name)
+        return topic and (topic.topic_id, len(topic.partitions), tuple(sorted(topic.configs.items())))
+
+    def _asks_of(self, name: str, api: str, version: int, error_of: Callable[[Any], E], **fields: Any) -> None:
+        if name in self.busy_topics:
+            return
+        self.busy_topics.add(name)
+        there: list[object] = []
+
+        def answered(response: Any) -> None:
+            self.busy_topics.discard(name)
+            after = there[0] if there else self._there(name)
+            if self._heard(error_of(response)):
+                self.truth.topics.acknowledged(name, after)
+            else:
+                self.truth.topics.asked(name, after)
+
+        try:
+            self.life.asks(api, version, answered, **fields)
+        except Died:
+            self.truth.topics.asked(name, ANYTHING)
+            raise
+        there.append(self._there(name))
+        if name in self.busy_topics:
+            self.truth.topics.asked(name, there[0])
+
+    def creates(self) -> None:
+        name = self.random.choice(list(KINDS))
+        if self._there(name) is None:
+            self._create(name, self.random.choice((1, 2)), KINDS[name])
+
+    def _create(self, name: str, partitions: int, configs: dict[str, str]) -> None:
+        made = new_topic(name, partitions, configs=dict(configs))
+        self._asks_of(name, "create_topics", 7, lambda answer: answer.topics[0].error_code, topics=(made,))
+
+    def changes(self) -> None:
+        name = self.random.choice(list(KINDS))
+        if self._there(name) is not None:
+            self.number += 1
+            resource = _resource(name, "max.message.bytes", str(1_000_000 + self.number))
+            self._asks_of(
+                name, "incremental_alter_configs", 1, lambda answer: answer.responses[0].error_code,
+                resources=(resource,), validate_only=False,
+            )  # fmt: skip
+
+    def grows(self) -> None:
+        name = self.random.choice(list(KINDS))
+        topic = self.life.cluster.topics.by_name(name)
+        if topic is not None and len(topic.partitions) < 4:
+            more = CreatePartitionsTopic(name=name, count=len(topic.partitions) + 1, assignments=None)
+            self._asks_of(
+                name, "create_partitions", 3, lambda answer: answer.results[0].error_code, topics=(more,),
+                timeout_ms=1, validate_only=False,
+            )  # fmt: skip
+
+    def deletes(self) -> None:
+        name = self.random.choice(list(KINDS))
+        if self._there(name) is not None:
+            state = DeleteTopicState(name=name, topic_id=None)
+            self._asks_of(
+                name, "delete_topics", 6, lambda answer: answer.responses[0].error_code, timeout_ms=0, topics=(state,)
+            )
+
+    # Records
+
+    def _partition(self, name: str, index: int) -> Partition:
+        topic = self.life.cluster.topics.by_name(name)
+        assert topic is not None
+        made = Partition(compacted=name == "keyed", forgets=name == "short")
+        return self.truth.records.setdefault((topic.topic_id, index), made)
+
+    def _somewhere(self) -> tuple[str, int] | None:
+        topics = [topic for topic in self.life.cluster.topics if topic.name in KINDS]
+        if not topics:
+            return None
+        topic = self.random.choice(topics)
+        return topic.name, self.random.randrange(len(topic.partitions))
+
+    def _values(self, count: int = 1) -> list[bytes]:
+        self.number += count
+        padding = "." * self.random.choice((0, 0, 30, 6_000))
+        return [f"{number}{padding}".encode() for number in range(self.number - count, self.number)]
+
+    def produces(self) -> None:
+        where = self._somewhere()
+        if where is None:
+            return
+        name, index = where
+        partition = self._partition(name, index)
+        values = self._values(self.random.choice((1, 1, 3)))
+        keys = [b"k%d" % self.random.randrange(4) if name == "keyed" else None for _ in values]
+        partition.asked.update(zip(keys, values, strict=True))
+        batch = build_batch([Record(key, value, self.life.wall_ms) for key, value in zip(keys, values, strict=True)])
+
+        def answered(response: Any) -> None:
+            (part,) = response.responses[0].partition_responses
+            if self._heard(part.error_code):
+                for offset, pair in enumerate(zip(keys, values, strict=True), part.base_offset):
+                    assert offset not in partition.acknowledged, f"offset {offset} is given twice"
+                    partition.acknowledged[offset] = pair
+
+        self._produce(name, index, batch, answered)
+
+    def _produce(self, name: str, index: int, batch: bytes, then: Callable[[Any], None], **more: Any) -> None:
+        data = TopicProduceData(name=name, partition_data=(PartitionProduceData(index=index, records=batch),))
+        self.life.asks("produce", 9, then, acks=-1, timeout_ms=1, topic_data=(data,), **more)
+
+    def deletes_records(self) -> None:
+        where = self._somewhere()
+        if where is None or where[0] == "keyed":
+            return
+        name, index = where
+        partition = self._partition(name, index)
+        offset = self.random.choice([*partition.acknowledged, 0])
+        if offset < partition.start_asked:
+            return
+        partition.start_asked = offset
+        asked = DeleteRecordsTopic(
+            name=name, partitions=(DeleteRecordsPartition(partition_index=index, offset=offset),)
+        )
+
+        def answered(response: Any) -> None:
+            (part,) = response.topics[0].partitions
+            if part.error_code is not E.offset_out_of_range and self._heard(part.error_code):
+                partition.start = max(partition.start, offset)
+
+        self.life.asks("delete_records", 2, answered, topics=(asked,), timeout_ms=1)
+
+    def asks_for_an_id(self) -> None:
+        def answered(response: Any) -> None:
+            if self._heard(response.error_code):
+                self._new_id(response.producer_id)
+
+        self.life.asks("init_producer_id", 4, answered, transactional_id=None, transaction_timeout_ms=1)
+
+    def _new_id(self, producer_id: int) -> None:
+        assert producer_id not in self.truth.producer_ids, f"producer id {producer_id} is given twice"
+        self.truth.producer_ids.add(producer_id)
+
+    # Groups
+
+    def commits(self, member: Member | None = None) -> None:
+        self.number += 1
+        group, index, offset = "simple" if member is None else member.group, self.random.randrange(2), self.number
+        commits = self.truth.commits
+        identity = {} if member is None else {"generation_id_or_member_epoch": member.generation}
+        asked = OffsetCommitRequestPartition(partition_index=index, committed_offset=offset, committed_metadata="")
+        commits.asked((group, index), offset)
+
+        def answered(response: Any) -> None:
+            if self._heard(response.topics[0].partitions[0].error_code):
+                commits.acknowledged((group, index), offset)
+
+        self.life.asks(
+            "offset_commit", 8, answered, group_id=group, member_id="" if member is None else member.member_id,
+            topics=(OffsetCommitRequestTopic(name=MONEY, partitions=(asked,)),), **identity,
+        )  # fmt: skip
+
+    def somebody_moves(self) -> None:
+        member = self.random.choice(self.members)
+        if member.busy:
+            return
+        if member.generation < 0 or self.random.random() < 0.03:
+            self._joins(member)
+        elif not member.synced:
+            self._syncs(member)
+        elif self.random.random() < 0.02:
+            member.forget()  # it crashes
+        elif self.random.random() < 0.5:
+            self.commits(member)
+        else:
+            self._beats(member)
+
+    def _joins(self, member: Member) -> None:
+        member.busy, member.synced = True, False
+
+        def answered(response: Any) -> None:
+            member.busy = False
+            if self._heard(response.error_code):
+                assert response.generation_id >= self.truth.generations.get(member.group, 0), "a generation goes back"
+                member.member_id, member.generation = response.member_id, response.generation_id
+                member.members = tuple(each.member_id for each in response.members)
+            else:
+                member.forget()
+
+        self.life.asks(
+            "join_group", 3, answered, group_id=member.group, session_timeout_ms=10_000, rebalance_timeout_ms=10_000,
+            member_id=member.member_id, protocol_type="consumer",
+            protocols=(JoinGroupRequestProtocol(name="range", metadata=b""),),
+        )  # fmt: skip
+
+    def _syncs(self, member: Member) -> None:
+        member.busy = True
+        generation = member.generation
+        assignments = tuple(
+            SyncGroupRequestAssignment(member_id=each, assignment=f"{generation} {each}".encode())
+            for each in member.members
+        )
+
+        def answered(response: Any) -> None:
+            member.busy = False
+            if self._heard(response.error_code):
+                member.synced = True
+                known = self.truth.generations
+                assert generation >= known.get(member.group, 0), "a generation goes back"
+                known[member.group] = generation
+                self.truth.assignments[member.group, generation, member.member_id] = response.assignment
+            elif response.error_code is E.rebalance_in_progress:
+                member.generation = -1
+            else:
+                member.forget()
+
+        self.life.asks(
+            "sync_group", 3, answered, group_id=member.group, generation_id=generation, member_id=member.member_id,
+            assignments=assignments,
+        )  # fmt: skip
+
+    def _beats(self, member: Member) -> None:
+        def answered(response: Any) -> None:
+            self._heard(response.error_code)
+            if response.error_code is E.rebalance_in_progress:
+                member.generation = -1
+            elif response.error_code is not E.none:
+                member.forget()
+
+        self.life.asks(
+            "heartbeat", 3, answered, group_id=member.group, generation_id=member.generation,
+            member_id=member.member_id,
+        )  # fmt: skip
+
+    # Transactions
+
+    def transacts(self) -> None:
+        if self.busy_transaction:
+            return
+        if self.producer is None:
+            self._initializes()
+        elif self.transaction is None:
+            self._adds()
+        elif len(self.transaction.values) < 3:
+            self._writes(self.transaction)
+        else:
+            self._ends(self.transaction)
+
+    def _asks_transaction(self, name: str, version: int, then: Callable[[Any], E], **fields: Any) -> None:
+        self.busy_transaction = True
+
+        def answered(response: Any) -> None:
+            self.busy_transaction = False
+            error = then(response)
+            if not self._heard(error) and error is not E.concurrent_transactions:
+                self.producer = self.transaction = None
+
+        self.life.asks(name, version, answered, **fields)
+
+    def _identity(self) -> dict[str, Any]:
+        assert self.producer is not None
+        return {"transactional_id": ID, "producer_id": self.producer[0], "producer_epoch": self.producer[1]}
+
+    def _initializes(self) -> None:
+        def then(response: Any) -> E:
+            if response.error_code is E.none:
+                self.truth.producer_ids.add(response.producer_id)
+                self.producer, self.sequences = (response.producer_id, response.producer_epoch), {}
+            error: E = response.error_code
+            return error
+
+        self._asks_transaction("init_producer_id", 4, then, transactional_id=ID, transaction_timeout_ms=60_000)
+
+    def _adds(self) -> None:
+        def then(response: Any) -> E:
+            errors = [
+                each.partition_error_code
+                for each in response.results_by_transaction[0].topic_results[0].results_by_partition
+            ]
+            if errors == [E.none, E.none]:
+                self.transaction = Transaction()
+                self.truth.transactions.append(self.transaction)
+            return next((error for error in errors if error is not E.none), E.none)
+
+        whole = AddPartitionsToTxnTransaction(
+            **self._identity(), topics=(AddPartitionsToTxnTopic(name=MONEY, partitions=(0, 1)),)
+        )
+        self._asks_transaction("add_partitions_to_txn", 3, then, transactions=(whole,))
+
+    def _writes(self, transaction: Transaction) -> None:
+        index = self.random.randrange(2)
+        sequence = self.sequences.get(index, 0)
+        (value,) = self._values()
+        partition = self._partition(MONEY, index)
+        partition.asked.add((None, value))
+        transaction.values.append(value)
+        assert self.producer is not None
+        batch = build_batch(
+            [Record(None, value, self.life.wall_ms)], attributes=TRANSACTIONAL, producer_id=self.producer[0],
+            producer_epoch=self.producer[1], base_sequence=sequence,
+        )  # fmt: skip
+
+        def then(response: Any) -> E:
+            (part,) = response.responses[0].partition_responses
+            if part.error_code is E.none:
+                self.sequences[index] = sequence + 1
+                partition.acknowledged[part.base_offset] = (None, value)
+            error: E = part.error_code
+            return error
+
+        self.busy_transaction = True
+
+        def answered(response: Any) -> None:
+            self.busy_transaction = False
+            if not self._heard(then(response)):
+                self.producer = self.transaction = None
+
+        self._produce(MONEY, index, batch, answered, transactional_id=ID)
+
+    def _ends(self, transaction: Transaction) -> None:
+        transaction.ending = self.random.random() < 0.7
+
+        def then(response: Any) -> E:
+            if response.error_code is E.none:
+                transaction.over = True
+                self.transaction = None
+            error: E = response.error_code
+            return error
+
+        self._asks_transaction("end_txn", 3, then, **self._identity(), committed=transaction.ending)
+
+    # What is there
+
+    def looks(self) -> None:
+        """The broker has come back: what must be there is there, and stays from now on."""
+        truth, cluster = self.truth, self.life.cluster
+        for name in truth.topics:
+            truth.topics.found(name, self._there(str(name)))
+        self._looks_at_groups()
+        self._closes_transactions()
+        visible: set[bytes] = set()
+        for topic in cluster.topics:
+            for index in range(len(topic.partitions)):
+                known = truth.records.get((topic.topic_id, index))
+                if known is not None:
+                    known.found(*self.reads(topic.name, index))
+                if topic.name == MONEY:
+                    visible.update(value for _, _, value in self.reads(MONEY, index, committed=True)[2] if value)
+        for transaction in truth.transactions:
+            transaction.found(visible)
+        for key in truth.commits:
+            truth.commits.found(key, self._committed(*key))  # type: ignore[misc]
+
+    def _looks_at_groups(self) -> None:
+        for name, generation in self.truth.generations.items():
+            group = self.life.cluster.coordinators[0].groups.get(name)
+            assert group is not None, f"group {name} is gone"
+            assert group.generation_id >= generation, f"{name}: generation {group.generation_id} after {generation}"
+            if group.generation_id > generation:
+                continue
+            for (of, number, member_id), assignment in self.truth.assignments.items():
+                if (of, number) == (name, generation):
+                    assert group.members[member_id].assignment == assignment, f"{name}: {member_id} has lost its own"
+                    answer = self.life.hears(
+                        "heartbeat", 3, group_id=name, generation_id=generation, member_id=member_id
+                    )
+                    assert answer.error_code is E.none, f"{name}: {member_id} hears {answer.error_code.name}"
+
+    def _closes_transactions(self) -> None:
+        """A transaction that is still open is aborted when its producer comes back."""
+        for _ in range(50):
+            answer = self.life.hears("init_producer_id", 4, transactional_id=ID, transaction_timeout_ms=60_000)
+            if answer.error_code is E.none:
+                return
+            assert answer.error_code in (E.concurrent_transactions, E.coordinator_not_available, E.not_coordinator)
+            self.life.hears("find_coordinator", 1, coordinator_keys=(ID,), key_type=1)
+            self.life.wait(200)
+            self.life.settle()
+        raise AssertionError(f"the transaction never ends: {answer.error_code.name}")
+
+    def _committed(self, group: str, index: int) -> int:
+        topic = OffsetFetchRequestTopic(name=MONEY, partition_indexes=(index,))
+        asked = OffsetFetchRequestGroup(group_id=group, topics=(topic,))
+        answer = self.life.hears("offset_fetch", 8, groups=(asked,), require_stable=False)
+        assert answer.groups[0].error_code is E.none
+        offset: int = answer.groups[0].topics[0].partitions[0].committed_offset
+        return offset
+
+    def reads(self, name: str, index: int, *, committed: bool = False) -> tuple[int, int, Found]:
+        """Where a log starts and ends, and its records; those of control batches are left out."""
+        topic = self.life.cluster.topics.by_name(name)
+        assert topic is not None
+        start, end = topic.partitions[index].log.log_start_offset, topic.partitions[index].log.log_end_offset
+        asked = FetchPartition(partition=index, fetch_offset=start, partition_max_bytes=1 << 24)
+        answer = self.life.hears(
+            "fetch", 11, max_wait_ms=0, min_bytes=0, max_bytes=1 << 24, isolation_level=int(committed),
+            topics=(FetchTopic(topic=name, partitions=(asked,)),),
+        )  # fmt: skip
+        (part,) = answer.responses[0].partitions
+        assert part.error_code is E.none, part.error_code
+        assert part.high_watermark == end, "everything that was found counts"
+        aborted = [(each.first_offset, each.producer_id) for each in part.aborted_transactions or ()]
+        return start, end, _data(b"".join(part.records or ()), start, aborted if committed else [])
+
+
+def _data(data: bytes, start: int, aborted: list[tuple[int, int]]) -> Found:
+    """Records of clients, from `start` on, without those that a consumer of committed ones passes over."""
+    found: Found = []
+    void: set[int] = set()
+    for batch in read_batches(data):
+        assert crc_matches(data, batch), f"the batch at {batch.base_offset} is damaged"
+        while aborted and min(aborted)[0] <= batch.last_offset:
+            void.add(min(aborted)[1])
+            aborted.remove(min(aborted))
+        if batch.attributes & CONTROL:
+            void.discard(batch.producer_id)
+        elif not (batch.attributes & TRANSACTIONAL and batch.producer_id in void):
+            found += contents([data[batch.position : batch.position + batch.size]])
+    return [each for each in found if each[0] >= start]
+
+
+def _resource(topic: str, name: str, value: str) -> AlterConfigsResource:
+    config = AlterableConfig(name=name, config_operation=0, value=value)
+    return AlterConfigsResource(resource_type=2, resource_name=topic, configs=(config,))

@@ -1,0 +1,113 @@
+"""What a broker has acknowledged, and what it may have done beside that: what must be there when it comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+from uuid import UUID
+
+V = TypeVar("V")
+
+ANYTHING: Any = object()
+"""What was asked for cannot be told: the broker died over it."""
+
+Found = list[tuple[int, bytes | None, bytes | None]]
+"""Offset, key and value of every record."""
+
+
+class Registers(Generic[V]):
+    """Values that replace one another. One that was asked for and not acknowledged may count or not."""
+
+    def __init__(self, initial: V) -> None:
+        self._initial = initial
+        self._values: dict[Hashable, list[V]] = {}
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self._values)
+
+    def asked(self, key: Hashable, value: V) -> None:
+        self._values.setdefault(key, [self._initial]).append(value)
+
+    def acknowledged(self, key: Hashable, value: V) -> None:
+        """What was asked for earlier does not count any more."""
+        values = self._values.setdefault(key, [value])
+        if value in values:
+            del values[: values.index(value)]
+        else:
+            self._values[key] = [value]
+
+    def found(self, key: Hashable, value: V) -> None:
+        """It is what counts from now on. Fails if it cannot be."""
+        may_be = self._values.get(key, [self._initial])
+        assert value in may_be or ANYTHING in may_be, f"{key}: found {value}, not one of {may_be}"
+        self._values[key] = [value]
+
+
+@dataclass
+class Partition:
+    """The records of one partition."""
+
+    compacted: bool = False
+    forgets: bool = False
+    """Retention may drop records."""
+    acknowledged: dict[int, tuple[bytes | None, bytes | None]] = field(default_factory=dict)
+    asked: set[tuple[bytes | None, bytes | None]] = field(default_factory=set)
+    start_asked: int = 0
+    start: int = 0
+
+    def found(self, start: int, end: int, records: Found) -> None:
+        """These are there, and stay. Fails if they are not those that must be."""
+        offsets = [offset for offset, _, _ in records]
+        assert offsets == sorted(set(offsets)), f"out of order: {offsets}"
+        assert start >= self.start, f"the log starts at {start}, and was cut at {self.start}"
+        if not self.forgets:
+            assert start <= max(self.start_asked, self.start), f"nobody has deleted what is before {start}"
+        assert end > max(self.acknowledged, default=-1), f"offsets up to {max(self.acknowledged)} are given again"
+        unknown = [each for each in records if (each[1], each[2]) not in self.asked]
+        assert not unknown, f"nobody wrote {unknown}"
+        values = [value for _, _, value in records]
+        assert len(set(values)) == len(values), "a record is there twice"
+        there = {offset: (key, value) for offset, key, value in records}
+        last = {key: offset for offset, key, _ in records}
+        for offset, (key, value) in self.acknowledged.items():
+            if offset >= start and not (self.compacted and last.get(key, -1) > offset):
+                assert there.get(offset) == (key, value), f"{value!r} at {offset} is lost, there is {there.get(offset)}"
+        self.start = start
+        self.acknowledged = there
+
+
+@dataclass
+class Transaction:
+    """What was written in one, and how it ended."""
+
+    values: list[bytes] = field(default_factory=list)
+    ending: bool | None = None
+    """Whether it is to be committed; None: nobody has said."""
+    over: bool = False
+
+    def found(self, visible: set[bytes]) -> None:
+        """Those are the records that readers of committed ones see."""
+        seen = [value in visible for value in self.values]
+        if self.ending and self.over:
+            assert all(seen), f"committed, and lost: {self.values} {seen}"
+        elif self.ending:
+            assert all(seen) or not any(seen), f"half committed: {self.values} {seen}"
+        else:
+            assert not any(seen), f"never committed, and visible: {self.values} {seen}"
+
+
+@dataclass
+class Truth:
+    """All of it."""
+
+    topics: Registers[object] = field(default_factory=lambda: Registers(None))
+    """By name: id, number of partitions and settings; None: there is none."""
+    records: dict[tuple[UUID, int], Partition] = field(default_factory=dict)
+    commits: Registers[int] = field(default_factory=lambda: Registers(-1))
+    generations: dict[str, int] = field(default_factory=dict)
+    """Of groups, the last in which somebody has heard of an assignment."""
+    assignments: dict[tuple[str, int, str], bytes] = field(default_factory=dict)
+    """By group, generation and member."""
+    producer_ids: set[int] = field(default_factory=set)
+    transactions: list[Transaction] = field(default_factory=list)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _ENDS = (signal.SIGINT, signal.SIGTERM)
 _MISSING_THERE = re.compile(r"^ModuleNotFoundError: No module named '([\w.]+)'", re.MULTILINE)
 _FROM_A_WORKER = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception): .+)$", re.MULTILINE)
+_FROM_JAVA = re.compile(r"An error occurred while calling .*\n: (?:[\w$]+\.)*[\w$]+: (.+)")
 _LOGIN_TRAVELS = (
     "the login goes to Spark's server as options of a source: its spark.redaction.regex decides whether its logs and "
     "pages show them (docs/clusters.md)"
@@ -110,6 +111,8 @@ def _plain(error: BaseException) -> str:
     _, traceback_there, rest = text.partition("Traceback (most recent call last):")
     if traceback_there and (told := _FROM_A_WORKER.findall(rest)):  # the first line only points to the others
         return f"one of Spark's workers failed: {told[0]}"
+    if thrown := _FROM_JAVA.match(text):  # the first line only says which call it was
+        return f"Spark says: {thrown[1]}"
     return text.splitlines()[0] if text else type(error).__name__
 
 

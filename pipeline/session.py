@@ -46,6 +46,7 @@ _LOCAL = {
 _NAME = "kohort analyze"
 _PARTS, _SPARKS_PARTS = "spark.sql.shuffle.partitions", "200"
 _CONNECT, _CONNECT_PORT = "sc://", 15002
+_STANDALONE = "spark://"
 _PATIENCE_S = 5.0
 
 
@@ -74,6 +75,8 @@ def spark_session(master: str | None = None, extra: dict[str, str] | None = None
     if not _submitted():
         os.environ["JAVA_HOME"] = java_home()
         master = master or os.environ.get("SPARK_MASTER") or f"local[{min(4, os.cpu_count() or 1)}]"
+        if master.startswith(_STANDALONE):
+            _reach_master(master)
         builder = builder.master(master)
         if master.startswith("local"):
             settings |= _LOCAL | {"spark.log.level": "ERROR", "spark.driver.extraJavaOptions": _quiet()}
@@ -99,13 +102,31 @@ def _connected(address: str, extra: dict[str, str]) -> SparkSession:
 def _reach(address: str) -> None:
     """Finds out in seconds that nobody is there: Spark's own client would try for ten minutes, and say nothing."""
     host, port = connect_place(address)
+    if problem := _silent(host, port):
+        raise NoSparkError(
+            f"no Spark Connect server answers at {host}:{port} ({problem}). Spark's sbin/start-connect-server.sh "
+            "starts one; --cluster takes a Spark master too"
+        )
+
+
+def _reach_master(master: str) -> None:
+    """The same for a cluster of Spark's own kind; `spark://one:7077,two:7077` names those that may lead it."""
+    problems = []
+    for named in master.removeprefix(_STANDALONE).split(","):
+        host, _, port = named.rpartition(":")
+        if not host or not port.isdecimal() or not (problem := _silent(host.strip("[]"), int(port))):
+            return  # Spark judges what is odd
+        problems.append(f"{named} ({problem})")
+    raise NoSparkError(f"no Spark master answers at {' or '.join(problems)}")
+
+
+def _silent(host: str, port: int) -> str:
+    """Why nobody can be reached there; empty if somebody can."""
     try:
         socket.create_connection((host, port), _PATIENCE_S).close()
-    except OSError as error:
-        raise NoSparkError(
-            f"no Spark Connect server answers at {host}:{port} ({error}). Spark's sbin/start-connect-server.sh starts "
-            "one; --cluster takes a Spark master too"
-        ) from None
+    except (OSError, OverflowError) as error:
+        return str(error)
+    return ""
 
 
 def connect_place(address: str) -> tuple[str, int]:

@@ -33,16 +33,23 @@ def test_an_address_that_is_none(address: str) -> None:
         connect_place(address)
 
 
-def test_nobody_at_the_address(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("sc://127.0.0.1:{port}", "no Spark Connect server answers at 127.0.0.1:{port}"),
+        ("spark://127.0.0.1:{port}", "no Spark master answers at 127.0.0.1:{port}"),
+        ("spark://127.0.0.1:{port},[::1]:{port}", "no Spark master answers at 127.0.0.1:{port} (["),
+    ],
+)
+def test_nobody_at_the_address(url: str, said: str, tmp_path: Path) -> None:
     write_segments(Plan(records=10, groups=1), tmp_path / "logs")
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    done = CliRunner().invoke(
-        analyze, [str(tmp_path / "logs"), "--out", str(tmp_path / "out"), "--cluster", f"sc://127.0.0.1:{port}"]
-    )
+    logs, out = str(tmp_path / "logs"), tmp_path / "out"
+    done = CliRunner().invoke(analyze, [logs, "--out", str(out), "--cluster", url.format(port=port)])
     assert done.exit_code == 1
-    assert f"no Spark Connect server answers at 127.0.0.1:{port}" in done.output
-    assert not (tmp_path / "out" / "error.log").exists(), "the sentence says it all"
+    assert said.format(port=port) in done.output
+    assert not (out / "error.log").exists(), "the sentence says it all"
 
 
 @pytest.mark.parametrize(
@@ -57,6 +64,11 @@ def test_nobody_at_the_address(tmp_path: Path) -> None:
             "An exception was thrown from the Python worker.\nTraceback (most recent call last):\n  File x\n"
             "pyarrow.lib.ArrowInvalid: odd\nOSError: [Errno 28] No space left on device\n",
             "one of Spark's workers failed: OSError: [Errno 28] No space left on device",
+        ),
+        (
+            "An error occurred while calling None.org.apache.spark.api.java.JavaSparkContext.\n"
+            ": org.apache.spark.SparkException: Could not parse Master URL: 'foo'\n\tat a.b.C",
+            "Spark says: Could not parse Master URL: 'foo'",
         ),
         ("org.apache.spark.SparkException: Job aborted\n at a.b.C", "org.apache.spark.SparkException: Job aborted"),
     ],

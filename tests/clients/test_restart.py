@@ -1,0 +1,43 @@
+"""Real clients go on when their broker is killed and comes back on its data directory: nobody leaves, nobody joins."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kohort.demo.libraries import LIBRARIES
+from tests.clients.company import Company
+from tests.clients.serving import ELSEWHERE
+from tests.restarting import kill, restart, start
+
+pytestmark = pytest.mark.skipif(bool(ELSEWHERE), reason="somebody else's broker is not ours to kill")
+
+SERVE = (sys.executable, "-m", "kohort.broker", "serve", "--profile", "test")
+
+
+@pytest.fixture(params=["never", "always"])
+def company(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Company, Path]]:
+    """Clients of a broker that keeps its data."""
+    made = Company(start(tmp_path, (*SERVE, "--fsync", request.param)))
+    yield made, tmp_path
+    made.dissolve()
+    kill(tmp_path)
+
+
+def test_members_go_on_after_a_kill_as_if_nothing_had_been(company: tuple[Company, Path]) -> None:
+    made, folder = company
+    members = [made.join(f"c{number}", library) for number, library in enumerate(LIBRARIES)]
+    made.until_shared_by(*members)
+    made.until_calm()
+    expected = made.produce(5)
+    made.until_consumed(expected, *members)
+    owned = [set(member.owns) for member in members]
+    generations = [member.generations[-1] for member in members]
+    restart(folder)
+    expected = made.produce(5)
+    made.until_consumed(expected, *members)
+    assert [set(member.owns) for member in members] == owned
+    assert [member.generations[-1] for member in members] == generations

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from struct import Struct
 
-from kohort.storage.compaction import KEEP_TOMBSTONES, Compaction
+from kohort.storage.compaction import KEEP_TOMBSTONES, Compaction, without
+from kohort.storage.producers import Producers
 from kohort.storage.records import find_time
 from kohort.storage.segment import CHUNK_BYTES, NO_ROOM, Chunk, Segment, batches_of, first_at_or_after
 from kohort.storage.store import IN_MEMORY, Epochs, Found, Merged, Store
@@ -295,12 +296,12 @@ class PartitionLog:
 
     # Compaction
 
-    def needs_compaction(self, wall_ms: int) -> bool:
+    def needs_compaction(self, wall_ms: int, producers: Producers | None = None) -> bool:
         """Whether the share of closed segments that were never compacted passes `min.cleanable.dirty.ratio`."""
         config = self.config
         if not config.compact or len(self._segments) < 2:
             return False
-        closed = self._closed_segments(wall_ms)
+        closed = self._closed_segments(wall_ms, producers)
         dirty = [segment for segment in closed if not segment.clean]
         if not dirty:
             return False
@@ -309,16 +310,18 @@ class PartitionLog:
         size = sum(segment.size_bytes for segment in closed)
         return sum(segment.size_bytes for segment in dirty) >= config.min_cleanable_dirty_ratio * size
 
-    def compact(self, wall_ms: int) -> Generator[None, None, int]:
+    def compact(self, wall_ms: int, producers: Producers | None = None) -> Generator[None, None, int]:
         """Compacts the closed segments, one chunk a step; returns how many bytes that saved.
+
+        `producers`: what is remembered of who wrote here; segments with an undecided transaction are left alone.
 
         Nothing changes until the last step, and nothing at all if old segments were dropped meanwhile. Records may be
         appended between the steps: they go to segments that are not looked at.
         """
-        closed = self._closed_segments(wall_ms)
+        closed = self._closed_segments(wall_ms, producers)
         kept: list[tuple[Segment, list[Chunk]]] = []
         for tombstones_before_ms in (wall_ms - self.config.delete_retention_ms, KEEP_TOMBSTONES):
-            compaction = Compaction(tombstones_before_ms)
+            compaction = Compaction(tombstones_before_ms, producers)
             kept.clear()
             for segment in reversed(closed):
                 chunks: list[Chunk] = []
@@ -333,21 +336,32 @@ class PartitionLog:
                 kept.insert(0, (segment, chunks))
             if not compaction.unsafe:
                 break
+        gone = compaction.empty_markers
+        for _, chunks in kept if gone else ():
+            chunks[:] = [left for chunk in chunks if (left := without(chunk, gone))]
+            yield
         merged = self._merged(kept)
         made = yield from self._store.write_merged(merged)
         if self._has_lost(closed):
             self._store.dropped(made)
             return 0
-        return self._put_merged(merged, made)
+        saved = self._put_merged(merged, made)
+        if producers is not None:
+            producers.transactions.forget_markers(gone)
+        return saved
 
     def _has_lost(self, closed: list[Segment]) -> bool:
         """Whether segments were dropped since: the oldest goes first."""
         return bool(closed) and (not self._segments or self._segments[0] is not closed[0])
 
-    def _closed_segments(self, wall_ms: int) -> list[Segment]:
-        """Those that may be compacted: all but the open one, and old enough."""
+    def _closed_segments(self, wall_ms: int, producers: Producers | None) -> list[Segment]:
+        """Those that may be compacted: all but the open one, old enough, and all of it decided."""
         lag_ms = self.config.min_compaction_lag_ms
         closed = list(self._segments[:-1])
+        if producers is not None:
+            stable = producers.transactions.last_stable_offset(self.high_watermark)
+            while closed and closed[-1].next_offset > stable:
+                closed.pop()
         while closed and lag_ms and wall_ms - _latest_ms(closed[-1]) < lag_ms:
             closed.pop()
         return closed

@@ -198,6 +198,13 @@ class Producers:
                 -1 if first is None else first,
             )
 
+    def last_batches(self) -> dict[int, tuple[int, int | None]]:
+        """Of each producer its epoch, and where its last batch stands; None: it has written nothing in that epoch."""
+        return {
+            producer_id: (producer.epoch, producer.batches[-1].base_offset if producer.batches else None)
+            for producer_id, producer in self._producers.items()
+        }
+
     def expire(self, wall_ms: int) -> int:
         """Forgets producers that appended nothing for long; returns how many."""
         gone = []

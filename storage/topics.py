@@ -480,8 +480,8 @@ class Topics:
         for topic in self._by_name.values():
             if topic.log_config.compact:
                 for partition in topic.partitions:
-                    if partition.log.needs_compaction(wall_ms):
-                        self._compaction = partition.log.compact(wall_ms)
+                    if partition.log.needs_compaction(wall_ms, partition.producers):
+                        self._compaction = partition.log.compact(wall_ms, partition.producers)
                         return 0
         return min(CLEANER_BACKOFF_MS, max(self._next_retention_ms - wall_ms, 1))
 

@@ -3,7 +3,7 @@
 Source: KIP-98; Kafka's `ProducerStateManager` (first unstable offset) and `TransactionIndex`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import NamedTuple
 
 from kohort.protocol.batches import read_batch
@@ -56,6 +56,10 @@ class Transactions:
     def aborted_in(self, offset: int, end_offset: int) -> list[Aborted]:
         """The aborted transactions that have something between `offset` and before `end_offset`."""
         return [each for each in self._aborted if each.last_offset >= offset and each.first_offset < end_offset]
+
+    def forget_markers(self, offsets: Container[int]) -> None:
+        """Markers are gone from the log, as all of their transactions is: readers must not wait for them."""
+        self._aborted = [each for each in self._aborted if each.last_offset not in offsets]
 
     def trim(self, log_start_offset: int) -> None:
         """Forgets aborted transactions of which no record is left."""

@@ -19,6 +19,7 @@ CLASSES = {
     "kafka-consumer-groups": TOOLS + "consumer.group.ConsumerGroupCommand",
     "kafka-console-producer": TOOLS + "ConsoleProducer",
     "kafka-console-consumer": TOOLS + "consumer.ConsoleConsumer",
+    "kafka-transactions": TOOLS + "TransactionsCommand",
     "kafka-verifiable-consumer": TOOLS + "VerifiableConsumer",
     "kafka-verifiable-producer": TOOLS + "VerifiableProducer",
     "kafka-get-offsets": TOOLS + "GetOffsetShell",

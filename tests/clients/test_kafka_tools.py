@@ -6,6 +6,7 @@ import json
 from uuid import uuid4
 
 import pytest
+from confluent_kafka import Producer
 
 from tests.clients.company import Company
 from tests.clients.kafkas_own import class_path, said, table
@@ -116,3 +117,24 @@ def test_api_versions_are_listed_for_every_node(bootstrap: str) -> None:
     told = said("kafka-broker-api-versions", "--bootstrap-server", bootstrap)
     assert told.count("-> (") == len(bootstrap.split(","))
     assert "JoinGroup(11): 0 to 9" in told
+
+
+def test_a_transaction_that_hangs_is_described_and_aborted(bootstrap: str, company: Company) -> None:
+    def transactions(*arguments: str) -> list[str]:
+        lines = said("kafka-transactions", "--bootstrap-server", bootstrap, *arguments).splitlines()
+        return [line for line in lines if line.strip()]
+
+    name = f"txn-{uuid4().hex[:8]}"
+    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": name})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce(company.topic, b"undecided", partition=0)
+    producer.flush(30)
+    assert [line.split()[-1] for line in transactions("list") if line.startswith(name)] == ["Ongoing"]
+    assert f"{company.topic}-0" in transactions("describe", "--transactional-id", name)[1]
+    where = ["--topic", company.topic, "--partition", "0"]
+    assert transactions("describe-producers", *where)[1].split()[-1] == "0"
+    transactions("abort", *where, "--start-offset", "0")
+    assert transactions("describe-producers", *where)[1].split()[-1] == "None"
+    transactions("forceTerminateTransaction", "--transactionalId", name)
+    assert "Empty" in transactions("describe", "--transactional-id", name)[1]

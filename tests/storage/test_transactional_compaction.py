@@ -1,0 +1,260 @@
+"""Compaction of what producers with ids have written: transactions, markers, sequence numbers."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kohort.protocol.batches import CONTROL, TRANSACTIONAL, Marker, marker_batch, read_batches
+from kohort.storage.log import PartitionLog
+from kohort.storage.producers import Producers, Remembered
+from kohort.storage.topic_configs import LogConfig
+from tests.storage.batches import batch, contents, split
+
+EVERYTHING = 1 << 30
+ADA, BOB, CYD = 7, 8, 9
+
+
+class Story:
+    """A compacted log in small segments, written to by producers."""
+
+    def __init__(self, segment_bytes: int = 1, delete_retention_ms: int = 1_000) -> None:
+        config = LogConfig(
+            compact=True, delete=False, segment_bytes=segment_bytes, delete_retention_ms=delete_retention_ms
+        )
+        self.log = PartitionLog(config)
+        self.producers = Producers()
+        self.now_ms = 0
+        self._sequences: dict[int, int] = {}
+
+    def writes(self, producer_id: int, *pairs: tuple[bytes, bytes | None], transactional: bool = True) -> None:
+        """A batch of a producer."""
+        sequence = self._sequences.get(producer_id, 0)
+        self._sequences[producer_id] = sequence + len(pairs)
+        made = batch(
+            *pairs,
+            at=self.now_ms,
+            attributes=TRANSACTIONAL if transactional else 0,
+            producer=(producer_id, 0, sequence),
+        )
+        offset = self.log.append(made, wall_ms=self.now_ms)
+        remembered = Remembered(sequence, sequence + len(pairs) - 1, offset, self.now_ms)
+        self.producers.appended(producer_id, 0, remembered, self.now_ms, transactional=transactional)
+
+    def ends(self, producer_id: int, *, committed: bool) -> None:
+        """The marker of a transaction."""
+        offset = self.log.append(marker_batch(Marker(committed, 0), producer_id, 0, self.now_ms), wall_ms=self.now_ms)
+        self.producers.ended(producer_id, 0, offset, 0, self.now_ms, committed=committed)
+
+    def plainly(self, *pairs: tuple[bytes, bytes | None]) -> None:
+        """A batch of nobody."""
+        self.log.append(batch(*pairs, at=self.now_ms), wall_ms=self.now_ms)
+
+    def compacts(self, after_ms: int = 0) -> None:
+        self.now_ms += after_ms
+        for _ in self.log.compact(self.now_ms, self.producers):
+            pass
+
+    @property
+    def markers(self) -> list[int]:
+        """Where markers stand."""
+        return [each.base_offset for each in self._headers() if each.attributes & CONTROL]
+
+    @property
+    def empty(self) -> list[tuple[int, int]]:
+        """Offset and first sequence number of batches without records."""
+        return [(each.base_offset, each.base_sequence) for each in self._headers() if not each.record_count]
+
+    @property
+    def stable(self) -> int:
+        return self.producers.transactions.last_stable_offset(self.log.high_watermark)
+
+    def _headers(self):  # type: ignore[no-untyped-def]
+        return [read_batches(each)[0] for each in split(self.log.read(self.log.log_start_offset, EVERYTHING))]
+
+    def records(self) -> list[tuple[int, bytes | None, bytes | None]]:
+        """Offset, key and value of everything but markers."""
+        found = []
+        for each in split(self.log.read(self.log.log_start_offset, EVERYTHING)):
+            if not read_batches(each)[0].attributes & CONTROL:
+                found += contents([each])
+        return found
+
+    def committed(self) -> list[tuple[int, bytes | None, bytes | None]]:
+        """What a reader of committed records sees, who passes over aborted ones as clients do."""
+        stable = self.stable
+        aborted = sorted(
+            (each.first_offset, each.producer_id) for each in self.producers.transactions.aborted_in(0, stable)
+        )
+        passed: set[int] = set()
+        found = []
+        for each in split(self.log.read(self.log.log_start_offset, EVERYTHING)):
+            header = read_batches(each)[0]
+            if header.base_offset >= stable:
+                break
+            while aborted and aborted[0][0] <= header.last_offset:
+                passed.add(aborted.pop(0)[1])
+            if header.attributes & CONTROL:
+                passed.discard(header.producer_id)
+            elif not (header.attributes & TRANSACTIONAL and header.producer_id in passed):
+                found += contents([each])
+        return found
+
+    def told_again(self) -> Producers:
+        """What the log tells of producers to whoever reads it."""
+        replayed = Producers()
+        for each in split(self.log.read(self.log.log_start_offset, EVERYTHING)):
+            replayed.replay(each, read_batches(each)[0])
+        return replayed
+
+
+def test_records_of_aborted_transactions_go_and_keep_nothing_else_from_staying() -> None:
+    story = Story()
+    story.plainly((b"a", b"before"))
+    story.writes(ADA, (b"a", b"aborted"), (b"b", b"aborted"))
+    story.ends(ADA, committed=False)
+    story.writes(BOB, (b"c", b"old"))
+    story.writes(BOB, (b"c", b"committed"))
+    story.ends(BOB, committed=True)
+    story.plainly((b"z", b"open segment"))
+    story.compacts()
+    assert story.records() == [(0, b"a", b"before"), (5, b"c", b"committed"), (7, b"z", b"open segment")]
+    assert story.markers == [3, 6]
+    assert story.committed() == story.records()
+
+
+def test_a_marker_goes_when_nothing_is_left_of_its_transaction_and_it_is_old() -> None:
+    story = Story()
+    story.writes(ADA, (b"a", b"1"))
+    story.ends(ADA, committed=True)
+    story.writes(BOB, (b"b", b"1"))
+    story.ends(BOB, committed=False)
+    story.plainly((b"a", b"2"))
+    story.writes(ADA, (b"x", b"goes on"))
+    story.ends(ADA, committed=True)
+    story.writes(BOB, (b"y", b"goes on"))
+    story.ends(BOB, committed=True)
+    story.plainly((b"z", b"open segment"))
+    story.compacts(after_ms=500)
+    assert story.records()[0] == (4, b"a", b"2")
+    assert story.markers == [1, 3, 6, 8]
+    assert len(story.producers.transactions.aborted_in(0, 99)) == 1
+    story.compacts(after_ms=500)
+    assert story.markers == [1, 3, 6, 8], "not older than delete.retention.ms"
+    story.compacts(after_ms=1)
+    assert story.markers == [6, 8]
+    assert story.producers.transactions.aborted_in(0, 99) == []
+
+
+def test_the_last_batch_of_a_producer_stays_without_records() -> None:
+    story = Story()
+    story.writes(ADA, (b"a", b"1"), (b"b", b"1"), transactional=False)
+    story.writes(ADA, (b"a", b"2"), transactional=False)
+    story.writes(BOB, (b"c", b"aborted"))
+    story.ends(BOB, committed=False)
+    story.plainly((b"a", b"3"), (b"b", b"3"))
+    story.plainly((b"z", b"open segment"))
+    for _ in range(3):
+        story.compacts(after_ms=2_000)
+        assert story.records() == [(5, b"a", b"3"), (6, b"b", b"3"), (7, b"z", b"open segment")]
+        assert story.empty == [(2, 2), (3, 0)]
+        told = story.told_again()
+        assert told.last_batches() == story.producers.last_batches()
+    story.producers.expire(100 * 86_400_000)
+    story.compacts()
+    assert story.empty == []
+    story.compacts()
+    assert story.markers == []
+
+
+def test_a_producer_that_has_only_ended_something_keeps_its_marker() -> None:
+    story = Story()
+    story.ends(ADA, committed=False)
+    story.ends(BOB, committed=False)
+    story.writes(BOB, (b"b", b"1"))
+    story.ends(BOB, committed=True)
+    story.plainly((b"z", b"open segment"))
+    story.compacts(after_ms=5_000)
+    assert story.markers == [0, 3], "Ada's epoch is told by nothing else"
+
+
+def test_what_is_undecided_is_left_alone() -> None:
+    story = Story()
+    story.plainly((b"a", b"1"))
+    story.plainly((b"a", b"2"))
+    story.writes(ADA, (b"a", b"undecided"))
+    story.plainly((b"a", b"3"))
+    story.plainly((b"a", b"4"))
+    story.compacts(after_ms=5_000)
+    assert [offset for offset, _, _ in story.records()] == [1, 2, 3, 4]
+    assert not story.log.needs_compaction(story.now_ms, story.producers)
+    story.ends(ADA, committed=False)
+    story.plainly((b"z", b"open segment"))
+    assert story.log.needs_compaction(story.now_ms, story.producers)
+    story.compacts()
+    assert story.records() == [(4, b"a", b"4"), (6, b"z", b"open segment")]
+
+
+def test_a_transaction_whose_marker_is_still_in_the_open_segment() -> None:
+    story = Story(segment_bytes=150)
+    story.plainly((b"a", b"1"))
+    story.writes(ADA, (b"a", b"aborted"))
+    story.plainly((b"b", b"1"))
+    story.ends(ADA, committed=False)
+    story.compacts(after_ms=5_000)
+    assert story.records() == [(0, b"a", b"1"), (2, b"b", b"1")]
+    assert story.committed() == story.records()
+
+
+what_happens = st.one_of(
+    st.tuples(
+        st.sampled_from(["writes", "plainly", "idempotent"]),
+        st.sampled_from([ADA, BOB, CYD]),
+        st.lists(
+            st.tuples(st.sampled_from([b"a", b"b", b"c"]), st.one_of(st.none(), st.binary(max_size=40))),
+            min_size=1,
+            max_size=3,
+        ),
+    ),
+    st.tuples(st.just("ends"), st.sampled_from([ADA, BOB, CYD]), st.booleans()),
+    st.tuples(st.just("compacts"), st.integers(0, 1_500), st.none()),
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(what_happens, max_size=60), st.integers(1, 400))
+def test_readers_of_committed_records_find_the_last_value_of_each_key(story_of: list[tuple], segment: int) -> None:  # type: ignore[type-arg]
+    story, plain = Story(segment, delete_retention_ms=1_000), Story(EVERYTHING)
+    for what, who, more in [*story_of, ("compacts", 500, None), ("compacts", 5_000, None)]:
+        if what == "compacts":
+            before = story.producers.last_batches(), story.stable
+            story.compacts(after_ms=who)
+            plain.now_ms = story.now_ms
+            told = story.told_again()
+            assert (story.producers.last_batches(), story.stable) == before
+            assert told.last_batches() == story.producers.last_batches()
+            assert told.transactions.last_stable_offset(story.log.high_watermark) == story.stable
+            _has_lost_nothing(story, plain)
+            continue
+        for each in (story, plain):
+            if what == "writes":
+                each.writes(who, *more)
+            elif what == "idempotent" and each.producers.transactions.first_offset(who) is None:
+                each.writes(who, *more, transactional=False)
+            elif what == "plainly":
+                each.plainly(*more)
+            elif what == "ends":
+                each.ends(who, committed=more)
+
+
+def _has_lost_nothing(story: Story, plain: Story) -> None:
+    """Beside a log that is never compacted: the same last value of each key, and no record that is not in that."""
+    seen, expected = story.committed(), plain.committed()
+    assert set(seen) <= set(expected)
+    assert [offset for offset, _, _ in seen] == sorted({offset for offset, _, _ in seen})
+
+    def last(records: list[tuple[int, bytes | None, bytes | None]]) -> dict[bytes | None, bytes]:
+        latest = {key: value for _, key, value in records}
+        return {key: value for key, value in latest.items() if value is not None}
+
+    assert last(seen) == last(expected)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kafka import KafkaConsumer
+from confluent_kafka import Consumer
 from kafka.admin import KafkaAdminClient, NewTopic
 
 from tests.clients.serving import ELSEWHERE, serving
@@ -63,12 +63,13 @@ def test_every_operation_is_there(generated: Path) -> None:
 def test_it_waits_for_a_group_spoils_its_requests_and_moves_the_clock(generated: Path, broker: tuple[str, str]) -> None:
     bootstrap, control = broker
     client, models = part("client").Client(base_url=f"http://{control}"), part("models")
-    ada = KafkaConsumer(
-        "orders", bootstrap_servers=bootstrap, group_id="billing", client_id="ada", heartbeat_interval_ms=100
+    ada = Consumer(
+        {"bootstrap.servers": bootstrap, "group.id": "billing", "client.id": "ada", "heartbeat.interval.ms": 100}
     )
+    ada.subscribe(["orders"])
     try:
         while not ada.assignment():
-            ada.poll(50)
+            ada.poll(0.05)
         group = operation("groups", "wait").sync("billing", client=client, members=1, member="ada")
         assert isinstance(group, models.GroupState)
         assert [member.partitions["orders"] for member in group.members] == [[0, 1, 2, 3, 4, 5]]

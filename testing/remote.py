@@ -104,6 +104,16 @@ class Remote:
     def __len__(self) -> int:
         return int(self._thread.call(lambda: len(self._inner)))
 
+    def __contains__(self, item: object) -> bool:
+        inner = item._inner if isinstance(item, Remote) else item
+        return bool(self._thread.call(lambda: inner in self._inner))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Remote) and self._thread.call(lambda: bool(self._inner == other._inner))
+
+    def __hash__(self) -> int:
+        return self._thread.call(lambda: hash(self._inner))
+
     def __str__(self) -> str:
         return str(self._thread.call(lambda: str(self._inner)))
 

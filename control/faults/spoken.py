@@ -48,8 +48,8 @@ def make(faults: Faults, told: Mapping[str, Any]) -> Rule:
     word = told.get("do")
     if word not in DO:
         raise unknown("thing to do", word, DO)
-    plan = faults.on(**dict(told.get("match") or {}))
-    arguments = dict(told.get("with") or {})
+    plan = faults.on(**_given(told.get("match")))
+    arguments = _given(told.get("with"))
     if word == "assign":
         arguments = {"change": _change(arguments)}
     wanted = {name for name in signature(getattr(Plan, word)).parameters if name not in ("self", "when")}
@@ -62,6 +62,11 @@ def make(faults: Faults, told: Mapping[str, Any]) -> Rule:
     except TypeError as problem:
         raise ControlError(f"{word} needs {', '.join(sorted(wanted))}: {problem}") from None
     return rule
+
+
+def _given(values: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Without what is null: left out, that is."""
+    return {name: value for name, value in (values or {}).items() if value is not None}
 
 
 def _change(arguments: Mapping[str, Any]) -> assignments.Change:

@@ -2,17 +2,58 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Annotated, Any
 
 from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from kohort.control.context import TheLaboratory
 from kohort.control.documenting import NOT_THERE, refusals
+from kohort.control.faults.matching import Match
 from kohort.control.faults.rules import Rule
-from kohort.control.faults.spoken import make
+from kohort.control.faults.spoken import CHANGES, DO, make
 
 router = APIRouter(prefix="/faults", tags=["faults"])
+
+
+ABOUT = {
+    "api": "Kafka's name: JoinGroup",
+    "version": "a number, or a range as in 3-5",
+    "node": "where it arrives",
+    "client_id": "of who asks; in all texts * and ? stand for anything",
+    "group": "the one it is about",
+    "generation": "that the request names",
+    "member": "a member id",
+    "instance": "a group.instance.id",
+    "state": "the group's when the request comes, as on the wire: CompletingRebalance",
+}
+TEXT, NUMBER = {"type": "string"}, {"type": "integer"}
+
+
+def _told(properties: dict[str, dict[str, Any]]) -> WithJsonSchema:
+    """What may be given, for the document. What is given is judged by the laboratory, which knows the nearest word."""
+    return WithJsonSchema(
+        {"type": "object", "properties": properties, "additionalProperties": False}, mode="validation"
+    )
+
+
+CONDITIONS = {
+    each.name: (NUMBER if each.name in ("node", "generation") else TEXT) | {"description": ABOUT[each.name]}
+    for each in fields(Match)
+}
+ARGUMENTS = {
+    "name": TEXT | {"description": "of an error, as Kafka calls it"},
+    "length": NUMBER | {"description": "of truncate: how many bytes of the answer arrive"},
+    "seconds": {"type": "number", "description": "of a delay, by the brokers' clock"},
+    "jitter": {"type": "number", "description": "of a delay: up to so many seconds more"},
+    "until": TEXT | {"description": "of a delay: a group's state, a kind of group event, or a stop of a gate"},
+    "shares": {
+        "description": f"of assign: one of {', '.join(CHANGES)}; or partitions by member id and topic",
+        "anyOf": [TEXT, {"type": "object", "additionalProperties": True}],
+    },
+    "node": NUMBER | {"description": "of hide_node"},
+}
 
 
 class NewRule(BaseModel):
@@ -20,22 +61,14 @@ class NewRule(BaseModel):
 
     model_config = ConfigDict(populate_by_name=True)
 
-    match: dict[str, Any] = Field(
+    match: Annotated[dict[str, Any], _told(CONDITIONS)] = Field(
         default={},
-        description="conditions: api, version, node, client_id, group, member, instance, generation, state; texts may "
-        "hold * and ?",
+        description="conditions, all of which must hold; none: any request",
         examples=[{"api": "Heartbeat", "group": "billing", "state": "Stable"}],
     )
-    do: str = Field(
-        description="error, drop, hold, lose_answer, close, close_instead_of_answering, truncate, delay, delay_answer, "
-        "assign, hide_node, stale_metadata, zombie",
-        examples=["delay"],
-    )
-    arguments: Annotated[dict[str, Any], Field(alias="with")] = Field(
-        default={},
-        description="error: name; truncate: length; delay, delay_answer: seconds and jitter, or until (a state, a kind "
-        "of group event, a stop of a gate); assign: shares; hide_node: node",
-        examples=[{"seconds": 2}],
+    do: Annotated[str, WithJsonSchema({"type": "string", "enum": list(DO)})] = Field(examples=["delay"])
+    arguments: Annotated[dict[str, Any], _told(ARGUMENTS), Field(alias="with")] = Field(
+        default={}, description="what `do` takes", examples=[{"seconds": 2}]
     )
     times: int | None = Field(None, ge=1, description="so often and no more")
     nth: int | None = Field(None, ge=1, description="from the n-th matching request on; alone: that one only")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kafka import KafkaConsumer
+from confluent_kafka import Consumer
 from kafka.admin import KafkaAdminClient, NewTopic
 
 from tests.clients.serving import ELSEWHERE, serving
@@ -63,18 +63,20 @@ def test_every_operation_is_there(generated: Path) -> None:
 def test_it_waits_for_a_group_spoils_its_requests_and_moves_the_clock(generated: Path, broker: tuple[str, str]) -> None:
     bootstrap, control = broker
     client, models = part("client").Client(base_url=f"http://{control}"), part("models")
-    ada = KafkaConsumer(
-        "orders", bootstrap_servers=bootstrap, group_id="billing", client_id="ada", heartbeat_interval_ms=100
+    ada = Consumer(
+        {"bootstrap.servers": bootstrap, "group.id": "billing", "client.id": "ada", "heartbeat.interval.ms": 100}
     )
+    ada.subscribe(["orders"])
     try:
         while not ada.assignment():
-            ada.poll(50)
+            ada.poll(0.05)
         group = operation("groups", "wait").sync("billing", client=client, members=1, member="ada")
         assert isinstance(group, models.GroupState)
         assert [member.partitions["orders"] for member in group.members] == [[0, 1, 2, 3, 4, 5]]
 
-        match = models.NewRuleMatch.from_dict({"group": "billing", "client_id": "ada"})
-        rule = operation("faults", "add").sync(client=client, body=models.NewRule(match=match, do="hold"))
+        match = models.NewRuleMatch(group="billing", client_id="ada")
+        hold = models.NewRule(match=match, do=models.NewRuleDo.HOLD)
+        rule = operation("faults", "add").sync(client=client, body=hold)
         assert isinstance(rule, models.RuleState)
         clock = operation("clock", "advance").sync(client=client, body=models.Jump(seconds=46.0))
         assert isinstance(clock, models.ClockState)
@@ -94,6 +96,7 @@ def test_refusals_are_values_too(generated: Path, broker: tuple[str, str]) -> No
     assert missing.detail == "there is no group nobody, or nobody coordinates it at the moment"
     late = operation("groups", "wait").sync("nobody", client=client, timeout=0.01)
     assert isinstance(late, models.Problem)
-    wrong = operation("faults", "add").sync(client=client, body=models.NewRule(do="dropp"))
+    delay = models.NewRule(do=models.NewRuleDo.DELAY, with_=models.NewRuleWith(until="Stabel"))
+    wrong = operation("faults", "add").sync(client=client, body=delay)
     assert isinstance(wrong, models.Problem)
-    assert "did you mean drop?" in wrong.detail
+    assert "did you mean Stable?" in wrong.detail

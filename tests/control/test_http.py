@@ -57,6 +57,11 @@ async def test_rules_are_made_listed_and_removed(http: httpx.AsyncClient, lab: L
     assert (gone.status_code, gone.json()["detail"]) == (404, "there is no rule 1; it may have been removed already")
 
 
+async def test_what_is_null_is_left_out(http: httpx.AsyncClient) -> None:
+    rule = {"match": {"api": "Heartbeat", "group": None}, "do": "delay", "with": {"seconds": 2, "until": None}}
+    assert (await http.post("/faults", json=rule)).json()["text"] == "rule 1: Heartbeat: delay it by 2000 ms"
+
+
 @pytest.mark.parametrize(
     ("rule", "advice"),
     [

@@ -98,6 +98,20 @@ def test_without_async_the_words_are_the_same() -> None:
         consumer.close()
 
 
+def test_what_is_handed_out_is_the_same_however_it_was_asked_for() -> None:
+    with Cluster() as kafka:
+        gate, other = kafka.gates.hold("join-complete"), kafka.gates.hold("sync-answer")
+        assert gate == kafka.gates.find("join-complete") != other
+        assert gate in kafka.gates
+        assert {gate, other} == set(kafka.gates)
+        gate.open()
+        assert gate not in kafka.gates
+        with kafka.faults.zombie(group="billing") as rule:
+            assert list(kafka.faults) == [rule]
+        assert len(kafka.faults) == 0
+        other.open()
+
+
 def test_what_does_not_come_about_says_what_is_there_instead() -> None:
     with (
         Cluster() as kafka,

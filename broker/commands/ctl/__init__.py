@@ -7,11 +7,13 @@ import click
 from kohort.broker.commands.lazy import LazyGroup
 
 COMMANDS = {
+    "appends": "Let what coordinators write fail, be slow, or be held.",
     "clock": "Pause the brokers' clock, let it run, let it jump.",
     "events": "Tell what happens, as it happens.",
     "faults": "List, add and remove rules that spoil requests.",
     "gates": "Hold requests, see who waits, let them through.",
     "groups": "Show groups, wait for one, tell what happened to it.",
+    "violations": "Tell what has happened that must never happen.",
 }
 """Each is a module beside this one that has a function of the same name."""
 

@@ -58,6 +58,6 @@ def open_(name: str, control: str, token: str) -> None:
 
 
 def _tell(gate: dict[str, list[dict[str, str]]]) -> None:
-    waiting = ", ".join(each["instance"] or each["client_id"] or each["member"] for each in gate["held"]) or "nobody"
+    waiting = ", ".join(each["text"] for each in gate["held"]) or "nobody"
     of = f" of group {gate['group']}" if gate["group"] else ""
     click.echo(f"{gate['name']}{of}: there waits {waiting}")

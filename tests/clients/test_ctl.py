@@ -1,0 +1,100 @@
+"""`kohort ctl`: the laboratory from the command line."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer
+from kafka.admin import KafkaAdminClient, NewTopic
+
+from tests.clients.serving import ELSEWHERE, serving
+
+pytestmark = pytest.mark.skipif(bool(ELSEWHERE), reason="an Apache Kafka has no control address")
+
+
+class Ctl:
+    """Its exit code, and what it says."""
+
+    def __init__(self, control: str) -> None:
+        self.control = control
+
+    def __call__(self, *words: str) -> tuple[int, str]:
+        command = [sys.executable, "-m", "kohort.broker", "ctl", *words, "--control", self.control]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        return ended.returncode, (ended.stdout or ended.stderr).rstrip("\n")
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[tuple[str, Ctl]]:
+    """Bootstrap address, and the command line."""
+    with serving(options=("--control", ":0")) as ready:
+        bootstrap, _, control = ready.partition(" control=")
+        KafkaAdminClient(bootstrap_servers=bootstrap).create_topics([NewTopic("orders", 1, 1)])
+        yield bootstrap, Ctl(control)
+
+
+def test_a_group_is_waited_for_shown_and_expires(broker: tuple[str, Ctl], tmp_path: Path) -> None:
+    bootstrap, ctl = broker
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "billing", "client.id": "ada"})
+    consumer.subscribe(["orders"])
+    try:
+        while not consumer.assignment():
+            consumer.poll(0.05)
+        code, told = ctl("groups", "wait", "billing", "--members", "1")
+        assert code == 0
+        assert told.startswith("billing: Stable, generation ")
+        assert ctl("groups", "list") == (0, told)
+        assert ctl("groups", "show", "billing")[1].splitlines()[1] == "  ada@127.0.0.1: orders 0"
+        assert ctl("groups", "explain", "billing")[1].splitlines()[1] == "  waits for nobody"
+        code, late = ctl("groups", "wait", "billing", "--members", "2", "--timeout", "0.01")
+        assert (code, "is not Stable with 2 members" in late) == (1, True)
+
+        rules = tmp_path / "faults.yaml"
+        rules.write_text("- match: {group: billing, client_id: ada}\n  do: hold\n")
+        assert ctl("faults", "add", str(rules)) == (
+            0, "rule 1: any request with client_id ada, group billing: hold it (seen 0, acted 0)"
+        )  # fmt: skip
+        assert ctl("clock", "pause")[1].endswith("it stands still")
+        assert ctl("clock", "advance", "46")[0] == 0
+        assert "(session expired)" in ctl("groups", "timeline", "billing")[1]
+        assert ctl("clock", "run")[1].endswith("it runs, 1.0 times as fast as the machine's")
+        assert ctl("faults", "remove", "1") == (0, "")
+        assert ctl("faults", "list") == (0, "")
+    finally:
+        consumer.close()
+
+
+def test_gates_and_appends_are_held_and_opened(broker: tuple[str, Ctl]) -> None:
+    _, ctl = broker
+    assert ctl("gates", "hold", "join-complete", "--group", "fraud") == (
+        0, "join-complete of group fraud: there waits nobody"
+    )  # fmt: skip
+    assert "offsets-loaded" in ctl("gates", "stops")[1]
+    assert ctl("gates", "release", "join-complete", "ada") == (
+        1, "kohort: ada does not wait at join-complete; there waits nobody"
+    )  # fmt: skip
+    assert ctl("gates", "open", "join-complete") == (0, "")
+    assert ctl("gates", "list") == (0, "")
+    assert ctl("appends", "hold", "--kind", "commit", "--group", "fraud") == (
+        0, "rule 1: writes of kind commit of group fraud are held (acted 0, holds 0)"
+    )  # fmt: skip
+    assert ctl("appends", "delay", "2.5")[1].startswith("rule 2: all writes are told 2500 ms late")
+    assert ctl("appends", "fail", "--times", "1")[1].startswith("rule 3: all writes fail with NOT_ENOUGH_REPLICAS")
+    assert ctl("appends", "release", "1")[0] == 0
+    assert ctl("appends", "remove", "9")[0] == 1
+    assert len(ctl("appends", "list")[1].splitlines()) == 3
+    assert ctl("appends", "remove") == (0, "")
+
+
+def test_refusals_are_one_sentence(broker: tuple[str, Ctl]) -> None:
+    _, ctl = broker
+    assert ctl("groups", "show", "nobody") == (
+        1, "kohort: there is no group nobody, or nobody coordinates it at the moment"
+    )  # fmt: skip
+    code, told = ctl("gates", "hold", "join-completed")
+    assert (code, "did you mean join-complete?" in told) == (1, True)
+    assert ctl("violations") == (0, "")

@@ -61,6 +61,8 @@ def perform(cluster: Cluster, now_ms: int) -> None:
             except Exception:  # each effect stands alone: the others must not be lost
                 log.error(f"an effect failed: {effect}")
         effects.clear()
+    if len(cluster.nodes) > 1 and any(node.coordinator.effects for node in cluster.nodes):
+        perform(cluster, now_ms)  # what one node had done wants something done by one before it
 
 
 def _report_synced(syncs: Syncs, node: Node, effect: Append | WriteMarkers, last_offset: int | None) -> None:
@@ -79,7 +81,7 @@ def _report_synced(syncs: Syncs, node: Node, effect: Append | WriteMarkers, last
 class AppendWatch(Protocol):
     """Who may spoil what coordinators of groups write; the laboratory has one."""
 
-    def refuses(self, effect: Append) -> ErrorCode | None:
+    def refuses(self, coordinator: GroupCoordinator, effect: Append) -> ErrorCode | None:
         """The storage's error instead of a write; None: it is written."""
         ...
 
@@ -91,15 +93,16 @@ class AppendWatch(Protocol):
 def _append_watched(
     cluster: Cluster, watch: AppendWatch, coordinator: GroupCoordinator, effect: Append, now_ms: int
 ) -> None:
-    refusal = watch.refuses(effect)
+    refusal = watch.refuses(coordinator, effect)
     error, last_offset = (refusal, None) if refusal is not None else _append(cluster, effect, now_ms)
 
-    def report(now_ms: int) -> None:
-        coordinator.appended(effect.token, error, now_ms, last_offset)
+    def report(now_ms: int, problem: OSError | None = None) -> None:
+        told = error if problem is None else ErrorCode.kafka_storage_error
+        coordinator.appended(effect.token, told, now_ms, last_offset if told is ErrorCode.none else None)
 
     if not watch.holds(effect, report):
         if cluster.syncs is not None:
-            cluster.syncs.after(lambda now_ms, problem: report(now_ms))
+            cluster.syncs.after(report)
         else:
             report(now_ms)
 

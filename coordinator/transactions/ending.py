@@ -16,9 +16,13 @@ from kohort.coordinator.transactions.transaction import (
     Transaction,
 )
 from kohort.protocol.errors import ErrorCode
+from kohort.purgatory import DelayedOperation
 
 Done = Callable[[ErrorCode, tuple[int, int]], None]
 """Told the outcome, and the producer id and epoch to go on with (-1 and -1 with a refusal)."""
+
+FINISH_AGAIN_AFTER_MS = 1_000
+"""How long to wait before a decided transaction is finished whose end could not be written."""
 
 NOBODY = (NO_PRODUCER, NO_EPOCH)
 
@@ -154,16 +158,23 @@ def _prepare(
 
 
 def finish(coordinator: TransactionCoordinator, transaction: Transaction, now_ms: int) -> None:
-    """Has the markers of a decided transaction written, and then writes that it is over."""
+    """Has the markers of a decided transaction written, and then writes that it is over.
+
+    What cannot be written is tried again later, as in Kafka: nobody else would do it.
+    """
     committed = transaction.state is State.PREPARE_COMMIT
+
+    def written(error: ErrorCode, now_ms: int) -> None:
+        if error is not ErrorCode.none:
+            coordinator.purgatory.wait(_FinishLater(coordinator, transaction, now_ms))
 
     def marked(error: ErrorCode, now_ms: int) -> None:
         if error is not ErrorCode.none:
-            return  # the partition of the transaction has moved; who leads it now begins again
+            return written(error, now_ms)
         rotated = transaction.next_producer_id != NO_PRODUCER
         coordinator.write(
             transaction,
-            lambda error, now_ms: None,
+            written,
             now_ms,
             state=State.COMPLETE_COMMIT if committed else State.COMPLETE_ABORT,
             producer_id=transaction.next_producer_id if rotated else transaction.producer_id,
@@ -172,5 +183,23 @@ def finish(coordinator: TransactionCoordinator, transaction: Transaction, now_ms
             next_producer_id=NO_PRODUCER,
             partitions=frozenset(),
         )
+        return None
 
     coordinator.write_markers(transaction, committed, marked)
+
+
+class _FinishLater(DelayedOperation):
+    """The next attempt to finish a transaction, unless somebody else coordinates it by then."""
+
+    __slots__ = ("_coordinator", "_transaction")
+
+    def __init__(self, coordinator: TransactionCoordinator, transaction: Transaction, now_ms: int) -> None:
+        super().__init__(now_ms + FINISH_AGAIN_AFTER_MS)
+        self._coordinator = coordinator
+        self._transaction = transaction
+
+    def on_complete(self, now_ms: int, *, expired: bool) -> None:
+        """See `finish`."""
+        known = self._coordinator.transactions.get(self._transaction.transactional_id)
+        if known is self._transaction and known.state in (State.PREPARE_COMMIT, State.PREPARE_ABORT):
+            finish(self._coordinator, known, now_ms)

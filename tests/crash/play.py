@@ -321,7 +321,7 @@ class Play:
 
     def _syncs(self, member: Member) -> None:
         member.busy = True
-        generation = member.generation
+        generation, member_id = member.generation, member.member_id
         assignments = tuple(
             SyncGroupRequestAssignment(member_id=each, assignment=f"{generation} {each}".encode())
             for each in member.members
@@ -334,7 +334,7 @@ class Play:
                 known = self.truth.generations
                 assert generation >= known.get(member.group, 0), "a generation goes back"
                 known[member.group] = generation
-                self.truth.assignments[member.group, generation, member.member_id] = response.assignment
+                self.truth.assignments[member.group, generation, member_id] = response.assignment
             elif response.error_code is E.rebalance_in_progress:
                 member.generation = -1
             else:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from errno import EIO, ENOSPC
 from pathlib import Path
 from random import Random
 
@@ -14,7 +15,7 @@ import pytest
 
 from kohort.protocol.errors import ErrorCode as E
 from kohort.storage.disk.checking import check_partition, partition_folders
-from tests.crash.disk import Died, FaultyDisk
+from tests.crash.disk import Died, FaultyDisk, failing
 from tests.crash.life import EPOCH_MS, Life, process_is_gone
 from tests.crash.play import Play
 from tests.crash.truth import Truth
@@ -36,7 +37,13 @@ class World:
         self.truth = Truth()
         self.play = Play(self.random, self.truth)
         self.disk = self._new_disk()
-        self.life: Life | None = None
+        self._life: Life | None = None
+
+    @property
+    def life(self) -> Life:
+        """The broker, which runs."""
+        assert self._life is not None
+        return self._life
 
     @property
     def path(self) -> Path:
@@ -49,7 +56,7 @@ class World:
 
     def starts(self) -> None:
         self.lives += 1
-        self.life = Life(self.path, self.disk, self.fsync, seed=self.random.randrange(1 << 30), at_ms=self.now_ms)
+        self._life = Life(self.path, self.disk, self.fsync, seed=self.random.randrange(1 << 30), at_ms=self.now_ms)
         self.play.meet(self.life)
 
     def is_killed(self) -> None:
@@ -66,9 +73,15 @@ class World:
 
     def _over(self) -> None:
         process_is_gone(self.path)
-        if self.life is not None:
-            self.now_ms = self.life.wall_ms
-            self.life = None
+        if self._life is not None:
+            self.now_ms = self._life.wall_ms
+            self._life = None
+
+    def settles(self) -> None:
+        """What was asked for is answered, and members of groups that are gone are given up."""
+        self.life.settle()
+        self.life.wait(12_000)
+        self.life.settle()
 
     def intact(self) -> None:
         """Nothing is left of the damage."""
@@ -83,7 +96,7 @@ def told(world: World, seed: int) -> Iterator[None]:
         yield
     except Exception:
         print(f"KOHORT_SEED={seed}, life {world.lives}, {world.disk.asked} changes asked of its disk")
-        if world.life is not None:
+        if world._life is not None:
             print(world.life.log.getvalue())
         raise
 
@@ -142,6 +155,69 @@ def test_nothing_acknowledged_is_lost_when_everything_unsynced_is(seed: int, tmp
             _no_trouble(world)
         comes_back(world)
     assert world.play.acknowledged, "nothing much happened"
+
+
+TROUBLES = ("full", "open", "write", "rename", "keep", "remove", "folder")
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("fsync", ["never", "always"])
+def test_a_disk_that_fails_now_and_then_loses_nothing_acknowledged(seed: int, fsync: str, tmp_path: Path) -> None:
+    world = World(tmp_path, seed, fsync)
+    with told(world, seed):
+        begins(world)
+        heard: set[E] = set()
+        for _ in range(max(STEPS // 400, 2)):
+            trouble = world.random.choice(TROUBLES)
+            if trouble == "full":
+                world.disk.full = True
+            else:
+                errno = world.random.choice((EIO, ENOSPC))
+                world.disk.fails = failing(trouble, world.random.randint(1, 5), errno=errno)
+            for _ in range(world.random.randrange(60)):
+                world.play.step()
+            heard |= world.play.errors
+            world.disk.full, world.disk.fails = False, lambda what, path: None
+            world.settles()
+            world.play.errors.clear()
+            world.play.looks()
+            for _ in range(60):
+                world.play.step()
+            _no_trouble(world)
+            assert E.unknown_server_error not in heard
+            assert "[error" not in world.life.log.getvalue()
+            if world.random.random() < 0.4:
+                world.is_killed()
+                comes_back(world)
+        world.is_killed()
+        comes_back(world)
+    assert world.play.acknowledged, "nothing much happened"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_sync_that_fails_ends_all_writing_and_no_reading(seed: int, tmp_path: Path) -> None:
+    world = World(tmp_path, seed, "always")
+    with told(world, seed):
+        begins(world)
+        for _ in range(world.random.randrange(200)):
+            world.play.step()
+        world.disk.fails = failing("sync", 1_000, ending=".log", errno=EIO)
+        for _ in range(1_000):
+            world.play.step()
+            if world.life.cluster.broken is not None:
+                break
+        world.disk.fails = lambda what, path: None
+        before = world.play.acknowledged
+        world.settles()
+        world.play.errors.clear()
+        ends = {each: each.log.log_end_offset for topic in world.life.cluster.topics for each in topic.partitions}
+        for _ in range(100):
+            world.play.step()
+        assert {each: each.log.log_end_offset for each in ends} == ends
+        assert world.play.errors & STORAGE
+        world.is_killed()
+        comes_back(world)
+    assert before
 
 
 def _no_trouble(world: World) -> None:

@@ -73,7 +73,8 @@ class Partition:
         for offset, (key, value) in self.acknowledged.items():
             if offset >= start and not (self.compacted and last.get(key, -1) > offset):
                 assert there.get(offset) == (key, value), f"{value!r} at {offset} is lost, there is {there.get(offset)}"
-        self.start = start
+        if not self.forgets:  # what retention has dropped may come back, if its files could not be removed
+            self.start = start
         self.acknowledged = there
 
 

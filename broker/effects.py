@@ -61,8 +61,9 @@ def perform(cluster: Cluster, now_ms: int) -> None:
             except Exception:  # each effect stands alone: the others must not be lost
                 log.error(f"an effect failed: {effect}")
         effects.clear()
-    if len(cluster.nodes) > 1 and any(node.coordinator.effects for node in cluster.nodes):
-        perform(cluster, now_ms)  # what one node had done wants something done by one before it
+    for coordinator in cluster.coordinators:
+        if coordinator.effects:  # what one node had done wants something done by one before it
+            perform(cluster, now_ms)
 
 
 def _report_synced(syncs: Syncs, node: Node, effect: Append | WriteMarkers, last_offset: int | None) -> None:

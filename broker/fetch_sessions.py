@@ -141,21 +141,18 @@ class FetchSession:
 
     def resolve(self, topics: Topics) -> None:
         """Finds out what its partitions mean now. Costs a look-up per topic, and one per partition that is unknown."""
-        for each in self._topics.values():
-            if each.resolve(topics):
-                for cached in self.partitions.values():
-                    if cached.topic is each:
-                        cached.partition = None
+        changed = {each for each in self._topics.values() if each.resolve(topics)}
         for cached in self.partitions.values():
-            if cached.partition is None and (topic := cached.topic.topic) is not None:
-                cached.partition = topic.partition(cached.part.partition)
+            if cached.partition is None or (changed and cached.topic in changed):
+                topic = cached.topic.topic
+                cached.partition = None if topic is None else topic.partition(cached.part.partition)
 
     def is_up_to_date(self, topics: Topics) -> bool:
         """Whether everything still means what it meant when it was resolved."""
         return all(topics.by_name(each.name) is each.topic and not each.made_anew for each in self._topics.values())
 
-    def read(self, cached: SessionPartition) -> None:
-        """Records of a partition go out: the next time the others have their turn before it."""
+    def put_last(self, cached: SessionPartition) -> None:
+        """A partition has had its turn: records of it go out, and the next time the others come before it."""
         key = (cached.topic.topic_id if self.by_id else cached.topic.name, cached.part.partition)
         if self.partitions.pop(key, None) is not None:
             self.partitions[key] = cached

@@ -227,7 +227,7 @@ class SessionReading(Reading):
             if cached.is_news(data):
                 told.append((cached.topic, "" if session.by_id else cached.topic.name, data))
                 if data.records and not self._begins:
-                    session.read(cached)
+                    session.put_last(cached)
         return self._answer(session.id, _by_topic(told))
 
     def _unknown(self) -> Iterable[tuple[SessionPartition, PartitionData]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,6 +12,7 @@ from kohort.storage.log import PartitionLog
 from kohort.storage.producers import Producers, Remembered
 from kohort.storage.topic_configs import LogConfig
 from tests.storage.batches import batch, contents, split
+from tests.storage.on_disk import OnDisk
 
 EVERYTHING = 1 << 30
 ADA, BOB, CYD = 7, 8, 9
@@ -204,6 +207,34 @@ def test_a_transaction_whose_marker_is_still_in_the_open_segment() -> None:
     story.compacts(after_ms=5_000)
     assert story.records() == [(0, b"a", b"1"), (2, b"b", b"1")]
     assert story.committed() == story.records()
+
+
+def test_a_log_on_disk_is_taken_over_as_it_was(tmp_path: Path) -> None:
+    there = OnDisk(tmp_path, compact=True, delete=False, segment_bytes=200, delete_retention_ms=1_000)
+    story = Story()
+
+    def comes_back() -> None:
+        assert there.dies_and_comes_back() == []
+        story.log, story.producers = there.log, there.topics.producers_of(there.topic.partitions[0])
+
+    story.log, story.producers = there.log, there.topics.producers_of(there.topic.partitions[0])
+    for number in range(30):
+        story.writes((ADA, BOB)[number % 2], (b"key %d" % (number % 3), b"%d" % number))
+        if number % 5 == 4:
+            for producer_id in (ADA, BOB):
+                story.ends(producer_id, committed=number % 2 == 0)
+    story.writes(CYD, (b"key 0", b"idempotent"), transactional=False)
+    story.writes(ADA, (b"key 0", b"undecided"))
+    for after_ms in (0, 500, 5_000):
+        story.compacts(after_ms)
+        expected = story.committed(), story.producers.last_batches(), story.stable, story.markers
+        comes_back()
+        assert (story.committed(), story.producers.last_batches(), story.stable, story.markers) == expected
+    story.ends(ADA, committed=True)
+    story.plainly((b"z", b"open segment"))
+    story.compacts()
+    assert {key: value for _, key, value in story.committed()}[b"key 0"] == b"undecided"
+    there.directory.close()
 
 
 what_happens = st.one_of(

@@ -26,6 +26,7 @@ from kohort.control.routes import (
     metrics,
     nodes,
     overview,
+    reset,
     violations,
 )
 
@@ -39,6 +40,7 @@ ROUTERS = (
     groups.router,
     violations.router,
     overview.router,
+    reset.router,
     events.router,
     metrics.router,
 )

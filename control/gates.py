@@ -200,12 +200,13 @@ class Gates:
             self._laboratory.cluster.replays.gate = self._holds_load
         return gate
 
-    def find(self, name: str) -> Gate:
-        """A gate that holds, the first of that name. Raises NotFoundError."""
+    def find(self, name: str, group: str | None = None) -> Gate:
+        """A gate that holds, the first of that name; with `group`, that group's. Raises NotFoundError."""
         for gate in self._gates:
-            if gate.name == name:
+            if gate.name == name and group in (None, gate.group):
                 return gate
-        raise NotFoundError(f"nothing is held at {name}; hold it first")
+        of = f" for group {group}" if group is not None else ""
+        raise NotFoundError(f"nothing is held at {name}{of}; hold it first")
 
     def holds(self, call: Call, response: Any = None) -> bool:
         """Whether a request has to wait; then it does."""

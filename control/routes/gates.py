@@ -72,9 +72,9 @@ async def hold(what: Hold, laboratory: TheLaboratory) -> GateState:
 
 
 @router.post("/{name}/release", responses=refusals(NOT_THERE))
-async def release(name: str, whom: Release, laboratory: TheLaboratory) -> GateState:
-    """Let one through, or everybody who waits; the gate goes on holding."""
-    gate = laboratory.gates.find(name)
+async def release(name: str, whom: Release, laboratory: TheLaboratory, group: str | None = None) -> GateState:
+    """Let one through, or everybody who waits; the gate goes on holding. `group`: where several have that name."""
+    gate = laboratory.gates.find(name, group)
     if whom.who is None:
         gate.release_all()
     else:
@@ -83,9 +83,9 @@ async def release(name: str, whom: Release, laboratory: TheLaboratory) -> GateSt
 
 
 @router.delete("/{name}", responses=refusals(NOT_THERE))
-async def open_gate(name: str, laboratory: TheLaboratory) -> None:
-    """Open a gate: everybody who waits goes through, and nobody is held any more."""
-    laboratory.gates.find(name).open()
+async def open_gate(name: str, laboratory: TheLaboratory, group: str | None = None) -> None:
+    """Open a gate: everybody who waits goes through, and nobody is held any more. `group`: as above."""
+    laboratory.gates.find(name, group).open()
 
 
 def _state(gate: Gate) -> GateState:

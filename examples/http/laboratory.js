@@ -32,11 +32,11 @@ export class Laboratory {
     }
   }
 
-  clearFaults = () => this.ask('DELETE', '/faults')
+  // Ends all rules, opens all gates, lets the clock run. Answers the gates that were held, and what must never be.
+  reset = () => this.ask('POST', '/reset')
   nodes = () => this.ask('GET', '/nodes')
   stopNode = (id) => this.ask('POST', `/nodes/${id}/stop`)
   startNode = (id) => this.ask('POST', `/nodes/${id}/start`)
-  violations = () => this.ask('DELETE', '/violations')
 
   group = (id) => new Group(this, id)
 }

@@ -30,11 +30,9 @@ export async function story(t) {
   await admin.disconnect()
   const closing = []
   t.after(async () => {
-    await lab.clearFaults()
-    await lab.run()
+    const { gates, violations } = await lab.reset()
     await Promise.all(closing.map((close) => close()))
-    const violations = await lab.violations()
-    if (violations.length) throw new Error(violations.join('; '))
+    if (gates.length || violations.length) throw new Error([...gates, ...violations].join('; '))
   })
   return {
     lab,

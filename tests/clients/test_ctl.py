@@ -77,8 +77,11 @@ def test_gates_and_appends_are_held_and_opened(broker: tuple[str, Ctl]) -> None:
     assert ctl("gates", "release", "join-complete", "ada") == (
         1, "kohort: ada does not wait at join-complete; there waits nobody"
     )  # fmt: skip
-    assert ctl("gates", "open", "join-complete") == (0, "")
+    assert ctl("gates", "open", "join-complete", "--group", "billing")[0] == 1
+    assert ctl("gates", "open", "join-complete", "--group", "fraud") == (0, "")
     assert ctl("gates", "list") == (0, "")
+    ctl("gates", "hold", "join-complete")
+    assert ctl("reset") == (0, "gate join-complete was still held; there waited nobody")
     assert ctl("appends", "hold", "--kind", "commit", "--group", "fraud") == (
         0, "rule 1: writes of kind commit of group fraud are held (acted 0, holds 0)"
     )  # fmt: skip

@@ -213,6 +213,37 @@ async def test_violations_are_told_and_cleared(http: httpx.AsyncClient, lab: Lab
     assert (await http.get("/violations")).json() == []
 
 
+async def test_a_reset_ends_everything_and_tells_what_was_left(http: httpx.AsyncClient, lab: Lab) -> None:
+    lab.laboratory.watch_safety(Budget())
+    lab.talk("given ada shares a stable group")
+    await http.post("/clock/pause")
+    await http.post("/clock/run", json={"scale": 4})
+    await http.post("/faults", json={"match": {"api": "JoinGroup"}, "do": "drop"})
+    await http.post("/appends", json={"do": "hold"})
+    await http.post("/gates", json={"name": "heartbeat-answer", "group": lab.name("group")})
+    lab.talk("ada Heartbeat v4 {generation_id: 1}\n<- nothing for 100 ms")
+    left = (await http.post("/reset")).json()
+    assert (len(left["gates"]), left["violations"]) == (1, [])
+    assert "was still held; there waited Heartbeat of " in left["gates"][0]
+    lab.talk("ada <- NONE")
+    assert (await http.get("/clock")).json() | {"now_ms": 0} == {"now_ms": 0, "paused": False, "scale": 1.0}
+    assert [(await http.get(path)).json() for path in ("/faults", "/appends", "/gates")] == [[], [], []]
+    assert (await http.post("/reset")).json() == {"gates": [], "violations": []}
+
+
+async def test_gates_of_one_name_are_told_apart_by_their_groups(http: httpx.AsyncClient) -> None:
+    for group in ("billing", "fraud"):
+        await http.post("/gates", json={"name": "join-complete", "group": group})
+    await http.post("/gates/join-complete/release", params={"group": "fraud"}, json={})
+    await http.delete("/gates/join-complete", params={"group": "fraud"})
+    assert [each["group"] for each in (await http.get("/gates")).json()] == ["billing"]
+    gone = await http.delete("/gates/join-complete", params={"group": "fraud"})
+    assert (gone.status_code, gone.json()["detail"]) == (
+        404,
+        "nothing is held at join-complete for group fraud; hold it first",
+    )
+
+
 async def test_one_waits_for_a_member_to_wait(http: httpx.AsyncClient, lab: Lab) -> None:
     lab.talk("""
         given ada shares a stable group

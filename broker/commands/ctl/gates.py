@@ -43,18 +43,24 @@ def hold(name: str, group: str | None, control: str, token: str) -> None:
 @gates.command()
 @click.argument("name")
 @click.argument("who", required=False)
+@click.option("--group", help="Of this group, where several gates have that name.")
 @control_options
-def release(name: str, who: str | None, control: str, token: str) -> None:
+def release(name: str, who: str | None, group: str | None, control: str, token: str) -> None:
     """Let WHO through gate NAME (a member id, instance id or client id), or everybody who waits."""
-    _tell(ask(control, token, f"/gates/{quote(name)}/release", {"who": who}, post=True))
+    _tell(ask(control, token, f"/gates/{quote(name)}/release{_of(group)}", {"who": who}, post=True))
 
 
 @gates.command("open")
 @click.argument("name")
+@click.option("--group", help="Of this group, where several gates have that name.")
 @control_options
-def open_(name: str, control: str, token: str) -> None:
+def open_(name: str, group: str | None, control: str, token: str) -> None:
     """Open gate NAME."""
-    ask(control, token, f"/gates/{quote(name)}", method="DELETE")
+    ask(control, token, f"/gates/{quote(name)}{_of(group)}", method="DELETE")
+
+
+def _of(group: str | None) -> str:
+    return "" if group is None else f"?group={quote(group, safe='')}"
 
 
 def _tell(gate: dict[str, list[dict[str, str]]]) -> None:

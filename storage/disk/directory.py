@@ -218,6 +218,10 @@ class DataDirectory:
             meta = f"version=1\ncluster.id={cluster_id}\nnode.id={node_id}\nkohort.format={FORMAT}\n"
             self.disk.write_whole(self.path / META, meta.encode(), precious=True)
             self.cluster_id = cluster_id
+        if self.delays:
+            # What another process has left unsynced is about to be read: from then on it must not go.
+            for each in self.disk.take_unsynced():
+                each.sync()
 
     # What the topics ask
 

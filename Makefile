@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 SHARED ?= ../shared
+TIMES ?= 1000
 
 .DEFAULT_GOAL := help
 
@@ -36,6 +37,9 @@ test: $(VENV)/.test  ## all tests, clients in Python included
 clients: $(VENV)/.test  ## clients in Java, Go, Node.js and Rust, and Kafka's own tools, as far as the machine has them
 	$(BIN)/python -m pytest -m libraries -rs --reruns 1 tests/clients
 
+flakes: $(VENV)/.test  ## the pytest plugin's fixtures, used TIMES=1000 times in four workers at a time
+	KOHORT_TIMES=$(TIMES) $(BIN)/python -m pytest -n 4 tests/testing/in_use.py
+
 check: $(VENV)/.test  ## format, lint, types, import directions, fast tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -61,4 +65,4 @@ clean:  ## remove what was made
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help demo serve test clients check conformance bench bench-pipeline pictures clean
+.PHONY: help demo serve test clients flakes check conformance bench bench-pipeline pictures clean

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from kohort.broker.clock import Clock
 from kohort.broker.effects import AppendWatch
+from kohort.broker.group_configs import GroupConfigs
 from kohort.broker.group_events import GroupEvents
 from kohort.broker.logs import log
 from kohort.broker.node import Node
@@ -98,6 +99,7 @@ class Cluster:
             retention_check_interval_ms=settings.log_retention_check_interval_ms,
             storage=directory,
         )
+        self.group_configs = GroupConfigs(settings.given, None if directory is None else directory.group_changed)
         self.replays = Replays(clock, self.purgatory)
         self.offsets_topic = OffsetsTopic(self)
         self.transaction_topic = TransactionTopic(self)

@@ -61,6 +61,8 @@ def perform(cluster: Cluster, now_ms: int) -> None:
             except Exception:  # each effect stands alone: the others must not be lost
                 log.error(f"an effect failed: {effect}")
         effects.clear()
+    if len(cluster.nodes) > 1 and any(node.coordinator.effects for node in cluster.nodes):
+        perform(cluster, now_ms)  # what one node had done wants something done by one before it
 
 
 def _report_synced(syncs: Syncs, node: Node, effect: Append | WriteMarkers, last_offset: int | None) -> None:
@@ -79,7 +81,7 @@ def _report_synced(syncs: Syncs, node: Node, effect: Append | WriteMarkers, last
 class AppendWatch(Protocol):
     """Who may spoil what coordinators of groups write; the laboratory has one."""
 
-    def refuses(self, effect: Append) -> ErrorCode | None:
+    def refuses(self, coordinator: GroupCoordinator, effect: Append) -> ErrorCode | None:
         """The storage's error instead of a write; None: it is written."""
         ...
 
@@ -91,7 +93,7 @@ class AppendWatch(Protocol):
 def _append_watched(
     cluster: Cluster, watch: AppendWatch, coordinator: GroupCoordinator, effect: Append, now_ms: int
 ) -> None:
-    refusal = watch.refuses(effect)
+    refusal = watch.refuses(coordinator, effect)
     error, last_offset = (refusal, None) if refusal is not None else _append(cluster, effect, now_ms)
 
     def report(now_ms: int, problem: OSError | None = None) -> None:

@@ -1,13 +1,15 @@
 """Kafka's other broker settings: real names, without meaning here. Loaded only when a name is not in settings.py.
 
 They are accepted, so that a server.properties that serves a Kafka serves kohort too; the log says that they do nothing.
+(Those of the newer group protocols are told as defaults of groups' settings, and limit them; see group_configs.py.)
 """
 
 from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from kohort.broker.setting import Setting, SettingError
+from kohort.broker.group_configs import BROKER_SETTINGS
+from kohort.broker.setting import Setting, SettingError, integer
 
 FOREIGN = frozenset(
     [
@@ -27,6 +29,7 @@ FOREIGN = frozenset(
         "compression.gzip.level",
         "compression.lz4.level",
         "compression.zstd.level",
+        "config.providers",
         "connection.failed.authentication.delay.ms",
         "connections.max.reauth.ms",
         "controlled.shutdown.enable",
@@ -49,6 +52,7 @@ FOREIGN = frozenset(
         "controller.quota.window.num",
         "controller.quota.window.size.seconds",
         "controller.socket.timeout.ms",
+        "cordoned.log.dirs",
         "create.topic.policy.class.name",
         "delegation.token.expiry.check.interval.ms",
         "delegation.token.expiry.time.ms",
@@ -82,6 +86,7 @@ FOREIGN = frozenset(
         "group.share.delivery.count.limit",
         "group.share.heartbeat.interval.ms",
         "group.share.initialize.retry.interval.ms",
+        "group.share.max.assignment.interval.ms",
         "group.share.max.delivery.count.limit",
         "group.share.max.heartbeat.interval.ms",
         "group.share.max.partition.max.record.locks",
@@ -89,6 +94,7 @@ FOREIGN = frozenset(
         "group.share.max.session.timeout.ms",
         "group.share.max.share.sessions",
         "group.share.max.size",
+        "group.share.min.assignment.interval.ms",
         "group.share.min.delivery.count.limit",
         "group.share.min.heartbeat.interval.ms",
         "group.share.min.partition.max.record.locks",
@@ -101,16 +107,20 @@ FOREIGN = frozenset(
         "group.streams.assignor.offload.enable",
         "group.streams.heartbeat.interval.ms",
         "group.streams.initial.rebalance.delay.ms",
+        "group.streams.max.assignment.interval.ms",
         "group.streams.max.heartbeat.interval.ms",
         "group.streams.max.session.timeout.ms",
         "group.streams.max.size",
         "group.streams.max.standby.replicas",
+        "group.streams.min.assignment.interval.ms",
         "group.streams.min.heartbeat.interval.ms",
         "group.streams.min.session.timeout.ms",
         "group.streams.num.standby.replicas",
         "group.streams.session.timeout.ms",
         "initial.broker.registration.timeout.ms",
         "inter.broker.listener.name",
+        "kafka.metrics.polling.interval.secs",
+        "kafka.metrics.reporters",
         "leader.imbalance.per.broker.percentage",
         "listener.security.protocol.map",
         "listeners",
@@ -142,7 +152,6 @@ FOREIGN = frozenset(
         "log.segment.delete.delay.ms",
         "max.connection.creation.rate",
         "max.connections.per.ip.overrides",
-        "max.incremental.fetch.session.cache.slots",
         "metadata.log.dir",
         "metadata.log.max.record.bytes.between.snapshots",
         "metadata.log.max.snapshot.interval.ms",
@@ -250,6 +259,7 @@ FOREIGN = frozenset(
         "security.providers",
         "server.max.startup.time.ms",
         "share.coordinator.append.linger.ms",
+        "share.coordinator.cached.buffer.max.bytes",
         "share.coordinator.cold.partition.snapshot.interval.ms",
         "share.coordinator.load.buffer.size",
         "share.coordinator.snapshot.update.records.per.snapshot",
@@ -305,9 +315,16 @@ _PREFIXES = ("listener.name.", "ssl.", "sasl.", "rsm.config.", "rlmm.config.", "
 """Families whose names hold parts that a user makes up."""
 
 
-def refuse_unless_foreign(name: str, known: Mapping[str, Setting[Any]]) -> None:
-    """Raises SettingError for a name that Kafka does not have either, with the one that was probably meant."""
+def refuse_unless_foreign(name: str, value: str, known: Mapping[str, Setting[Any]]) -> None:
+    """Raises SettingError for a name that Kafka does not have either, with the one that was probably meant.
+
+    And for a value that is no number where groups' settings have their defaults and limits from it.
+    """
     if name in FOREIGN or name.startswith(_PREFIXES):
+        if name in BROKER_SETTINGS:
+            number = integer(BROKER_SETTINGS[name], "")
+            number.name = name
+            number.read(value)
         return
     near = get_close_matches(name, [*known, *FOREIGN], 1)
     if not near:

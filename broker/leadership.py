@@ -24,9 +24,15 @@ def led_partition(
     partition = None if topic is None else topic.partition(index)
     if partition is None:
         return ErrorCode.unknown_topic_or_partition
+    refusal = refusal_to_lead(node, partition, current_leader_epoch)
+    return partition if refusal is None else refusal
+
+
+def refusal_to_lead(node: Node, partition: Partition, current_leader_epoch: int) -> ErrorCode | None:
+    """The same of a partition that is known; None: this node answers for it."""
     if current_leader_epoch != NO_EPOCH and current_leader_epoch != partition.leader_epoch:
         behind = current_leader_epoch < partition.leader_epoch
         return ErrorCode.fenced_leader_epoch if behind else ErrorCode.unknown_leader_epoch
     if partition.leader != node.id:
         return ErrorCode.not_leader_or_follower
-    return partition
+    return None

@@ -96,6 +96,7 @@ def stop_node(cluster: Cluster, node: Node, now_ms: int) -> None:
     Its connections are the server's to close. Source: Kafka's controlled shutdown.
     """
     node.running = False
+    node.fetch_sessions.clear()
     cluster.topics.stopped_nodes |= {node.id}
     moved = left = 0
     for topic, partition in list(_partitions(cluster)):

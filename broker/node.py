@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kohort.broker.fetch_sessions import FetchSessions
 from kohort.broker.ticket import Ticket
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 class Node:
     """A broker of the cluster. Nodes share everything but their coordinator and their port."""
 
-    __slots__ = ("cluster", "coordinator", "id", "port", "running", "transactions")
+    __slots__ = ("cluster", "coordinator", "fetch_sessions", "id", "port", "running", "transactions")
 
     def __init__(
         self, cluster: Cluster, node_id: int, coordinator: GroupCoordinator, transactions: TransactionCoordinator
@@ -24,6 +25,7 @@ class Node:
         self.cluster = cluster
         self.coordinator = coordinator
         self.transactions = transactions
+        self.fetch_sessions = FetchSessions(cluster.settings.max_incremental_fetch_session_cache_slots, cluster.random)
         self.port = 0
         """Where it listens; known once it does. One that is stopped keeps it for when it is started again."""
         self.running = True

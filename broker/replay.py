@@ -51,6 +51,10 @@ class Loader(Protocol):
         ...
 
 
+Gate = Callable[["Replay"], bool]
+"""Asked when all has been read: whether to hold the load there, until `Replays.release`."""
+
+
 class Replay:
     """One partition's log on its way into a loader."""
 
@@ -59,7 +63,9 @@ class Replay:
         self.name = name
         self.over = False
         """Finished, failed or cancelled."""
-        self._source = source
+        self.held = False
+        """All has been read, and somebody wants it to end later."""
+        self.source = source
         self._loader = loader
         self._offset = source.log_start_offset
         self._began_at_ms = now_ms
@@ -70,11 +76,17 @@ class Replay:
             self.over = True
             self._loader.fail()
 
-    def step(self, now_ms: Callable[[], int]) -> int:
-        """Replays a little more; returns how many bytes. `over` tells whether that was the end of it."""
+    def step(self, now_ms: Callable[[], int], gate: Gate | None = None) -> int:
+        """Replays a little more; returns how many bytes. `over` tells whether that was the end of it.
+
+        `gate`: who may hold it there; then `held` tells.
+        """
         try:
             size = self._read()
-            if self._offset >= self._source.log_end_offset:
+            if self._offset >= self.source.log_end_offset:
+                self.held = gate is not None and gate(self)
+                if self.held:
+                    return size
                 self.over = True
                 self._tell(self._loader.finish(now_ms()), now_ms())
             return size
@@ -90,7 +102,7 @@ class Replay:
             return STEP_BYTES
 
     def _read(self) -> int:
-        source = self._source
+        source = self.source
         offset = max(self._offset, source.log_start_offset)
         size = 0
         for chunk in source.read(offset, STEP_BYTES):
@@ -125,6 +137,8 @@ class Replays:
         self._purgatory = purgatory
         self._waiting: deque[Replay] = deque()
         self._slice: _Slice | None = None
+        self.gate: Gate | None = None
+        """Who may hold loads at their end; the laboratory has one."""
 
     @property
     def busy(self) -> bool:
@@ -135,11 +149,17 @@ class Replays:
         """Begins to replay `source` into `loader`. Only an empty log is through when this returns."""
         replay = Replay(name, source, loader, now_ms)
         if source.log_start_offset == source.log_end_offset:
-            replay.step(self._clock.now_ms)
+            replay.step(self._clock.now_ms, self.gate)
         else:
             self._waiting.append(replay)
             self._go_on(now_ms)
         return replay
+
+    def release(self, replay: Replay, now_ms: int) -> None:
+        """Ends a load that was held; what was written to the log meanwhile is read first."""
+        replay.held = False
+        while not replay.over:
+            replay.step(self._clock.now_ms)
 
     def run_at_once(self) -> None:
         """Loads all that is waiting: at a start, when there is nobody yet to be kept waiting."""
@@ -155,8 +175,8 @@ class Replays:
         while self._waiting and room > 0 and self._clock.now_ms() < until_ms:
             replay = self._waiting[0]
             if not replay.over:
-                room -= replay.step(self._clock.now_ms)
-            if replay.over:
+                room -= replay.step(self._clock.now_ms, self.gate)
+            if replay.over or replay.held:
                 self._waiting.popleft()
         if self._waiting:
             # Counted from now, not from `now_ms`: what is due before the clock's time runs in this same turn.

@@ -88,6 +88,9 @@ class Settings:
     log_message_timestamp_after_max_ms = long_integer(3_600_000, "how far ahead a record's time may be", 0)
     log_cleaner_delete_retention_ms = long_integer(86_400_000, "how long a compacted topic keeps tombstones", 0)
     fetch_max_bytes = integer(57_671_680, "most bytes one Fetch is answered with", 1_024)
+    max_incremental_fetch_session_cache_slots = integer(
+        1_000, "fetch sessions a node remembers; more are served without, or evict old ones", 0
+    )
     max_request_partition_size_limit = integer(2_000, "most partitions DescribeTopicPartitions answers", 1)
     producer_id_expiration_ms = integer(86_400_000, "how long an idle producer's sequence is remembered", 1)
 
@@ -140,7 +143,7 @@ class Settings:
             if known is not None:
                 values[name.replace(".", "_")] = known.read(value)
             else:
-                _refuse_unless_foreign(name)
+                _refuse_unless_foreign(name, value)
                 self.ignored.append(name)
 
     def __iter__(self) -> Iterator[tuple[Setting[Any], object]]:
@@ -153,7 +156,7 @@ SETTINGS: dict[str, Setting[Any]] = {each.name: each for each in vars(Settings).
 """All settings that mean something here, by Kafka's name."""
 
 
-def _refuse_unless_foreign(name: str) -> None:
+def _refuse_unless_foreign(name: str, value: str) -> None:
     from kohort.broker.foreign_settings import refuse_unless_foreign
 
-    refuse_unless_foreign(name, SETTINGS)
+    refuse_unless_foreign(name, value, SETTINGS)

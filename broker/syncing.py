@@ -120,7 +120,8 @@ class SyncThreads:
 
     def sync(self, files: Sequence[Unsynced], done: Callable[[OSError | None], None]) -> None:
         """See `Threads`."""
-        running = [self._pool.submit(_problem_of, each) for each in files]
+        shares = [files[number::FILES_AT_ONCE] for number in range(min(FILES_AT_ONCE, len(files)))]
+        running = [self._pool.submit(_sync, share) for share in shares]
         left = len(running)
         lock = Lock()
 
@@ -143,9 +144,11 @@ class SyncThreads:
         self._pool.shutdown()
 
 
-def _problem_of(file: Unsynced) -> OSError | None:
+def _sync(files: Sequence[Unsynced]) -> OSError | None:
+    """Syncs one after the other; returns why one could not be."""
     try:
-        file.sync()
+        for each in files:
+            each.sync()
     except OSError as problem:
         return problem
     return None

@@ -34,6 +34,7 @@ def _take_over(cluster: Cluster, directory: DataDirectory, now_ms: int) -> None:
             partition.leader_epoch += 1
         partitions = [(each.replicas, each.leader_epoch) for each in topic.partitions]
         topics.restore(topic.name, topic.topic_id, topic.configs, partitions)
+    cluster.group_configs.restore(saved.group_configs)
     topics.producer_ids_from(saved.next_producer_id)
     _forget_old_producers(cluster, now_ms)
     directory.begin()

@@ -142,8 +142,12 @@ def write_marker(
     producer_epoch: int,
     marker: Marker,
     now_ms: int,
+    *,
+    bumped: bool = False,
 ) -> ErrorCode:
     """Writes the end of a producer's transaction to one partition.
+
+    `bumped`: the epoch must be newer than that of the transaction (`Producers.check_epoch`).
 
     Refusals: UNKNOWN_TOPIC_OR_PARTITION, INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED.
     """
@@ -152,7 +156,7 @@ def write_marker(
     if partition is None:
         return ErrorCode.unknown_topic_or_partition
     producers = cluster.topics.producers_of(partition)
-    error = producers.check_epoch(producer_id, producer_epoch, marker.coordinator_epoch)
+    error = producers.check_epoch(producer_id, producer_epoch, marker.coordinator_epoch, bumped=bumped)
     if error is not ErrorCode.none:
         return error
     wall_ms = now_ms + cluster.clock.epoch_ms

@@ -6,23 +6,39 @@ import secrets
 from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
 
-from fastapi import FastAPI, Request, Response
+from fastapi import Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 
 from kohort.broker.logs import log
 from kohort.broker.server import Server
+from kohort.control.documenting import BEARER, CANNOT_BE, NOT_ADMITTED, operation_id, refusals
 from kohort.control.errors import ControlError, NotFoundError
 from kohort.control.laboratory import Laboratory
-from kohort.control.routes import clock, events, faults, gates, groups, leaders, metrics, nodes
+from kohort.control.routes import (
+    appends,
+    clock,
+    events,
+    faults,
+    gates,
+    groups,
+    leaders,
+    metrics,
+    nodes,
+    overview,
+    violations,
+)
 
 ROUTERS = (
     nodes.router,
     leaders.router,
     clock.router,
     faults.router,
+    appends.router,
     gates.router,
     groups.router,
+    violations.router,
+    overview.router,
     events.router,
     metrics.router,
 )
@@ -37,6 +53,9 @@ def make_app(server: Server, token: str = "", laboratory: Laboratory | None = No
         "what happened to its groups.",
         version="1",
         redirect_slashes=False,
+        generate_unique_id_function=operation_id,
+        dependencies=[Depends(BEARER)] if token else [],
+        responses=refusals(CANNOT_BE, *((NOT_ADMITTED,) if token else ())),
     )
     app.state.server = server
     app.state.laboratory = laboratory

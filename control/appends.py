@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Unpack
 
 from kohort.broker.effects import Report, perform
-from kohort.control.errors import unknown
+from kohort.control.errors import NotFoundError, unknown
 from kohort.control.faults.plan import When
 from kohort.control.faults.triggers import Counting, Trigger
 from kohort.coordinator.coordinator import STORAGE_ERRORS
@@ -23,6 +23,7 @@ from kohort.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
     from kohort.control.laboratory import Laboratory
+    from kohort.coordinator.coordinator import GroupCoordinator
 
 GROUP, COMMIT = "group", "commit"
 """What may be written: a group with its assignment, or offsets."""
@@ -33,6 +34,8 @@ class AppendRule:
 
     def __init__(self, appends: Appends, kind: str | None, group: str | None) -> None:
         self._appends = appends
+        self.number = 0
+        """Counted from 1 in each cluster, once it is at work."""
         self._kind, self._group = kind, group
         self._counting = Counting(Trigger(), appends.chance)
         self._error: ErrorCode | None = None
@@ -79,7 +82,9 @@ class AppendRule:
 
     def _at_work(self, when: When) -> AppendRule:
         self._counting = Counting(Trigger(**when), self._appends.chance)
+        self.number = self._appends.next_number()
         self._appends.rules.append(self)
+        self._appends.look()
         return self
 
     # What the broker asks, through `Appends`
@@ -108,6 +113,15 @@ class AppendRule:
         group = written.group_id if isinstance(written, GroupKey | OffsetKey) else ""
         return self._kind in (None, kind) and (self._group is None or fnmatchcase(group, self._group))
 
+    def __str__(self) -> str:
+        what = f"writes of kind {self._kind}" if self._kind is not None else "all writes"
+        of = f" of group {self._group}" if self._group is not None else ""
+        if self._error is not None:
+            does = f"fail with {self._error.name.upper()}"
+        else:
+            does = "are held" if self._delay_ms is None else f"are told {self._delay_ms} ms late"
+        return f"rule {self.number}: {what}{of} {does}"
+
     def __enter__(self) -> AppendRule:
         return self
 
@@ -125,6 +139,7 @@ class Appends:
         self.chance = chance
         self.rules: list[AppendRule] = []
         self._taken: dict[tuple[int, int], AppendRule] = {}
+        self._made = 0
 
     def of(self, kind: str | None = None, group: str | None = None) -> AppendRule:
         """Appends of a kind (`group` or `commit`; None: both), of one group or of those like a pattern.
@@ -133,8 +148,19 @@ class Appends:
         """
         if kind not in (None, GROUP, COMMIT):
             raise unknown("kind of append", kind, (GROUP, COMMIT))
-        self._laboratory.cluster.append_watch = self
         return AppendRule(self, kind, group)
+
+    def find(self, number: int) -> AppendRule:
+        """The rule of that number. Raises NotFoundError."""
+        for rule in self.rules:
+            if rule.number == number:
+                return rule
+        raise NotFoundError(f"there is no rule {number} for appends; it may have been removed already")
+
+    def next_number(self) -> int:
+        """For a rule that goes to work."""
+        self._made += 1
+        return self._made
 
     def clear(self) -> None:
         """Ends all rules."""
@@ -145,11 +171,17 @@ class Appends:
         """A rule ends."""
         if rule in self.rules:
             self.rules.remove(rule)
-        if not self.rules:
-            self._laboratory.cluster.append_watch = None
+        self.look()
 
-    def refuses(self, effect: Append) -> ErrorCode | None:
+    def look(self) -> None:
+        """Has the broker ask for as long as there is a rule, or a zombie."""
+        busy = self.rules or self._laboratory.zombies
+        self._laboratory.cluster.append_watch = self if busy else None
+
+    def refuses(self, coordinator: GroupCoordinator, effect: Append) -> ErrorCode | None:
         """See `AppendWatch`."""
+        if self._laboratory.zombies.has(coordinator, effect.partition):
+            return ErrorCode.not_leader_or_follower
         for rule in self.rules:
             if rule.takes(effect):
                 if rule.error is None:

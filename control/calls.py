@@ -13,6 +13,7 @@ from kohort.broker.error_response import error_response
 from kohort.broker.logs import log
 from kohort.broker.registry import NO_REPLY, Api, CloseConnection, Registry
 from kohort.broker.ticket import Ticket
+from kohort.control.stops import ANSWER, REQUEST
 from kohort.control.subject import NO_GENERATION, Subject
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
@@ -21,13 +22,12 @@ if TYPE_CHECKING:
     from kohort.broker.connection import Connection
     from kohort.broker.node import Node
     from kohort.control.laboratory import Laboratory
+    from kohort.control.moments import Delayed, Moment
 
 ON = object()
 """What a fault returns that lets its request, or its answer, go on."""
 
 OFFSET_COMMIT = "OffsetCommit"
-REQUEST, ANSWER = "request", "answer"
-"""Where a request can be stopped: before the broker has seen it; when its answer is ready."""
 
 
 class LabRegistry(Registry):
@@ -98,6 +98,7 @@ class Call:
         laboratory = self._laboratory
         laboratory.heard(self)
         self.ticket.asker = self
+        laboratory.moments.passed(self, None)
         if laboratory.gates.holds(self):
             return None
         return self._go_on()
@@ -131,11 +132,15 @@ class Call:
         if self.stage == ANSWER:  # it was stopped here before
             return response
         self.stage = ANSWER
-        if self._laboratory.safety is not None and self.subject.api == OFFSET_COMMIT:
-            self._laboratory.safety.committed(self, response)
-        if self._laboratory.gates.holds(self, response):
+        laboratory = self._laboratory
+        if laboratory.safety is not None and self.subject.api == OFFSET_COMMIT:
+            laboratory.safety.committed(self, response)
+        if laboratory.zombies:
+            laboratory.zombies.mislead(self._node, self.subject, response)
+        laboratory.moments.passed(self, response)
+        if laboratory.gates.holds(self, response):
             return None
-        outcome = self._laboratory.faults.spoil(self, response)
+        outcome = laboratory.faults.spoil(self, response)
         return response if outcome is ON else outcome
 
     # What faults and gates do with it
@@ -155,6 +160,14 @@ class Call:
         """Goes on after a while, by the brokers' clock."""
         cluster = self._laboratory.cluster
         cluster.purgatory.wait(_Waiting(cluster.clock.now_ms() + length_ms, self, response))
+
+    def wait_until(self, moment: Moment, response: object = None) -> Delayed:
+        """Goes on when something has come about."""
+        return self._laboratory.moments.wait(moment, self, response)
+
+    def no_longer(self, delayed: Delayed) -> None:
+        """Goes on at once, if it waits for a moment still."""
+        self._laboratory.moments.end(delayed)
 
     def resume(self, response: object = None, *, now_ms: int | None = None) -> None:
         """Goes on where it was stopped: with the broker, or with its answer."""

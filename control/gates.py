@@ -7,41 +7,21 @@ that has been answered. Pause the clock where that matters.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from kohort.control.calls import ANSWER, REQUEST
 from kohort.control.errors import NotFoundError, unknown
-from kohort.protocol.errors import ErrorCode
+from kohort.control.stops import LOAD, STOPS, Stop
+from kohort.coordinator.effects import OFFSETS_TOPIC
+from kohort.coordinator.placement import partition_for
 
 if TYPE_CHECKING:
+    from kohort.broker.replay import Replay
+    from kohort.broker.server import Server
     from kohort.control.calls import Call
-
-
-@dataclass(frozen=True)
-class Stop:
-    """Where a gate stands."""
-
-    api: str
-    stage: str
-    about: str
-    only_without_error: bool = False
-
-
-STOPS = {
-    "join-received": Stop("JoinGroup", REQUEST, "a member asks to join; the coordinator has not seen it"),
-    "join-complete": Stop("JoinGroup", ANSWER, "a generation is there; its members have not heard of it", True),
-    "sync-received": Stop("SyncGroup", REQUEST, "a member asks for its share; the coordinator has not seen it"),
-    "sync-answer": Stop("SyncGroup", ANSWER, "shares are handed out; the members have not heard", True),
-    "heartbeat-received": Stop("Heartbeat", REQUEST, "a member beats; the coordinator has not noticed"),
-    "heartbeat-answer": Stop("Heartbeat", ANSWER, "a member has beaten; it does not know what it was told"),
-    "leave-received": Stop("LeaveGroup", REQUEST, "a member leaves; the coordinator has not seen it"),
-    "commit-received": Stop("OffsetCommit", REQUEST, "offsets are committed; the coordinator has not seen them"),
-    "commit-answer": Stop("OffsetCommit", ANSWER, "offsets are written; the member does not know"),
-    "offset-fetch-received": Stop("OffsetFetch", REQUEST, "a member asks where to go on; nobody has looked"),
-}
-"""What one may hold. The order is that of a member's life."""
+    from kohort.control.laboratory import Laboratory
+    from kohort.storage.topics import Partition
 
 
 class Held:
@@ -74,8 +54,51 @@ class Held:
         """The group it is about."""
         return self.call.subject.group
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What it may be called at `release`."""
+        return self.member, self.instance, self.client_id
+
+    @property
+    def gone(self) -> bool:
+        """Whether there is nothing to let through any more."""
+        return False
+
+    def let_through(self) -> None:
+        """It goes on."""
+        self.call.resume(self.response)
+
     def __str__(self) -> str:
         return str(self.call.subject)
+
+
+class HeldLoad:
+    """A load that has read everything, and is not over."""
+
+    client_id = member = instance = ""
+
+    def __init__(self, server: Server, replay: Replay, partition: int, node: int, group: str) -> None:
+        self._server = server
+        self._replay = replay
+        self.partition, self.node, self.group = partition, node, group
+        """`group`: the one whose load the gate is for; empty: any."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What it may be called at `release`: its partition, `__consumer_offsets-12`."""
+        return (f"{OFFSETS_TOPIC}-{self.partition}",)
+
+    @property
+    def gone(self) -> bool:
+        """Whether somebody else leads the partition by now."""
+        return self._replay.over
+
+    def let_through(self) -> None:
+        """It ends."""
+        self._server.act(partial(self._server.cluster.replays.release, self._replay))
+
+    def __str__(self) -> str:
+        return f"the load of {OFFSETS_TOPIC}-{self.partition} at node {self.node}"
 
 
 class Gate:
@@ -87,8 +110,12 @@ class Gate:
         """None: it holds every group's."""
         self._stop = stop
         self._gates = gates
-        self.held: list[Held] = []
+        self._held: list[Held | HeldLoad] = []
+
+    @property
+    def held(self) -> list[Held | HeldLoad]:
         """Who waits, in the order in which they came."""
+        return [each for each in self._held if not each.gone]
 
     @property
     def is_open(self) -> bool:
@@ -96,9 +123,12 @@ class Gate:
         return self not in self._gates
 
     def release(self, who: str) -> None:
-        """Lets one through: by member id, instance id or client id. Raises NotFoundError when nobody of it waits."""
+        """Lets one through: by member id, instance id or client id, a load by its partition (`__consumer_offsets-12`).
+
+        Raises NotFoundError when nobody of it waits.
+        """
         for held in self.held:
-            if who in (held.member, held.instance, held.client_id):
+            if who in held.names:
                 self._let_through(held)
                 return
         waiting = ", ".join(str(held) for held in self.held) or "nobody"
@@ -106,10 +136,10 @@ class Gate:
 
     def release_all(self) -> int:
         """Lets everybody through who waits; the gate goes on holding. Returns how many there were."""
-        waiting, count = list(self.held), len(self.held)
+        waiting = self.held
         for held in waiting:
             self._let_through(held)
-        return count
+        return len(waiting)
 
     def open(self) -> int:
         """Lets everybody through, now and from now on. Returns how many waited."""
@@ -118,18 +148,24 @@ class Gate:
 
     def stops(self, call: Call, response: Any) -> bool:
         """Whether it holds this request; then it does."""
-        subject, stop = call.subject, self._stop
-        if stop.stage != call.stage or stop.api != subject.api or self.group not in (None, subject.group):
+        if self.group not in (None, call.subject.group) or not self._stop.is_for(call, response):
             return False
-        if stop.only_without_error and response.error_code is not ErrorCode.none:
-            return False
-        self.held.append(Held(call, response))
-        self._gates.changed()
+        self.keep(Held(call, response))
         return True
 
-    def _let_through(self, held: Held) -> None:
-        self.held.remove(held)
-        held.call.resume(held.response)
+    @property
+    def holds_loads(self) -> bool:
+        """Whether it is not requests that it holds."""
+        return self._stop.stage == LOAD
+
+    def keep(self, held: Held | HeldLoad) -> None:
+        """Something waits from now on."""
+        self._held.append(held)
+        self._gates.changed()
+
+    def _let_through(self, held: Held | HeldLoad) -> None:
+        self._held.remove(held)
+        held.let_through()
         self._gates.changed()
 
     def __enter__(self) -> Gate:
@@ -147,7 +183,8 @@ class Gate:
 class Gates:
     """The gates that hold."""
 
-    def __init__(self) -> None:
+    def __init__(self, laboratory: Laboratory) -> None:
+        self._laboratory = laboratory
         self._gates: list[Gate] = []
         self.changed: Callable[[], None] = lambda: None
         """Called when somebody has come to a gate, or gone through."""
@@ -159,6 +196,8 @@ class Gates:
             raise unknown("gate", name, STOPS)
         gate = Gate(name, stop, group, self)
         self._gates.append(gate)
+        if gate.holds_loads:
+            self._laboratory.cluster.replays.gate = self._holds_load
         return gate
 
     def find(self, name: str) -> Gate:
@@ -171,6 +210,20 @@ class Gates:
     def holds(self, call: Call, response: Any = None) -> bool:
         """Whether a request has to wait; then it does."""
         return any(gate.stops(call, response) for gate in self._gates)
+
+    def _holds_load(self, replay: Replay) -> bool:
+        """Asked by the broker when it has read a partition to its end; see `kohort.broker.replay`."""
+        topic = self._laboratory.cluster.topics.by_name(OFFSETS_TOPIC)
+        partitions = topic.partitions if topic is not None else []
+        return any(each.log is replay.source and self._keeps(replay, each, len(partitions)) for each in partitions)
+
+    def _keeps(self, replay: Replay, partition: Partition, count: int) -> bool:
+        for gate in self._gates:
+            if gate.holds_loads and (gate.group is None or partition_for(gate.group, count) == partition.index):
+                server = self._laboratory.server
+                gate.keep(HeldLoad(server, replay, partition.index, partition.leader, gate.group or ""))
+                return True
+        return False
 
     def open_all(self) -> list[str]:
         """Opens every gate. Returns a line for each, saying who waited."""
@@ -190,3 +243,5 @@ class Gates:
     def _forget(self, gate: Gate) -> None:
         if gate in self._gates:
             self._gates.remove(gate)
+        if not any(each.holds_loads for each in self._gates):
+            self._laboratory.cluster.replays.gate = None

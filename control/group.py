@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kohort.broker.moving import move_leader
 from kohort.control.explain import Explanation, explain
-from kohort.control.history import Rebalance, tell
+from kohort.control.history import Rebalance
 from kohort.coordinator.classic.group import ClassicGroup
 from kohort.coordinator.classic.member import Member
 from kohort.coordinator.classic.states import State
@@ -52,6 +52,8 @@ class GroupMember:
 
 class Group:
     """Looked up anew at each question, so that it may be asked for before it exists and after it has gone."""
+
+    id: str
 
     def __init__(self, laboratory: Laboratory, group_id: str) -> None:
         self._laboratory = laboratory
@@ -128,7 +130,7 @@ class Group:
 
     def timeline(self) -> str:
         """The same for a person, a line an event."""
-        return "\n".join([str(self), *(f"  {line}" for line in tell(self.events))])
+        return "\n".join([str(self), *(f"  {line}" for line in self._laboratory.recorder.timeline(self.id))])
 
     # Failover
 

@@ -5,10 +5,14 @@ Made of the group events that the event log writes too. Nothing here is measured
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from kohort.coordinator.events import GroupEvent
+
+if TYPE_CHECKING:
+    from kohort.broker.group_events import Recorded
 
 STARTS, JOINED, COMPLETED, SUPERSEDED = (
     "rebalance_started",
@@ -101,10 +105,14 @@ def words(name: str | None) -> str:
     return (name or "unknown").replace("_", " ")
 
 
-def tell(events: Iterable[GroupEvent]) -> Iterator[str]:
-    """The timeline of a group, a line an event; what is only counted is left out."""
+def tell(recorded: Iterable[Recorded], disowned: Callable[[Recorded], bool]) -> Iterator[str]:
+    """The timeline of a group, a line an event; what is only counted is left out.
+
+    `disowned`: whether it was a zombie that told it.
+    """
     first_us: int | None = None
-    for event in events:
+    for each in recorded:
+        event = each.event
         if event.kind in ("heartbeat_stats", "commit_stats"):
             continue
         first_us = event.mono_us if first_us is None else first_us
@@ -120,4 +128,6 @@ def tell(events: Iterable[GroupEvent]) -> Iterator[str]:
             told.append(f"generation {event.generation}")
         if event.duration_us is not None:
             told.append(f"after {event.duration_us / 1000:.0f} ms")
+        if disowned(each):
+            told.append(f"says the zombie, node {each.node_id}")
         yield " ".join(told)

@@ -16,10 +16,12 @@ from kohort.control.calls import Call, LabRegistry
 from kohort.control.clock import LabClock
 from kohort.control.faults.table import Faults
 from kohort.control.gates import Gates
+from kohort.control.moments import Moments
 from kohort.control.recorder import Recorder
 from kohort.control.safety import Budget, Oracle
 from kohort.control.subject import Subject
 from kohort.control.waiting import Waiters
+from kohort.control.zombies import Zombies
 from kohort.coordinator.classic import sessions
 from kohort.coordinator.classic.group import ClassicGroup
 from kohort.coordinator.classic.member import Member
@@ -44,9 +46,12 @@ class Laboratory:
         self.clock = clock
         self.faults = Faults(Random(cluster.random.random()), cluster.topics)
         self.appends = Appends(self, Random(cluster.random.random()))
-        self.gates = Gates()
+        self.gates = Gates(self)
+        self.moments = Moments(self)
+        self.zombies = Zombies(self)
         self.waiters = Waiters()
         self.recorder = Recorder(cluster)
+        self.recorder.disowns = self.zombies.told
         self.safety: Oracle | None = None
         """Watches for what must never be, once `watch_safety` was called."""
         self.registry = LabRegistry(self)
@@ -73,10 +78,10 @@ class Laboratory:
         self.safety.start()
 
     def group(self, group_id: str) -> ClassicGroup | None:
-        """A group, wherever it is looked after."""
+        """A group, wherever it is looked after; a zombie does not look after it, though it may think so."""
         for coordinator in self.cluster.coordinators:
             group = coordinator.groups.get(group_id)
-            if group is not None:
+            if group is not None and not (self.zombies and self.zombies.has(coordinator, group.partition)):
                 return group
         return None
 
@@ -104,6 +109,8 @@ class Laboratory:
         connection = self._last_heard.get((group.group_id, member.member_id))
         if connection is None or connection.closed or connection not in self.server.connections:
             return False
+        if self.zombies and connection.node.coordinator is not group.coordinator and self.zombies.haunt(group):
+            return False  # it beats at another one, who thinks that the group is its own
         return not self.faults.silences(_Beat(group, member, connection.node.id))
 
     def _come_to(self, now_ms: int, expire_the_living: bool) -> None:

@@ -16,6 +16,7 @@ from kohort.broker.server import Server, bind
 from kohort.control.app import make_app
 from kohort.control.clock import LabClock
 from kohort.control.laboratory import Laboratory
+from kohort.control.safety import Budget
 
 LAST_WORDS_S = 1
 """How long requests under way may take when the broker stops."""
@@ -37,7 +38,7 @@ class Control:
     def serve(self, server: Server) -> AbstractAsyncContextManager[str]:
         """Serves the control address while it is entered; yields it as `HOST:PORT`. Raises ListenError."""
         self._laboratory.attach(server)
-        self._laboratory.record()
+        self._laboratory.watch_safety(Budget())
         return serve(server, self._laboratory, self._host, self._port, self._token)
 
 

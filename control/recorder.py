@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from kohort.control.history import Rebalance, rebalances
+from kohort.control.history import Rebalance, rebalances, tell
 
 if TYPE_CHECKING:
     from kohort.broker.cluster import Cluster
@@ -27,6 +27,9 @@ class Recorder:
         self._events: deque[Recorded] = deque(maxlen=kept)
         self._listeners: list[Listener] = []
         self._listening = False
+        self.disowns: Callable[[Recorded], bool] = lambda recorded: False
+        """Whether who told an event does not coordinate its group any more, though it may think so."""
+        self._disowned: set[str] = set()
 
     @property
     def running(self) -> bool:
@@ -54,14 +57,26 @@ class Recorder:
         """Those of a group, or of all of them, in the order in which they happened."""
         return [each.event for each in self._events if group_id is None or each.event.group_id == group_id]
 
+    def timeline(self, group_id: str) -> list[str]:
+        """The same for a person, a line each."""
+        return list(tell((each for each in self._events if each.event.group_id == group_id), self.was_disowned))
+
     def history(self, group_id: str) -> list[Rebalance]:
-        """A group's rebalances."""
-        return rebalances(self.events(group_id))
+        """A group's rebalances; not those that a zombie began, which come to nothing."""
+        return rebalances(
+            each.event for each in self._events if each.event.group_id == group_id and not self.was_disowned(each)
+        )
+
+    def was_disowned(self, recorded: Recorded) -> bool:
+        """Whether an event was a zombie's."""
+        return bool(self._disowned) and recorded.event_id in self._disowned
 
     def __iter__(self) -> Iterator[Recorded]:
         return iter(self._events)
 
     def _take(self, recorded: Recorded) -> None:
         self._events.append(recorded)
+        if self.disowns(recorded):
+            self._disowned.add(recorded.event_id)
         for listener in list(self._listeners):
             listener(recorded)

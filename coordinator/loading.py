@@ -1,6 +1,7 @@
 """Becoming the coordinator of a partition's groups, and ceasing to be (spec §1.5, §1.6)."""
 
 from collections.abc import Iterable
+from operator import itemgetter
 from struct import Struct
 
 from kohort.coordinator.classic import sessions
@@ -31,19 +32,19 @@ _INT = Struct(">i")
 
 
 class PendingTransaction:
-    """The records of an open transaction, by key. None: a plain commit came later."""
+    """The records of an open transaction: by key, where each stands and its value. None: a later commit counts."""
 
     __slots__ = ("values",)
 
     def __init__(self) -> None:
-        self.values: dict[bytes, bytes | None] = {}
+        self.values: dict[bytes, tuple[int, bytes | None]] = {}
 
-    def take(self, records: Iterable[tuple[bytes | None, bytes | None]]) -> None:
-        """Takes over a batch. Raises records.UnreadableRecord."""
-        for key, value in records:
+    def take(self, records: Iterable[tuple[bytes | None, bytes | None]], order: int) -> None:
+        """Takes over a batch, which stands behind `order` other records. Raises records.UnreadableRecord."""
+        for number, (key, value) in enumerate(records, order):
             if key is None:
                 raise UnreadableRecord("a record without a key")
-            self.values[key] = value
+            self.values[key] = number, value
 
 
 class Loading:
@@ -75,7 +76,8 @@ class Loading:
             self._end_transaction(data, batch)
             return
         if batch.attributes & TRANSACTIONAL:
-            self._open.setdefault(batch.producer_id, PendingTransaction()).take(keys_and_values(data, batch))
+            transaction = self._open.setdefault(batch.producer_id, PendingTransaction())
+            transaction.take(keys_and_values(data, batch), self.records)
             self.records += batch.record_count
             return
         for key, value in keys_and_values(data, batch):
@@ -83,14 +85,15 @@ class Loading:
                 raise UnreadableRecord("a record without a key")
             self.apply(key, value)
 
-    def apply(self, key: bytes, value: bytes | None) -> None:
+    def apply(self, key: bytes, value: bytes | None, order: int | None = None) -> None:
         """Takes the next record over; a later one of the same key replaces it, one without value deletes it.
 
+        `order`: where it stood, if it is one of a transaction that has ended now.
         Records of other kinds of group are passed over. Raises records.UnreadableRecord.
         """
-        self.records += 1
         if self._open:
-            self._overtake(key, value)
+            self._overtake(key, self.records if order is None else order, deleted=value is None)
+        self.records += 1
         partitions = self._known.get(key[: -_INT.size])
         if partitions is not None:
             self._apply_offset(partitions, _INT.unpack_from(key, len(key) - _INT.size)[0], value)
@@ -110,16 +113,18 @@ class Loading:
                 else:
                     self._groups.pop(group_id, None)
 
-    def _overtake(self, key: bytes, value: bytes | None) -> None:
-        """A plain commit counts, whatever becomes of the open transactions before it; a deletion deletes theirs too."""
+    def _overtake(self, key: bytes, order: int, *, deleted: bool) -> None:
+        """What counts now overtakes what stands before it in open transactions; a deletion deletes that too."""
         for producer_id, transaction in list(self._open.items()):
-            if key in transaction.values:
-                if value is None:
-                    del transaction.values[key]
-                    if not transaction.values:
-                        del self._open[producer_id]
-                else:
-                    transaction.values[key] = None
+            known = transaction.values.get(key)
+            if known is None or known[0] >= order:
+                continue
+            if not deleted:
+                transaction.values[key] = known[0], None
+                continue
+            del transaction.values[key]
+            if not transaction.values:
+                del self._open[producer_id]
 
     def _end_transaction(self, data: bytes | memoryview, batch: BatchInfo) -> None:
         marker = read_marker(data, batch)
@@ -127,9 +132,9 @@ class Loading:
             return
         transaction = self._open.pop(batch.producer_id, None)
         if transaction is not None and marker.committed:
-            for key, value in transaction.values.items():
+            for key, (order, value) in transaction.values.items():
                 if value is not None:
-                    self.apply(key, value)
+                    self.apply(key, value, order)
 
     def _apply_offset(self, partitions: dict[int, CommittedOffset], partition: int, value: bytes | None) -> None:
         if value is None:
@@ -177,17 +182,17 @@ class Loading:
     def _pending(self) -> dict[str, PendingOffsets]:
         """What open transactions have committed, by group."""
         pending: dict[str, PendingOffsets] = {}
-        for producer_id, transaction in self._open.items():
-            for key, value in transaction.values.items():
-                name = read_key(key)
-                if isinstance(name, OffsetKey):
-                    offsets = pending.setdefault(name.group_id, PendingOffsets())
-                    place = name.topic, name.partition
-                    if value is not None:
-                        offsets.put(producer_id, place, CommittedOffset.of(read_offset_value(value)))
-                    else:
-                        offsets.put(producer_id, place, CommittedOffset("", None))
-                        offsets.overtake(place)
+        records = [
+            (order, producer_id, key, value)
+            for producer_id, transaction in self._open.items()
+            for key, (order, value) in transaction.values.items()
+        ]
+        for _, producer_id, key, value in sorted(records, key=itemgetter(0)):
+            name = read_key(key)
+            if isinstance(name, OffsetKey):
+                offsets = pending.setdefault(name.group_id, PendingOffsets())
+                committed = None if value is None else CommittedOffset.of(read_offset_value(value))
+                offsets.put(producer_id, (name.topic, name.partition), committed)
         return pending
 
     def fail(self) -> None:

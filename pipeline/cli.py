@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import signal
 import sys
 import traceback
@@ -15,14 +16,23 @@ from typing import TYPE_CHECKING
 import click
 
 from kohort.pipeline.java import NoJavaError
+from kohort.pipeline.session import NoSparkError
+from kohort.pipeline.terminal import progress, say, spark_tasks, tell, words
 
 if TYPE_CHECKING:
-    from kohort.pipeline.job.analysis import Outcome
     from kohort.pipeline.sources.chunk import Issue
     from kohort.pipeline.sources.found import Source
 
 _ENDS = (signal.SIGINT, signal.SIGTERM)
-_MARKS = {"critical": "!!", "warning": " !", "info": "  "}
+_MISSING_THERE = re.compile(r"^ModuleNotFoundError: No module named '([\w.]+)'", re.MULTILINE)
+_FROM_A_WORKER = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception): .+)$", re.MULTILINE)
+_FROM_JAVA = re.compile(r"An error occurred while calling .*\n: (?:[\w$]+\.)*[\w$]+: (.+)")
+_LOGIN_TRAVELS = (
+    "the login goes to Spark's server as options of a source: its spark.redaction.regex decides whether its logs and "
+    "pages show them (docs/clusters.md)"
+)
+INTERRUPTED = 130
+"""As a shell says of whoever was ended by Ctrl-C."""
 
 
 @click.command("analyze")
@@ -35,7 +45,11 @@ _MARKS = {"critical": "!!", "warning": " !", "info": "  "}
     help="Where tables, findings.json and report.html go.",
 )
 @click.option(
-    "--cluster", "master", metavar="URL", help="A Spark master or Spark Connect address; this machine if left out."
+    "--cluster",
+    "master",
+    metavar="URL",
+    help="A Spark master (spark://…, yarn, local[2]) or Spark Connect address (sc://…), whose workers see the same "
+    "files; this machine if left out.",
 )
 @click.option("--name", default="", help="Name of the Kafka cluster, first column of every table.")
 @click.option(
@@ -63,16 +77,23 @@ def analyze(
 
     With --follow, SOURCE is one bootstrap address: alerts are told as they arise, tables grow, the report is made anew
     every minute. Ctrl-C ends it; the same command goes on from there.
+
+    Findings go to stdout, progress to stderr. Exit code 0: analysed, whatever was found; 1: it could not be; 2: the
+    command was given wrongly; 130: interrupted.
     """  # fmt: skip
+    out = out.absolute()
     try:
         found, issues = _find(sources, config)
         if following:
             _follow(found, out, master, name, verbose)
         else:
             _run(found, issues, out, master, name, verbose)
-    except (click.ClickException, KeyboardInterrupt):
+    except click.ClickException:
         raise
-    except (ImportError, NoJavaError) as error:
+    except KeyboardInterrupt:
+        say("\nstopped before the end: there is no report of this run")
+        sys.exit(INTERRUPTED)
+    except (ImportError, NoJavaError, NoSparkError) as error:
         raise click.ClickException(_plain(error)) from None
     except Exception as error:  # Spark's failures have many types; a person gets a sentence, and the whole in a file
         raise click.ClickException(f"{_plain(error)}{_kept(out)}") from None
@@ -81,7 +102,18 @@ def analyze(
 def _plain(error: BaseException) -> str:
     if isinstance(error, ModuleNotFoundError):
         return f"{error.name} is missing; install the analysis with: pip install 'kohort[pipeline]'"
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    text = str(error).strip()
+    if missing := _MISSING_THERE.search(text):
+        return (
+            f"{missing[1]} is missing in the Python of Spark's workers: install 'kohort[pipeline]' there, or name "
+            "another Python with PYSPARK_PYTHON (docs/clusters.md says more)"
+        )
+    _, traceback_there, rest = text.partition("Traceback (most recent call last):")
+    if traceback_there and (told := _FROM_A_WORKER.findall(rest)):  # the first line only points to the others
+        return f"one of Spark's workers failed: {told[0]}"
+    if thrown := _FROM_JAVA.match(text):  # the first line only says which call it was
+        return f"Spark says: {thrown[1]}"
+    return text.splitlines()[0] if text else type(error).__name__
 
 
 def _kept(out: Path) -> str:
@@ -103,40 +135,39 @@ def _find(sources: tuple[str, ...], config: Path | None) -> tuple[list[Source], 
         if security.tls:
             security.context()  # certificates that can't be used are better found out now
     except SecurityError as error:
-        raise click.ClickException(f"--command-config {config}: {error}") from None
+        raise click.UsageError(f"--command-config {config}: {error}") from None
     found, issues = find_sources(sources, security)
     if config is not None and not any(source.kind == WIRE for source in found):
-        click.echo("--command-config is for addresses, and none is among the sources: not used", err=True)
+        say("--command-config is for addresses, and none is among the sources: not used")
     return found, issues
 
 
 def _run(found: list[Source], issues: list[Issue], out: Path, master: str | None, name: str, verbose: bool) -> None:
     gc.enable()  # the command line runs without; an analysis lives long enough to need it
     for issue in issues:
-        click.echo(f"{issue.keys}: {issue.detail}", err=True)
+        say(f"{issue.keys}: {issue.detail}")
     from kohort.pipeline.silver.ingest import expand
 
     found, problems = expand(found)
     for issue in problems:
-        click.echo(issue.detail, err=True)
+        say(issue.detail)
     issues += problems
     if not found:
-        raise click.ClickException("nothing to analyse")
-    kinds: dict[str, int] = {}
-    for source in found:
-        kinds[source.kind] = kinds.get(source.kind, 0) + 1
-    click.echo("sources: " + ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in kinds.items()), err=True)
-    click.echo("starting Spark …", err=True)
+        raise click.ClickException("nothing to analyse: none of the sources can be read")
+    say(f"sources: {words(found)}")
     from kohort.pipeline.session import spark_session
 
     out.mkdir(parents=True, exist_ok=True)
     with _spark_apart(out):
-        spark = spark_session(master)
+        with progress() as tell_progress:
+            tell_progress("starting Spark …")
+            spark = spark_session(master)
         try:
             from kohort.pipeline.job.analysis import analyse
 
-            outcome = analyse(spark, found, issues, out, lambda text: click.echo(text, err=True), name)
-            _print(outcome, verbose)
+            with progress(spark_tasks(spark)) as tell_progress:
+                outcome = analyse(spark, found, issues, out, tell_progress, name)
+            tell(outcome, verbose)
         finally:
             spark.stop()
 
@@ -162,10 +193,10 @@ def _follow(found: list[Source], out: Path, master: str | None, name: str, verbo
     from kohort.pipeline.sources.found import WIRE
 
     if len(found) != 1 or found[0].kind != WIRE:
-        raise click.ClickException("--follow wants one bootstrap address, as in `kohort analyze --follow HOST:9092`")
+        raise click.UsageError("--follow wants one bootstrap address, as in `kohort analyze --follow HOST:9092`")
     gc.enable()
-    click.echo("starting Spark …", err=True)
-    from kohort.pipeline.session import spark_session
+    say("starting Spark …")
+    from kohort.pipeline.session import is_connected, spark_session
 
     stopping: list[int] = []
     # Ctrl-C ends the loop between two looks, so that streams are stopped and the report is made once more.
@@ -177,56 +208,26 @@ def _follow(found: list[Source], out: Path, master: str | None, name: str, verbo
             try:
                 from kohort.pipeline.job.follow import follow
 
-                click.echo(f"following {found[0].path}; Ctrl-C ends it", err=True)
+                if is_connected(spark) and found[0].security.options:
+                    say(_LOGIN_TRAVELS)
+                say(f"following {found[0].path}; Ctrl-C ends it")
                 outcome = follow(
                     spark,
                     found[0].path,
                     out,
-                    lambda text: click.echo(text, err=True),
+                    say,
                     click.echo,
                     name,
                     until=lambda: bool(stopping),
                     security=found[0].security,
                 )
                 if outcome is not None:
-                    _print(outcome, verbose)
+                    tell(outcome, verbose)
             finally:
                 spark.stop()
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _print(outcome: Outcome, verbose: bool) -> None:
-    from kohort.pipeline.report.words import by_group, headline, worst_severity
-
-    health = {row["group_id"]: row for row in outcome.health}
-    groups = by_group(outcome.findings)
-    for group in health:
-        groups.setdefault(group, [])
-    click.echo()
-    well = []
-    for group, found in groups.items():
-        worst = worst_severity(found)
-        if worst not in ("warning", "critical"):
-            well.append(group)
-            if not verbose:
-                continue
-        click.echo(click.style(f"{_MARKS.get(worst, '  ')} {headline(group, found, health.get(group))}", bold=True))
-        for finding in found:
-            if finding["severity"] == "info" and not verbose:
-                continue
-            click.echo(f"      {finding['rule']} {finding['title']} ({finding['severity']}, {finding['confidence']})")
-            click.echo(f"         {finding['text']}")
-            click.echo(f"         {finding['advice']}")
-    if well:
-        click.echo(f"\nnothing serious in {len(well)} groups: {', '.join(well[:20])}{' …' if len(well) > 20 else ''}")
-    if outcome.issues:
-        click.echo(f"\nabout the data: {len(outcome.issues)} remarks")
-        for issue in outcome.issues[: None if verbose else 8]:
-            click.echo(f"   {issue['rule']} {issue['keys'] or ''}: {issue['detail']}")
-    if outcome.report is not None:
-        click.echo(f"\nreport: {outcome.report}")
 
 
 if __name__ == "__main__":

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 import tempfile
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from kohort.pipeline.java import java_home
 
@@ -22,12 +25,15 @@ _ALWAYS = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.sources.partitionOverwriteMode": "dynamic",
     "spark.sql.parquet.compression.codec": "zstd",
-    # Spark's own pattern, and Kafka's two settings that hold a secret without saying so.
-    "spark.redaction.regex": r"(?i)secret|password|passphrase|token|access[.]?key|jaas|keystore[.]key",
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
 }
+_NEEDS_A_START = {
+    # Spark's own pattern, and Kafka's two settings that hold a secret without saying so.
+    "spark.redaction.regex": r"(?i)secret|password|passphrase|token|access[.]?key|jaas|keystore[.]key",
+}
+"""Can't be set for one session of a Spark that runs already."""
 _LOCAL = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -37,34 +43,126 @@ _LOCAL = {
     "spark.driver.bindAddress": "127.0.0.1",
 }
 
+_NAME = "kohort analyze"
+_PARTS, _SPARKS_PARTS = "spark.sql.shuffle.partitions", "200"
+_CONNECT, _CONNECT_PORT = "sc://", 15002
+_STANDALONE = "spark://"
+_PATIENCE_S = 5.0
+
+
+class NoSparkError(RuntimeError):
+    """The Spark that was asked for can't be reached; the text says what to do."""
+
 
 def spark_session(master: str | None = None, extra: dict[str, str] | None = None) -> SparkSession:
     """A session, new or the one that runs already.
 
     master: a Spark master (`local[2]`, `spark://…`) or a Spark Connect address (`sc://…`). None: what SPARK_REMOTE,
-    SPARK_MASTER or spark-submit say, else all cores of this machine up to four.
+    SPARK_MASTER or spark-submit say, else all cores of this machine up to four. Raises NoSparkError, NoJavaError.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else workers take the first python3 on PATH
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    master = master or os.environ.get("SPARK_REMOTE") or os.environ.get("SPARK_MASTER")
+    remote = os.environ.get("SPARK_REMOTE") if master is None else master if master.startswith(_CONNECT) else None
+    if remote:
+        return _sized(_connected(remote, extra or {}))
+    os.environ.pop("SPARK_REMOTE", None)  # PySpark refuses a master beside it; who named one meant that
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.appName("kohort analyze")
-    settings = dict(_ALWAYS)
-    if master and master.startswith("sc://"):
-        builder = builder.remote(master)
-    else:
-        if running := SparkSession.getActiveSession():
-            return running
-        if not _submitted():
-            os.environ["JAVA_HOME"] = java_home()
-            master = master or f"local[{min(4, os.cpu_count() or 1)}]"
-            builder = builder.master(master)
-            if master.startswith("local"):
-                settings |= _LOCAL | {"spark.log.level": "ERROR", "spark.driver.extraJavaOptions": _quiet()}
+    if running := SparkSession.getActiveSession():
+        return running
+    builder = SparkSession.builder.appName(_NAME)
+    settings = _ALWAYS | _NEEDS_A_START
+    if not _submitted():
+        os.environ["JAVA_HOME"] = java_home()
+        master = master or os.environ.get("SPARK_MASTER") or f"local[{min(4, os.cpu_count() or 1)}]"
+        if master.startswith(_STANDALONE):
+            _reach_master(master)
+        builder = builder.master(master)
+        if master.startswith("local"):
+            settings |= _LOCAL | {"spark.log.level": "ERROR", "spark.driver.extraJavaOptions": _quiet()}
     for name, value in (settings | (extra or {})).items():
         builder = builder.config(name, value)
+    return _sized(builder.getOrCreate())
+
+
+def _connected(address: str, extra: dict[str, str]) -> SparkSession:
+    """A session of a Spark Connect server: one that runs, or one that PySpark starts (`local[2]` in SPARK_REMOTE)."""
+    if address.startswith(_CONNECT):
+        _reach(address)
+    else:
+        os.environ["JAVA_HOME"] = java_home()
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.remote(address).appName(_NAME)
+    for name, value in (_ALWAYS | extra).items():
+        builder = builder.config(name, value)
     return builder.getOrCreate()
+
+
+def _reach(address: str) -> None:
+    """Finds out in seconds that nobody is there: Spark's own client would try for ten minutes, and say nothing."""
+    host, port = connect_place(address)
+    if problem := _silent(host, port):
+        raise NoSparkError(
+            f"no Spark Connect server answers at {host}:{port} ({problem}). Spark's sbin/start-connect-server.sh "
+            "starts one; --cluster takes a Spark master too"
+        )
+
+
+def _reach_master(master: str) -> None:
+    """The same for a cluster of Spark's own kind; `spark://one:7077,two:7077` names those that may lead it."""
+    problems = []
+    for named in master.removeprefix(_STANDALONE).split(","):
+        host, _, port = named.rpartition(":")
+        if not host or not port.isdecimal() or not (problem := _silent(host.strip("[]"), int(port))):
+            return  # Spark judges what is odd
+        problems.append(f"{named} ({problem})")
+    raise NoSparkError(f"no Spark master answers at {' or '.join(problems)}")
+
+
+def _silent(host: str, port: int) -> str:
+    """Why nobody can be reached there; empty if somebody can."""
+    try:
+        socket.create_connection((host, port), _PATIENCE_S).close()
+    except (OSError, OverflowError) as error:
+        return str(error)
+    return ""
+
+
+def connect_place(address: str) -> tuple[str, int]:
+    """Host and port of `sc://host:port/;options`. Raises NoSparkError."""
+    found = urlsplit(address)
+    try:
+        if found.hostname:
+            return found.hostname, found.port or _CONNECT_PORT
+    except ValueError:  # a port that is none
+        pass
+    raise NoSparkError(f"{address} is no Spark Connect address; one looks like sc://host:{_CONNECT_PORT}")
+
+
+def is_connected(spark: SparkSession) -> bool:
+    """Whether Spark runs elsewhere, behind Spark Connect: code of streams runs there, and sees other files."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+@lru_cache(maxsize=8)
+def parallelism(spark: SparkSession) -> int:
+    """Tasks that run at once."""
+    if is_connected(spark):  # where only the parts of a range tell
+        from pyspark.sql import functions as F  # noqa: N812  (as every reader of Spark code expects)
+
+        return max(1, spark.range(1 << 14).select(F.spark_partition_id().alias("part")).distinct().count())
+    return max(1, spark.sparkContext.defaultParallelism)
+
+
+def _sized(spark: SparkSession) -> SparkSession:
+    """As many parts of a shuffle as the cluster has use for, where nobody chose: Spark's own number suits none.
+
+    With 200 of them a stream opens as many state stores at every trigger.
+    """
+    if spark.conf.get(_PARTS, _SPARKS_PARTS) == _SPARKS_PARTS:
+        spark.conf.set(_PARTS, str(2 * parallelism(spark)))
+    return spark
 
 
 def _submitted() -> bool:

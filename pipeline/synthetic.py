@@ -118,6 +118,9 @@ class _Group:
     def rebalance(self, log: _Log, now: int) -> None:
         self.generation += 1
         per_member = -(-self.plan.parts // self.plan.members)
+        # Java's members say in which generation they were, so that their subscription is never twice the same
+        was = self.generation - 1 if self.generation > 1 else -1
+        subscription = write_subscription(Subscription(topics=(self.topic,), generation_id=was))
         members = []
         for n in range(self.plan.members):
             parts = tuple(range(n * per_member, min((n + 1) * per_member, self.plan.parts)))
@@ -129,7 +132,7 @@ class _Group:
                     "clientHost": f"/10.0.{self.number % 250}.{n}",
                     "rebalanceTimeout": 300_000,
                     "sessionTimeout": 45_000,
-                    "subscription": write_subscription(Subscription(topics=(self.topic,))),
+                    "subscription": subscription,
                     "assignment": write_assignment(Assignment(partitions={self.topic: parts})),
                 }
             )

@@ -59,6 +59,7 @@ APIS = (
     ApiSpec(61, "describe_producers", 0, 0, 0),
     ApiSpec(65, "describe_transactions", 0, 0, 0),
     ApiSpec(66, "list_transactions", 0, 2, 0),
+    ApiSpec(74, "list_config_resources", 0, 1, 0),
     ApiSpec(75, "describe_topic_partitions", 0, 0, 0),
 )
 """Ranges are those of Apache Kafka 4.3, as its ApiVersions response tells them."""

@@ -14,6 +14,9 @@ from kohort.storage.transactions import Transactions
 BATCHES_REMEMBERED = 5
 """A producer has at most five requests in flight, so that no older batch comes again (`ProducerStateEntry`)."""
 
+LARGEST_EPOCH = 2**15 - 1
+"""After it a producer gets another id; what ends its last transaction cannot have a larger one."""
+
 _SEQUENCE_END = 2**31
 
 
@@ -100,8 +103,14 @@ class Producers:
             return ErrorCode.invalid_txn_state
         return ErrorCode.none
 
-    def check_epoch(self, producer_id: int, epoch: int, coordinator_epoch: int | None = None) -> ErrorCode:
+    def check_epoch(
+        self, producer_id: int, epoch: int, coordinator_epoch: int | None = None, *, bumped: bool = False
+    ) -> ErrorCode:
         """Whether a coordinator's batch, or a marker, may be appended: it has no sequence.
+
+        `bumped`: the marker ends a transaction of the form in which each end has a new epoch. One that comes late from
+        the transaction before has the epoch of the one that is open now, and must not end that (KIP-890, KIP-1228).
+        Without an open transaction it is the same marker again, and does no harm.
 
         Answers INVALID_PRODUCER_EPOCH, and for the marker of a coordinator that was replaced since
         TRANSACTION_COORDINATOR_FENCED.
@@ -109,7 +118,8 @@ class Producers:
         producer = self._producers.get(producer_id)
         if producer is None:
             return ErrorCode.none
-        if epoch < producer.epoch:
+        late = bumped and epoch == producer.epoch != LARGEST_EPOCH
+        if epoch < producer.epoch or (late and self.transactions.first_offset(producer_id) is not None):
             return ErrorCode.invalid_producer_epoch
         if coordinator_epoch is not None and coordinator_epoch < producer.coordinator_epoch:
             return ErrorCode.transaction_coordinator_fenced

@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from kohort.control.group import Group, GroupMember
     from kohort.control.safety import Budget
     from kohort.testing.cluster import Cluster
+    from kohort.testing.sync import SyncClock, SyncCluster, SyncGroup
 
-__all__ = ["Budget", "Cluster", "Group", "GroupMember"]
+__all__ = ["Budget", "Cluster", "Group", "GroupMember", "SyncClock", "SyncCluster", "SyncGroup"]
 
 
 def __getattr__(name: str) -> Any:
@@ -24,6 +25,6 @@ def __getattr__(name: str) -> Any:
 
     with without("hypothesis"):
         from kohort.control import group, safety
-        from kohort.testing import cluster
-    rooms = {"Budget": safety, "Cluster": cluster}
+        from kohort.testing import cluster, sync
+    rooms = {"Budget": safety, "Cluster": cluster, "SyncClock": sync, "SyncCluster": sync, "SyncGroup": sync}
     return getattr(rooms.get(name, group), name)

@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Mapping
 from random import SystemRandom
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+from warnings import warn
 
 from kohort.broker.cluster import Cluster as BrokerCluster
 from kohort.broker.logs import log
@@ -25,6 +26,7 @@ from kohort.testing.topics import Topics
 
 if TYPE_CHECKING:
     from kohort.testing.remote import InThread
+    from kohort.testing.sync import SyncCluster
 
 LONGEST_SEED = 1 << 32
 DEFAULT_BUDGET = Budget()
@@ -36,6 +38,14 @@ class Cluster:
     Use it with `async with`, in the event loop that the test runs in, or with `with`, which runs it in a thread and
     hands out the same words without `await`. Nothing outlives the block.
     """
+
+    seed: int
+    """Of all that is left to chance; the same one repeats it."""
+    clock: Clock
+    """The brokers' clock."""
+    topics: Topics
+    """Topics and records without a client."""
+    laboratory: Laboratory
 
     def __init__(
         self,
@@ -168,20 +178,27 @@ class Cluster:
     async def __aexit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self.stop()
+        _report(await self.stop())
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> SyncCluster:
         """The same words, without `await`; see `kohort.testing.remote`."""
         from kohort.testing.remote import InThread
 
         self._in_thread = InThread(self)
-        return self._in_thread.start()
+        entered: SyncCluster = self._in_thread.start()
+        return entered
 
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
         assert self._in_thread is not None, "it was entered"
-        self._in_thread.stop()
+        _report(self._in_thread.stop())
+
+
+def _report(left: list[str]) -> None:
+    """What a test has forgotten; pytest shows it among its warnings."""
+    for line in left:
+        warn(line, stacklevel=3)
 
 
 def _as_text(value: object) -> str:

@@ -10,6 +10,7 @@ that is a coroutine awaits what takes its time (`await group.wait_stable()`); to
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -73,7 +74,8 @@ def kafka_session(request: pytest.FixtureRequest, _kafka_thread: Any) -> Iterato
 
     runner = InThread(_made(request.config, None), _kafka_thread)
     yield runner.start(Waits)
-    runner.stop()
+    for line in runner.stop():
+        warnings.warn(line, pytest.PytestWarning, stacklevel=1)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -49,3 +49,16 @@ def test_the_laboratory_page_lists_every_example_by_its_first_line() -> None:
         for path in sorted((ROOT / "examples").glob("test_*.py"))
     ]
     assert told == there
+
+
+def test_the_examples_over_http_are_those_in_python() -> None:
+    over_http = ROOT / "examples" / "http"
+    page = (over_http / "README.md").read_text()
+    told = re.findall(r"^\| \[(\S+)\]\(\1\.test\.js\) \| (.+) \|$", page, re.MULTILINE)
+    first_lines = {
+        path.name.removesuffix(".test.js"): path.read_text().splitlines()[0].removeprefix("// ")
+        for path in sorted(over_http.glob("*.test.js"))
+    }
+    assert dict(told) == first_lines
+    in_python = sorted(path.stem.removeprefix("test_").replace("_", "-") for path in (ROOT / "examples").glob("test_*"))
+    assert list(first_lines) == in_python

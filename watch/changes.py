@@ -59,6 +59,7 @@ def _differences(before: SeenGroup | None, now: SeenGroup, owners: dict[Place, s
     told = [f"{before.state} → {now.state}"] if before.state != now.state else []
     if before.coordinator != now.coordinator:
         told.append(f"coordinator {before.coordinator} → {now.coordinator}")
+    told += [str(each) for each in now.rebalances if each.is_over and each not in before.rebalances]
     if before.members is None or now.members is None:
         return told
     told += _listed("joined", _new(before.members, now.members))

@@ -29,6 +29,10 @@ class BrokerError(OSError):
     """A broker cannot be reached, or does not answer as one. The text is one sentence."""
 
 
+class SpeaksHttpError(BrokerError):
+    """A web server answers: perhaps a control address."""
+
+
 class Broker:
     """One broker at an address."""
 
@@ -80,7 +84,10 @@ class Broker:
         frame = message.write_request(version, self._correlation_id, CLIENT_ID, request)
         writer.write(struct.pack(">i", len(frame)) + frame)
         await writer.drain()
-        (size,) = struct.unpack(">i", await reader.readexactly(4))
+        length = await reader.readexactly(4)
+        if length == b"HTTP":
+            raise SpeaksHttpError(f"what answers at {self.address} is a web server, no Kafka broker")
+        (size,) = struct.unpack(">i", length)
         if not 4 <= size <= LARGEST_ANSWER:
             raise BrokerError(f"what answers at {self.address} is no Kafka broker")
         frame = await reader.readexactly(size)

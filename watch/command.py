@@ -15,7 +15,10 @@ from kohort.broker.address import AddressError
 from kohort.broker.lean_imports import without
 
 if TYPE_CHECKING:
+    from kohort.watch.controlled import Controlled
     from kohort.watch.looking import Cluster
+
+    Watched = Cluster | Controlled
 
 PLAIN_WIDTH = 120
 """Of a picture that no terminal shows."""
@@ -38,27 +41,38 @@ LEAST_S, MOST_S = 0.2, 3_600.0
     type=click.FloatRange(LEAST_S, MOST_S),
     help="How often to look.",
 )
-def watch(bootstrap: str, pattern: str, once: bool, every_s: float) -> None:
+@click.option(
+    "--token", default="", metavar="TOKEN", envvar="KOHORT_CONTROL_TOKEN", show_envvar=True, help="If it wants one."
+)
+def watch(bootstrap: str, pattern: str, once: bool, every_s: float, token: str) -> None:
     """Watch the consumer groups of the cluster at BOOTSTRAP: members, what they own, lag, what changes.
 
-    BOOTSTRAP is HOST:PORT, several with commas, of any Kafka cluster (without TLS). It only asks; it joins no group and
-    writes nothing. Where stdout is no terminal: one picture, then a line for each change. Ctrl-C ends it.
+    BOOTSTRAP is HOST:PORT, several with commas, of any Kafka cluster (without TLS); or the control address of a kohort,
+    which tells timers and the causes of rebalances, too. It only asks; it joins no group and writes nothing. Where
+    stdout is no terminal: one picture, then a line for each change. Ctrl-C ends it.
     """
     with without("hypothesis"):
+        from kohort.watch.controlled import HTTP, Controlled
         from kohort.watch.looking import Cluster
 
+    cluster: Watched
     try:
-        cluster = Cluster(bootstrap, pattern)
+        if bootstrap.startswith(HTTP):
+            cluster = Controlled(bootstrap, pattern, token)
+        else:
+            cluster = Cluster(bootstrap, pattern)
     except AddressError as problem:
         click.echo(f"kohort: {problem}", err=True)
         sys.exit(2)
-    sys.exit(asyncio.run(_until_interrupted(cluster, bootstrap, once, every_s)))
+    sys.exit(asyncio.run(_until_interrupted(cluster, Controlled(bootstrap, pattern, token), bootstrap, once, every_s)))
 
 
-async def _until_interrupted(cluster: Cluster, bootstrap: str, once: bool, every_s: float) -> int:
+async def _until_interrupted(
+    cluster: Watched, otherwise: Controlled, bootstrap: str, once: bool, every_s: float
+) -> int:
     from kohort.watch.client import BrokerError
 
-    watching = asyncio.ensure_future(_watch(cluster, bootstrap, once, every_s))
+    watching = asyncio.ensure_future(_watch(cluster, otherwise, bootstrap, once, every_s))
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, watching.cancel)
     try:
@@ -73,18 +87,24 @@ async def _until_interrupted(cluster: Cluster, bootstrap: str, once: bool, every
     return 0
 
 
-async def _watch(cluster: Cluster, bootstrap: str, once: bool, every_s: float) -> None:
+async def _watch(cluster: Watched, otherwise: Controlled, bootstrap: str, once: bool, every_s: float) -> None:
+    """`otherwise`: who is asked if no broker answers at that address, but a web server."""
     from rich.console import Console
     from rich.live import Live
 
     from kohort.watch.changes import Change, Changes
-    from kohort.watch.client import BrokerError
+    from kohort.watch.client import BrokerError, SpeaksHttpError
     from kohort.watch.view import line, picture
 
     title = f"kohort watch {bootstrap}"
     console = Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH, highlight=False)
     changes, seen = Changes(), list[Change]()
-    snapshot = await cluster.look(time.time())
+    try:
+        snapshot = await cluster.look(time.time())
+    except SpeaksHttpError:
+        cluster.close()
+        cluster = otherwise
+        snapshot = await cluster.look(time.time())
     changes.take(snapshot)
     if once or not console.is_terminal:
         console.print(picture(snapshot, seen, title=title))

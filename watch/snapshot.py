@@ -22,11 +22,54 @@ class SeenMember:
     instance_id: str | None = None
     owns: tuple[Place, ...] = ()
     """Told only while the group is stable."""
+    session_ends_in_ms: int | None = None
+    """On the brokers' clock. This and what follows only a control address tells; None: no timer runs, or not told."""
+    is_alive: bool = True
+    waits_for: str = ""
+    """`join`: for the others to join; `sync`: for its share."""
 
     @property
     def name(self) -> str:
         """What a person calls it."""
         return self.instance_id or self.client_id or self.member_id
+
+
+@dataclass(frozen=True)
+class SeenWait:
+    """Something that a group waits for."""
+
+    for_whom: str
+    """Empty: for time to go by."""
+    what: str
+    ends_in_ms: int | None
+    """When its timer ends it, on the brokers' clock; None: no timer does."""
+    then: str
+
+
+@dataclass(frozen=True)
+class SeenRebalance:
+    """A rebalance, and why there was one."""
+
+    number: int
+    generation: int
+    cause: str
+    actor: str
+    outcome: str
+    prepare_ms: float | None
+    laggard: str
+    began_s_ago: float = field(compare=False)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it came to an end, or to the next one."""
+        return self.outcome != "open"
+
+    def __str__(self) -> str:
+        who = f" ({self.actor})" if self.actor else ""
+        waited = "" if self.prepare_ms is None else f", waited {self.prepare_ms:,.0f} ms"
+        last = f" for {self.laggard}" if waited and self.laggard else ""
+        end = "" if self.outcome == "completed" else f", {self.outcome}"
+        return f"generation {self.generation}: {self.cause}{who}{waited}{last}{end}"
 
 
 @dataclass(frozen=True)
@@ -44,6 +87,10 @@ class SeenGroup:
     """None: not told, as of groups of the protocol of KIP-848."""
     lags: Mapping[Place, int] = field(default_factory=dict)
     """Records between what is committed and the end of the partition, where both are known."""
+    waits: tuple[SeenWait, ...] = ()
+    """Whom it waits for, where a control address tells."""
+    rebalances: tuple[SeenRebalance, ...] = ()
+    """The last ones, where a control address tells; the newest last."""
 
     @property
     def lag(self) -> int | None:
@@ -75,3 +122,5 @@ class Snapshot:
     """By id."""
     problems: tuple[str, ...] = ()
     """What could not be seen, in a sentence each."""
+    laboratory: tuple[str, ...] = ()
+    """How the clock goes, and what spoils or holds requests. Empty: no control address was asked."""

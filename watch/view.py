@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kohort.watch.changes import Change
-from kohort.watch.snapshot import Place, SeenGroup, Snapshot
+from kohort.watch.snapshot import Place, SeenGroup, SeenMember, SeenRebalance, SeenWait, Snapshot
 
 STATE_STYLES = {
     "Stable": "green",
@@ -38,6 +38,8 @@ def picture(
     `height`: lines there are room for; groups that do not fit are counted instead. None: as many as it takes.
     """
     parts: list[RenderableType] = [_heading(snapshot, title)]
+    if snapshot.laboratory:
+        parts.append(Text(" · ".join(snapshot.laboratory), "cyan", no_wrap=True, overflow="ellipsis"))
     parts += [Text(f"! {problem}", "bold red") for problem in snapshot.problems]
     shown = list(changes[-MOST_CHANGES:])
     below: list[RenderableType] = []
@@ -51,7 +53,8 @@ def picture(
             left = len(snapshot.groups) - number
             break
         room = None if room is None else room - lines
-        parts.append(_group(group, snapshot.at, (last or {}).get(group.group_id)))
+        changed = (last or {}).get(group.group_id)
+        parts.append(_group(group, snapshot.at, changed, bool(snapshot.laboratory)))
     if left:
         parts.append(Text(f"and {left} more group{'s' if left > 1 else ''}; --group PATTERN shows fewer", "italic"))
     if not snapshot.groups:
@@ -90,10 +93,12 @@ def _heading(snapshot: Snapshot, title: str) -> Text:
 
 def _lines(group: SeenGroup) -> int:
     members = len(group.members or ())
-    return 2 + (members + 1 if members else 0) + bool(group.unowned)
+    table = (members + 1 if members else 0) + bool(group.unowned)
+    return 2 + len(group.waits) + table + len(group.rebalances)
 
 
-def _group(group: SeenGroup, at: float, changed: float | None) -> Group:
+def _group(group: SeenGroup, at: float, changed: float | None, told: bool) -> Group:
+    """`told`: by a control address, which knows of sessions."""
     heading = Text.assemble(
         (group.group_id, "bold"),
         "  ",
@@ -103,22 +108,61 @@ def _group(group: SeenGroup, at: float, changed: float | None) -> Group:
         no_wrap=True,
         overflow="ellipsis",
     )
-    if not group.members and not group.unowned:
-        return Group(Text(""), heading)
+    parts: list[RenderableType] = [Text(""), heading, *(_wait(each) for each in group.waits)]
+    if group.members or group.unowned:
+        parts.append(Padding(_members(group, told), (0, 0, 0, 2), expand=False))
+    parts += [_rebalance(each) for each in reversed(group.rebalances)]
+    return Group(*parts)
+
+
+def _members(group: SeenGroup, told: bool) -> Table:
     table = Table(box=None, show_header=bool(group.members), header_style="dim", pad_edge=False)
     for name in ("member", "host", "owns"):
         table.add_column(name, no_wrap=True, overflow="ellipsis")
     table.add_column("lag", justify="right", no_wrap=True)
+    if told:
+        table.add_column("session ends", no_wrap=True, overflow="ellipsis")
     for member in sorted(group.members or (), key=lambda each: (each.name, each.member_id)):
         lags = [group.lags[place] for place in member.owns if place in group.lags]
         name = member.name + (" (static)" if member.instance_id else "")
-        table.add_row(
-            Text(name), Text(member.host), Text(ranges(member.owns) or UNKNOWN), _number(sum(lags) if lags else None)
-        )
+        cells = [Text(name), Text(member.host), Text(ranges(member.owns) or UNKNOWN)]
+        table.add_row(*cells, _number(sum(lags) if lags else None), *([_session(member)] if told else []))
     if group.unowned:
         lag = sum(group.lags[place] for place in group.unowned)
         table.add_row(Text("nobody", "bold red"), "", Text(ranges(group.unowned)), _number(lag))
-    return Group(Text(""), heading, Padding(table, (0, 0, 0, 2), expand=False))
+    return table
+
+
+def _session(member: SeenMember) -> Text:
+    """When it ends unless the member beats, or what keeps it: a request that waits."""
+    if member.waits_for:
+        return Text(f"waits for its {member.waits_for}", "yellow")
+    ends = UNKNOWN if member.session_ends_in_ms is None else f"in {_seconds(member.session_ends_in_ms)}"
+    return Text(ends) if member.is_alive else Text(f"{ends}, silent", "bold red")
+
+
+def _wait(wait: SeenWait) -> Text:
+    ends = "no timer ends this" if wait.ends_in_ms is None else f"in {_seconds(wait.ends_in_ms)}"
+    return Text.assemble(
+        "  waits for ",
+        (f"{wait.for_whom} " if wait.for_whom else "", "bold"),
+        f"{wait.what}; ",
+        (ends, "yellow"),
+        f": {wait.then}",
+        no_wrap=True,
+        overflow="ellipsis",
+    )
+
+
+def _rebalance(rebalance: SeenRebalance) -> Text:
+    ago = (f"  {_age(rebalance.began_s_ago)} ago", "dim")
+    return Text.assemble(
+        ("  " + str(rebalance), "" if rebalance.is_over else "bold"), ago, no_wrap=True, overflow="ellipsis"
+    )
+
+
+def _seconds(length_ms: int) -> str:
+    return f"{max(length_ms, 0) / 1000:.1f} s"
 
 
 def _about(group: SeenGroup) -> str:

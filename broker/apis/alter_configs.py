@@ -2,15 +2,15 @@
 
 v0 (KIP-133) and v1 alike · v2 tagged fields.
 
-Replaces all settings of a topic: what is not named goes back to its default. Left out: settings of brokers, which are
-fixed at start; of broker loggers, client metrics and groups.
+Replaces all settings of a topic or a group: what is not named goes back to its default. Left out: settings of brokers,
+which are fixed at start; of broker loggers and client metrics.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kohort.broker.config_resources import named_twice, topic_to_alter
+from kohort.broker.config_resources import named_twice, resource_to_alter
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.alter_configs import (
     AlterConfigsRequest,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def handle(node: Node, request: AlterConfigsRequest, ticket: Ticket) -> AlterConfigsResponse:
-    """Gives topics other settings, each for itself."""
+    """Gives topics and groups other settings, each for itself."""
     twice = named_twice(request.resources)
     responses = []
     for resource in request.resources:
@@ -45,12 +45,12 @@ def handle(node: Node, request: AlterConfigsRequest, ticket: Ticket) -> AlterCon
 def _alter(
     node: Node, resource: AlterConfigsResource, twice: set[tuple[int, str]], validate_only: bool
 ) -> Refusal | None:
-    topic = topic_to_alter(node, resource, twice)
-    if isinstance(topic, Refusal):
-        return topic
+    altered = resource_to_alter(node, resource, twice)
+    if isinstance(altered, Refusal):
+        return altered
     configs = {}
     for config in resource.configs:
         if config.value is None:
             return Refusal(ErrorCode.invalid_request, f"Null value not supported for : {config.name}")
         configs[config.name] = config.value
-    return node.cluster.topics.configure(topic, configs, validate_only=validate_only)
+    return altered.configure(configs, validate_only=validate_only)

@@ -2,7 +2,7 @@
 
 v1 sources and synonyms (KIP-226) · v2 as v1 · v3 types and documentation (KIP-569) · v4 tagged fields.
 
-Serves topics and brokers. Left out: broker loggers, client metrics and groups. Of a broker the settings are told that
+Serves topics, groups and brokers. Left out: broker loggers and client metrics. Of a broker the settings are told that
 mean something here; none can be changed while it runs.
 """
 
@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from kohort.broker.config_resources import BROKER, TOPIC
+from kohort.broker.config_resources import BROKER, GROUP, TOPIC
+from kohort.broker.group_configs import GROUP_CONFIGS
 from kohort.broker.settings import SETTINGS
 from kohort.broker.topic_defaults import (
     DEFAULT_CONFIG,
@@ -29,19 +30,24 @@ from kohort.protocol.messages.describe_configs import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
-from kohort.storage.topic_configs import BOOLEAN, INT, LIST, LONG, STRING, TOPIC_CONFIGS
+from kohort.storage.config_types import BOOLEAN, INT, LIST, LONG, STRING
+from kohort.storage.topic_configs import TOPIC_CONFIGS
 from kohort.storage.topics import Refusal, Topic, name_refusal
 
 if TYPE_CHECKING:
+    from kohort.broker.group_configs import GroupConfigs
     from kohort.broker.node import Node
     from kohort.broker.settings import Settings
     from kohort.broker.ticket import Ticket
+
+DYNAMIC_GROUP_CONFIG = 8
+"""Source of a value that was set for a group; the others are in topic_defaults.py."""
 
 _KINDS = {"boolean": BOOLEAN, "string": STRING, "int": INT, "long": LONG, "list": LIST}
 
 
 def handle(node: Node, request: DescribeConfigsRequest, ticket: Ticket) -> DescribeConfigsResponse:
-    """Tells the settings of topics and brokers."""
+    """Tells the settings of topics, groups and brokers."""
     return DescribeConfigsResponse(
         throttle_time_ms=0, results=tuple(_describe(node, resource, request) for resource in request.resources)
     )
@@ -86,6 +92,10 @@ def _configs(node: Node, resource: DescribeConfigsResource) -> Iterable[Describe
             message = f"Unexpected broker id, expected {node.id} or empty string, but received {name}"
             return Refusal(ErrorCode.invalid_request, message)
         return _of_broker(node.cluster.settings)
+    if resource.resource_type == GROUP:
+        if not name:
+            return Refusal(ErrorCode.invalid_request, "Group name must not be empty")
+        return _of_group(node.cluster.group_configs, name)
     return Refusal(ErrorCode.invalid_request, f"Unsupported resource type: {resource.resource_type}")
 
 
@@ -116,6 +126,28 @@ def _topic_synonyms(node: Node, topic: Topic, name: str) -> Iterable[DescribeCon
         yield DescribeConfigsSynonym(name=given, value=value, source=STATIC_BROKER_CONFIG)
     if config.synonym is not None:
         yield DescribeConfigsSynonym(name=config.synonym, value=config.default, source=DEFAULT_CONFIG)
+
+
+def _of_group(group_configs: GroupConfigs, group_id: str) -> Iterable[DescribeConfigsResourceResult]:
+    own = group_configs.of(group_id)
+    for name, config in sorted(GROUP_CONFIGS.items()):
+        synonym = config.synonym or name
+        synonyms = [DescribeConfigsSynonym(name=synonym, value=config.default, source=DEFAULT_CONFIG)]
+        if synonym in group_configs.given:
+            value = group_configs.given[synonym]
+            synonyms.insert(0, DescribeConfigsSynonym(name=synonym, value=value, source=STATIC_BROKER_CONFIG))
+        if name in own:
+            synonyms.insert(0, DescribeConfigsSynonym(name=name, value=own[name], source=DYNAMIC_GROUP_CONFIG))
+        yield DescribeConfigsResourceResult(
+            name=name,
+            value=synonyms[0].value,
+            read_only=False,
+            config_source=synonyms[0].source,
+            is_sensitive=False,
+            synonyms=tuple(synonyms),
+            config_type=config.kind,
+            documentation=config.documentation,
+        )
 
 
 def _of_broker(settings: Settings) -> Iterable[DescribeConfigsResourceResult]:

@@ -2,14 +2,14 @@
 
 v0 (KIP-339) · v1 tagged fields.
 
-Left out: settings of brokers, which are fixed at start; of broker loggers, client metrics and groups.
+Left out: settings of brokers, which are fixed at start; of broker loggers and client metrics.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kohort.broker.config_resources import named_twice, topic_to_alter
+from kohort.broker.config_resources import Alterable, named_twice, resource_to_alter
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -18,7 +18,7 @@ from kohort.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
-from kohort.storage.topic_configs import TOPIC_CONFIGS, split_list
+from kohort.storage.config_types import split_list
 from kohort.storage.topics import Refusal
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _NAMES = {APPEND: "APPEND", SUBTRACT: "SUBTRACT"}
 
 
 def handle(node: Node, request: IncrementalAlterConfigsRequest, ticket: Ticket) -> IncrementalAlterConfigsResponse:
-    """Changes single settings of topics; of one topic all or none."""
+    """Changes single settings of topics and groups; of each all or none."""
     twice = named_twice(request.resources)
     responses = []
     for resource in request.resources:
@@ -51,19 +51,18 @@ def handle(node: Node, request: IncrementalAlterConfigsRequest, ticket: Ticket) 
 def _alter(
     node: Node, resource: AlterConfigsResource, twice: set[tuple[int, str]], validate_only: bool
 ) -> Refusal | None:
-    topic = topic_to_alter(node, resource, twice)
-    if isinstance(topic, Refusal):
-        return topic
-    topics = node.cluster.topics
-    configs = dict(topic.configs)
+    altered = resource_to_alter(node, resource, twice)
+    if isinstance(altered, Refusal):
+        return altered
+    configs = dict(altered.configs)
     for change in resource.configs:
-        refusal = _change(configs, topics.defaults, change)
+        refusal = _change(configs, altered, change)
         if refusal is not None:
             return refusal
-    return topics.configure(topic, configs, validate_only=validate_only)
+    return altered.configure(configs, validate_only=validate_only)
 
 
-def _change(configs: dict[str, str], defaults: dict[str, str], change: AlterableConfig) -> Refusal | None:
+def _change(configs: dict[str, str], altered: Alterable, change: AlterableConfig) -> Refusal | None:
     """Applies one change to `configs`. Source: Kafka's `ConfigurationControlManager`."""
     name, operation = change.name, change.config_operation
     if operation == DELETE:
@@ -77,11 +76,12 @@ def _change(configs: dict[str, str], defaults: dict[str, str], change: Alterable
     if operation == SET:
         configs[name] = change.value
         return None
-    if name not in TOPIC_CONFIGS or not TOPIC_CONFIGS[name].is_list:
+    value = altered.list_setting(name)
+    if value is None:
         return Refusal(
             ErrorCode.invalid_config, f"Can't {_NAMES[operation]} to key {name} because its type is not LIST."
         )
-    words = split_list(configs.get(name, defaults[name]))
+    words = split_list(value)
     named = [word.strip() for word in change.value.split(",")]
     if operation == APPEND:
         words += [word for number, word in enumerate(named) if word not in words and word not in named[:number]]

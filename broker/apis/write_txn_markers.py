@@ -1,6 +1,7 @@
 """WriteTxnMarkers (key 27), versions 1 and 2: what coordinators tell the leaders of partitions.
 
-v1 tagged fields · v2 the version of the transaction (KIP-1228).
+v1 tagged fields · v2 the version of the transaction (KIP-1228): from EPOCHS_FROM on a marker has a newer epoch than
+what it ends.
 
 Administrators end hanging transactions with it. kohort's own coordinators write markers without this request, since all
 nodes share a process.
@@ -28,8 +29,16 @@ if TYPE_CHECKING:
     from kohort.broker.ticket import Ticket
 
 
+EPOCHS_FROM = 2
+"""The version of transactions in which each end has a new epoch (`TransactionVersion.TV_2`)."""
+
+
 def handle(node: Node, request: WriteTxnMarkersRequest, ticket: Ticket) -> WriteTxnMarkersResponse:
-    """Writes each marker to each of its partitions that this node leads."""
+    """Writes each marker to each of its partitions that this node leads.
+
+    Negative numbers are answered UNKNOWN_SERVER_ERROR, all of the request, as Kafka fails over them.
+    """
+    impossible = any(marker.producer_epoch < 0 or marker.transaction_version < 0 for marker in request.markers)
     return WriteTxnMarkersResponse(
         markers=tuple(
             WritableTxnMarkerResult(
@@ -40,7 +49,9 @@ def handle(node: Node, request: WriteTxnMarkersRequest, ticket: Ticket) -> Write
                         partitions=tuple(
                             WritableTxnMarkerPartitionResult(
                                 partition_index=index,
-                                error_code=_write(node, marker, topic.name, index, ticket.received_at_ms),
+                                error_code=ErrorCode.unknown_server_error
+                                if impossible
+                                else _write(node, marker, topic.name, index, ticket.received_at_ms),
                             )
                             for index in topic.partition_indexes
                         ),
@@ -65,4 +76,5 @@ def _write(node: Node, marker: WritableTxnMarker, topic: str, index: int, now_ms
         marker.producer_epoch,
         Marker(marker.transaction_result, marker.coordinator_epoch),
         now_ms,
+        bumped=marker.transaction_version >= EPOCHS_FROM,
     )

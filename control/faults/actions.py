@@ -5,15 +5,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kohort.broker.registry import CloseConnection
 from kohort.control.assignments import Change
-from kohort.control.calls import ANSWER, ON, REQUEST
+from kohort.control.calls import ON
 from kohort.control.errors import ControlError, unknown
+from kohort.control.moments import Delayed, Moment
+from kohort.control.stops import ANSWER, REQUEST
+from kohort.control.subject import Subject
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from kohort.storage.topics import NO_LEADER
@@ -35,6 +38,10 @@ class Action:
 
     def ended(self) -> None:
         """Its rule has been removed."""
+
+    def silences(self, subject: Subject) -> bool:
+        """Whether the broker would hear nothing of such a request for now."""
+        return False
 
 
 @dataclass(frozen=True)
@@ -80,6 +87,10 @@ class Drop(Action):
             call.connection.close("the fault that kept it silent is over")
         self._silenced.clear()
 
+    def silences(self, subject: Subject) -> bool:
+        """See `Action`."""
+        return self.stage == REQUEST
+
     def __str__(self) -> str:
         return "drop it" if self.stage == REQUEST else "lose the answer"
 
@@ -99,6 +110,10 @@ class Hold(Action):
         held, self._held = self._held, []
         for call in held:
             call.resume()
+
+    def silences(self, subject: Subject) -> bool:
+        """See `Action`."""
+        return True
 
     def __str__(self) -> str:
         return "hold it"
@@ -158,6 +173,54 @@ class Delay(Action):
     def __str__(self) -> str:
         jitter = f" to {self.length_ms + self.jitter_ms}" if self.jitter_ms else ""
         return f"delay {'it' if self.stage == REQUEST else 'the answer'} by {self.length_ms}{jitter} ms"
+
+
+@dataclass
+class DelayUntil(Action):
+    """Goes on when something has come about, or when the rule ends."""
+
+    moment: Moment
+    stage: str = REQUEST
+    _delayed: list[tuple[Call, Delayed]] = field(default_factory=list, repr=False)
+
+    def act(self, call: Call, response: Any, chance: Random) -> Any:
+        """See `Action`."""
+        if self.moment.is_now(call.subject):
+            return ON
+        self._delayed = [each for each in self._delayed if not each[1].over]
+        self._delayed.append((call, call.wait_until(self.moment, response)))
+        return None
+
+    def ended(self) -> None:
+        """See `Action`."""
+        waiting, self._delayed = self._delayed, []
+        for call, delayed in waiting:
+            call.no_longer(delayed)
+
+    def silences(self, subject: Subject) -> bool:
+        """See `Action`."""
+        return self.stage == REQUEST and not self.moment.is_now(subject)
+
+    def __str__(self) -> str:
+        return f"delay {'it' if self.stage == REQUEST else 'the answer'} until {self.moment.word}"
+
+
+@dataclass
+class Linger(Action):
+    """A node that loses the coordination of a group goes on answering for it: a zombie (`kohort.control.zombies`)."""
+
+    ends: list[Callable[[], None]] = field(default_factory=list, repr=False)
+    """What lets each zombie hear that it is none of its business any more."""
+    stage: str = "leadership"
+
+    def ended(self) -> None:
+        """See `Action`."""
+        ends, self.ends = self.ends, []
+        for end in ends:
+            end()
+
+    def __str__(self) -> str:
+        return "go on coordinating when another node does"
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, TypedDict
 
 from kohort.control.errors import ControlError, unknown
 from kohort.control.subject import Subject, kafka_name
@@ -15,6 +15,19 @@ from kohort.protocol.api_keys import API_BY_NAME
 ANY = "*"
 API_NAMES = frozenset(kafka_name(name) for name in API_BY_NAME)
 STATE_NAMES = frozenset(state.value for state in State)
+
+
+class Conditions(TypedDict, total=False):
+    """What `faults.on` takes beside the API; see `Match`."""
+
+    version: str | int
+    node: int
+    client_id: str
+    group: str
+    member: str
+    instance: str
+    generation: int
+    state: str
 
 
 @dataclass(frozen=True, slots=True)

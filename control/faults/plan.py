@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import fields, replace
 from typing import TypedDict, Unpack
 
 from kohort.control.assignments import Change
-from kohort.control.calls import ANSWER, REQUEST
 from kohort.control.errors import ControlError
-from kohort.control.faults.actions import Action, Assign, Close, Delay, Drop, Hold, Refuse, Truncate
+from kohort.control.faults.actions import (
+    Action,
+    Assign,
+    Close,
+    Delay,
+    DelayUntil,
+    Drop,
+    Hide,
+    Hold,
+    Linger,
+    Outdate,
+    Refuse,
+    Truncate,
+)
 from kohort.control.faults.matching import ANY, Match
 from kohort.control.faults.rules import Rule
 from kohort.control.faults.triggers import Trigger
+from kohort.control.moments import Moment
+from kohort.control.stops import ANSWER, REQUEST
+from kohort.storage.topics import Topic
 
 
 class When(TypedDict, total=False):
@@ -25,9 +41,12 @@ class When(TypedDict, total=False):
 class Plan:
     """Requests that something is going to happen to."""
 
-    def __init__(self, match: Match, add: Callable[[Match, Action, Trigger], Rule]) -> None:
+    def __init__(
+        self, match: Match, add: Callable[[Match, Action, Trigger], Rule], topics: Iterable[Topic] = ()
+    ) -> None:
         self._match = match
         self._add = add
+        self._topics = topics
 
     def error(self, name: str, **when: Unpack[When]) -> Rule:
         """They are answered with an error, by Kafka's name; the broker never sees them."""
@@ -57,13 +76,48 @@ class Plan:
         """Only the first bytes of the answer arrive (the four of its length count), then the broker hangs up."""
         return self._rule(Truncate(length), when)
 
-    def delay(self, seconds: float, jitter: float = 0, **when: Unpack[When]) -> Rule:
-        """The broker sees them so much later, by its own clock; `jitter`: up to so many seconds more."""
-        return self._rule(Delay(_ms(seconds), _ms(jitter), REQUEST), when)
+    def delay(
+        self, seconds: float | None = None, jitter: float = 0, *, until: str | None = None, **when: Unpack[When]
+    ) -> Rule:
+        """The broker sees them so much later, by its own clock; `jitter`: up to so many seconds more.
 
-    def delay_answer(self, seconds: float, jitter: float = 0, **when: Unpack[When]) -> Rule:
-        """The broker handles them at once, and its answers leave so much later."""
-        return self._rule(Delay(_ms(seconds), _ms(jitter), ANSWER), when)
+        `until`: not by time, but when a state (`Stable`), a group event (`member_added`) or a stop (`join-complete`) is
+        reached in their group, or the rule ends. See `kohort.control.moments`.
+        """
+        return self._rule(_delay(seconds, jitter, until, REQUEST), when)
+
+    def delay_answer(
+        self, seconds: float | None = None, jitter: float = 0, *, until: str | None = None, **when: Unpack[When]
+    ) -> Rule:
+        """The broker handles them at once, and its answers leave so much later, or when something is reached."""
+        return self._rule(_delay(seconds, jitter, until, ANSWER), when)
+
+    def hide_node(self, node: int, **when: Unpack[When]) -> Rule:
+        """Metadata only: they are not told of a node; what it leads seems to have no leader."""
+        return self._rule(Hide(node), when)
+
+    def stale_metadata(self, **when: Unpack[When]) -> Rule:
+        """Metadata only: they are told who leads at this moment, whatever moves later."""
+        leaders = {
+            (topic.name, partition.index): (partition.leader, partition.leader_epoch)
+            for topic in self._topics
+            for partition in topic.partitions
+        }
+        return self._rule(Outdate(leaders), when)
+
+    def zombie(self, **when: Unpack[When]) -> Rule:
+        """Of a group, and perhaps of a node: who loses its coordination goes on answering for it till the rule ends.
+
+        It does so for all groups of that partition of `__consumer_offsets`. See `kohort.control.zombies`.
+        """
+        unfit = [
+            each.name
+            for each in fields(Match)
+            if each.name not in ("group", "node") and getattr(self._match, each.name) not in (None, ANY)
+        ]
+        if unfit:
+            raise ControlError(f"a zombie is chosen by group and node; {unfit[0]} says nothing of it, leave it out")
+        return self._rule(Linger(), when)
 
     def assign(self, change: Change, **when: Unpack[When]) -> Rule:
         """SyncGroup only: the broker sees other assignments than the leader sent. See `kohort.control.assignments`."""
@@ -72,7 +126,19 @@ class Plan:
     def _rule(self, action: Action, when: When) -> Rule:
         if action.only_for is not None and self._match.api not in (action.only_for, ANY):
             raise ControlError(f"only a {action.only_for} can be told to {action}, not a {self._match.api}")
-        return self._add(self._match, action, Trigger(**when))
+        match = self._match if action.only_for is None else replace(self._match, api=action.only_for)
+        return self._add(match, action, Trigger(**when))
+
+
+def _delay(seconds: float | None, jitter: float, until: str | None, stage: str) -> Action:
+    if (seconds is None) == (until is None):
+        raise ControlError("a delay takes either seconds, or until what: a state, a group event or a stop")
+    if until is not None:
+        if jitter:
+            raise ControlError(f"jitter is added to seconds; a delay until {until} has none")
+        return DelayUntil(Moment(until), stage)
+    assert seconds is not None, "one of both is given"
+    return Delay(_ms(seconds), _ms(jitter), stage)
 
 
 def _ms(seconds: float) -> int:

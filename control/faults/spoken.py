@@ -23,6 +23,9 @@ DO = (
     "delay",
     "delay_answer",
     "assign",
+    "hide_node",
+    "stale_metadata",
+    "zombie",
 )
 """The words of `Plan`."""
 WHEN = ("times", "nth", "probability")

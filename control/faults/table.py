@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from random import Random
-from typing import Any
+from typing import Any, Unpack
 
-from kohort.control.calls import ON, REQUEST, Call
+from kohort.control.calls import ON, Call
 from kohort.control.errors import NotFoundError
-from kohort.control.faults.actions import Action, Drop, Hide, Hold, Outdate
-from kohort.control.faults.matching import ANY, Match
+from kohort.control.faults.actions import Action, Hold
+from kohort.control.faults.matching import ANY, Conditions, Match
 from kohort.control.faults.plan import Plan
 from kohort.control.faults.rules import Rule
 from kohort.control.faults.triggers import Trigger
@@ -26,13 +26,13 @@ class Faults:
         self._rules: list[Rule] = []
         self._made = 0
 
-    def on(self, api: str = ANY, **conditions: Any) -> Plan:
+    def on(self, api: str = ANY, **conditions: Unpack[Conditions]) -> Plan:
         """Requests of one API, or of any, that meet all conditions; see `Match` for those.
 
         Say next what happens to them: `faults.on("Heartbeat", group="billing").drop(times=2)`. Raises ControlError for
         an API, condition or state that does not exist, naming the nearest that does.
         """
-        return Plan(Match.of({"api": api, **conditions}), self.add)
+        return Plan(Match.of({"api": api, **conditions}), self.add, self._topics)
 
     def freeze(self, *, group: str, member: str | None = None, instance: str | None = None) -> Rule:
         """A member falls silent without leaving, as a process that hangs: what it says of the group does not arrive.
@@ -47,16 +47,15 @@ class Faults:
 
     def hide_node(self, node: int) -> Rule:
         """Nobody is told of a node any more: what it leads seems to have no leader. It goes on serving who knows it."""
-        return self.add(Match(api="Metadata"), Hide(node), Trigger())
+        return self.on("Metadata").hide_node(node)
 
     def stale_metadata(self) -> Rule:
         """From now on everybody is told who leads at this moment, whatever moves later."""
-        leaders = {
-            (topic.name, partition.index): (partition.leader, partition.leader_epoch)
-            for topic in self._topics
-            for partition in topic.partitions
-        }
-        return self.add(Match(api="Metadata"), Outdate(leaders), Trigger())
+        return self.on("Metadata").stale_metadata()
+
+    def zombie(self, *, group: str, node: int | None = None) -> Rule:
+        """Who loses the coordination of a group goes on answering for it, and for its neighbours: see `Plan.zombie`."""
+        return (self.on(group=group) if node is None else self.on(group=group, node=node)).zombie()
 
     def add(self, match: Match, action: Action, trigger: Trigger) -> Rule:
         """A rule in its parts."""
@@ -95,10 +94,7 @@ class Faults:
 
     def silences(self, subject: Subject) -> bool:
         """Whether a request like this would be lost now; nothing is counted."""
-        return any(
-            isinstance(rule.action, (Drop, Hold)) and rule.action.stage == REQUEST and rule.would_take(subject)
-            for rule in self._rules
-        )
+        return any(rule.action.silences(subject) and rule.would_take(subject) for rule in self._rules)
 
     def _forget(self, rule: Rule) -> None:
         if rule in self._rules:

@@ -19,7 +19,11 @@ WAITING_EVENTS = 10_000
 SIGN_OF_LIFE_S = 15.0
 
 
-@router.get("", response_class=StreamingResponse)
+@router.get(
+    "",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
+)
 async def stream(laboratory: TheLaboratory, group: str | None = None, past: bool = False) -> StreamingResponse:
     """Every event from now on, of one group or of all; with `past` what was recorded comes first."""
     queue: asyncio.Queue[Recorded] = asyncio.Queue(WAITING_EVENTS)

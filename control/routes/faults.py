@@ -8,6 +8,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
 from kohort.control.context import TheLaboratory
+from kohort.control.documenting import NOT_THERE, refusals
 from kohort.control.faults.rules import Rule
 from kohort.control.faults.spoken import make
 
@@ -20,18 +21,20 @@ class NewRule(BaseModel):
     model_config = ConfigDict(populate_by_name=True)
 
     match: dict[str, Any] = Field(
+        default={},
         description="conditions: api, version, node, client_id, group, member, instance, generation, state; texts may "
         "hold * and ?",
         examples=[{"api": "Heartbeat", "group": "billing", "state": "Stable"}],
     )
     do: str = Field(
         description="error, drop, hold, lose_answer, close, close_instead_of_answering, truncate, delay, delay_answer, "
-        "assign",
+        "assign, hide_node, stale_metadata, zombie",
         examples=["delay"],
     )
     arguments: Annotated[dict[str, Any], Field(alias="with")] = Field(
         default={},
-        description="error: name; truncate: length; delay, delay_answer: seconds, jitter; assign: shares",
+        description="error: name; truncate: length; delay, delay_answer: seconds and jitter, or until (a state, a kind "
+        "of group event, a stop of a gate); assign: shares; hide_node: node",
         examples=[{"seconds": 2}],
     )
     times: int | None = Field(None, ge=1, description="so often and no more")
@@ -63,7 +66,7 @@ async def add(rule: NewRule, laboratory: TheLaboratory) -> RuleState:
     return _state(make(laboratory.faults, told | when))
 
 
-@router.delete("/{number}")
+@router.delete("/{number}", responses=refusals(NOT_THERE))
 async def remove(number: int, laboratory: TheLaboratory) -> None:
     """End a rule: what it holds goes on, what it has silenced is closed."""
     laboratory.faults.remove(number)

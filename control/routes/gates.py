@@ -6,7 +6,9 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from kohort.control.context import TheLaboratory
-from kohort.control.gates import STOPS, Gate
+from kohort.control.documenting import NOT_THERE, refusals
+from kohort.control.gates import Gate
+from kohort.control.stops import STOPS
 
 router = APIRouter(prefix="/gates", tags=["gates"])
 
@@ -19,8 +21,9 @@ class StopState(BaseModel):
 
 
 class Waiting(BaseModel):
-    """A request that waits."""
+    """A request that waits, or (at `offsets-loaded`) a load."""
 
+    text: str = Field(description="what it is, in words")
     client_id: str
     member: str
     instance: str
@@ -45,7 +48,9 @@ class Hold(BaseModel):
 class Release(BaseModel):
     """Whom to let through."""
 
-    who: str | None = Field(None, description="a member id, instance id or client id; null: everybody")
+    who: str | None = Field(
+        None, description="a member id, instance id or client id, or a load's partition; null: everybody"
+    )
 
 
 @router.get("/stops")
@@ -66,7 +71,7 @@ async def hold(what: Hold, laboratory: TheLaboratory) -> GateState:
     return _state(laboratory.gates.hold(what.name, what.group))
 
 
-@router.post("/{name}/release")
+@router.post("/{name}/release", responses=refusals(NOT_THERE))
 async def release(name: str, whom: Release, laboratory: TheLaboratory) -> GateState:
     """Let one through, or everybody who waits; the gate goes on holding."""
     gate = laboratory.gates.find(name)
@@ -77,7 +82,7 @@ async def release(name: str, whom: Release, laboratory: TheLaboratory) -> GateSt
     return _state(gate)
 
 
-@router.delete("/{name}")
+@router.delete("/{name}", responses=refusals(NOT_THERE))
 async def open_gate(name: str, laboratory: TheLaboratory) -> None:
     """Open a gate: everybody who waits goes through, and nobody is held any more."""
     laboratory.gates.find(name).open()
@@ -85,7 +90,7 @@ async def open_gate(name: str, laboratory: TheLaboratory) -> None:
 
 def _state(gate: Gate) -> GateState:
     held = [
-        Waiting(client_id=each.client_id, member=each.member, instance=each.instance, group=each.group)
+        Waiting(text=str(each), client_id=each.client_id, member=each.member, instance=each.instance, group=each.group)
         for each in gate.held
     ]
     return GateState(name=gate.name, group=gate.group, held=held)

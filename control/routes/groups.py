@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, HTTPException, Query
 from pydantic import BaseModel, Field
 
 from kohort.broker.moving import MoveError
-from kohort.control.context import TheLaboratory, not_found, refused
+from kohort.control.context import TheLaboratory, not_found, refused, the_node
+from kohort.control.documenting import IN_VAIN, NOT_THERE, refusals
+from kohort.control.errors import ControlError, unknown
+from kohort.control.faults.matching import STATE_NAMES
 from kohort.control.group import DEAD, Group, GroupMember
 from kohort.control.laboratory import Laboratory
 
@@ -59,7 +63,7 @@ class RebalanceState(BaseModel):
     members: int
 
 
-class Move(BaseModel):
+class NewCoordinator(BaseModel):
     """Where the coordinator is to go."""
 
     node: int
@@ -72,34 +76,81 @@ async def list_groups(laboratory: TheLaboratory) -> list[GroupState]:
     return [_state(Group(laboratory, group_id)) for group_id in sorted(ids)]
 
 
-@router.get("/{group_id}")
+@router.get("/{group_id}", responses=refusals(NOT_THERE))
 async def read(group_id: str, laboratory: TheLaboratory) -> GroupState:
     """One group, with its members and offsets."""
     return _state(_group(laboratory, group_id))
 
 
-@router.get("/{group_id}/wait")
+@router.get("/{group_id}/wait", responses=refusals(IN_VAIN))
 async def wait(
     group_id: str,
     laboratory: TheLaboratory,
     state: str = "Stable",
-    members: int | None = None,
-    timeout: Annotated[float, Query(gt=0, le=LONGEST_WAIT_S)] = 10.0,
+    members: Annotated[int | None, Query(description="so many of them, no more and no less")] = None,
+    member: Annotated[str | None, Query(description="this one is in it: a member id, instance id or client id")] = None,
+    waits_for: Annotated[
+        Literal["join", "sync", "nothing"] | None, Query(description="what that member waits for; wants `member`")
+    ] = None,
+    generation: Annotated[int | None, Query(description="it has come to this one, or further")] = None,
+    timeout: Annotated[float, Query(gt=0, le=LONGEST_WAIT_S, description="in seconds")] = 10.0,
 ) -> GroupState:
-    """Answered when the group is in a state and, if that is given, has so many members; 408 after `timeout` seconds."""
+    """Answered when the group is in a state and all else that is given holds; 408 when that takes too long."""
+    if state not in STATE_NAMES:
+        raise unknown("group state", state, STATE_NAMES)
+    if waits_for is not None and member is None:
+        raise ControlError("waits_for says what one member waits for; say which with member")
     group = Group(laboratory, group_id)
+    wanted = _Wanted(state, members, member, waits_for, generation)
     try:
-        await group.wait_for(
-            lambda: group.state == state and members in (None, len(group.members)),
-            timeout,
-            state + (f" with {members} members" if members is not None else ""),
-        )
+        await group.wait_for(lambda: wanted.holds(group), timeout, str(wanted))
     except TimeoutError as late:
         raise HTTPException(408, str(late)) from None
     return _state(group)
 
 
-@router.get("/{group_id}/history")
+@dataclass(frozen=True)
+class _Wanted:
+    """What somebody waits for."""
+
+    state: str
+    members: int | None
+    member: str | None
+    waits_for: str | None
+    generation: int | None
+
+    def holds(self, group: Group) -> bool:
+        if group.state != self.state or self.members not in (None, len(group.members)):
+            return False
+        if self.generation is not None and group.generation < self.generation:
+            return False
+        if self.member is None:
+            return True
+        found = [each for each in group.members if self.member in (each.member_id, each.instance_id, each.client_id)]
+        return any(self.waits_for in (None, each.waits_for or "nothing") for each in found)
+
+    def __str__(self) -> str:
+        told = [self.state]
+        if self.members is not None:
+            told.append(f"with {self.members} members")
+        if self.generation is not None:
+            told.append(f"at generation {self.generation}")
+        if self.member is not None:
+            waiting = f" that waits for {self.waits_for}" if self.waits_for is not None else ""
+            told.append(f"with a member {self.member}{waiting}")
+        return " ".join(told)
+
+
+@router.get("/{group_id}/members/{who}", responses=refusals(NOT_THERE))
+async def read_member(group_id: str, who: str, laboratory: TheLaboratory) -> MemberState:
+    """One member, by member id, instance id or client id."""
+    try:
+        return _member(_group(laboratory, group_id).member(who))
+    except LookupError as problem:
+        raise not_found(str(problem.args[0])) from problem
+
+
+@router.get("/{group_id}/history", responses=refusals(NOT_THERE))
 async def history(group_id: str, laboratory: TheLaboratory) -> list[RebalanceState]:
     """Its rebalances since the broker was started, the first one first."""
     return [
@@ -116,31 +167,40 @@ async def history(group_id: str, laboratory: TheLaboratory) -> list[RebalanceSta
             laggard=each.laggard,
             members=each.members,
         )
-        for each in Group(laboratory, group_id).history
+        for each in _known(laboratory, group_id).history
     ]
 
 
-@router.get("/{group_id}/timeline")
+@router.get("/{group_id}/timeline", responses=refusals(NOT_THERE))
 async def timeline(group_id: str, laboratory: TheLaboratory) -> list[str]:
     """Everything that happened to it, a line an event."""
-    return Group(laboratory, group_id).timeline().splitlines()
+    return _known(laboratory, group_id).timeline().splitlines()
 
 
-@router.get("/{group_id}/explanation")
+@router.get("/{group_id}/explanation", responses=refusals(NOT_THERE))
 async def explanation(group_id: str, laboratory: TheLaboratory) -> list[str]:
     """Whom it waits for and until when, what each client should do now, what is badly set: a line each."""
     return str(_group(laboratory, group_id).explain()).splitlines()
 
 
-@router.post("/{group_id}/coordinator")
-async def move(group_id: str, to: Move, laboratory: TheLaboratory) -> GroupState:
+@router.post("/{group_id}/coordinator", responses=refusals(NOT_THERE))
+async def move(group_id: str, to: NewCoordinator, laboratory: TheLaboratory) -> GroupState:
     """Let another node look after it, and after all groups of its partition of `__consumer_offsets`."""
     group = _group(laboratory, group_id)
+    the_node(laboratory.server, to.node)
     try:
         group.move_coordinator(to.node)
     except MoveError as problem:
         raise refused(str(problem)) from problem
     return _state(group)
+
+
+def _known(laboratory: Laboratory, group_id: str) -> Group:
+    """One that is there, or was."""
+    group = Group(laboratory, group_id)
+    if group.state == DEAD and not group.events:
+        raise not_found(f"nothing was ever heard of a group {group_id}")
+    return group
 
 
 def _group(laboratory: Laboratory, group_id: str) -> Group:

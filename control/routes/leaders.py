@@ -9,7 +9,8 @@ from pydantic import BaseModel, Field
 
 from kohort.broker.moving import MoveError, move_leader
 from kohort.broker.server import Server
-from kohort.control.context import TheServer, not_found, refused
+from kohort.control.context import TheServer, not_found, refused, the_node
+from kohort.control.documenting import NOT_THERE, refusals
 from kohort.storage.topics import NO_LEADER, Partition, Topic
 
 router = APIRouter(prefix="/leaders", tags=["leaders"])
@@ -26,13 +27,13 @@ class Leader(BaseModel):
     in_sync: list[int]
 
 
-class Move(BaseModel):
+class NewLeader(BaseModel):
     """Where a leadership is to go."""
 
     node: int = Field(description="the node that is to lead from now on")
 
 
-@router.get("")
+@router.get("", responses=refusals(NOT_THERE))
 async def list_leaders(server: TheServer, topic: str | None = None) -> list[Leader]:
     """Who leads each partition of all topics, or of one."""
     if topic is not None:
@@ -41,15 +42,16 @@ async def list_leaders(server: TheServer, topic: str | None = None) -> list[Lead
     return [_leader(server, topic, each) for topic in server.cluster.topics for each in topic.partitions]
 
 
-@router.post("/{topic}/{partition}")
-async def move(topic: str, partition: int, move: Move, server: TheServer) -> Leader:
+@router.post("/{topic}/{partition}", responses=refusals(NOT_THERE))
+async def move(topic: str, partition: int, to: NewLeader, server: TheServer) -> Leader:
     """Let another node lead a partition. Of `__consumer_offsets` that moves the coordinator of the groups it keeps."""
     found = _topic(server, topic)
     part = found.partition(partition)
     if part is None:
         raise not_found(f"{topic} has no partition {partition}; it has {len(found.partitions)}, from 0 on")
+    the_node(server, to.node)
     try:
-        server.act(partial(move_leader, server.cluster, found, part, move.node))
+        server.act(partial(move_leader, server.cluster, found, part, to.node))
     except MoveError as problem:
         raise refused(str(problem)) from problem
     return _leader(server, found, part)

@@ -10,8 +10,10 @@ from kohort.control.metrics import CONTENT_TYPE, Metrics
 router = APIRouter(tags=["metrics"])
 
 
-@router.get("/metrics", response_class=Response, responses={200: {"content": {CONTENT_TYPE: {}}}})
-async def metrics(request: Request, server: TheServer) -> Response:
+@router.get(
+    "/metrics", response_class=Response, responses={200: {"content": {CONTENT_TYPE: {"schema": {"type": "string"}}}}}
+)
+async def read(request: Request, server: TheServer) -> Response:
     """The groups of all nodes in Prometheus's text format. What happens is counted from the first request on."""
     kept = request.app.state
     if not hasattr(kept, "metrics"):

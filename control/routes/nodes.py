@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field
 from kohort.broker.node import Node
 from kohort.broker.server import ListenError
 from kohort.control.context import TheServer, refused, the_node
+from kohort.control.documenting import NOT_THERE, refusals
 
 router = APIRouter(prefix="/nodes", tags=["nodes"])
 
@@ -28,7 +29,7 @@ async def list_nodes(server: TheServer) -> list[NodeState]:
     return [_state(node) for node in server.cluster.nodes]
 
 
-@router.post("/{node_id}/stop")
+@router.post("/{node_id}/stop", responses=refusals(NOT_THERE))
 async def stop_node(node_id: int, server: TheServer) -> NodeState:
     """Stop a node: others take over what it leads, where they have a copy; its connections and its port are closed."""
     node = the_node(server, node_id)
@@ -38,7 +39,7 @@ async def stop_node(node_id: int, server: TheServer) -> NodeState:
     return _state(node)
 
 
-@router.post("/{node_id}/start")
+@router.post("/{node_id}/start", responses=refusals(NOT_THERE))
 async def start_node(node_id: int, server: TheServer) -> NodeState:
     """Start a node that was stopped, on the port it had."""
     node = the_node(server, node_id)

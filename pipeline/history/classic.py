@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from kohort.pipeline.history.inputs import Generation, GroupInput, Member, Place, Row, Swap, by_offset
-from kohort.pipeline.records.layouts import GROUP_METADATA
+from kohort.pipeline.records.layouts import GROUP_EPOCH, GROUP_METADATA
 
 
 @dataclass(slots=True)
@@ -42,7 +42,10 @@ def classic_course(group: GroupInput) -> Course:
     members, parts = by_offset(group.members), by_offset(group.parts)
     course = Course()
     now: Generation | None = None
+    epoch_gone = -1  # the operation that took the last epoch of a new-protocol group away
     for record in group.records:
+        if record["record_type"] == GROUP_EPOCH and record["is_tombstone"]:
+            epoch_gone = record["op_id"]
         if record["record_type"] != GROUP_METADATA:
             continue
         if record["is_tombstone"]:
@@ -54,6 +57,7 @@ def classic_course(group: GroupInput) -> Course:
         if not record["protocol_type"] and not record["n_members"]:
             continue
         fresh = _generation(record, members.get(record["offset"], []), parts.get(record["offset"], []), group)
+        fresh.conversion = record["op_id"] == epoch_gone
         if now is not None and fresh.number == now.number and fresh.size:
             course.swaps += _swaps(now, fresh, record["ts_ms"])
             now.members, now.owners, now.leader = fresh.members, fresh.owners, fresh.leader

@@ -297,6 +297,11 @@ def consumer_course(group: GroupInput) -> ConsumerCourse | None:
         if record["record_type"] not in (*relevant, kinds.GROUP_METADATA):
             continue
         if record["record_type"] == kinds.GROUP_METADATA and not record["is_tombstone"]:
+            if operation and record["op_id"] == operation[0]["op_id"]:  # converted back: who stands here is not gone
+                walk.operation(operation)
+                operation = []
+                for row in walk.rows.get(record["offset"], ()):
+                    walk.course.removed.pop(row["member_id"], None)
             continue
         # one millisecond can hold a conversion and the joiner's own operation: a member after an epoch begins a new one
         again = (

@@ -98,7 +98,8 @@ class Generation:
     """A generation of a classic group, or an epoch of a new-protocol group.
 
     barrier_ms: end of the join barrier; None where there is none or nothing tells. stable_ms: when its assignment
-    was stored. end_ms: when the next one was stored, or the group was gone; None for the last.
+    was stored. end_ms: when the next one was stored, or the group was gone; None for the last. conversion: what a
+    new-protocol group became when the last member of that protocol left; no barrier ended there.
     """
 
     number: int

@@ -174,12 +174,14 @@ def _shape(r: Rebalance) -> None:
     if r.after.size == 0:
         r.outcome = "empty"
     r.eager = is_eager(r.before, r.after) if r.after.size else None
+    if r.after.conversion:  # its members are those of the epoch before, and its number is that epoch's
+        r.kind, r.joined, r.lost = "conversion", [], 0
+        r.cause, r.cause_confidence = "protocol_migration", "certain"
+        return
     if r.before.size == 0:
         r.kind = "initial"
         return
-    if r.after.conversion:
-        r.kind = "conversion"
-    elif _is_follow_up(r):
+    if _is_follow_up(r):
         r.kind = "followup"
     if r.before.owners and r.after.owners:
         r.movement = movement(r.before, r.after)
@@ -245,6 +247,8 @@ def explain(rebalances: list[Rebalance], commits: CommitHistory, events: GroupEv
 
 
 def _settle_cause(r: Rebalance, verdict: Verdict | None) -> None:
+    if r.kind == "conversion":
+        return
     if verdict is not None:
         r.cause, r.cause_confidence, r.trigger_member = verdict.cause, verdict.confidence, verdict.member
     if r.kind == "followup":

@@ -37,10 +37,12 @@ def analyse(
     """Reads the sources, computes the tables under `out`, and writes findings.json and report.html there."""
     silver = out / "tables" / "silver"
     begun = time.monotonic()
+    say("reading …")
     forget(silver)
     read = ingest_sources(spark, sources, silver, cluster=cluster)
     log = sum(read.rows.get(t, 0) for t in ("offset_commits", "group_records"))
     say(f"read {log} records, {read.rows.get('events', 0)} events ({time.monotonic() - begun:.1f} s)")
+    say("following each group …")
     return rebuild(spark, sources, issues, out, say, cluster)
 
 

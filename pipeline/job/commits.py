@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kohort.pipeline.history.load import COMMIT_COLUMNS
-from kohort.pipeline.job.ingest import parallelism
+from kohort.pipeline.session import parallelism
 from kohort.pipeline.silver.tables import SCHEMAS
 
 if TYPE_CHECKING:
@@ -113,5 +113,5 @@ def _over_files(
                             plain = [table[n].cast(pa.string()) if n in texts else table[n] for n in table.column_names]
                             yield from pa.table(plain, table.column_names).to_batches()
 
-    tasks = min(len(paths), 4 * max(1, parallelism(spark)))
+    tasks = min(len(paths), 4 * parallelism(spark))
     return spark.range(0, len(paths), 1, tasks).mapInArrow(run, kinds)

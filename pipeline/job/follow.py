@@ -7,8 +7,11 @@ started again from where it was. Gold and the report come from the same function
 
 from __future__ import annotations
 
+import shutil
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -21,7 +24,7 @@ from kohort.pipeline.job.analysis import Outcome, Progress, rebuild
 from kohort.pipeline.job.formats import register
 from kohort.pipeline.job.stream_source import RANGES, reading
 from kohort.pipeline.job.tracking import alerts
-from kohort.pipeline.silver.files import Writer, publish
+from kohort.pipeline.silver.files import UnseenTablesError, Writer, publish, written
 from kohort.pipeline.silver.ingest import issue_row, sample
 from kohort.pipeline.silver.rolling import clean, roll
 from kohort.pipeline.silver.rows import SilverRows
@@ -109,26 +112,21 @@ def silver_stream(
 
 
 def alert_stream(
-    spark: SparkSession,
-    address: str,
-    places: Places,
-    tell: Callable[[str], None],
-    cluster: str = "",
-    security: Security = OPEN,
+    spark: SparkSession, address: str, places: Places, cluster: str = "", security: Security = OPEN
 ) -> StreamingQuery:
-    """Starts the tracker. Alerts go into a table, by batch, and to `tell` as lines."""
+    """Starts the tracker. Its alerts go into a table, by batch: the code of a batch may run on another machine."""
 
     def write(batch: DataFrame, number: int) -> None:
         rows = batch.orderBy("ts_ms", "group_id").toArrow()
         if not len(rows):
             return
-        place = places.alerts / f"batch={number}"
-        place.mkdir(parents=True, exist_ok=True)
+        hidden, place = places.alerts / f"_{number}", places.alerts / f"batch={number}"
+        for each in (hidden, place):
+            shutil.rmtree(each, ignore_errors=True)
+        hidden.mkdir(parents=True)
         rows = rows.append_column("cluster", pa.array([cluster] * len(rows)))
-        pq.write_table(rows, place / "part-00000.parquet")
-        for row in rows.to_pylist():
-            at = datetime.fromtimestamp(row["ts_ms"] / 1000).astimezone().strftime("%H:%M:%S")
-            tell(f"{at} {_MARKS.get(row['severity'], '  ')} {row['group_id']}: {row['text']}")
+        pq.write_table(rows, hidden / "part-00000.parquet")
+        hidden.rename(place)
 
     return (
         alerts(spark, address, MOST_PER_TRIGGER, security)
@@ -139,6 +137,34 @@ def alert_stream(
         .trigger(processingTime=f"{TRIGGER_S} seconds")
         .start()
     )
+
+
+@contextmanager
+def telling(folder: Path, tell: Callable[[str], None]) -> Iterator[None]:
+    """Tells alerts as lines as soon as they are in their table; those that are there already were told before."""
+    told = set(folder.glob("batch=*"))
+    over = threading.Event()
+
+    def look() -> None:
+        new = set(folder.glob("batch=*")) - told
+        for place in sorted(new, key=lambda path: int(path.name.partition("=")[2])):
+            told.add(place)
+            for row in pq.read_table(place / "part-00000.parquet", partitioning=None).to_pylist():
+                at = datetime.fromtimestamp(row["ts_ms"] / 1000).astimezone().strftime("%H:%M:%S")
+                tell(f"{at} {_MARKS.get(row['severity'], '  ')} {row['group_id']}: {row['text']}")
+
+    def keep_looking() -> None:
+        while not over.wait(LOOK_S):
+            look()
+
+    thread = threading.Thread(target=keep_looking, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        look()
 
 
 def follow(
@@ -158,23 +184,24 @@ def follow(
     places, source = Places(out), Source(WIRE, address, security=security)
     starts = {
         "silver": lambda: silver_stream(spark, address, places, cluster, security=security),
-        "alerts": lambda: alert_stream(spark, address, places, tell, cluster, security),
+        "alerts": lambda: alert_stream(spark, address, places, cluster, security),
     }
     streams = _Streams(starts, say)
     outcome: Outcome | None = None
     built_at, built_batch, interrupted = time.monotonic(), -1, False
-    try:
-        while not until():
-            for name, problem in streams.tend():
-                _keep_issue(places, name, problem, cluster)
-                interrupted = True
-            batch = streams.last_batch("silver")
-            if batch > built_batch and time.monotonic() - built_at >= every_s:
-                outcome, built_batch = _rebuild(spark, source, places, batch, say, cluster), batch
-                built_at = time.monotonic()
-            time.sleep(LOOK_S)
-    finally:
-        streams.stop()
+    with telling(places.alerts, tell):
+        try:
+            while not until():
+                for name, problem in streams.tend():
+                    _keep_issue(places, name, problem, cluster)
+                    interrupted = True
+                batch = streams.last_batch("silver")
+                if batch > built_batch and time.monotonic() - built_at >= every_s:
+                    outcome, built_batch = _rebuild(spark, source, places, batch, say, cluster), batch
+                    built_at = time.monotonic()
+                time.sleep(LOOK_S)
+        finally:
+            streams.stop()
     if streams.last_batch("silver") > built_batch or (interrupted and outcome is not None):
         outcome = _rebuild(spark, source, places, streams.last_batch("silver"), say, cluster)
     return outcome
@@ -254,6 +281,8 @@ def _keep_issue(places: Places, stream: str, problem: str, cluster: str) -> None
 
 def _rebuild(spark: SparkSession, source: Source, places: Places, batch: int, say: Progress, cluster: str) -> Outcome:
     # The batch before the last is committed for certain; what may be written again is not rolled.
+    if not written(places.silver):
+        raise UnseenTablesError(places.silver)
     roll(places.silver, batch - 1)
     with Writer(places.silver, number := f"sample-{time.time_ns()}") as writer:
         sample([source], cluster, writer)

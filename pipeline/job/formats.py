@@ -18,8 +18,8 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from kohort.pipeline.job.stream_source import RANGE_COLUMNS, RANGES, GroupLogStream
+from kohort.pipeline.silver.columns import integers
 from kohort.pipeline.silver.ingest import expand, split
-from kohort.pipeline.silver.rows import integers
 from kohort.pipeline.sources import events, export, found, samples, segments, text_log, wire
 from kohort.pipeline.sources.chunk import TRANSACTION_NAMES, Chunk, Issue
 from kohort.pipeline.sources.found import Source

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from kohort.pipeline.gold.group import analyse_group, as_tables
 from kohort.pipeline.history.load import group_input
 from kohort.pipeline.job import commits
-from kohort.pipeline.job.ingest import parallelism
+from kohort.pipeline.session import parallelism
 from kohort.pipeline.silver.tables import SCHEMAS as SILVER
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def analyse_groups(spark: SparkSession, silver: Path, only: list[str] | None = N
     )
     if only is not None:
         every = every.where(F.col("group_id").isin(only))
-    heaps = _GROUP_TASKS_PER_CORE * max(1, parallelism(spark))
+    heaps = _GROUP_TASKS_PER_CORE * parallelism(spark)
     return (
         every.repartition(heaps, "cluster", "group_id")
         .groupBy("cluster", "group_id")

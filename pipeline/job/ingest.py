@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from kohort.pipeline.silver.files import Writer, publish
+from kohort.pipeline.session import parallelism
+from kohort.pipeline.silver.files import UnseenTablesError, Writer, publish
 from kohort.pipeline.silver.ingest import ingest, sample, split
 from kohort.pipeline.sources.found import Source
 
@@ -29,8 +30,11 @@ class Read:
 def ingest_sources(
     spark: SparkSession, sources: list[Source], silver: Path, batch: str = "0", cluster: str = ""
 ) -> Read:
-    """Reads all sources into one silver batch; the same batch again replaces it. Workers must see `silver`."""
-    heaps = split(sources, max(1, parallelism(spark)) * TASKS_PER_CORE)
+    """Reads all sources into one silver batch; the same batch again replaces it.
+
+    Workers must see `silver`: UnseenTablesError says that they saw another one.
+    """
+    heaps = split(sources, parallelism(spark) * TASKS_PER_CORE)
     folder = str(silver)
 
     def work(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -51,17 +55,11 @@ def ingest_sources(
         sample(sources, cluster, sampled)
     numbers = spark.range(0, len(heaps), 1, len(heaps))
     outcome = numbers.mapInArrow(work, "task string, table string, rows long").collect()
-    publish(silver, batch, [*dict.fromkeys(row["task"] for row in outcome), sampled.task])
+    shown = publish(silver, batch, [*dict.fromkeys(row["task"] for row in outcome), sampled.task])
+    if shown < len(sampled.rows) + sum(row["table"] is not None for row in outcome):
+        raise UnseenTablesError(silver)
     read = Read(dict(sampled.rows))
     for row in outcome:
         if row["table"]:
             read.rows[row["table"]] = read.rows.get(row["table"], 0) + row["rows"]
     return read
-
-
-def parallelism(spark: SparkSession) -> int:
-    """Tasks that run at once, as far as the session tells; Spark Connect doesn't."""
-    try:
-        return spark.sparkContext.defaultParallelism
-    except Exception:  # Connect refuses the attribute with an error of its own
-        return 4

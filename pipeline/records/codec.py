@@ -199,6 +199,12 @@ def decode_key(key: bytes) -> Decoded:
     return Decoded(kind, result)
 
 
+def read_fields(fields: Struct, version: int, data: bytes, at: int) -> tuple[Value, int]:
+    """A part of a value without compact lengths, and where it ends. Raises RecordError."""
+    reader = _Reader(data, at, version)
+    return reader.struct(fields), reader.at
+
+
 def _read_layout(layout: Layout, version: int, value: bytes) -> tuple[Value, list[tuple[str, int, bytes]]]:
     reader = _Reader(value, 2, version, version >= layout.flexible_from)
     result = reader.struct(layout.body)

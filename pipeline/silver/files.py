@@ -85,8 +85,19 @@ def batch_folder(folder: Path, table: str, batch: str) -> Path:
     return folder / table / f"batch={batch}"
 
 
-def publish(folder: Path, batch: str, tasks: list[str]) -> None:
-    """Makes the files of these tasks the whole content of the batch; earlier tries of it disappear."""
+class UnseenTablesError(RuntimeError):
+    """Workers wrote tables, and nothing of them is here; the text says what to do."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(
+            f"Spark's workers wrote tables that can't be seen from here: {folder} must hold the same files on this "
+            "machine and on every worker. Name a shared folder with --out"
+        )
+
+
+def publish(folder: Path, batch: str, tasks: list[str]) -> int:
+    """Makes the files of these tasks the whole content of the batch; earlier tries go. Returns how many there are."""
+    count = 0
     for table in SCHEMAS:
         place = batch_folder(folder, table, batch)
         if not place.is_dir():
@@ -98,8 +109,10 @@ def publish(folder: Path, batch: str, tasks: list[str]) -> None:
         for hidden, shown in mine.items():
             if (place / hidden).exists():
                 (place / hidden).rename(place / shown)
+                count += 1
         if not any(place.iterdir()):
             place.rmdir()
+    return count
 
 
 def written(folder: Path) -> set[str]:

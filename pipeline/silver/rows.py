@@ -1,27 +1,28 @@
-"""Records to silver rows: offset commits in columns, everything else row by row."""
+"""Records to silver rows: offset commits and members of classic groups in columns, everything else row by row."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from kohort.pipeline.records.codec import Decoded, decode, kafka_uuid
+from kohort.pipeline.records.classic import ClassicGroup, GroupReader, plain_group
+from kohort.pipeline.records.codec import Decoded, decode, decode_key, kafka_uuid
 from kohort.pipeline.records.commits import Commits, Ints, read_commits
-from kohort.pipeline.records.layouts import GROUP_TYPES
+from kohort.pipeline.records.layouts import GROUP_METADATA, GROUP_TYPES
 from kohort.pipeline.records.schema import RecordError
+from kohort.pipeline.silver.columns import constant, constant_number, integers
+from kohort.pipeline.silver.members import ClassicMembers, Place
 from kohort.pipeline.silver.tables import SCHEMAS
 from kohort.pipeline.sources.chunk import TRANSACTION_NAMES, Chunk
-from kohort.protocol.consumer import ImpossibleLengthError, Subscription, read_assignment, read_subscription
 
 Row = dict[str, Any]
-T = TypeVar("T")
 
 _NO_ID = bytes(16)
-_EMBEDDED_KEPT = 20_000
+_CLASSIC_KEY = GROUP_METADATA.to_bytes(2, "big")
 
 
 class SilverRows:
@@ -36,8 +37,7 @@ class SilverRows:
         self._topic_names: set[tuple[bytes, str]] = set()
         self._operation: tuple[int, int, int, str, int] = (-1, -1, -1, "", -1)
         self._ranges: dict[int, Row] = {}
-        self._embedded_before: dict[tuple[Any, bytes], Any] = {}
-        """Members say the same in every generation: subscriptions and assignments that were read already."""
+        self._groups, self._members = GroupReader(), ClassicMembers()
         self._epochs: dict[int, int] = {}
 
     def add(self, chunk: Chunk) -> Iterator[tuple[str, pa.Table]]:
@@ -101,6 +101,7 @@ class SilverRows:
         for topic_id, topic in self._topic_names:
             self._rows["topic_names"].append({"topic_id": kafka_uuid(topic_id), "topic": topic})
         self._topic_names.clear()
+        yield from self._members.take(self.cluster, self.rank, self._unreadable)
         for table, rows in self._rows.items():
             if rows:
                 yield table, table_of(table, rows, self.cluster, self.rank)
@@ -139,7 +140,7 @@ class SilverRows:
             "txn": names.take(pa.array(transaction)) if transaction.any() else pa.nulls(len(rows), pa.string()),
             "value_version": integers(commits.version, pa.int16(), gone),
             "log_leader_epoch": integers(chunk.leader_epoch[rows], pa.int32(), chunk.leader_epoch[rows] < 0),
-            "rank": integers(np.full(len(rows), self.rank, np.int64), pa.int8()),
+            "rank": constant_number(self.rank, len(rows), pa.int8()),
         }
         return pa.table(columns, schema=SCHEMAS["offset_commits"])
 
@@ -153,7 +154,7 @@ class SilverRows:
         }
         time = int(chunk.timestamp[n])
         try:
-            decoded = decode(key, value)
+            decoded, group = self._decoded(key, value)
         except RecordError as error:
             self._error(where, time, key, value, str(error))
             return
@@ -163,7 +164,18 @@ class SilverRows:
         if decoded.type in (0, 1):
             self._rows["offset_commits"].append(_plain_commit(decoded, where, time, chunk, n))
             return
-        self._group_record(decoded, where, time, chunk, n)
+        self._group_record(decoded, group, where, time, chunk, n)
+
+    def _decoded(self, key: bytes | None, value: bytes | None) -> tuple[Decoded, ClassicGroup | None]:
+        """A classic group's record by the pieces that come again, everything else by the plain decoder."""
+        if key is not None and value and key[:2] == _CLASSIC_KEY and (group := self._groups.read(value)):
+            decoded = decode_key(key)
+            decoded.version, decoded.value = group.version, group.head
+            return decoded, group
+        decoded = decode(key, value)
+        if decoded.type == GROUP_METADATA and decoded.version is not None and decoded.value is not None:
+            return decoded, plain_group(decoded.version, decoded.value)
+        return decoded, None
 
     def _error(self, where: Row, time: int, key: bytes | None, value: bytes | None, error: str) -> None:
         row = {**where, "ts_ms": time, "error": error, "key": key, "value": value}
@@ -171,7 +183,14 @@ class SilverRows:
         row["value_version"] = int.from_bytes(value[:2], "big", signed=True) if value and len(value) >= 2 else None
         self._rows["decode_errors"].append(row)
 
-    def _group_record(self, decoded: Decoded, where: Row, time: int, chunk: Chunk, n: int) -> None:
+    def _unreadable(self, where: Place, member: str, blob: bytes) -> None:
+        partition, offset, time = where
+        detail = f"subscription or assignment of member {member} can't be read"
+        self._error({"partition": partition, "offset": offset}, time, None, blob, detail)
+
+    def _group_record(
+        self, decoded: Decoded, classic: ClassicGroup | None, where: Row, time: int, chunk: Chunk, n: int
+    ) -> None:
         value = decoded.value
         group = decoded.key.get("group", decoded.key.get("groupId"))
         assert isinstance(group, str)
@@ -194,8 +213,17 @@ class SilverRows:
         self._rows["group_records"].append(row)
         if value is None:
             return
-        if decoded.type == 2:
-            self._classic(row, value, where, group)
+        if classic is not None:
+            head = classic.head
+            row.update(
+                generation=head["generation"],
+                protocol_type=head["protocolType"],
+                protocol=head["protocol"],
+                leader=head["leader"],
+                state_ts_ms=head["currentStateTimestamp"] if head["currentStateTimestamp"] >= 0 else None,
+                n_members=len(classic.members),
+            )
+            self._members.add((where["partition"], where["offset"], time), group, classic)
             return
         row["epoch"] = value.get("epoch", value.get("assignmentEpoch", value.get("memberEpoch")))
         row["metadata_hash"] = value.get("metadataHash")
@@ -219,66 +247,6 @@ class SilverRows:
         for topics in value.values():
             for topic in topics or ():
                 self._topic_names.add((topic["topicId"], topic["topicName"]))
-
-    def _classic(self, row: Row, value: Row, where: Row, group: str) -> None:
-        row.update(
-            generation=value["generation"],
-            protocol_type=value["protocolType"],
-            protocol=value["protocol"],
-            leader=value["leader"],
-            state_ts_ms=value["currentStateTimestamp"] if value["currentStateTimestamp"] >= 0 else None,
-            n_members=len(value["members"]),
-        )
-        is_consumer = value["protocolType"] == "consumer"
-        for member in value["members"]:
-            name = {**where, "group_id": group, "member_id": member["memberId"]}
-            subscription: Subscription | None = None
-            if is_consumer:
-                subscription = self._embedded(read_subscription, member["subscription"], row, member["memberId"])
-                assignment = self._embedded(read_assignment, member["assignment"], row, member["memberId"])
-                self._parts(name, "assigned", assignment.partitions if assignment else {})
-                self._parts(name, "owned_before", subscription.owned_partitions if subscription else {})
-            instance = member["groupInstanceId"]
-            timeout = member["rebalanceTimeout"]
-            self._rows["group_members"].append(
-                {
-                    **name,
-                    "instance_id": instance,
-                    "client_id": member["clientId"],
-                    "client_host": member["clientHost"],
-                    "session_timeout_ms": member["sessionTimeout"],
-                    "rebalance_timeout_ms": timeout if timeout >= 0 else member["sessionTimeout"],
-                    "subscribed_topics": list(subscription.topics) if subscription else None,
-                    "rack": subscription.rack_id or None if subscription else None,
-                    "owned_generation": subscription.generation_id if subscription else None,
-                    "subscription_version": subscription.version if subscription else None,
-                    "is_leader": member["memberId"] == value["leader"],
-                    "speaks": "classic",
-                    "logical_client": instance or f"{member['clientId']}@{member['clientHost'].lstrip('/')}",
-                }
-            )
-
-    def _embedded(self, read: Callable[[bytes], T | None], blob: bytes, row: Row, member: str) -> T | None:
-        """A member that was given nothing has an empty assignment; all else that can't be read is kept as an error."""
-        if not blob:
-            return None
-        seen = self._embedded_before.get((read, blob))
-        if seen is not None:
-            return seen  # type: ignore[no-any-return]
-        try:
-            result = read(blob)
-        except (ImpossibleLengthError, UnicodeDecodeError):
-            result = None
-        if result is None:
-            detail = f"subscription or assignment of member {member} can't be read"
-            self._error({k: row[k] for k in ("partition", "offset")}, row["ts_ms"], None, blob, detail)
-        elif len(self._embedded_before) < _EMBEDDED_KEPT:
-            self._embedded_before[read, blob] = result
-        return result
-
-    def _parts(self, name: Row, role: str, topics: Mapping[str, tuple[int, ...]]) -> None:
-        for topic, parts in topics.items():
-            self._rows["member_partitions"].append({**name, "role": role, "topic": topic, "parts": list(parts)})
 
     def _parts_by_id(self, name: Row, role: str, topics: Any) -> None:
         for topic in topics or ():
@@ -359,14 +327,6 @@ def _column(rows: list[Row], field: pa.Field) -> list[Any]:
     if not pa.types.is_map(field.type):
         return [row.get(name) for row in rows]
     return [list(value.items()) if isinstance(value, dict) else value for value in (row.get(name) for row in rows)]
-
-
-def integers(values: Ints, kind: pa.DataType, null: Any = None) -> pa.Array:
-    return pa.array(values, mask=null).cast(kind)
-
-
-def constant(text: str, length: int) -> pa.Array:
-    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(length, np.int8)), pa.array([text])).cast(pa.string())
 
 
 def _distinct_ids(commits: Commits) -> pa.DictionaryArray:

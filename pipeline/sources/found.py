@@ -57,7 +57,7 @@ def find_sources(arguments: Iterable[str], security: Security = OPEN) -> tuple[l
     found: dict[str, Source] = {}
     issues: list[Issue] = []
     for argument in arguments:
-        path = Path(argument)
+        path = Path(argument).absolute()  # workers and servers of Spark run in folders of their own
         if path.is_dir():
             inside = list(_inside(path, issues))
             if not inside:

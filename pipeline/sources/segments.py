@@ -15,7 +15,7 @@ import numpy as np
 
 from kohort.pipeline.records.batches import HEADER_SIZE, Headers, Records, read_headers, read_segment, select
 from kohort.pipeline.records.commits import Ints
-from kohort.pipeline.sources.chunk import ABORTED, COMMITTED, NO_TRANSACTION, PENDING, Chunk, Issue
+from kohort.pipeline.sources.chunk import ABORTED, COMMITTED, NO_TRANSACTION, PENDING, Chunk, Issue, chunk_of_rows
 
 _FOLDER = re.compile(r"__consumer_offsets-(\d+)(\.[0-9a-f]+-(delete|stray))?$")
 
@@ -32,7 +32,11 @@ def read_partition(partition: int, paths: list[Path]) -> Iterator[Chunk]:
     markers: Markers | None = None
     expected = -1
     for path in paths:
-        data = path.read_bytes()
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            yield chunk_of_rows([], [Issue("unreadable_file", str(path), f"{type(error).__name__}: {error}")])
+            continue
         for records in read_segment(data):
             issues = [
                 Issue("damaged_segment", f"{path.parent.name}/{path.name}@{d.position}", d.reason)
@@ -79,7 +83,10 @@ class Markers:
     def __init__(self, paths: list[Path]) -> None:
         self._of: dict[int, list[tuple[int, int]]] = {}
         for path in paths:
-            data = path.read_bytes()
+            try:
+                data = path.read_bytes()
+            except OSError:
+                continue  # whoever reads its records says so
             headers = read_headers(data, [])
             for n in np.flatnonzero(headers.is_control & (headers.count > 0)).tolist():
                 begin = int(headers.position[n]) + HEADER_SIZE

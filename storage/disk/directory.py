@@ -15,7 +15,7 @@ Source of the layout: Kafka's `LogManager`, `UnifiedLog`, `MetaProperties`.
 import fcntl
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from uuid import UUID
 
@@ -292,6 +292,10 @@ class DataDirectory:
         self._journal.deleted(topic_id)
         for index in range(partitions):
             self._stores.pop(f"{name}-{index}", None)
+
+    def group_changed(self, group_id: str, configs: Mapping[str, str]) -> None:
+        """A group has these settings now. Raises OSError."""
+        self._journal.group(group_id, configs)
 
     def producer_ids(self, next_producer_id: int) -> None:
         """Ids below this one may have been handed out. Raises OSError."""

@@ -1,7 +1,8 @@
 """The topics of a data directory: a file of lines in JSON, to which every change is added.
 
-Topics, settings, replicas and leader epochs, and which producer ids were handed out. A last line that was cut short was
-never acknowledged and does not count. The file is written anew, one line a topic, when the directory is opened.
+Topics, settings, replicas and leader epochs, settings of groups, and which producer ids were handed out. A last line
+that was cut short was never acknowledged and does not count. The file is written anew, one line a topic or group, when
+the directory is opened.
 """
 
 import json
@@ -44,6 +45,7 @@ class Saved:
     """All that a journal tells."""
 
     topics: dict[UUID, SavedTopic] = field(default_factory=dict)
+    group_configs: dict[str, dict[str, str]] = field(default_factory=dict)
     deleted: set[UUID] = field(default_factory=set)
     """Topics that went since the file was written anew; something of them may have stayed."""
     next_producer_id: int = 0
@@ -78,6 +80,7 @@ class Journal:
     def begin(self, saved: Saved) -> None:
         """Writes the file anew, with what there is now. Raises OSError."""
         lines = [_topic(each) for each in saved.topics.values()]
+        lines += [_group(group_id, configs) for group_id, configs in saved.group_configs.items() if configs]
         lines.append({"next_producer_id": saved.next_producer_id})
         self._disk.write_whole(self._path, b"".join(map(_line, lines)), precious=True)
         self._file = self._disk.file(self._path)
@@ -98,6 +101,10 @@ class Journal:
         self._add({"deleted": show_id(topic_id)})
         if self._file is not None and self._disk.keeps_unsynced:
             self._file.sync()
+
+    def group(self, group_id: str, configs: Mapping[str, str]) -> None:
+        """A group has these settings now. Raises OSError."""
+        self._add(_group(group_id, configs))
 
     def producer_ids(self, next_producer_id: int) -> None:
         """Producer ids below this one may have been handed out. Raises OSError."""
@@ -126,6 +133,10 @@ def _topic(topic: SavedTopic) -> dict[str, Any]:
     }
 
 
+def _group(group_id: str, configs: Mapping[str, str]) -> dict[str, Any]:
+    return {"group": group_id, "configs": dict(configs)}
+
+
 def _apply(saved: Saved, values: Mapping[str, Any]) -> None:
     if "topic" in values:
         partitions = [SavedPartition(tuple(map(int, replicas)), int(epoch)) for replicas, epoch in values["partitions"]]
@@ -139,5 +150,7 @@ def _apply(saved: Saved, values: Mapping[str, Any]) -> None:
         topic_id = read_id(values["deleted"])
         del saved.topics[topic_id]
         saved.deleted.add(topic_id)
+    elif "group" in values:
+        saved.group_configs[str(values["group"])] = {str(name): str(it) for name, it in values["configs"].items()}
     else:
         saved.next_producer_id = int(values["next_producer_id"])

@@ -9,7 +9,7 @@ from time import perf_counter, process_time
 from tests.bench import connection
 from tests.bench.connection import Connection
 from tests.bench.failures import Failures
-from tests.bench.server import Server, machine_s
+from tests.bench.server import Server, command, machine_s
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,13 @@ class Bench:
     @asynccontextmanager
     async def server(self, *arguments: str) -> AsyncIterator[Server]:
         """A server that accepts connections. It is stopped whatever happens."""
-        server = Server(["--listen", "127.0.0.1:0", *arguments, *self.arguments], self.failures)
+        async with self.program(command(["--listen", "127.0.0.1:0", *arguments, *self.arguments])) as server:
+            yield server
+
+    @asynccontextmanager
+    async def program(self, words: Sequence[str]) -> AsyncIterator[Server]:
+        """The same for any program that says READY as `kohort serve` does."""
+        server = Server(words, self.failures)
         try:
             await server.ready()
             yield server

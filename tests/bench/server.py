@@ -29,12 +29,13 @@ def command(arguments: Sequence[str]) -> list[str]:
 class Server:
     """A `kohort serve`. Whatever it does wrong besides answering (no clean end, a traceback) is counted too."""
 
-    def __init__(self, arguments: Sequence[str], failures: Failures) -> None:
+    def __init__(self, words: Sequence[str], failures: Failures) -> None:
+        """`words`: its command line."""
         self.failures = failures
         self.host, self.port = "127.0.0.1", 0
         self._log = tempfile.TemporaryFile()  # noqa: SIM115  (closed by stop)
         # A session of its own: Ctrl-C is for the load generator, which then stops the server.
-        self.process = Popen(command(arguments), stdout=PIPE, stderr=self._log, start_new_session=True)
+        self.process = Popen(words, stdout=PIPE, stderr=self._log, start_new_session=True)
 
     async def ready(self) -> None:
         """Waits for the READY line, and takes the port of the first node from it. Raises UnmeasurableError."""
@@ -46,7 +47,7 @@ class Server:
             raise UnmeasurableError(f"the server was not ready within {START_WITHIN_S} s") from None
         if not line.startswith(READY):
             raise UnmeasurableError(f"the server did not start: {self.last_words()}")
-        first = line.removeprefix(READY).split(b",")[0].strip()
+        first = line.removeprefix(READY).split()[0].split(b",")[0]
         self.port = int(first.rpartition(b":")[2])
 
     def stop(self) -> float:

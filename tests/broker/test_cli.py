@@ -82,6 +82,7 @@ def test_a_broker_without_a_control_address_has_not_loaded_it() -> None:
 
 def test_a_running_cluster_is_administered() -> None:
     command = [*KOHORT, "serve", "--listen", "127.0.0.1:0", "--nodes", "2", "--profile", "test", "--control", ":0"]
+    command += ["--log-level", "debug"]  # not even then the token
     environment = os.environ | {"KOHORT_CONTROL_TOKEN": "s3cret"}
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 
+from kohort.broker.moving import move_leader
 from kohort.coordinator.loading import Loading, unload
 from kohort.protocol.batches import TRANSACTIONAL, Record, build_batch, read_batches
 from kohort.protocol.errors import ErrorCode
@@ -26,30 +28,43 @@ class Producer:
     """A transactional producer, and somebody who reads what it wrote."""
 
     def __init__(self, nodes: int = 1, **settings: object) -> None:
-        self.broker = Broker(nodes=nodes, **settings)
-        cluster = self.broker.cluster
-        cluster.offsets_topic.create(0)
-        cluster.transaction_topic.create(0)
-        cluster.topics.create(TOPIC, 2, 1)
-        home = cluster.transaction_topic.coordinator_of(ID)
+        broker = Broker(nodes=nodes, **settings)
+        broker.cluster.offsets_topic.create(0)
+        broker.cluster.transaction_topic.create(0)
+        broker.cluster.topics.create(TOPIC, 2, 1)
+        self._speaks(broker, ID)
+
+    def _speaks(self, broker: Broker, transactional_id: str) -> None:
+        self.broker = broker
+        self.id = transactional_id
+        home = broker.cluster.transaction_topic.coordinator_of(transactional_id)
         assert home is not None
-        self.home = self.broker.client(cluster.nodes.index(home))
+        self.home = broker.client(broker.cluster.nodes.index(home))
         self.sequences = [0, 0]
         self.producer_id, self.epoch = -1, -1
+
+    def another(self, transactional_id: str) -> Producer:
+        """Somebody else at the same broker."""
+        made = object.__new__(Producer)
+        made._speaks(self.broker, transactional_id)
+        made.init()
+        return made
 
     def leader(self, partition: int = 0) -> Client:
         cluster = self.broker.cluster
         return self.broker.client(cluster.topics.by_name(TOPIC).partitions[partition].leader - cluster.nodes[0].id)  # type: ignore[union-attr]
 
     def init(self, **expected: int) -> E:
-        answer = self.home.asks("init_producer_id", 5, transactional_id=ID, transaction_timeout_ms=60_000, **expected)
+        answer = self.home.asks(
+            "init_producer_id", 5, transactional_id=self.id, transaction_timeout_ms=60_000, **expected
+        )
         if answer.error_code is E.none:
             self.producer_id, self.epoch, self.sequences = answer.producer_id, answer.producer_epoch, [0, 0]
         return answer.error_code
 
     def adds(self, *partitions: int, epoch: int | None = None) -> list[E]:
         transaction = AddPartitionsToTxnTransaction(
-            transactional_id=ID,
+            transactional_id=self.id,
             producer_id=self.producer_id,
             producer_epoch=self.epoch if epoch is None else epoch,
             topics=(AddPartitionsToTxnTopic(name=TOPIC, partitions=partitions),),
@@ -67,7 +82,7 @@ class Producer:
         )
         data = TopicProduceData(name=TOPIC, partition_data=(PartitionProduceData(index=partition, records=batch),))
         answer = self.leader(partition).asks(
-            "produce", version, transactional_id=ID, acks=-1, timeout_ms=1, topic_data=(data,)
+            "produce", version, transactional_id=self.id, acks=-1, timeout_ms=1, topic_data=(data,)
         )
         error: E = answer.responses[0].partition_responses[0].error_code
         self.sequences[partition] += error is E.none
@@ -77,7 +92,7 @@ class Producer:
         answer = self.home.asks(
             "end_txn",
             version,
-            transactional_id=ID,
+            transactional_id=self.id,
             producer_id=self.producer_id,
             producer_epoch=self.epoch if epoch is None else epoch,
             committed=committed,
@@ -98,7 +113,7 @@ class Producer:
         answer = self.broker.client(self.broker.cluster.nodes.index(coordinator)).asks(
             "txn_offset_commit",
             version,
-            transactional_id=ID,
+            transactional_id=self.id,
             group_id=GROUP,
             producer_id=self.producer_id,
             producer_epoch=self.epoch,
@@ -242,6 +257,23 @@ def test_list_offsets_ends_where_committed_records_do() -> None:
     assert [each.topics[0].partitions[0].offset for each in ends] == [1, 0]
 
 
+@pytest.mark.parametrize(("home", "coordinator"), [(1, 2), (2, 1)])
+def test_a_commit_is_answered_whichever_node_looks_after_the_transaction(home: int, coordinator: int) -> None:
+    ada = Producer(nodes=2)
+    cluster = ada.broker.cluster
+    topics = [cluster.topics.by_name(name) for name in ("__transaction_state", "__consumer_offsets")]
+    for topic, node_id in zip(topics, (home, coordinator), strict=True):
+        assert topic is not None
+        for partition in topic.partitions:
+            ada.broker.server.act(partial(move_leader, cluster, topic, partition, node_id))
+    cluster.replays.run_at_once()
+    ada.home = ada.broker.client(home - 1)
+    ada.init()
+    assert ada.commits_offset(5, 5) is E.none
+    ada.ends(5, committed=True)
+    assert ada.offset() == [5]
+
+
 @pytest.mark.parametrize(("committed", "seen"), [(True, [5]), (False, [])])
 def test_offsets_count_when_their_transaction_does(committed: bool, seen: list[int]) -> None:
     ada = Producer(nodes=2)
@@ -253,14 +285,9 @@ def test_offsets_count_when_their_transaction_does(committed: bool, seen: list[i
     assert ada.offset() == seen
 
 
-@pytest.mark.parametrize("ended", [True, False])
-def test_a_coordinator_that_takes_over_knows_what_is_open(ended: bool) -> None:
-    ada = Producer()
-    ada.init()
-    ada.commits_offset(5, 5)
-    if ended:
-        ada.ends(5, committed=True)
-    cluster = ada.broker.cluster
+def takes_over(broker: Broker) -> None:
+    """The group's coordinator forgets it, and loads it again."""
+    cluster = broker.cluster
     coordinator = cluster.nodes[0].coordinator
     number = coordinator.partition_of(GROUP)
     unload(coordinator, number, 0)
@@ -269,6 +296,52 @@ def test_a_coordinator_that_takes_over_knows_what_is_open(ended: bool) -> None:
         for header in read_batches(batch):
             loading.apply_batch(batch, header)
     assert loading.finish(0) == 1
+
+
+@pytest.mark.parametrize("moment", ["never", "open", "half", "over"])
+def test_of_two_transactions_the_later_commit_counts_whichever_ends_first(moment: str) -> None:
+    ada = Producer()
+    ada.init()
+    bob = ada.another("y")
+
+    def passes(now: str) -> None:
+        if now == moment:
+            takes_over(ada.broker)
+
+    ada.commits_offset(5, 5)
+    bob.commits_offset(5, 7)
+    passes("open")
+    bob.ends(5, committed=True)
+    passes("half")
+    ada.ends(5, committed=True)
+    passes("over")
+    assert ada.offset() == [7]
+    ada.commits_offset(5, 15)
+    bob.commits_offset(5, 17)
+    passes("open")
+    ada.ends(5, committed=True)
+    passes("half")
+    bob.ends(5, committed=True)
+    passes("over")
+    assert ada.offset() == [17]
+    ada.commits_offset(5, 25)
+    bob.commits_offset(5, 27)
+    passes("open")
+    bob.ends(5, committed=False)
+    passes("half")
+    ada.ends(5, committed=True)
+    passes("over")
+    assert ada.offset() == [25], "what was aborted overtakes nobody"
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_a_coordinator_that_takes_over_knows_what_is_open(ended: bool) -> None:
+    ada = Producer()
+    ada.init()
+    ada.commits_offset(5, 5)
+    if ended:
+        ada.ends(5, committed=True)
+    takes_over(ada.broker)
     if not ended:
         assert ada.offset() == []
         ada.ends(5, committed=True)

@@ -93,6 +93,17 @@ def kafkajs() -> list[str]:
     return [tool("node"), str(folder / "main.js")]
 
 
+def http_examples() -> Path:
+    """The examples in Node.js, beside the packages that they need. Copied: nothing is installed among the sources."""
+    source = HERE.parent.parent / "examples" / "http"
+    folder = fresh_folder("http-examples", source, ("package-lock.json",))
+    for path in source.glob("*.js*"):
+        shutil.copy(path, folder)
+    if not (folder / "node_modules").exists():
+        run(["npm", "ci", "--silent", "--no-audit", "--no-fund"], folder)
+    return folder
+
+
 def rust_rdkafka() -> list[str]:
     """librdkafka, as Rust has it: compiled from the source that the crate brings."""
     folder = fresh_folder("rust", HERE / "rust_rdkafka")
@@ -121,11 +132,11 @@ def command_of(name: str) -> tuple[str, ...]:
     return tuple(BY_NAME[name].command())
 
 
-def fresh_folder(name: str, source: Path) -> Path:
-    """Where a program is built: another folder for each state of its source."""
+def fresh_folder(name: str, source: Path, only: tuple[str, ...] = ()) -> Path:
+    """Where a program is built: another folder for each state of its source, or of some files of it."""
     digest = sha256()
     for path in sorted(source.rglob("*")):
-        if path.is_file() and "node_modules" not in path.parts:
+        if path.is_file() and "node_modules" not in path.parts and (not only or path.name in only):
             digest.update(path.read_bytes())
     folder = CACHE / f"{name}-{digest.hexdigest()[:12]}"
     folder.mkdir(parents=True, exist_ok=True)

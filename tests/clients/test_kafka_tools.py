@@ -54,6 +54,16 @@ def test_configs_are_changed_and_shown(bootstrap: str, company: Company) -> None
     assert "cleanup.policy=compact" in said("kafka-configs", *asked, "--describe")
 
 
+def test_configs_of_groups_are_changed_listed_and_shown(bootstrap: str) -> None:
+    group = f"group-{uuid4().hex[:8]}"
+    asked = ["--bootstrap-server", bootstrap]
+    said("kafka-configs", *asked, "--group", group, "--alter", "--add-config", "consumer.session.timeout.ms=50000")
+    told = "consumer.session.timeout.ms=50000 sensitive=false synonyms={DYNAMIC_GROUP_CONFIG:"
+    assert told in said("kafka-configs", *asked, "--group", group, "--describe")
+    every = said("kafka-configs", *asked, "--entity-type", "groups", "--describe")
+    assert f"Dynamic configs for group {group} are:" in every.splitlines()
+
+
 def test_what_the_console_produces_the_console_consumes(bootstrap: str) -> None:
     name, group = f"topic-{uuid4().hex[:8]}", f"group-{uuid4().hex[:8]}"
     words = [f"word {number}" for number in range(20)]

@@ -2,25 +2,50 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.clients.company import PATIENCE_S
 from tests.clients.kafkas_own import class_path, command
 from tests.clients.libraries import Missing
-from tests.clients.processes import Process
+from tests.clients.processes import Process, eventually
 
 pytestmark = [pytest.mark.libraries, pytest.mark.timeout(300)]
 
 PARTITIONS = 4
 KEYS = [f"key-{number}" for number in range(20)]
+COMMIT_INTERVAL_MS = {"at_least_once": 100, "exactly_once_v2": 2_000}
+"""Transactions are long, so that whoever is killed leaves one open with records in it."""
+
+
+class Traffic:
+    """Records that come all the time, till `stop` tells which they were."""
+
+    def __init__(self, application: Application) -> None:
+        self._application = application
+        self._sent: Counter[str] = Counter()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._over.wait(0.05):
+            self._sent |= self._application.produce(len(self._sent), len(KEYS))
+
+    def stop(self) -> Counter[str]:
+        self._over.set()
+        self._thread.join(PATIENCE_S)
+        return self._sent
 
 
 class Application:
@@ -30,7 +55,8 @@ class Application:
         name = uuid4().hex[:8]
         self.bootstrap = bootstrap
         self.source, self.sink, self.counts = f"source-{name}", f"sink-{name}", f"counts-{name}"
-        self._arguments = [bootstrap, f"app-{name}", self.source, self.sink, self.counts, guarantee]
+        interval_ms = str(COMMIT_INTERVAL_MS[guarantee])
+        self._arguments = [bootstrap, f"app-{name}", self.source, self.sink, self.counts, guarantee, interval_ms]
         self._folder = folder
         self.instances: list[Process] = []
         self._producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True})
@@ -39,9 +65,9 @@ class Application:
         for created in admin.create_topics(topics).values():
             created.result(PATIENCE_S)
 
-    def start(self) -> Process:
-        """One more instance; returns when it runs."""
-        folder = self._folder / f"instance-{len(self.instances)}"
+    def start(self, home: str = "") -> Process:
+        """One more instance; returns when it runs. Whoever had the same `home` before has left its state there."""
+        folder = self._folder / (home or f"instance-{len(self.instances)}")
         instance = Process(command("CopyingStream", *self._arguments, str(folder)))
         self.instances.append(instance)
         instance.until(lambda lines: "RUNNING" in lines, "an instance runs", 90)
@@ -68,13 +94,52 @@ class Application:
         _, rows = self._read(self.counts, lambda _: False, lambda rows: sum(last(rows).values()) >= total)
         return last(rows)
 
-    def _read(self, topic, enough, enough_rows=lambda rows: False):  # type: ignore[no-untyped-def]
+    def all_copied(self, expected: Counter[str]) -> tuple[Counter[str], list[tuple[str, str]]]:
+        """The same, with the keys, in the order of each partition."""
+        heard, rows = self._read(self.sink, lambda heard: set(expected) <= set(heard))
+        return heard, rows
+
+    def everything_copied(self) -> Counter[str]:
+        """What is in the sink for a reader who does not ask whether it was committed."""
+        heard, _ = self._read(self.sink, lambda _: True, isolation="read_uncommitted")
+        return heard
+
+    def end(self, isolation: str = "read_committed") -> int:
+        """How far the sink reaches for a reader, all partitions together."""
+        settings = {"bootstrap.servers": self.bootstrap, "group.id": "nobody", "isolation.level": isolation}
+        with closing(Consumer(settings)) as consumer:
+            parts = [TopicPartition(self.sink, number) for number in range(PARTITIONS)]
+            return sum(consumer.get_watermark_offsets(part, PATIENCE_S)[1] for part in parts)
+
+    def is_in_a_transaction(self) -> bool:
+        """Whether the sink has records that are not decided."""
+        committed = self.end()
+        return self.end("read_uncommitted") > committed
+
+    def crashes_in_a_transaction(self, home: str) -> None:
+        """Starts the only instance, and kills it while records that it wrote are not decided."""
+        for _ in range(5):
+            instance = self.start(home)
+            eventually(self.is_in_a_transaction, "something is written")
+            instance.crash()
+            if self.is_in_a_transaction():
+                return
+        pytest.fail("it always committed in the last moment")
+
+    def goes_on(self) -> None:
+        """Waits until more has been committed than now."""
+        before = self.end()
+        eventually(lambda: self.end() > before, "the stream goes on", 60)
+
+    def _read(  # type: ignore[no-untyped-def]
+        self, topic, enough, enough_rows=lambda rows: False, isolation="read_committed"
+    ):
         consumer = Consumer(
             {
                 "bootstrap.servers": self.bootstrap,
                 "group.id": f"reader-{uuid4().hex[:8]}",
                 "auto.offset.reset": "earliest",
-                "isolation.level": "read_committed",
+                "isolation.level": isolation,
                 "enable.auto.commit": False,
             }
         )
@@ -125,3 +190,32 @@ def test_instances_share_the_work_and_one_that_crashes_is_replaced(application: 
     counts = application.counted(1_200)
     assert set(counts) == set(KEYS)
     assert all(count >= 60 for count in counts.values())
+
+
+@pytest.mark.parametrize("application", ["exactly_once_v2"], indirect=True)
+def test_exactly_once_holds_while_instances_come_leave_and_crash(application: Application) -> None:
+    traffic = Traffic(application)
+    application.crashes_in_a_transaction("first")
+    first, second = application.start("first"), application.start("second")
+    application.goes_on()
+    third = application.start("third")  # joins late
+    application.goes_on()
+    second.crash()
+    application.goes_on()
+    first.stop()  # leaves
+    application.goes_on()
+    application.start("second")  # comes back, and fences what it was before
+    third.crash()
+    application.goes_on()
+    for home in ("first", "third"):
+        application.start(home)
+    application.goes_on()
+    expected = traffic.stop()
+
+    heard, rows = application.all_copied(expected)
+    assert heard == expected, "nothing is lost, and nothing comes twice"
+    for key in KEYS:
+        numbers = [int(value) for each, value in rows if each == key]
+        assert all(one < next_one for one, next_one in pairwise(numbers))
+    assert application.counted(expected.total()) == {key: expected.total() // len(KEYS) for key in KEYS}
+    assert application.everything_copied().total() > expected.total()

@@ -88,7 +88,7 @@ async def test_a_leader_moves(control: httpx.AsyncClient, broker: Broker) -> Non
     [
         ("/leaders/nowhere/0", {"node": 1}, 404, "there is no topic nowhere"),
         ("/leaders/orders/2", {"node": 1}, 404, "orders has no partition 2; it has 2, from 0 on"),
-        ("/leaders/orders/0", {"node": 7}, 422, "there is no node 7; there are 1, 2, 3"),
+        ("/leaders/orders/0", {"node": 7}, 404, "there is no node 7; there are 1, 2, 3"),
         ("/leaders/orders/0", {}, 422, "node: Field required"),
         ("/leaders/orders/first", {"node": 1}, 422, "partition: Input should be a valid integer"),
         ("/nodes/7/stop", None, 404, "there is no node 7; there are 1, 2, 3"),
@@ -132,7 +132,10 @@ async def test_pages_of_other_sites_are_refused(control: httpx.AsyncClient) -> N
 
 async def test_the_document_tells_every_path(control: httpx.AsyncClient) -> None:
     paths = (await control.get("/openapi.json")).json()["paths"]
-    subjects = {"nodes", "leaders", "clock", "faults", "gates", "groups", "events", "metrics"}
+    subjects = {
+        "nodes", "leaders", "clock", "faults", "appends", "gates", "groups", "violations", "events", "metrics",
+        "overview",
+    }  # fmt: skip
     assert {path.split("/")[1] for path in paths} == subjects
 
 

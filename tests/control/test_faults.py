@@ -359,3 +359,14 @@ def test_stale_metadata_tells_who_led_then() -> None:
     (told,) = lab.heard()["topics"][0]["partitions"]
     assert (told["leader_id"], told["leader_epoch"]) == (partition.leader, 1)
     lab.stage.close()
+
+
+def test_a_rule_for_any_request_is_for_those_it_makes_sense_for(lab: Lab) -> None:
+    rule = lab.faults.on(group=lab.name("group")).assign(assignments.NOTHING)
+    lab.talk("""
+        ada joins
+          <- NONE {generation_id: 1}
+        ada SyncGroup v5 {generation_id: 1, assignments: {$ada: x}}
+          <- NONE {assignment: ""}
+        """)
+    assert (str(rule.match), rule.seen) == (f"SyncGroup with group {lab.name('group')}", 1)

@@ -12,6 +12,7 @@ import pytest
 from kohort.control.app import make_app
 from kohort.control.errors import ControlError
 from kohort.control.faults.files import load
+from kohort.control.safety import Budget
 from tests.control.talking import Lab
 
 
@@ -63,7 +64,11 @@ async def test_rules_are_made_listed_and_removed(http: httpx.AsyncClient, lab: L
         ({"match": {"api": "Heartbeat", "stat": "Stable"}, "do": "drop"}, "did you mean state?"),
         ({"match": {}, "do": "dropp"}, "did you mean drop?"),
         ({"match": {}, "do": "delay", "with": {"second": 2}}, "did you mean seconds?"),
-        ({"match": {}, "do": "delay"}, "delay needs jitter, seconds"),
+        ({"match": {}, "do": "delay"}, "a delay takes either seconds, or until what"),
+        ({"match": {}, "do": "delay", "with": {"until": "Stabel"}}, "did you mean Stable?"),
+        ({"match": {}, "do": "delay", "with": {"untill": "Stable"}}, "did you mean until?"),
+        ({"match": {}, "do": "hide_nod", "with": {"node": 2}}, "did you mean hide_node?"),
+        ({"match": {"client_id": "ada"}, "do": "zombie"}, "a zombie is chosen by group and node"),
         ({"match": {"api": "SyncGroup"}, "do": "assign", "with": {"shares": "garbag"}}, "did you mean garbage?"),
         ({"match": {}, "do": "error", "with": {"name": "NOPE_NOT_AN_ERROR"}}, "there is no error"),
     ],
@@ -132,7 +137,91 @@ async def test_waiting_ends_when_it_is_so_or_in_time(http: httpx.AsyncClient, la
 async def test_a_coordinator_cannot_move_where_there_is_no_node(http: httpx.AsyncClient, lab: Lab) -> None:
     lab.talk("given ada shares a stable group")
     refused = await http.post(f"/groups/{lab.name('group')}/coordinator", json={"node": 9})
-    assert refused.status_code == 422
+    assert (refused.status_code, refused.json()["detail"]) == (404, "there is no node 9; there are 1")
+
+
+@pytest.mark.parametrize(
+    ("path", "sentence"),
+    [
+        ("/groups/nobody", "there is no group nobody, or nobody coordinates it at the moment"),
+        ("/groups/nobody/explanation", "there is no group nobody, or nobody coordinates it at the moment"),
+        ("/groups/nobody/members/ada", "there is no group nobody, or nobody coordinates it at the moment"),
+        ("/groups/nobody/history", "nothing was ever heard of a group nobody"),
+        ("/groups/nobody/timeline", "nothing was ever heard of a group nobody"),
+        ("/leaders?topic=nowhere", "there is no topic nowhere"),
+    ],
+)
+async def test_what_is_not_there_is_not_found(http: httpx.AsyncClient, path: str, sentence: str) -> None:
+    missing = await http.get(path)
+    assert (missing.status_code, missing.json()["detail"]) == (404, sentence)
+
+
+async def test_one_member_is_shown(http: httpx.AsyncClient, lab: Lab) -> None:
+    lab.talk("given ada shares a stable group")
+    found = await http.get(f"/groups/{lab.name('group')}/members/ada")
+    assert (found.json()["client_id"], found.json()["is_alive"]) == ("ada", True)
+    missing = await http.get(f"/groups/{lab.name('group')}/members/bob")
+    assert missing.status_code == 404
+    assert missing.json()["detail"] == f"bob is not in group {lab.name('group')}; there is ada"
+
+
+async def test_appends_are_held_and_fail(http: httpx.AsyncClient, lab: Lab) -> None:
+    lab.talk("given topic $topic with 1 partitions")
+    made = await http.post("/appends", json={"kind": "commit", "do": "hold", "times": 1})
+    assert (made.status_code, made.json()["text"]) == (201, "rule 1: writes of kind commit are held")
+    lab.talk("""
+        ada OffsetCommit v8 {generation_id: -1, member_id: "", offsets: {$topic: {0: 7}}}
+          <- nothing for 500 ms
+        """)
+    assert [(each["acted"], each["held"]) for each in (await http.get("/appends")).json()] == [(1, 1)]
+    assert (await http.post("/appends/1/release")).json()["held"] == 0
+    lab.talk("ada <- {topics: [{partitions: [{error_code: NONE}]}]}")
+    await http.delete("/appends/1")
+    gone = await http.delete("/appends/1")
+    assert (gone.status_code, gone.json()["detail"].partition(";")[0]) == (404, "there is no rule 1 for appends")
+    failing = {"kind": "commit", "group": "no-*", "do": "fail", "error": "KAFKA_STORAGE_ERROR"}
+    assert (await http.post("/appends", json=failing)).json()["text"] == (
+        "rule 2: writes of kind commit of group no-* fail with KAFKA_STORAGE_ERROR"
+    )
+    slow = {"kind": "group", "do": "delay", "seconds": 2}
+    assert (await http.post("/appends", json=slow)).json()[
+        "text"
+    ] == "rule 3: writes of kind group are told 2000 ms late"
+    assert "wants seconds" in (await http.post("/appends", json={"do": "delay"})).json()["detail"]
+    assert "did you mean" in (await http.post("/appends", json={"do": "fail", "error": "NOT_ENOUGH"})).json()["detail"]
+    await http.delete("/appends")
+    assert (await http.get("/appends")).json() == []
+
+
+async def test_violations_are_told_and_cleared(http: httpx.AsyncClient, lab: Lab) -> None:
+    assert (await http.get("/violations")).json() == []
+    lab.laboratory.watch_safety(Budget())
+    lab.talk("given topic $topic with 1 partitions")
+    for offset in (7, 6):
+        lab.talk(f"""
+            ada OffsetCommit v8 {{generation_id: -1, member_id: "", offsets: {{$topic: {{0: {offset}}}}}}}
+              <- {{topics: [...]}}
+            """)
+    (told,) = (await http.get("/violations")).json()
+    assert "back from 7 to 6" in told
+    assert (await http.delete("/violations")).json() == [told]
+    assert (await http.get("/violations")).json() == []
+
+
+async def test_one_waits_for_a_member_to_wait(http: httpx.AsyncClient, lab: Lab) -> None:
+    lab.talk("""
+        given ada shares a stable group
+        bob joins
+          <- nothing for 100 ms
+        """)
+    wait = f"/groups/{lab.name('group')}/wait"
+    wanted = {"state": "PreparingRebalance", "member": "bob", "waits_for": "join", "generation": 1}
+    assert (await http.get(wait, params=wanted)).status_code == 200
+    late = await http.get(wait, params=wanted | {"member": "ada", "timeout": 0.01})
+    assert (late.status_code, "with a member ada that waits for join" in late.json()["detail"]) == (408, True)
+    refused = await http.get(wait, params={"state": "Stabel"})
+    assert (refused.status_code, "did you mean Stable?" in refused.json()["detail"]) == (422, True)
+    assert "say which with member" in (await http.get(wait, params={"waits_for": "join"})).json()["detail"]
 
 
 def test_rules_come_from_a_file(lab: Lab, tmp_path: Path) -> None:
@@ -140,10 +229,18 @@ def test_rules_come_from_a_file(lab: Lab, tmp_path: Path) -> None:
     path.write_text(
         "- match: {api: Heartbeat, group: billing}\n  do: drop\n  times: 2\n"
         "- match: {api: JoinGroup, client_id: 'slow-*'}\n  do: delay\n  with: {seconds: 30, jitter: 5}\n"
+        "- match: {api: Heartbeat}\n  do: delay\n  with: {until: Stable}\n"
+        "- match: {group: billing}\n  do: zombie\n"
+        "- do: hide_node\n  with: {node: 2}\n"
+        "- do: stale_metadata\n  times: 1\n"
     )
     assert [str(rule) for rule in load(lab.faults, path)] == [
         "rule 1: Heartbeat with group billing: drop it",
         "rule 2: JoinGroup with client_id slow-*: delay it by 30000 to 35000 ms",
+        "rule 3: Heartbeat: delay it until Stable",
+        "rule 4: any request with group billing: go on coordinating when another node does",
+        "rule 5: Metadata: hide node 2",
+        "rule 6: Metadata: tell old leaders",
     ]
 
 

@@ -121,13 +121,13 @@ class Bench:
 
     # --- measurements
 
-    def cold(self) -> None:
-        """The command as a person starts it, on the smallest size: everything from an empty machine to the report."""
+    def cold(self, size: int = 0) -> None:
+        """The command as a person starts it: everything from an empty machine to the report. Goals are for size 0."""
         from tests.pipeline.tree import TreeMemory
 
         begun = time.perf_counter()
         process = subprocess.Popen(
-            [sys.executable, "-m", "kohort.pipeline", str(self.place / "logs0"), "--out", str(self.place / "cold"),
+            [sys.executable, "-m", "kohort.pipeline", str(self.place / f"logs{size}"), "--out", str(self.place / "cold"),
              "--cluster", MASTER],
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
         )  # fmt: skip
@@ -135,9 +135,15 @@ class Bench:
             _, complaint = process.communicate()
         if process.returncode:
             raise SystemExit(complaint.decode())
-        self.figures.add("cold start to report", "kohort", time.perf_counter() - begun)
-        self.figures.add("memory of the process tree, shared pages once", "kohort", memory.pss / 2**30)
-        self.figures.add("memory of the process tree, shared pages in each", "kohort", memory.rss / 2**30)
+        figures = {
+            "cold start to report": time.perf_counter() - begun,
+            "memory of the process tree, shared pages once": memory.pss / 2**30,
+            "memory of the process tree, shared pages in each": memory.rss / 2**30,
+        }
+        for name, value in figures.items():
+            self.figures.add(
+                name if size == 0 else f"{name}, {self.counts[size] / MILLION:.2f} M records", "kohort", value
+            )
 
     def decoding(self, spark: SparkSession) -> None:
         from kohort.pipeline.job.bronze import silver_from_records
@@ -297,16 +303,28 @@ def verdict(goal: Goal, value: float) -> str:
 
 
 def scaling(bench: Bench) -> Iterator[str]:
+    yield "| records | Spark running already | cold start | memory, shared pages once | shared pages in each |"
+    yield "|---|---|---|---|---|"
     points = []
-    for count in bench.counts:
-        seconds = bench.figures.median(f"files to report, {count / MILLION:.2f} M records", "kohort")
-        if seconds is not None:
-            points.append((count / MILLION, seconds))
-            yield f"  {count / MILLION:6.2f} M records: {seconds:6.1f} s"
+    for size, count in enumerate(bench.counts):
+        millions = f"{count / MILLION:.2f} M"
+        warm = bench.figures.median(f"files to report, {millions} records", "kohort")
+        whole = [
+            bench.figures.median(name if size == 0 else f"{name}, {millions} records", "kohort")
+            for name in GOALS
+            if name in COLD
+        ]
+        cells = [
+            millions,
+            *("–" if v is None else f"{v:.2f} {unit}" for v, unit in zip([warm, *whole], _UNITS, strict=True)),
+        ]
+        yield f"| {' | '.join(cells)} |"
+        if warm is not None:
+            points.append((count / MILLION, warm))
     if len(points) > 1:
         start, each = slope(points)
-        yield f"  a straight line through them: {start:.1f} s + {each:.2f} s for each million"
-        yield f"  so 200 M records would take {(start + 200 * each) / 60:.0f} min (extrapolated, not measured)"
+        yield f"\na straight line through the warm ones: {start:.1f} s + {each:.2f} s for each million"
+        yield f"so 200 M records would take {(start + 200 * each) / 60:.0f} min (extrapolated, not measured)"
 
 
 @contextmanager
@@ -323,16 +341,19 @@ def session() -> Iterator[SparkSession]:
 def measure(bench: Bench, rounds: int) -> None:
     for _ in range(rounds):
         bench.cold()
+    for size in range(1, len(bench.sizes)):
+        bench.cold(size)
     with session() as spark:
         for number in range(rounds + 1):
             print(f"round {number} of {rounds}{'' if number else ', to warm up: not counted'}", file=sys.stderr)
             if number == 1:
-                bench.figures.samples = {k: v for k, v in bench.figures.samples.items() if k[0] in COLD}
+                bench.figures.samples = {k: v for k, v in bench.figures.samples.items() if k[0].startswith(tuple(COLD))}
             for part in (bench.decoding, bench.gaps, bench.members, bench.all_sizes):
                 part(spark)
 
 
-COLD = {name for name in GOALS if name.startswith(("cold", "memory"))}
+COLD = [name for name in GOALS if name.startswith(("cold", "memory"))]
+_UNITS = ("s", "s", "GiB", "GiB")
 
 
 def main() -> None:
@@ -356,7 +377,7 @@ def main() -> None:
     )
     print(f"{bench.member_records:,} group records of {MEMBERS.members} members with {MEMBERS.parts} partitions\n")
     print("\n".join(table(bench)))
-    print("\nfiles to report, Spark running already:")
+    print("\nfiles to report, by size:")
     print("\n".join(scaling(bench)))
     if options.json:
         kept = {f"{what} / {who}": values for (what, who), values in bench.figures.samples.items()}

@@ -16,8 +16,8 @@ TOPIC, PARTITIONS = "orders", 6
 class LoggedWorld(World):
     """A world that keeps what a broker would write to its disk."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, **settings: int) -> None:
+        super().__init__(**settings)
         self.listen()
         self.batches: list[bytes] = []
 

@@ -175,8 +175,8 @@ class Consumer:
 class Play:
     """A group, its consumers, and what they were told."""
 
-    def __init__(self, group: str = "billing", partitions: int = 6) -> None:
-        self.world = LoggedWorld()
+    def __init__(self, group: str = "billing", partitions: int = 6, **settings: int) -> None:
+        self.world = LoggedWorld(**settings)
         self.group = group
         self.topic = "orders"
         self.partitions = partitions
@@ -199,6 +199,17 @@ class Play:
                 if not consumer.dead and self.world.now_ms >= consumer.busy_until_ms:
                     consumer._joined()
                     consumer._synced()
+
+    def away(self, seconds: float) -> None:
+        """A long time in which nobody does anything; the coordinator looks after old offsets as it does by the minute."""
+        for _ in range(round(seconds / 60)):
+            self.world.after(60_000)
+            self.world.sweeps()
+
+    def forgotten(self) -> None:
+        """The group is gone with all that was told of it: its numbers begin anew."""
+        assert not self.world.coordinator.groups
+        self.truth.clear()
 
     def told_of(self, generation: int) -> Told:
         """What is known of a generation; the first who hears of it says when it began."""

@@ -188,6 +188,33 @@ def static_restarts() -> Play:
     return play
 
 
+def offsets_expired() -> Play:
+    """Its only member is away for longer than offsets are kept, and goes on where the log has got to meanwhile."""
+    play = Play(offsets_retention_ms=600_000)
+    ada = play.starts("ada")
+    play.run(60)
+    ada.closes()
+    play.run(1)
+    play.away(900)
+    play.forgotten()
+    play.starts("ada")
+    play.run(120)
+    return play
+
+
+def away_for_a_while() -> Play:
+    """The same, back in time: nothing is lost, however far the log has got."""
+    play = Play(offsets_retention_ms=3_600_000)
+    ada = play.starts("ada")
+    play.run(60)
+    ada.closes()
+    play.run(1)
+    play.away(900)
+    play.starts("ada")
+    play.run(120)
+    return play
+
+
 Expected = tuple[set[str], set[str]]
 """What must be found, and what else may be said: informational, or true as well."""
 
@@ -208,4 +235,6 @@ SCENARIOS: dict[Callable[[], Play], Expected] = {
     stuck_partition: ({"R20"}, set()),
     mixed_settings: ({"R28"}, set()),
     static_restarts: (set(), {"R12"}),
+    offsets_expired: ({"R27"}, set()),
+    away_for_a_while: (set(), set()),
 }

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from kohort.pipeline.history.inputs import GroupInput, LogEnds, PartitionCommits, Place
+from kohort.pipeline.records.layouts import GROUP_TYPES
+from kohort.pipeline.silver.tables import SCHEMAS
 from kohort.pipeline.sources.events import COLUMNS
 
 ZERO_MS = 1_760_000_000_000
@@ -77,6 +79,66 @@ class Story:
                         where | {"member_id": member, "topic": topic, "topic_id": None, "role": role, "parts": [part]}
                     )
         return self
+
+    def to_consumer(self, at: float, epoch: int, classic: list[str], joiner: str) -> Story:
+        """The first member of the new protocol joins a classic group; records in the order of Kafka 4.3."""
+        before, after = self._shared(classic), self._shared([*classic, joiner])
+        op = self.offset + 1
+        self._record(at, op, 2, gone=True)
+        for member in classic:
+            self._record(at, op, 5, member, speaks="classic")
+        self._record(at, op, 3, epoch=epoch)
+        self._record(at, op, 6, epoch=epoch)
+        for member in classic:
+            self._record(at, op, 8, member, epoch, before[member])
+        self._record(at, op, 5, joiner)
+        self._record(at, op, 3, epoch=epoch + 1)
+        self._record(at, op, 6, epoch=epoch + 1)
+        self._record(at, op, 8, joiner, epoch + 1)
+        for number, member in enumerate([*classic, joiner], 1):
+            moment = at + 0.1 * number
+            self._record(moment, self.offset + 1, 8, member, epoch + 1, after[member])
+        return self
+
+    def to_classic(self, at: float, epoch: int, classic: list[str], leaver: str) -> Story:
+        """The last member of the new protocol leaves: the group is what it was, and rebalances at once."""
+        op = self.offset + 1
+        for kind in (8, 7, 5):
+            for member in (leaver, *classic):
+                self._record(at, op, kind, member, gone=True)
+        self._record(at, op, 6, gone=True)
+        self._record(at, op, 3, gone=True)
+        members: dict[str, Any] = {member: {} for member in classic}
+        self.generation(epoch, at, members, took=0)
+        self.rows["records"][-1]["op_id"] = op
+        return self.generation(epoch + 1, at + 0.5, members)
+
+    def _record(self, at: float, op: int, kind: int, member: str | None = None, epoch: int | None = None,
+                parts: list[Place] | None = None, *, gone: bool = False, speaks: str = "consumer") -> None:  # fmt: skip
+        self.offset += 1
+        where = {"partition": 0, "offset": self.offset, "group_id": self.name}
+        self.rows["records"].append(
+            dict.fromkeys(SCHEMAS["group_records"].names)
+            | where
+            | {
+                "ts_ms": ms(at), "record_type": kind, "group_type": GROUP_TYPES[kind], "is_tombstone": gone,
+                "op_id": op, "offset_gap_before": 0, "leader_epoch": 0, "member_id": member, "epoch": epoch,
+            }
+        )  # fmt: skip
+        if gone or member is None:
+            return
+        where["member_id"] = member
+        self.rows["members"].append(
+            dict.fromkeys(SCHEMAS["group_members"].names)
+            | where
+            | {
+                "client_id": member.split("/")[0], "client_host": "/10.0.0.1", "rebalance_timeout_ms": 300_000,
+                "session_timeout_ms": 45_000, "subscribed_topics": ["t"], "speaks": speaks, "member_epoch": epoch,
+                "member_state": 0,
+            }
+        )  # fmt: skip
+        for topic, part in parts or ():
+            self.rows["parts"].append(where | {"topic": topic, "topic_id": None, "role": "assigned", "parts": [part]})
 
     def _shared(self, members: list[str]) -> dict[str, list[Place]]:
         return {m: [("t", p) for p in range(self.parts) if p % len(members) == n] for n, m in enumerate(members)}

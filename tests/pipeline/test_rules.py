@@ -9,7 +9,7 @@ import pytest
 
 from kohort.pipeline.history.picture import draw
 from kohort.pipeline.rules.diagnose import ALL, diagnose
-from tests.pipeline.stories import Story
+from tests.pipeline.stories import Story, ms
 
 A, B, C = "c-1/a", "c-2/a", "c-3/a"
 TWO: dict[str, Any] = {A: {}, B: {}}
@@ -131,6 +131,17 @@ def duplicate_instance() -> Story:
     return story
 
 
+def migrated() -> Story:
+    """One rolling restart to the new protocol, and no way back."""
+    return Story().generation(1, 0.5, TWO).to_consumer(100, 1, [A, B], "u-1")
+
+
+def migrated_back_and_forth() -> Story:
+    """The only member of the new protocol goes, comes back and goes again."""
+    story = migrated().to_classic(200, 2, [A, B], "u-1")
+    return story.to_consumer(300, 3, [A, B], "u-2").to_classic(400, 4, [A, B], "u-2")
+
+
 STORIES: dict[Callable[[], Story], tuple[set[str], set[str]]] = {
     # what must be found, and what else may be said (informational, or true as well)
     healthy: (set(), set()),
@@ -149,6 +160,8 @@ STORIES: dict[Callable[[], Story], tuple[set[str], set[str]]] = {
     topics_keep_changing: ({"R08"}, {"R10", "R26"}),
     rolling_restart: ({"R04"}, {"R10", "R26"}),
     duplicate_instance: ({"R13"}, set()),
+    migrated: ({"R24"}, set()),
+    migrated_back_and_forth: ({"R24"}, set()),
 }
 
 
@@ -167,6 +180,20 @@ def test_the_slow_member_is_named_with_its_numbers() -> None:
     assert finding.clients == ["c-2"]
     assert finding.evidence["longest_wait_ms"] == 40_000
     assert finding.evidence["without_progress_ms"] == pytest.approx(39_500, abs=1000)
+
+
+def test_a_migration_is_expected_once_and_trouble_when_it_goes_back_and_forth() -> None:
+    (once,) = diagnose(draw(migrated().told()))
+    assert (once.severity, once.evidence["conversions"]) == ("info", 1)
+    picture = draw(migrated_back_and_forth().told())
+    (often,) = diagnose(picture)
+    assert (often.severity, often.title) == ("warning", "Migration between the protocols, back and forth")
+    assert often.evidence["moments_ms"] == [ms(100), ms(200), ms(300), ms(400)]
+    assert [r.cause for r in picture.rebalances if r.kind == "conversion"] == ["protocol_migration"] * 4
+    ends = {session.member.member_id: session.end_kind for session in picture.sessions}
+    assert ends == {A: "alive", B: "alive", "u-1": "left", "u-2": "left"}
+    back = picture.rebalances[3]
+    assert (back.kind, back.joined, back.left, back.lost) == ("conversion", [], [], 0)
 
 
 def test_every_rule_has_a_number_of_its_own() -> None:

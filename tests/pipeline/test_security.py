@@ -219,5 +219,5 @@ def test_the_command_says_what_is_wrong_before_it_starts_spark(tmp_path: Path) -
     file = tmp_path / "client.properties"
     file.write_text("security.protocol=SASL_SSL\n")
     done = CliRunner().invoke(analyze, ["localhost:1", "--command-config", str(file)])
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "sasl.mechanism=GSSAPI (Kafka's default) isn't supported; there are PLAIN, SCRAM-SHA-256" in done.output

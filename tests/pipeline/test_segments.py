@@ -6,13 +6,18 @@ import gzip
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kohort.pipeline.records.batches import read_segment
 from kohort.pipeline.records.codec import encode_key, encode_value
+from kohort.pipeline.silver.files import Writer, publish
+from kohort.pipeline.silver.ingest import ingest
 from kohort.pipeline.sources.chunk import ABORTED, COMMITTED, NO_TRANSACTION, PENDING
+from kohort.pipeline.sources.found import find_sources
 from kohort.pipeline.sources.segments import read_partition
+from kohort.pipeline.synthetic import Plan, write_segments
 from kohort.protocol.batches import Record, build_batch, iterate_records, read_batch, read_batches
 
 NOW = 1_760_000_000_000
@@ -156,6 +161,21 @@ def test_compaction_leaves_gaps(tmp_path: Path) -> None:
     (folder / "00000000000000000010.log").write_bytes(data)
     (chunk,) = read_partition(1, list(folder.iterdir()))
     assert chunk.gap.tolist() == [0, 4]
+
+
+def test_a_file_that_cannot_be_read_is_named_and_the_others_are_read(tmp_path: Path) -> None:
+    write_segments(Plan(records=300, groups=1, log_partitions=1, segment_bytes=4_000), tmp_path)
+    sources, _ = find_sources([str(tmp_path)])
+    assert len(sources) > 3
+    Path(sources[1].path).unlink()
+    with Writer(tmp_path / "silver", "0") as writer:
+        ingest(sources, "", writer)
+    publish(tmp_path / "silver", "0", [writer.task])
+    (issue,) = pq.read_table(tmp_path / "silver" / "dq_issues").to_pylist()
+    assert (issue["rule"], issue["keys"]) == ("unreadable_file", sources[1].path)
+    (known,) = pq.read_table(tmp_path / "silver" / "log_ranges").to_pylist()
+    assert known["intact_from"] > known["first_offset"]
+    assert known["records"] == writer.rows["offset_commits"] + writer.rows["group_records"] > 200
 
 
 def test_the_recording_agrees_with_the_tail_copy(recording: Path) -> None:

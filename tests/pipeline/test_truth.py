@@ -96,3 +96,16 @@ def test_the_times_of_a_slow_member(played: Callable[[str], tuple[Play, Path]], 
     assert slow["laggard_client"] == "bob"
     assert abs(slow["prepare_us"] - 25_000_000) <= 200_000
     assert slow["laggard_delay_us"] == slow["prepare_us"]
+
+
+@pytest.mark.parametrize("source", ["both", "topic"])
+def test_the_group_whose_offsets_expired_went_on_elsewhere(
+    source: str, played: Callable[[str], tuple[Play, Path]], tmp_path: Path
+) -> None:
+    _, logs = played("offsets_expired")
+    group = group_from(tmp_path, logs if source == "both" else logs / "__consumer_offsets-0")
+    (finding,) = (finding for finding in diagnose(draw(group)) if finding.rule == "R27")
+    assert finding.title == "Offsets expired and the group went on elsewhere"
+    assert finding.severity == "warning"
+    assert "6 partitions went on at another position" in finding.text
+    assert finding.evidence == {"tombstones": 6, "topics": ["orders"], "went_on_elsewhere": 6}

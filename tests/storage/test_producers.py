@@ -64,3 +64,16 @@ def test_silent_producers_are_forgotten() -> None:
     assert producers.check(ADA, 0, 5) == ErrorCode.none
     assert producers.check(BOB, 0, 5) == ErrorCode.out_of_order_sequence_number
     assert len(producers) == 1
+
+
+def test_a_marker_with_a_bumped_epoch_is_newer_than_what_it_ends() -> None:
+    producers = Producers()
+    largest = 32_767
+    for producer_id, epoch in ((ADA, 3), (BOB, largest)):
+        producers.appended(producer_id, epoch, Remembered(0, 0, 10, 0), 0, transactional=True)
+    assert producers.check_epoch(ADA, 3) is ErrorCode.none
+    assert producers.check_epoch(ADA, 3, bumped=True) is ErrorCode.invalid_producer_epoch
+    assert producers.check_epoch(ADA, 4, bumped=True) is ErrorCode.none
+    assert producers.check_epoch(BOB, largest, bumped=True) is ErrorCode.none, "there is no larger one"
+    producers.ended(ADA, 3, 11, 0, 0, committed=True)
+    assert producers.check_epoch(ADA, 3, bumped=True) is ErrorCode.none, "the same marker again"

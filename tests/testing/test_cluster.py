@@ -123,3 +123,11 @@ def test_the_same_seed_gives_the_same_cluster() -> None:
     with Cluster(seed=7) as one, Cluster(seed=7) as other:
         assert one.seed == other.seed == 7
         assert one.id == other.id
+
+
+async def test_a_gate_that_is_still_held_at_the_end_is_a_warning() -> None:
+    with pytest.warns(UserWarning, match="gate join-complete was still held; there waited nobody"):
+        async with Cluster() as kafka:
+            kafka.gates.hold("join-complete")
+    with pytest.warns(UserWarning, match="gate sync-answer of group billing was still held"), Cluster() as remote:
+        remote.gates.hold("sync-answer", group="billing")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from textwrap import dedent
 
 import pytest
@@ -93,3 +94,21 @@ def test_a_gate_that_is_still_held_is_opened_and_reported(pytester: pytest.Pytes
     )
     result.assert_outcomes(passed=1, warnings=1)
     result.stdout.fnmatch_lines(["*gate join-complete was still held; there waited nobody*"])
+
+
+def test_so_is_one_of_the_whole_run(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+        def test_orders(kafka_session):
+            kafka_session.gates.hold("offsets-loaded")
+        """,
+    )
+    result.assert_outcomes(passed=1, warnings=1)
+    result.stdout.fnmatch_lines(["*gate offsets-loaded was still held; there waited nobody*"])
+
+
+def test_workers_of_xdist_do_not_meet(pytester: pytest.Pytester) -> None:
+    pytester.copy_example(str(Path(__file__).with_name("in_use.py")))
+    result = run(pytester, "", "-n", "2", "in_use.py")
+    result.assert_outcomes(passed=6)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from kohort.watch.changes import Change, Changes
-from kohort.watch.snapshot import SeenGroup, SeenMember, Snapshot
+from kohort.watch.snapshot import SeenGroup, SeenMember, SeenRebalance, Snapshot
 
 ADA = SeenMember("ada-1", "ada", "10.0.0.1", None, (("orders", 0), ("orders", 1)))
 BOB = SeenMember("bob-1", "bob", "10.0.0.2")
@@ -28,6 +28,18 @@ def test_a_rebalance_from_its_start_to_its_end() -> None:
         [],
         ["Stable → PreparingRebalance; bob joined"],
         ["PreparingRebalance → Stable; 1 partition moved"],
+    ]
+
+
+def test_where_causes_are_told_they_are_passed_on_once_a_rebalance_is_over() -> None:
+    going_on = SeenRebalance(4, 2, "session expired", "bob", "open", None, "", 1)
+    over = replace(going_on, outcome="completed", prepare_ms=12, laggard="ada", generation=3)
+    looks = [replace(ALONE, rebalances=each) for each in ((), (going_on,), (over,), (replace(over, began_s_ago=9),))]
+    assert told(*[(each,) for each in looks]) == [
+        [],
+        [],
+        ["generation 3: session expired (bob), waited 12 ms for ada"],
+        [],
     ]
 
 

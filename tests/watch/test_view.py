@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from kohort.watch.changes import Change
-from kohort.watch.snapshot import SeenGroup, SeenMember, Snapshot
+from kohort.watch.snapshot import SeenGroup, SeenMember, SeenRebalance, SeenWait, Snapshot
 from kohort.watch.view import line, picture, ranges
 
 AT = time.mktime((2026, 3, 1, 14, 2, 11, 0, 0, -1))
@@ -26,9 +26,15 @@ BILLING = SeenGroup(
 )
 
 
-def drawn(*groups: SeenGroup, changes: Sequence[Change] = (), problems: tuple[str, ...] = (), **options: Any) -> str:
+def drawn(
+    *groups: SeenGroup,
+    changes: Sequence[Change] = (),
+    problems: tuple[str, ...] = (),
+    laboratory: tuple[str, ...] = (),
+    **options: Any,
+) -> str:
     console = Console(width=90, file=StringIO(), highlight=False)
-    console.print(picture(Snapshot(AT, 3, groups, problems), changes, title="kohort watch here", **options))
+    console.print(picture(Snapshot(AT, 3, groups, problems, laboratory), changes, title="kohort watch here", **options))
     assert isinstance(console.file, StringIO)
     return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
 
@@ -45,6 +51,41 @@ billing  Stable  2 members  range  node 1  lag 1,241  changed 12 s ago
   one (static)  10.0.0.1  orders 0-1  1,234
   nobody                  orders 3        7"""
     )
+
+
+def test_a_control_address_tells_whom_a_group_waits_for_and_why_there_were_rebalances() -> None:
+    ada = SeenMember("ada-1", "ada", "10.0.0.1", session_ends_in_ms=9_500)
+    bob = SeenMember("bob-1", "bob", "10.0.0.2", waits_for="join")
+    eve = SeenMember("eve-1", "eve", "10.0.0.3", session_ends_in_ms=1_000, is_alive=False)
+    group = SeenGroup(
+        "billing",
+        "PreparingRebalance",
+        1,
+        members=(ada, bob, eve),
+        waits=(SeenWait("ada, eve", "to join (JoinGroup)", 59_500, "whoever has not joined by then is removed"),),
+        rebalances=(
+            SeenRebalance(4, 2, "session expired", "dan", "completed", 12.4, "ada", 75),
+            SeenRebalance(5, 2, "join new", "bob", "open", None, "", 0.5),
+        ),
+    )
+    told = drawn(group, laboratory=("clock 41.2 s, paused", "rule 1: Heartbeat with client_id eve: hold it"))
+    assert (
+        told
+        == """\
+kohort watch here  3 brokers, 1 group  14:02:11
+clock 41.2 s, paused · rule 1: Heartbeat with client_id eve: hold it
+
+billing  PreparingRebalance  3 members  node 1  lag –
+  waits for ada, eve to join (JoinGroup); in 59.5 s: whoever has not joined by then is re…
+  member  host      owns  lag  session ends
+  ada     10.0.0.1  –       –  in 9.5 s
+  bob     10.0.0.2  –       –  waits for its join
+  eve     10.0.0.3  –       –  in 1.0 s, silent
+  generation 2: join new (bob), open  0 s ago
+  generation 2: session expired (dan), waited 12 ms for ada  75 s ago"""
+    )
+    for height in (8, 12, 20):
+        assert len(drawn(*[group] * 9, laboratory=("clock 0 s",), height=height).splitlines()) <= height
 
 
 def test_while_it_rebalances_nobody_knows_who_owns_what() -> None:

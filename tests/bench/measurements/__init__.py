@@ -4,7 +4,18 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from tests.bench.bench import Bench
-from tests.bench.measurements import coldstart, commit, data, groups, heartbeat, mixed, rebalance, restart
+from tests.bench.measurements import (
+    coldstart,
+    commit,
+    data,
+    groups,
+    heartbeat,
+    laboratory,
+    mixed,
+    rebalance,
+    recorder,
+    restart,
+)
 
 MEASUREMENTS: dict[str, Callable[[Bench], Awaitable[None]]] = {
     "coldstart": coldstart.measure,
@@ -19,6 +30,8 @@ MEASUREMENTS: dict[str, Callable[[Bench], Awaitable[None]]] = {
     "commit 16": partial(commit.measure, connections=16),
     "data 100": partial(data.measure, connections=4, records=100, value_bytes=1024),
     "mixed": mixed.measure,
+    "laboratory": laboratory.measure,
+    "recorder": recorder.measure,
     "restart": restart.measure,
 }
 """By name. Each function is one measurement on servers of its own."""

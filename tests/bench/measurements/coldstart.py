@@ -12,7 +12,7 @@ from kohort.protocol.wire import INT
 from tests.bench import replies, requests
 from tests.bench.bench import Bench
 from tests.bench.failures import UnmeasurableError
-from tests.bench.server import START_WITHIN_S, Server
+from tests.bench.server import START_WITHIN_S, Server, command
 
 KNOCK_INTERVAL_S = 0.0003
 NODES = 5
@@ -38,7 +38,7 @@ async def _idle_kib(bench: Bench, nodes: int) -> float | None:
 async def _first_start(bench: Bench) -> float | None:
     port = _free_port()
     start = perf_counter()
-    server = Server(["--listen", f"127.0.0.1:{port}", *bench.arguments], bench.failures)
+    server = Server(command(["--listen", f"127.0.0.1:{port}", *bench.arguments]), bench.failures)
     try:
         with _knock(server, port, start) as client:
             accepts_s = perf_counter() - start

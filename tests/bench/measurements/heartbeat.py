@@ -1,15 +1,27 @@
 """Stable members beat in closed loop: each connection keeps requests in flight."""
 
 from tests.bench import replies
-from tests.bench.bench import Bench, percentile
+from tests.bench.bench import Bench, Meter, percentile
 from tests.bench.connection import ClosedLoop, run_closed_loops
 from tests.bench.failures import Failures
 from tests.bench.group import Group, form_in_lanes
+from tests.bench.server import Server
 
 
 async def measure(bench: Bench, *, connections: int, in_flight: int) -> None:
     """Groups of one member, one on each connection."""
-    async with bench.server() as server, bench.connections(server, connections) as clients:
+    async with bench.server() as server:
+        meter, latencies = await beat(bench, server, connections, in_flight)
+    bench.figure("requests", "/s", len(latencies) / meter.seconds)
+    bench.figure("p50", "µs", percentile(latencies, 0.5) / 1e3)
+    bench.figure("p99", "µs", percentile(latencies, 0.99) / 1e3)
+    bench.figure("server CPU", "µs/request", meter.per_request_us(len(latencies)))
+    bench.figure("load generator CPU", "µs/request", meter.own_s / len(latencies) * 1e6 if latencies else None)
+
+
+async def beat(bench: Bench, server: Server, connections: int, in_flight: int) -> tuple[Meter, list[int]]:
+    """Beats for a while. Returns who used the processors meanwhile, and each request's latency in nanoseconds."""
+    async with bench.connections(server, connections) as clients:
         groups = [Group(f"beat-{n:05}", [client], bench.failures, 60_000) for n, client in enumerate(clients)]
         await form_in_lanes(groups, connections)
         loops = [beating(group) for group in groups]
@@ -17,12 +29,7 @@ async def measure(bench: Bench, *, connections: int, in_flight: int) -> None:
             loop.start(in_flight)
         meter = bench.meter(server)
         await run_closed_loops(loops, 0.3, 0.7 if bench.quick else 2.5, meter)
-        latencies = [each for loop in loops for each in loop.latencies_ns]
-    bench.figure("requests", "/s", len(latencies) / meter.seconds)
-    bench.figure("p50", "µs", percentile(latencies, 0.5) / 1e3)
-    bench.figure("p99", "µs", percentile(latencies, 0.99) / 1e3)
-    bench.figure("server CPU", "µs/request", meter.per_request_us(len(latencies)))
-    bench.figure("load generator CPU", "µs/request", meter.own_s / len(latencies) * 1e6 if latencies else None)
+        return meter, [each for loop in loops for each in loop.latencies_ns]
 
 
 def beating(group: Group) -> ClosedLoop:

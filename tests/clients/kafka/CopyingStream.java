@@ -11,8 +11,8 @@ import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler.StreamThr
 /**
  * Kafka Streams: copies one topic into another, and counts by key in a store of its own.
  *
- * Arguments: bootstrap, application id, source, sink, counts, processing guarantee, state directory. Says when it runs;
- * stops when told to.
+ * Arguments: bootstrap, application id, source, sink, counts, processing guarantee, commit interval, state directory.
+ * Says when it runs; stops when told to.
  */
 public final class CopyingStream {
     public static void main(String[] arguments) throws Exception {
@@ -20,8 +20,8 @@ public final class CopyingStream {
         settings.put(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, arguments[0]);
         settings.put(StreamsConfig.APPLICATION_ID_CONFIG, arguments[1]);
         settings.put(StreamsConfig.PROCESSING_GUARANTEE_CONFIG, arguments[5]);
-        settings.put(StreamsConfig.STATE_DIR_CONFIG, arguments[6]);
-        settings.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, 100);
+        settings.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, arguments[6]);
+        settings.put(StreamsConfig.STATE_DIR_CONFIG, arguments[7]);
         settings.put(StreamsConfig.NUM_STREAM_THREADS_CONFIG, 1);
         settings.put(StreamsConfig.DEFAULT_KEY_SERDE_CLASS_CONFIG, Serdes.StringSerde.class);
         settings.put(StreamsConfig.DEFAULT_VALUE_SERDE_CLASS_CONFIG, Serdes.StringSerde.class);

@@ -1,0 +1,55 @@
+"""ListConfigResources (key 74), versions 0 and 1.
+
+v0 client metrics only, of which there are none (KIP-714) · v1 any types of resources (KIP-1142).
+
+Topics and brokers are all there are; groups those for which something is set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from kohort.broker.config_resources import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.list_config_resources import (
+    ConfigResource,
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+)
+
+if TYPE_CHECKING:
+    from kohort.broker.node import Node
+    from kohort.broker.ticket import Ticket
+
+TYPES_FROM = 1
+
+
+def handle(node: Node, request: ListConfigResourcesRequest, ticket: Ticket) -> ListConfigResourcesResponse:
+    """Tells the names of resources; UNSUPPORTED_VERSION, as in Kafka, if one of the types is unknown."""
+    types = set(request.resource_types or _NAMES) if ticket.version >= TYPES_FROM else {CLIENT_METRICS}
+    if not types <= _NAMES.keys():
+        return ListConfigResourcesResponse(error_code=ErrorCode.unsupported_version, config_resources=())
+    return ListConfigResourcesResponse(
+        error_code=ErrorCode.none,
+        config_resources=tuple(
+            ConfigResource(resource_name=name, resource_type=kind)
+            for kind, names in _NAMES.items()
+            if kind in types
+            for name in names(node)
+        ),
+    )
+
+
+def _brokers(node: Node) -> Iterable[str]:
+    return (str(each.id) for each in node.cluster.running_nodes)
+
+
+_NAMES: dict[int, Callable[[Node], Iterable[str]]] = {
+    GROUP: lambda node: node.cluster.group_configs,
+    CLIENT_METRICS: lambda node: (),
+    BROKER_LOGGER: _brokers,
+    BROKER: _brokers,
+    TOPIC: lambda node: (each.name for each in node.cluster.topics),
+}
+"""The names of the resources of each type."""

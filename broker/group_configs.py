@@ -1,0 +1,221 @@
+"""The settings a group may have: names, types, defaults and limits of Kafka 4.3, and what was set for which group.
+
+They are about groups of the newer protocols (KIP-848, KIP-932, KIP-1071), which are not served here: what is set is
+checked, kept and told, and has no effect. A classic group may be called the same, in Kafka too.
+Source: Kafka's `GroupConfig`; what Kafka 4.3.0 answers to DescribeConfigs and IncrementalAlterConfigs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+
+from kohort.protocol.errors import ErrorCode
+from kohort.storage.config_types import BOOLEAN, INT, STRING, Config, bad_value, boolean, number, one_of
+from kohort.storage.topics import Refusal
+
+_DURATION = re.compile(r"(?i)\+?P(?=.)(\+?\d+D)?(T(?=.)(\+?\d+H)?(\+?\d+M)?(\+?\d+([.,]\d{0,9})?S)?)?")
+"""ISO 8601 as Java reads it (`Duration.parse`), without the negative ones."""
+
+
+def _offset_reset(name: str, value: str) -> str | None:
+    word = value.strip()
+    kind, _, duration = word.partition(":")
+    if word in ("earliest", "latest") or (kind == "by_duration" and _DURATION.fullmatch(duration)):
+        return None
+    problem = (
+        f"Invalid value `{word}` for configuration {name}. The value must be either 'earliest', 'latest' or of the "
+        "format 'by_duration:<PnDTnHnMn.nS>'."
+    )
+    return bad_value(name, word, problem)
+
+
+_NOT_SERVED = " Kept, and without effect: such groups are not served here."
+
+
+def _integer(name: str, default: int, lowest: int, documentation: str) -> Config:
+    return Config(name, INT, str(default), f"group.{name}", documentation + _NOT_SERVED, number(INT, lowest))
+
+
+def _timing(kind: str) -> tuple[Config, ...]:
+    """The three settings that groups of each newer protocol have."""
+    return (
+        _integer(
+            f"{kind}.assignment.interval.ms", 1_000, 0, f"How long after one assignment a {kind} group gets the next."
+        ),
+        _integer(f"{kind}.heartbeat.interval.ms", 5_000, 1, f"How often members of a {kind} group are to beat."),
+        _integer(f"{kind}.session.timeout.ms", 45_000, 1, f"How long a member of a {kind} group may be silent."),
+    )
+
+
+GROUP_CONFIGS: dict[str, Config] = {
+    config.name: config
+    for config in (
+        *_timing("consumer"),
+        *_timing("share"),
+        *_timing("streams"),
+        Config(
+            "share.auto.offset.reset",
+            STRING,
+            "latest",
+            None,
+            "Where a share group begins: earliest, latest, or by_duration: and how long ago." + _NOT_SERVED,
+            _offset_reset,
+        ),
+        _integer("share.delivery.count.limit", 5, 2, "How often a record is delivered to a share group."),
+        Config(
+            "share.isolation.level",
+            STRING,
+            "read_uncommitted",
+            None,
+            "Whether a share group is delivered records of transactions that are open or were aborted." + _NOT_SERVED,
+            one_of("read_committed", "read_uncommitted"),
+        ),
+        _integer("share.partition.max.record.locks", 2_000, 100, "Records a share group may hold of a partition."),
+        _integer("share.record.lock.duration.ms", 30_000, 1_000, "How long a member of a share group holds a record."),
+        Config(
+            "share.renew.acknowledge.enable",
+            BOOLEAN,
+            "true",
+            None,
+            "Whether members of a share group may hold a record for longer." + _NOT_SERVED,
+            boolean,
+        ),
+        _integer("streams.initial.rebalance.delay.ms", 3_000, 0, "How long a new streams group waits for members."),
+        _integer("streams.num.standby.replicas", 0, 0, "Standby copies of each task of a streams group."),
+    )
+}
+"""Every setting of a group, by name."""
+
+
+class _Bound:
+    """A limit that a broker setting gives to a group's setting."""
+
+    def __init__(self, config: str, broker_setting: str, default: int) -> None:
+        self.config = config
+        self.broker_setting = broker_setting
+        self.default = default
+        self.is_least = ".min." in broker_setting
+
+
+def _bounds_of_timing(kind: str) -> tuple[_Bound, ...]:
+    return (
+        _Bound(f"{kind}.heartbeat.interval.ms", f"group.{kind}.min.heartbeat.interval.ms", 5_000),
+        _Bound(f"{kind}.heartbeat.interval.ms", f"group.{kind}.max.heartbeat.interval.ms", 15_000),
+        _Bound(f"{kind}.session.timeout.ms", f"group.{kind}.min.session.timeout.ms", 45_000),
+        _Bound(f"{kind}.session.timeout.ms", f"group.{kind}.max.session.timeout.ms", 60_000),
+    )
+
+
+def _bounds_of_interval(kind: str) -> tuple[_Bound, ...]:
+    return (
+        _Bound(f"{kind}.assignment.interval.ms", f"group.{kind}.min.assignment.interval.ms", 0),
+        _Bound(f"{kind}.assignment.interval.ms", f"group.{kind}.max.assignment.interval.ms", 15_000),
+    )
+
+
+_BOUNDS = (
+    *_bounds_of_timing("consumer"),
+    *_bounds_of_interval("consumer"),
+    *_bounds_of_timing("share"),
+    _Bound("share.record.lock.duration.ms", "group.share.min.record.lock.duration.ms", 15_000),
+    _Bound("share.record.lock.duration.ms", "group.share.max.record.lock.duration.ms", 60_000),
+    _Bound("share.delivery.count.limit", "group.share.min.delivery.count.limit", 2),
+    _Bound("share.delivery.count.limit", "group.share.max.delivery.count.limit", 10),
+    _Bound("share.partition.max.record.locks", "group.share.min.partition.max.record.locks", 100),
+    _Bound("share.partition.max.record.locks", "group.share.max.partition.max.record.locks", 4_000),
+    *_bounds_of_interval("share"),
+    *_bounds_of_timing("streams"),
+    _Bound("streams.num.standby.replicas", "group.streams.max.standby.replicas", 2),
+    *_bounds_of_interval("streams"),
+)
+"""In the order in which Kafka looks at them."""
+
+
+BROKER_SETTINGS: dict[str, int] = {
+    **{bound.broker_setting: bound.default for bound in _BOUNDS},
+    **{each.synonym: int(each.default) for each in GROUP_CONFIGS.values() if each.synonym is not None},
+}
+"""Kafka's settings of the broker that are defaults or limits of groups' settings; all are whole numbers."""
+
+
+class GroupConfigs:
+    """What was set for groups; a group has an entry while anything is set for it, whether or not it exists."""
+
+    def __init__(self, given: Mapping[str, str], note: Callable[[str, Mapping[str, str]], None] | None = None) -> None:
+        """`given`: the broker's settings as they were given; BROKER_SETTINGS among them are whole numbers.
+
+        `note` is told what a group has from now on, before it has it; it may raise OSError.
+        """
+        self._note = note
+        self.given = {
+            config.synonym: given[config.synonym]
+            for config in GROUP_CONFIGS.values()
+            if config.synonym is not None and config.synonym in given
+        }
+        """The broker settings that were given and are groups' defaults."""
+        self._bounds = {bound.broker_setting: int(given.get(bound.broker_setting, bound.default)) for bound in _BOUNDS}
+        self._configs: dict[str, dict[str, str]] = {}
+
+    def __iter__(self) -> Iterator[str]:
+        """The groups for which anything is set."""
+        return iter(self._configs)
+
+    def of(self, group_id: str) -> dict[str, str]:
+        """What was set for a group."""
+        return self._configs.get(group_id, {})
+
+    def default(self, config: Config) -> str:
+        """What a group has where nothing is set for it."""
+        return config.default if config.synonym is None else self.given.get(config.synonym, config.default)
+
+    def configure(self, group_id: str, configs: Mapping[str, str], *, validate_only: bool = False) -> Refusal | None:
+        """Replaces the settings of a group. Raises OSError if that cannot be stored; then nothing has changed."""
+        problem = self._problem(configs)
+        if problem is not None:
+            return Refusal(ErrorCode.invalid_config, problem)
+        if not validate_only:
+            plain = {name: _plain(name, value) for name, value in configs.items()}
+            if self._note is not None:
+                self._note(group_id, plain)
+            self.restore({group_id: plain})
+        return None
+
+    def restore(self, configs: Mapping[str, dict[str, str]]) -> None:
+        """Takes over what groups had, as it was noted; a group without settings has no entry."""
+        self._configs |= configs
+        for group_id, settings in configs.items():
+            if not settings:
+                del self._configs[group_id]
+
+    def _problem(self, configs: Mapping[str, str]) -> str | None:
+        """What is wrong, in Kafka's words: unknown names, bad values, the broker's limits, contradictions."""
+        for name in configs:
+            if name not in GROUP_CONFIGS:
+                return f"Unknown group config name: {name}"
+        for name, value in configs.items():
+            problem = GROUP_CONFIGS[name].check(name, value)
+            if problem is not None:
+                return problem
+        numbers = {name: int(configs.get(name, self.default(config))) for name, config in _NUMBERS.items()}
+        for bound in _BOUNDS:
+            limit, now = self._bounds[bound.broker_setting], numbers[bound.config]
+            if now < limit if bound.is_least else now > limit:
+                wanted = "greater" if bound.is_least else "less"
+                return f"{bound.config} must be {wanted} than or equal to {bound.broker_setting}"
+        for kind in ("consumer", "share", "streams"):
+            session, heartbeat = f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms"
+            if numbers[session] <= numbers[heartbeat]:
+                return f"{session} must be greater than {heartbeat}"
+        return None
+
+
+_NUMBERS = {name: config for name, config in GROUP_CONFIGS.items() if config.kind == INT}
+
+
+def _plain(name: str, value: str) -> str:
+    """A value as Kafka tells it: as it was understood."""
+    kind = GROUP_CONFIGS[name].kind
+    if kind == INT:
+        return str(int(value))
+    return value.strip().lower() if kind == BOOLEAN else value.strip()

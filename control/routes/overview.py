@@ -1,0 +1,154 @@
+"""Everything at one look, for whoever draws it: `kohort watch`."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+
+from kohort.control.context import TheLaboratory
+from kohort.control.explain import Advice
+from kohort.control.group import Group, GroupMember
+from kohort.control.history import Rebalance
+from kohort.control.laboratory import Laboratory
+
+router = APIRouter(prefix="/overview", tags=["overview"])
+REBALANCES = 3
+"""The last ones of each group."""
+
+
+class WaitOverview(BaseModel):
+    """Something that a group waits for."""
+
+    for_whom: list[str] = Field(description="nobody: it waits for time to go by")
+    what: str
+    ends_in_ms: int | None = Field(description="when a timer ends it, on the brokers' clock; null: none does")
+    then: str
+
+
+class MemberOverview(BaseModel):
+    """A member."""
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    waits_for: str = Field(description="join, sync, or nothing")
+    is_alive: bool
+    session_ends_in_ms: int | None = Field(description="null: not while its request waits")
+    partitions: dict[str, list[int]] = Field(description="by topic")
+
+
+class RebalanceOverview(BaseModel):
+    """A rebalance."""
+
+    number: int = Field(description="counted from 0 in each group")
+    generation: int
+    cause: str
+    actor: str
+    outcome: str = Field(description="open, completed or superseded")
+    prepare_ms: float | None
+    complete_ms: float | None
+    laggard: str
+    began_ms_ago: int
+
+
+class GroupOverview(BaseModel):
+    """A group, whom it waits for, and what happened to it last."""
+
+    id: str
+    state: str
+    generation: int
+    protocol: str
+    coordinator: int | None
+    members: list[MemberOverview]
+    waits: list[WaitOverview]
+    rebalances: list[RebalanceOverview] = Field(description="the last ones, the newest last")
+    lags: dict[str, dict[int, int]] = Field(description="by topic and partition, where something is committed")
+
+
+class Overview(BaseModel):
+    """A cluster at one look."""
+
+    brokers: int = Field(description="how many run")
+    now_ms: int
+    paused: bool
+    scale: float
+    rules: list[str] = Field(description="faults at work")
+    gates: list[str] = Field(description="gates that hold, and who waits there")
+    groups: list[GroupOverview]
+
+
+@router.get("")
+async def read(laboratory: TheLaboratory, groups: str = "*") -> Overview:
+    """The clock, what spoils and holds requests, and the groups whose ids are like a pattern (with * and ?)."""
+    ids = {group_id for each in laboratory.cluster.coordinators for group_id in each.groups}
+    clock = laboratory.clock
+    return Overview(
+        brokers=len(laboratory.cluster.running_nodes),
+        now_ms=clock.now_ms(),
+        paused=clock.paused,
+        scale=clock.scale,
+        rules=[str(each) for each in (*laboratory.faults, *laboratory.appends.rules)],
+        gates=[f"{gate}: {', '.join(map(str, gate.held)) or 'nobody'}" for gate in laboratory.gates],
+        groups=[_group(laboratory, each) for each in sorted(ids) if fnmatchcase(each, groups)],
+    )
+
+
+def _group(laboratory: Laboratory, group_id: str) -> GroupOverview:
+    group = Group(laboratory, group_id)
+    explanation = group.explain()
+    history = list(enumerate(group.history))[-REBALANCES:]
+    now_us = laboratory.clock.now_us()
+    return GroupOverview(
+        id=group.id,
+        state=group.state,
+        generation=group.generation,
+        protocol=group.protocol,
+        coordinator=group.coordinator,
+        members=[_member(*each) for each in zip(group.members, explanation.clients, strict=True)],
+        waits=[
+            WaitOverview(for_whom=list(each.for_whom), what=each.what, ends_in_ms=each.ends_in_ms, then=each.then)
+            for each in explanation.waits
+        ],
+        rebalances=[_rebalance(number, each, now_us) for number, each in history],
+        lags=_lags(laboratory, group),
+    )
+
+
+def _member(member: GroupMember, advice: Advice) -> MemberOverview:
+    return MemberOverview(
+        member_id=member.member_id,
+        instance_id=member.instance_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        waits_for=member.waits_for,
+        is_alive=member.is_alive,
+        session_ends_in_ms=advice.session_ends_in_ms,
+        partitions={topic: list(each) for topic, each in member.partitions.items()},
+    )
+
+
+def _rebalance(number: int, rebalance: Rebalance, now_us: int) -> RebalanceOverview:
+    return RebalanceOverview(
+        number=number,
+        generation=rebalance.generation,
+        cause=rebalance.cause,
+        actor=rebalance.actor,
+        outcome=rebalance.outcome,
+        prepare_ms=rebalance.prepare_ms,
+        complete_ms=rebalance.complete_ms,
+        laggard=rebalance.laggard,
+        began_ms_ago=(now_us - rebalance.events[0].mono_us) // 1000,
+    )
+
+
+def _lags(laboratory: Laboratory, group: Group) -> dict[str, dict[int, int]]:
+    lags: dict[str, dict[int, int]] = {}
+    for (name, number), offset in group.offsets.items():
+        topic = laboratory.cluster.topics.by_name(name)
+        partition = topic.partition(number) if topic is not None else None
+        if partition is not None:
+            lags.setdefault(name, {})[number] = max(0, partition.log.log_end_offset - offset)
+    return lags

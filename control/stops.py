@@ -1,0 +1,48 @@
+"""Stops: the places on a request's way where gates stand, and the one at the end of a load."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kohort.protocol.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from kohort.control.calls import Call
+
+REQUEST, ANSWER, LOAD = "request", "answer", "load"
+"""Where something can be stopped: before the broker has seen a request; when its answer is ready; at a load's end."""
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Where a gate may stand."""
+
+    api: str
+    stage: str
+    about: str
+    only_without_error: bool = False
+
+    def is_for(self, call: Call, response: Any) -> bool:
+        """Whether a request is at this stop."""
+        if self.stage != call.stage or self.api != call.subject.api:
+            return False
+        return not self.only_without_error or response.error_code is ErrorCode.none
+
+
+OFFSETS_LOADED = "offsets-loaded"
+
+STOPS = {
+    "join-received": Stop("JoinGroup", REQUEST, "a member asks to join; the coordinator has not seen it"),
+    "join-complete": Stop("JoinGroup", ANSWER, "a generation is there; its members have not heard of it", True),
+    "sync-received": Stop("SyncGroup", REQUEST, "a member asks for its share; the coordinator has not seen it"),
+    "sync-answer": Stop("SyncGroup", ANSWER, "shares are handed out; the members have not heard", True),
+    "heartbeat-received": Stop("Heartbeat", REQUEST, "a member beats; the coordinator has not noticed"),
+    "heartbeat-answer": Stop("Heartbeat", ANSWER, "a member has beaten; it does not know what it was told"),
+    "leave-received": Stop("LeaveGroup", REQUEST, "a member leaves; the coordinator has not seen it"),
+    "commit-received": Stop("OffsetCommit", REQUEST, "offsets are committed; the coordinator has not seen them"),
+    "commit-answer": Stop("OffsetCommit", ANSWER, "offsets are written; the member does not know"),
+    "offset-fetch-received": Stop("OffsetFetch", REQUEST, "a member asks where to go on; nobody has looked"),
+    OFFSETS_LOADED: Stop("", LOAD, "a new coordinator has read all groups; clients still hear that it is loading"),
+}
+"""What one may hold. The order is that of a member's life."""

@@ -1,0 +1,18 @@
+// A SyncGroup answer is lost.
+//
+// The coordinator has handed out the partitions, and one member does not know. It asks again; nothing else happens. Try
+// it with a client of your own: some give up, some wait for a whole request timeout.
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { clients, owned, PARTITIONS, story } from './story.js'
+
+test('a member that did not hear asks again', async (t) => {
+  const { lab, group, topic, consumer } = await story(t)
+  const which = { api: 'SyncGroup', group: group.id, client_id: 'bob' }
+  const lost = await lab.fault(which, 'close_instead_of_answering', { times: 1 })
+  await Promise.all([consumer('ada'), consumer('bob')])
+  const stable = await group.wait({ members: 2 })
+  assert.equal(await lost.acted(), 1)
+  assert.deepEqual(clients(stable), ['ada', 'bob'])
+  assert.equal(stable.members.flatMap((member) => owned(member, topic)).length, PARTITIONS)
+})

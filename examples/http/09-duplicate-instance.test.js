@@ -1,0 +1,24 @@
+// Two processes with the same `group.instance.id`.
+//
+// The newcomer takes the place of the other one, which is fenced. To librdkafka that is fatal: the older process stops
+// consuming and says so once, in its log. No rebalance shows it, so whoever does not read that never knows. (aiokafka
+// asks for the place again instead, and so two of it take turns for ever: examples/test_09_duplicate_instance.py.)
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { story, wantsRdkafka } from './story.js'
+
+test('the older one is fenced, and no rebalance shows it', wantsRdkafka, async (t) => {
+  const { group, rdkafkaConsumer } = await story(t)
+  const desk = { 'group.instance.id': 'desk-1' }
+  const ada = await rdkafkaConsumer('ada', desk)
+  const lastWords = new Promise((resolve) => ada.on('event.log', (line) => line.fac === 'FATAL' && resolve(line.message)))
+  const before = await group.wait({ members: 1 })
+  await rdkafkaConsumer('bob', desk)
+  await group.events('member_replaced', 1)
+  await group.events('member_fenced', 1)
+  assert.match(await lastWords, /Static consumer fenced by other consumer with same group\.instance\.id/)
+  const after = await group.wait({ members: 1 })
+  assert.equal(after.generation, before.generation)
+  assert.notEqual(after.members[0].member_id, before.members[0].member_id)
+  assert.equal(after.members[0].client_id, 'ada', 'as in Kafka the place keeps the client id of who had it first')
+})

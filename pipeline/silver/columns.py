@@ -1,0 +1,22 @@
+"""Columns from numbers that numpy has, and of what is the same in every row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kohort.pipeline.records.commits import Ints
+
+
+def integers(values: Ints, kind: pa.DataType, null: Any = None) -> pa.Array:
+    return pa.array(values, mask=null).cast(kind)
+
+
+def constant(text: str, length: int) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(length, np.int8)), pa.array([text])).cast(pa.string())
+
+
+def constant_number(number: int, length: int, kind: pa.DataType) -> pa.Array:
+    return integers(np.full(length, number, np.int64), kind)

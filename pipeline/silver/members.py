@@ -1,0 +1,183 @@
+"""Members of classic groups in columns: each distinct piece of what they say is read once, and taken wherever it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kohort.pipeline.records.classic import ClassicGroup, Who
+from kohort.pipeline.records.commits import Ints
+from kohort.pipeline.silver.columns import constant, constant_number, integers
+from kohort.pipeline.silver.tables import SCHEMAS
+from kohort.protocol.consumer import ImpossibleLengthError, Subscription, read_assignment, read_subscription
+
+T = TypeVar("T")
+Place = tuple[int, int, int]
+"""Partition, offset and time of a record."""
+Problem = Callable[[Place, str, bytes], None]
+"""Told of a blob that can't be read: its record, the member's id, the blob."""
+
+_KEPT = 20_000
+_NOTHING = -1
+
+
+class _Distinct:
+    """Things by number, in the order in which they were first met."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Hashable, int] = {}
+
+    def number(self, thing: Hashable) -> int:
+        return self._numbers.setdefault(thing, len(self._numbers))
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._numbers)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+
+class ClassicMembers:
+    """Gathers the members of records, and gives their tables. Subscriptions and assignments stay known beyond that."""
+
+    def __init__(self) -> None:
+        self._before: dict[tuple[Any, bytes], Any] = {}
+        self._start()
+
+    def _start(self) -> None:
+        self._records: list[tuple[Place, str, str | None]] = []
+        self._sizes: list[int] = []
+        self._who, self._subscriptions, self._assignments = _Distinct(), _Distinct(), _Distinct()
+        self._members: list[tuple[int, int, int]] = []
+
+    def add(self, place: Place, group_id: str, group: ClassicGroup) -> None:
+        """The members of one record."""
+        self._records.append((place, group_id, group.head["leader"]))
+        self._sizes.append(len(group.members))
+        who_is, subscribed, assigned = self._who.number, self._subscriptions.number, self._assignments.number
+        if group.head["protocolType"] == "consumer":
+            self._members += [(who_is(w), subscribed(s), assigned(a)) for w, s, a in group.members]
+        else:  # other protocols say other things there
+            self._members += [(who_is(w), _NOTHING, _NOTHING) for w, _, _ in group.members]
+
+    def take(self, cluster: str, rank: int, problem: Problem) -> Iterator[tuple[str, pa.Table]]:
+        """The tables of what was added since the last time."""
+        if self._members:
+            who, subscription, assignment = np.array(self._members, np.int64).T
+            subscriptions = self._read(read_subscription, self._subscriptions)
+            assignments = self._read(read_assignment, self._assignments)
+            record = np.repeat(np.arange(len(self._sizes), dtype=np.int64), self._sizes)
+            self._problems(problem, record, who, subscription, self._subscriptions, subscriptions)
+            self._problems(problem, record, who, assignment, self._assignments, assignments)
+            said = self._said(cluster, rank, record, who)
+            leaders = pa.array([leader for _, _, leader in self._records], pa.string()).take(pa.array(record))
+            columns = said | {
+                "is_leader": pc.fill_null(pc.equal(said["member_id"], leaders), False),
+                "speaks": constant("classic", len(who)),
+                **_taken(_who_columns(list(self._who)), who),
+                **_taken(_subscription_columns(subscriptions), subscription),
+            }
+            yield "group_members", _table("group_members", columns, len(who))
+            assigned = [a.partitions if a else {} for a in assignments]
+            owned = [s.owned_partitions if s else {} for s in subscriptions]
+            yield from _parts(said, "assigned", assigned, assignment)
+            yield from _parts(said, "owned_before", owned, subscription)
+        self._start()
+
+    def _said(self, cluster: str, rank: int, record: Ints, who: Ints) -> dict[str, pa.Array]:
+        """What every row of a member begins with."""
+        places = np.array([place for place, _, _ in self._records], np.int64)
+        return {
+            "cluster": constant(cluster, len(who)),
+            "partition": integers(places[record, 0], pa.int32()),
+            "offset": integers(places[record, 1], pa.int64()),
+            "group_id": pa.array([group for _, group, _ in self._records], pa.string()).take(pa.array(record)),
+            "member_id": pa.array([w.member_id for w in self._who], pa.string()).take(pa.array(who)),
+            "rank": constant_number(rank, len(who), pa.int8()),
+        }
+
+    def _problems(
+        self, problem: Problem, record: Ints, who: Ints, numbers: Ints, blobs: _Distinct, read: list[Any]
+    ) -> None:
+        """Tells of each member whose blob isn't empty, and yet nothing was read."""
+        bad = {n: blob for n, (blob, thing) in enumerate(zip(blobs, read, strict=True)) if blob and thing is None}
+        for row in np.flatnonzero(np.isin(numbers, list(bad))).tolist() if bad else ():
+            member: Who = list(self._who)[who[row]]
+            problem(self._records[record[row]][0], member.member_id, bad[numbers[row]])
+
+    def _read(self, read: Callable[[bytes], T | None], blobs: _Distinct) -> list[T | None]:
+        """None for what can't be read, and for an empty blob: a member that was given nothing."""
+        result: list[T | None] = []
+        for blob in blobs:
+            name = read, blob
+            if name not in self._before:
+                if len(self._before) >= _KEPT:
+                    self._before.clear()
+                self._before[name] = _read(read, blob)
+            result.append(self._before[name])
+        return result
+
+
+def _read(read: Callable[[bytes], T | None], blob: bytes) -> T | None:
+    try:
+        return read(blob) if blob else None
+    except (ImpossibleLengthError, UnicodeDecodeError):
+        return None
+
+
+def _who_columns(found: list[Who]) -> dict[str, pa.Array]:
+    return {
+        "instance_id": pa.array([w.instance_id for w in found], pa.string()),
+        "client_id": pa.array([w.client_id for w in found], pa.string()),
+        "client_host": pa.array([w.client_host for w in found], pa.string()),
+        "session_timeout_ms": pa.array([w.session_timeout for w in found], pa.int32()),
+        "rebalance_timeout_ms": pa.array(
+            [w.rebalance_timeout if w.rebalance_timeout >= 0 else w.session_timeout for w in found], pa.int32()
+        ),
+        "logical_client": pa.array(
+            [w.instance_id or f"{w.client_id}@{w.client_host.lstrip('/')}" for w in found], pa.string()
+        ),
+    }
+
+
+def _subscription_columns(found: list[Subscription | None]) -> dict[str, pa.Array]:
+    return {
+        "subscribed_topics": pa.array([list(s.topics) if s else None for s in found], pa.list_(pa.string())),
+        "rack": pa.array([s.rack_id or None if s else None for s in found], pa.string()),
+        "owned_generation": pa.array([s.generation_id if s else None for s in found], pa.int32()),
+        "subscription_version": pa.array([s.version if s else None for s in found], pa.int16()),
+    }
+
+
+def _taken(columns: dict[str, pa.Array], numbers: Ints) -> dict[str, pa.Array]:
+    indices = pa.array(numbers, mask=numbers < 0)
+    return {name: column.take(indices) for name, column in columns.items()}
+
+
+def _parts(
+    said: dict[str, pa.Array], role: str, found: Sequence[Mapping[str, tuple[int, ...]]], numbers: Ints
+) -> Iterator[tuple[str, pa.Table]]:
+    """A row for each topic that a member has in this role."""
+    counts = np.array([*map(len, found), 0], np.int64)  # the last one: where nothing is said
+    first, times = (np.cumsum(counts) - counts)[numbers], counts[numbers]
+    total = int(times.sum())
+    if not total:
+        return
+    member = pa.array(np.repeat(np.arange(len(numbers), dtype=np.int64), times))
+    row = pa.array(np.repeat(first - (np.cumsum(times) - times), times) + np.arange(total, dtype=np.int64))
+    topics = pa.array([topic for each in found for topic in each], pa.string())
+    parts = pa.array([list(parts) for each in found for parts in each.values()], pa.list_(pa.int32()))
+    columns = {name: column.take(member) for name, column in said.items()}
+    columns |= {"role": constant(role, total), "topic": topics.take(row), "parts": parts.take(row)}
+    yield "member_partitions", _table("member_partitions", columns, total)
+
+
+def _table(name: str, columns: dict[str, pa.Array], length: int) -> pa.Table:
+    """Columns that aren't there are null."""
+    schema = SCHEMAS[name]
+    arrays = [columns[f.name] if f.name in columns else pa.nulls(length, f.type) for f in schema]
+    return pa.table(arrays, schema=schema)

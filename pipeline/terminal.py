@@ -1,0 +1,193 @@
+"""What `kohort analyze` says on the terminal: how far it is, what it found; colours only where they can be seen."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kohort.pipeline.rules.finding import several
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from kohort.pipeline.job.analysis import Outcome
+    from kohort.pipeline.sources.found import Source
+
+_MARKS = {"critical": "!!", "warning": " !", "info": "  "}
+_COLOURS = {"critical": "red", "warning": "yellow"}
+_KINDS = {
+    "segment": ("segment file", "segment files"),
+    "export": ("export", "exports"),
+    "dump": ("dump of segments", "dumps of segments"),
+    "text_log": ("broker's log", "brokers' logs"),
+    "events": ("event log", "event logs"),
+    "end_offsets": ("file of log ends", "files of log ends"),
+    "topics": ("list of topics", "lists of topics"),
+    "wire": ("partition of a running cluster", "partitions of a running cluster"),
+}
+_WIDEST, _MOST_NAMES, _MOST_REMARKS = 110, 20, 8
+_TICK_S = 0.5
+
+
+def words(kinds: list[Source]) -> str:
+    """What was handed over, counted."""
+    counts: dict[str, int] = {}
+    for source in kinds:
+        counts[source.kind] = counts.get(source.kind, 0) + 1
+    return ", ".join(several(count, *_KINDS.get(kind, (kind, kind))) for kind, count in counts.items())
+
+
+def say(text: str) -> None:
+    """A line beside the result: to stderr, so that stdout holds findings alone."""
+    click.echo(text, err=True, color=_colour())
+
+
+def _colour() -> bool | None:
+    """None: as click decides, by whether there is a terminal. See no-color.org."""
+    return False if os.environ.get("NO_COLOR") else None
+
+
+@contextmanager
+def progress(tasks: Callable[[], str] = lambda: "") -> Iterator[Callable[[str], None]]:
+    """Gives a function that says lines; after one that ends in "…" a clock runs, on terminals, until the next.
+
+    tasks: more about how far it is, asked twice a second.
+    """
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":  # such a terminal can't take a line back
+        yield say
+        return
+    clock = _Clock(tasks)
+    clock.start()
+    try:
+        yield clock.say
+    finally:
+        clock.stop()
+
+
+class _Clock:
+    def __init__(self, tasks: Callable[[], str]) -> None:
+        self._tasks = tasks
+        self._lock = threading.Lock()
+        self._since: float | None = None
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._stream = sys.stderr
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._over.set()
+        self._thread.join()
+        self._clear()
+
+    def say(self, text: str) -> None:
+        with self._lock:
+            self._clear()
+            say(text)
+            self._since = time.monotonic() if text.endswith("…") else None
+
+    def _clear(self) -> None:
+        self._stream.write("\r\x1b[K")
+        self._stream.flush()
+
+    def _run(self) -> None:
+        while not self._over.wait(_TICK_S):
+            more = self._tasks() if self._since is not None else ""
+            with self._lock:
+                if self._since is not None:
+                    self._stream.write(f"\r\x1b[K  {time.monotonic() - self._since:.0f} s{more}")
+                    self._stream.flush()
+
+
+def spark_tasks(spark: SparkSession) -> Callable[[], str]:
+    """How many tasks of what Spark does at the moment are done; nothing over Spark Connect, which doesn't tell."""
+    try:
+        tracker = spark.sparkContext.statusTracker()
+    except Exception:  # Connect refuses the attribute with an error of its own
+        return lambda: ""
+
+    def told() -> str:
+        try:
+            stages = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
+        except Exception:  # Spark is ending or gone: whoever waits for its work hears of it, the clock needn't
+            return ""
+        done = sum(stage.numCompletedTasks for stage in stages if stage)
+        count = sum(stage.numTasks for stage in stages if stage)
+        return f", {done} of {count} tasks" if count else ""
+
+    return told
+
+
+def tell(outcome: Outcome, verbose: bool) -> None:
+    """The findings, the gravest first; what is only information when `verbose`."""
+    from kohort.pipeline.report.words import by_group, worst_severity
+
+    health = {row["group_id"]: row for row in outcome.health}
+    groups = by_group(outcome.findings)
+    for group in health:
+        groups.setdefault(group, [])
+    _echo()
+    well = []
+    for group, found in groups.items():
+        serious = worst_severity(found) in ("warning", "critical")
+        if not serious:
+            well.append(group)
+        if serious or verbose:
+            _group(group, found, health.get(group), verbose)
+    if well:
+        names = ", ".join(well[:_MOST_NAMES]) + (" …" if len(well) > _MOST_NAMES else "")
+        _echo(f"\nNothing serious in {several(len(well), 'group')}: {names}")
+    if not groups:
+        _echo("No groups were found in what was read.")
+    _remarks(outcome.issues, verbose)
+    if outcome.report is not None:
+        _echo(f"\nreport: {outcome.report}")
+
+
+def _group(group: str, found: list[dict[str, Any]], health: dict[str, Any] | None, verbose: bool) -> None:
+    from kohort.pipeline.report.words import headline, worst_severity
+
+    worst = worst_severity(found)
+    line = f"{_MARKS.get(worst, '  ')} {headline(group, found, health)}"
+    _echo(_wrapped(line, "   "), bold=True, fg=_COLOURS.get(worst))
+    for finding in found:
+        if finding["severity"] == "info" and not verbose:
+            continue
+        _echo(f"      {finding['rule']} {finding['title']} ({finding['severity']}, {finding['confidence']})")
+        if finding["text"] not in line:
+            _echo(_wrapped(f"         {finding['text']}", "         "))
+        _echo(_wrapped(f"         {finding['advice']}", "         "), dim=True)
+
+
+def _remarks(issues: list[dict[str, Any]], verbose: bool) -> None:
+    if not issues:
+        return
+    _echo(f"\nAbout the data: {several(len(issues), 'remark')}")
+    shown = issues if verbose else issues[:_MOST_REMARKS]
+    for issue in shown:
+        place = f" {issue['keys'] or issue['group_id'] or ''}".rstrip()
+        _echo(_wrapped(f"   {issue['rule']}{place}: {issue['detail']}", "      "))
+    if len(shown) < len(issues):
+        _echo(f"   and {len(issues) - len(shown)} more: in the report, or with --verbose")
+
+
+def _echo(text: str = "", **style: Any) -> None:
+    click.echo(click.style(text, **style) if style else text, color=_colour())
+
+
+def _wrapped(text: str, indent: str) -> str:
+    """As wide as the terminal allows; in a pipe, whoever reads it decides."""
+    if not sys.stdout.isatty():
+        return text
+    width = min(_WIDEST, shutil.get_terminal_size().columns)
+    return textwrap.fill(text, max(40, width), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)

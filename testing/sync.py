@@ -1,0 +1,200 @@
+"""What `with Cluster()` hands out, for type checkers and editors: the words of `Cluster`, without `await`.
+
+Annotate a fixture with it: `def test_it(kafka: SyncCluster)`. Made by `python -m tests.testing.twin`; a test compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Protocol
+
+from kohort.control.group import PATIENCE_S
+
+if TYPE_CHECKING:
+    from kohort.control.appends import Appends
+    from kohort.control.explain import Explanation
+    from kohort.control.faults.table import Faults
+    from kohort.control.gates import Gates
+    from kohort.control.group import GroupMember
+    from kohort.control.history import Rebalance
+    from kohort.coordinator.events import GroupEvent
+    from kohort.testing.topics import Topics
+
+
+class SyncClock(Protocol):
+    """`Clock`, whose every word waits for its end."""
+
+    @property
+    def now_ms(self) -> int:
+        """Milliseconds since the cluster was made, by its own clock."""
+        ...
+
+    def pause(self) -> None:
+        """Stands still: no session ends, no rebalance times out. Requests are answered all the same."""
+        ...
+
+    def run(self, scale: float | None = None) -> None:
+        """Goes on, `scale` times as fast as the machine's clock if that is given."""
+        ...
+
+    def advance(
+        self, seconds: float = 0, *, minutes: float = 0, hours: float = 0, expire_the_living: bool = False
+    ) -> None:
+        """Jumps ahead; everything that falls due on the way happens, in its order.
+
+        A member whose connection is open and whom no fault keeps silent is taken to have sent its heartbeats meanwhile,
+        and does not expire. `expire_the_living=True` lets sessions end that would have been kept.
+        """
+        ...
+
+
+class SyncGroup(Protocol):
+    """`Group`, whose every word waits for its end."""
+
+    id: str
+
+    @property
+    def state(self) -> str:
+        """As on the wire: `Stable`; `Dead` where there is no such group."""
+        ...
+
+    @property
+    def generation(self) -> int:
+        """Counts the rebalances; 0 before the first."""
+        ...
+
+    @property
+    def protocol(self) -> str:
+        """The assignor that was chosen; empty: none."""
+        ...
+
+    @property
+    def members(self) -> tuple[GroupMember, ...]:
+        """In the order in which they joined."""
+        ...
+
+    def member(self, who: str) -> GroupMember:
+        """One of them, by member id, instance id or client id. Raises LookupError, naming those who are there."""
+        ...
+
+    @property
+    def assignments(self) -> dict[str, Mapping[str, tuple[int, ...]]]:
+        """Member id to partitions by topic."""
+        ...
+
+    @property
+    def offsets(self) -> dict[tuple[str, int], int]:
+        """What is committed, by topic and partition."""
+        ...
+
+    @property
+    def coordinator(self) -> int | None:
+        """The id of the node that looks after it; None while nobody does."""
+        ...
+
+    def explain(self) -> Explanation:
+        """Whom it waits for and until when, what each client should do now, and what is badly set; print it."""
+        ...
+
+    @property
+    def history(self) -> list[Rebalance]:
+        """Its rebalances so far, the first one first."""
+        ...
+
+    @property
+    def events(self) -> list[GroupEvent]:
+        """Everything that its coordinators told of it, in order; the rows of the event log."""
+        ...
+
+    def timeline(self) -> str:
+        """The same for a person, a line an event."""
+        ...
+
+    def move_coordinator(self, node: int) -> None:
+        """Lets another node look after it, and after all groups of its partition of `__consumer_offsets`.
+
+        Raises MoveError, which says why not.
+        """
+        ...
+
+    def wait_stable(self, members: int | None = None, timeout: float = PATIENCE_S) -> None:
+        """Until everybody has their share and, if `members` is given, there are so many.
+
+        Raises TimeoutError, which says what the group looks like instead; `timeout` is in real seconds, as everywhere.
+        """
+        ...
+
+    def wait_state(self, state: str, timeout: float = PATIENCE_S) -> None:
+        """Until it is in a state, by its name on the wire."""
+        ...
+
+    def wait_for(self, condition: Callable[[], bool], timeout: float = PATIENCE_S, words: str = "so") -> None:
+        """Until anything else holds that the test can tell. `words` complete "group x is not …" should it never."""
+        ...
+
+
+class SyncCluster(Protocol):
+    """`Cluster`, whose every word waits for its end."""
+
+    seed: int
+    "Of all that is left to chance; the same one repeats it."
+    clock: SyncClock
+    "The brokers' clock."
+    topics: Topics
+    "Topics and records without a client."
+
+    def timeline(self) -> str:
+        """What has happened in all groups, for a person."""
+        ...
+
+    @property
+    def violations(self) -> list[str]:
+        """What has happened that must never happen, a sentence each; see `kohort.control.safety`."""
+        ...
+
+    def stop_node(self, node: int) -> None:
+        """Stops one node while the others run: its port is closed, and others lead what it led, where they can."""
+        ...
+
+    def start_node(self, node: int) -> None:
+        """Starts a stopped node, on the port it had."""
+        ...
+
+    @property
+    def bootstrap(self) -> str:
+        """What clients call `bootstrap.servers`: every node's address, with commas between."""
+        ...
+
+    @property
+    def id(self) -> str:
+        """The cluster id that clients are told."""
+        ...
+
+    @property
+    def nodes(self) -> list[int]:
+        """The ids of the brokers."""
+        ...
+
+    @property
+    def faults(self) -> Faults:
+        """Rules that spoil requests."""
+        ...
+
+    @property
+    def appends(self) -> Appends:
+        """What coordinators write, to fail, to be slow, or to be held."""
+        ...
+
+    @property
+    def gates(self) -> Gates:
+        """Stops at which requests wait for the test."""
+        ...
+
+    def group(self, group_id: str) -> SyncGroup:
+        """A group, whether it is there yet or not."""
+        ...
+
+    @property
+    def groups(self) -> list[SyncGroup]:
+        """The groups that there are, by id."""
+        ...

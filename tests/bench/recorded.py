@@ -1,0 +1,40 @@
+"""`python -m tests.bench.recorded HOST:PORT`: a broker with the laboratory's recorder, and nothing else of it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+from kohort.broker.address import parse_address
+from kohort.broker.cluster import Cluster
+from kohort.broker.logs import log
+from kohort.broker.registry import Registry
+from kohort.broker.run import run
+from kohort.broker.server import Server
+from kohort.broker.settings import Settings
+from kohort.control.recorder import Recorder
+
+
+class OnlyRecorder:
+    """What `--control` would add, but for the address, the faults and the gates. See `kohort.broker.run.Control`."""
+
+    clock = log.clock
+
+    def registry(self, cluster: Cluster) -> Registry:
+        """The plain APIs, and somebody who listens to what happens."""
+        Recorder(cluster).start()
+        return Registry()
+
+    def serve(self, server: Server) -> AbstractAsyncContextManager[str]:
+        """Nothing is served."""
+        return _nowhere()
+
+
+@asynccontextmanager
+async def _nowhere() -> AsyncIterator[str]:
+    yield "nowhere"
+
+
+if __name__ == "__main__":
+    run(Settings({}, "test", 1), *parse_address(sys.argv[1]), 1, "", OnlyRecorder())

@@ -1,0 +1,131 @@
+"""Fetch sessions: how many a node remembers, whose place is taken, and what they save. What they tell is in
+tests/conversations/cluster/fetch-session-*.talk."""
+
+from __future__ import annotations
+
+from kohort.broker.fetch_sessions import FetchSession, FetchSessions
+from kohort.broker.moving import start_node, stop_node
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.fetch import FetchPartition, FetchTopic
+from tests.broker.conftest import Broker, Client
+from tests.broker.data import given_topic, produce, records
+from tests.storage.batches import batch
+
+E = ErrorCode
+TWO_MINUTES = 120_000
+
+
+class Fetcher:
+    """A client that fetches the first partitions of a topic in sessions."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    def asks(self, partitions: int = 0, *, session_id: int = 0, epoch: int = 0, offset: int = 0) -> object:
+        parts = tuple(
+            FetchPartition(partition=number, fetch_offset=offset, partition_max_bytes=1 << 20)
+            for number in range(partitions)
+        )
+        topics = (FetchTopic(topic="topic", partitions=parts),) if parts else ()
+        return self.client.asks(
+            "fetch", 12, topics=topics, max_wait_ms=0, min_bytes=1, session_id=session_id, session_epoch=epoch
+        )
+
+    def begins(self, partitions: int) -> int:
+        """The id of a new session."""
+        session_id: int = self.asks(partitions).session_id  # type: ignore[attr-defined]
+        return session_id
+
+    def uses(self, session_id: int, epoch: int) -> ErrorCode:
+        error: ErrorCode = self.asks(session_id=session_id, epoch=epoch).error_code  # type: ignore[attr-defined]
+        return error
+
+
+def test_eight_shards_share_the_places_and_a_full_one_gives_no_session() -> None:
+    # The same was asked of Apache Kafka 4.3.0, whose clients had to wait two real minutes.
+    broker = Broker(max_incremental_fetch_session_cache_slots=8)
+    ada = Fetcher(broker.client())
+    given_topic(ada.client, partitions=4)
+    ids = [ada.begins(2) for _ in range(8)]
+    assert [each // 268_435_455 for each in ids] == list(range(8))
+    assert ada.begins(4) == 0, "the session it would replace is too young"
+
+    broker.loop.wait(TWO_MINUTES + 1)
+    assert [ada.uses(each, 1) for each in ids[:4]] == [E.none] * 4
+    assert ada.begins(2) == 0, "not larger than the second one"
+    assert ada.begins(3) // 268_435_455 == 2
+    assert ada.uses(ids[2], 2) is E.fetch_session_id_not_found
+    assert ada.begins(1) == 0
+    assert ada.uses(ids[3], 2) is E.none
+    assert ada.begins(1) // 268_435_455 == 4, "the fifth one was not used for two minutes: anybody may have its place"
+    assert ada.uses(ids[4], 1) is E.fetch_session_id_not_found
+
+
+def test_fewer_places_than_shards_are_none() -> None:
+    ada = Fetcher(Broker(max_incremental_fetch_session_cache_slots=7).client())
+    given_topic(ada.client)
+    assert [ada.begins(1) for _ in range(9)] == [0] * 9
+
+
+def test_the_epoch_after_the_largest_is_the_first() -> None:
+    session = FetchSession(by_id=False)
+    session.epoch = 2**31 - 1
+    session.end_epoch()
+    assert session.epoch == 1
+
+
+def test_a_node_that_stops_forgets_its_sessions() -> None:
+    broker = Broker(nodes=2)
+    cluster = broker.cluster
+    ada = Fetcher(broker.client())
+    given_topic(ada.client, partitions=2)
+    session_id = ada.begins(1)
+    stop_node(cluster, cluster.nodes[0], 0)
+    start_node(cluster, cluster.nodes[0], 0)
+    assert ada.uses(session_id, 1) is E.fetch_session_id_not_found
+
+
+def test_an_id_is_given_once() -> None:
+    class Repeating:
+        """Chance that says the same when the first shard has its second turn."""
+
+        def __init__(self) -> None:
+            self._numbers = iter([5, *range(10, 17), 5, 6])
+
+        def randrange(self, lowest: int, end: int) -> int:
+            return next(self._numbers)
+
+    sessions = FetchSessions(1_000, Repeating())  # type: ignore[arg-type]
+    ids = []
+    for _ in range(9):
+        session = FetchSession(by_id=False)
+        sessions.add(session, 0)
+        ids.append(session.id)
+    assert (ids[0], ids[8], len(sessions)) == (5, 6, 9)
+
+
+def test_partitions_without_news_cost_no_look_into_their_logs() -> None:
+    broker = Broker()
+    ada = Fetcher(broker.client())
+    given_topic(ada.client, partitions=100)
+    session_id = ada.begins(100)
+    produce(ada.client, batch(b"news"), index=7)
+    looked = []
+    for partition in broker.cluster.topics.by_name("topic").partitions:  # type: ignore[union-attr]
+        partition.log = Watched(partition.log, looked)  # type: ignore[assignment]
+    answer = ada.asks(session_id=session_id, epoch=1)
+    assert records(answer) == [(0, None, b"news")]
+    assert len(looked) == 1
+
+
+class Watched:
+    """A log that notes when it is read."""
+
+    def __init__(self, log: object, looked: list[int]) -> None:
+        self._log = log
+        self._looked = looked
+
+    def __getattr__(self, name: str) -> object:
+        if name == "read_and_look":
+            self._looked.append(1)
+        return getattr(self._log, name)

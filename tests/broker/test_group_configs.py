@@ -1,0 +1,230 @@
+"""Settings of groups, told as Apache Kafka 4.3.0 was heard to tell them: the same questions were asked of both."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kohort.broker.clock import ManualClock
+from kohort.broker.cluster import Cluster
+from kohort.broker.settings import SettingError, Settings
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages import alter_configs, incremental_alter_configs
+from kohort.protocol.messages.describe_configs import DescribeConfigsResource
+from kohort.storage.disk.directory import DataDirectory
+from tests.broker.conftest import Broker, Client
+from tests.broker.data import given_topic
+
+E = ErrorCode
+TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
+SET, DELETE, APPEND, SUBTRACT = range(4)
+
+SESSION, HEARTBEAT = "consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"
+
+
+def told(client: Client, *names: str, group: str = "g") -> dict[str, Any]:
+    """What DescribeConfigs tells of a group's settings, by name."""
+    resource = DescribeConfigsResource(resource_type=GROUP, resource_name=group, configuration_keys=names or None)
+    (result,) = client.asks("describe_configs", 4, resources=(resource,), include_synonyms=True).results
+    assert (result.error_code, result.error_message) == (E.none, "")
+    return {each.name: each for each in result.configs}
+
+
+def changes(
+    client: Client, configs: dict[str, str | None], group: str = "g", operation: int = SET, *, validate: bool = False
+) -> tuple[ErrorCode, str | None]:
+    """The answer to IncrementalAlterConfigs."""
+    resource = incremental_alter_configs.AlterConfigsResource(
+        resource_type=GROUP,
+        resource_name=group,
+        configs=tuple(
+            incremental_alter_configs.AlterableConfig(name=name, config_operation=operation, value=value)
+            for name, value in configs.items()
+        ),
+    )
+    (result,) = client.asks("incremental_alter_configs", 1, resources=(resource,), validate_only=validate).responses
+    return result.error_code, result.error_message
+
+
+def replaces(client: Client, configs: dict[str, str | None], group: str = "g") -> tuple[ErrorCode, str | None]:
+    """The answer to AlterConfigs."""
+    resource = alter_configs.AlterConfigsResource(
+        resource_type=GROUP,
+        resource_name=group,
+        configs=tuple(alter_configs.AlterableConfig(name=name, value=value) for name, value in configs.items()),
+    )
+    (result,) = client.asks("alter_configs", 2, resources=(resource,), validate_only=False).responses
+    return result.error_code, result.error_message
+
+
+def listed(client: Client, *types: int, version: int = 1) -> tuple[ErrorCode, list[tuple[int, str]]]:
+    """The answer to ListConfigResources."""
+    result = client.asks("list_config_resources", version, resource_types=types)
+    return result.error_code, [(each.resource_type, each.resource_name) for each in result.config_resources]
+
+
+def synonyms(config: Any) -> list[tuple[str, str, int]]:
+    return [(each.name, each.value, each.source) for each in config.synonyms]
+
+
+def test_any_group_has_settings_whether_it_exists_or_not() -> None:
+    ada = Broker().client()
+    configs = told(ada)
+    assert len(configs) == 17
+    session, reset = configs[SESSION], configs["share.auto.offset.reset"]
+    assert (session.value, session.config_source, session.read_only, session.config_type) == ("45000", 5, False, 3)
+    assert synonyms(session) == [("group.consumer.session.timeout.ms", "45000", 5)]
+    assert synonyms(reset) == [("share.auto.offset.reset", "latest", 5)]
+
+
+def test_what_is_set_is_told_with_what_it_hides() -> None:
+    ada = Broker(group_consumer_session_timeout_ms=46_000).client()
+    assert changes(ada, {SESSION: "50000"}) == (E.none, None)
+    assert synonyms(told(ada)[SESSION]) == [
+        (SESSION, "50000", 8),
+        ("group.consumer.session.timeout.ms", "46000", 4),
+        ("group.consumer.session.timeout.ms", "45000", 5),
+    ]
+    assert told(ada, group="another")[SESSION].value == "46000"
+    assert changes(ada, {SESSION: "60000"}, validate=True) == (E.none, None)
+    assert told(ada)[SESSION].value == "50000"
+    assert changes(ada, {SESSION: None, "nope": None}, operation=DELETE) == (E.none, None)
+    assert told(ada)[SESSION].config_source == 4
+
+
+def test_all_that_was_set_may_be_replaced_at_once() -> None:
+    ada = Broker().client()
+    changes(ada, {SESSION: "50000", HEARTBEAT: "15000"})
+    assert replaces(ada, {SESSION: "46000"}) == (E.none, None)
+    assert {name: config.value for name, config in told(ada, SESSION, HEARTBEAT).items()} == {
+        SESSION: "46000",
+        HEARTBEAT: "5000",
+    }
+    assert replaces(ada, {SESSION: None}) == (E.invalid_request, f"Null value not supported for : {SESSION}")
+    assert replaces(ada, {"nope": "x"}) == (E.invalid_config, "Unknown group config name: nope")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "problem"),
+    [
+        (SESSION, "abc", "Invalid value abc for configuration {}: Not a number of type INT"),
+        (SESSION, "0", "Invalid value 0 for configuration {}: Value must be at least 1"),
+        (SESSION, "1", "{} must be greater than or equal to group.consumer.min.session.timeout.ms"),
+        (SESSION, "60001", "{} must be less than or equal to group.consumer.max.session.timeout.ms"),
+        (
+            "consumer.assignment.interval.ms",
+            "15001",
+            "{} must be less than or equal to group.consumer.max.assignment.interval.ms",
+        ),
+        ("share.delivery.count.limit", "1", "Invalid value 1 for configuration {}: Value must be at least 2"),
+        ("share.delivery.count.limit", "11", "{} must be less than or equal to group.share.max.delivery.count.limit"),
+        (
+            "share.record.lock.duration.ms",
+            "1000",
+            "{} must be greater than or equal to group.share.min.record.lock.duration.ms",
+        ),
+        (
+            "share.partition.max.record.locks",
+            "4001",
+            "{} must be less than or equal to group.share.max.partition.max.record.locks",
+        ),
+        (
+            "share.isolation.level",
+            "x",
+            "Invalid value x for configuration {}: String must be one of: read_committed, read_uncommitted",
+        ),
+        (
+            "share.renew.acknowledge.enable",
+            "maybe",
+            "Invalid value maybe for configuration {}: Expected value to be either true or false",
+        ),
+        ("streams.num.standby.replicas", "3", "{} must be less than or equal to group.streams.max.standby.replicas"),
+        (
+            "streams.initial.rebalance.delay.ms",
+            "-1",
+            "Invalid value -1 for configuration {}: Value must be at least 0",
+        ),
+    ],
+)
+def test_values_have_kafka_s_limits(name: str, value: str, problem: str) -> None:
+    ada = Broker().client()
+    assert changes(ada, {name: value}) == (E.invalid_config, problem.format(name))
+    assert told(ada)[name].config_source == 5
+
+
+@pytest.mark.parametrize("value", ["never", "by_duration:-PT1H", "by_duration:1h", "by_duration:PT", "EARLIEST"])
+def test_a_share_group_begins_where_kafka_understands(value: str) -> None:
+    ada = Broker().client()
+    name = "share.auto.offset.reset"
+    assert changes(ada, {name: value}) == (
+        E.invalid_config,
+        f"Invalid value {value} for configuration {name}: Invalid value `{value}` for configuration {name}. The value "
+        "must be either 'earliest', 'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'.",
+    )
+    assert changes(ada, {name: "by_duration:P1DT2H3.5S"}) == (E.none, None)
+
+
+def test_values_are_told_as_they_were_understood() -> None:
+    ada = Broker().client()
+    given = {"share.auto.offset.reset": " earliest ", "share.renew.acknowledge.enable": "FALSE", SESSION: " 050000"}
+    changes(ada, given)
+    assert [told(ada)[name].value for name in given] == ["earliest", "false", "50000"]
+
+
+def test_the_broker_s_own_limits_count() -> None:
+    ada = Broker(group_consumer_min_session_timeout_ms=1_000, group_consumer_min_heartbeat_interval_ms=500).client()
+    assert changes(ada, {SESSION: "1000", HEARTBEAT: "500"}) == (E.none, None)
+    assert changes(ada, {HEARTBEAT: "1000"}) == (E.invalid_config, f"{SESSION} must be greater than {HEARTBEAT}")
+
+
+def test_the_broker_s_limits_are_numbers() -> None:
+    with pytest.raises(SettingError, match=r"group\.share\.max\.delivery\.count\.limit=many is not allowed"):
+        Settings({"group.share.max.delivery.count.limit": "many"})
+
+
+def test_what_cannot_be_done_to_a_group_is_refused_in_kafka_s_words() -> None:
+    ada = Broker().client()
+    assert changes(ada, {SESSION: "50000"}, group="") == (E.invalid_request, "Default group resources are not allowed.")
+    assert changes(ada, {SESSION: "50000"}, operation=APPEND) == (
+        E.invalid_config,
+        f"Can't APPEND to key {SESSION} because its type is not LIST.",
+    )
+    assert changes(ada, {"nope": "1"}, operation=SUBTRACT) == (
+        E.invalid_config,
+        "Can't SUBTRACT to key nope because its type is not LIST.",
+    )
+    resource = DescribeConfigsResource(resource_type=GROUP, resource_name="", configuration_keys=None)
+    (result,) = ada.asks("describe_configs", 4, resources=(resource,)).results
+    assert (result.error_code, result.error_message) == (E.invalid_request, "Group name must not be empty")
+
+
+def test_resources_are_listed_groups_only_if_something_is_set_for_them() -> None:
+    ada = Broker(nodes=2).client()
+    given_topic(ada)
+    changes(ada, {SESSION: "50000"}, group="b")
+    changes(ada, {SESSION: "50000"}, group="gone")
+    changes(ada, {SESSION: None}, group="gone", operation=DELETE)
+    groups, brokers = [(GROUP, "b")], [(BROKER_LOGGER, "1"), (BROKER_LOGGER, "2"), (BROKER, "1"), (BROKER, "2")]
+    assert listed(ada) == (E.none, [*groups, *brokers, (TOPIC, "topic")])
+    assert listed(ada, TOPIC, GROUP, TOPIC) == (E.none, [*groups, (TOPIC, "topic")])
+    assert listed(ada, CLIENT_METRICS) == (E.none, [])
+    assert listed(ada, GROUP, 99) == (E.unsupported_version, [])
+    assert listed(ada, version=0) == (E.none, [])
+
+
+def test_they_outlive_the_broker_that_keeps_its_logs_on_disk(tmp_path: Path) -> None:
+    def cluster() -> tuple[Cluster, DataDirectory]:
+        directory = DataDirectory(tmp_path)
+        return Cluster(Settings(), ManualClock(), seed=1, directory=directory), directory
+
+    first, directory = cluster()
+    first.group_configs.configure("g", {SESSION: "50000"})
+    first.group_configs.configure("gone", {SESSION: "50000"})
+    first.group_configs.configure("gone", {})
+    directory.abandon()
+    for _ in range(2):  # what was taken over is written anew, and read again
+        again, directory = cluster()
+        assert {group: again.group_configs.of(group) for group in again.group_configs} == {"g": {SESSION: "50000"}}
+        directory.close()

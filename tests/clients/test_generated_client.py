@@ -1,0 +1,99 @@
+"""A client that a generator makes of `/openapi.json` drives the laboratory, beside an ordinary consumer."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kafka import KafkaConsumer
+from kafka.admin import KafkaAdminClient, NewTopic
+
+from tests.clients.serving import ELSEWHERE, serving
+
+pytestmark = pytest.mark.skipif(bool(ELSEWHERE), reason="an Apache Kafka has no control address")
+
+PACKAGE = "generated_for_kohort"
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[tuple[str, str]]:
+    """Bootstrap address and control address."""
+    with serving(options=("--control", ":0")) as ready:
+        bootstrap, _, control = ready.partition(" control=")
+        KafkaAdminClient(bootstrap_servers=bootstrap).create_topics([NewTopic("orders", 6, 1)])
+        yield bootstrap, control
+
+
+@pytest.fixture(scope="module")
+def generated(broker: tuple[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The package that the generator makes; it must have nothing to complain of."""
+    folder = tmp_path_factory.mktemp("generated")
+    (folder / "config.yaml").write_text("post_hooks: []\n")
+    command = [sys.executable, "-m", "openapi_python_client", "generate", "--url", f"http://{broker[1]}/openapi.json"]
+    command += ["--meta", "none", "--fail-on-warning", "--config", "config.yaml", "--output-path", PACKAGE]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    sys.path.insert(0, str(folder))
+    yield folder / PACKAGE
+    sys.path.remove(str(folder))
+    for name in [name for name in sys.modules if name.split(".")[0] == PACKAGE]:
+        del sys.modules[name]
+
+
+def part(name: str) -> Any:
+    """A module of the package."""
+    return importlib.import_module(f"{PACKAGE}.{name}")
+
+
+def operation(subject: str, name: str) -> Any:
+    """The module of one operation."""
+    return part(f"api.{subject}.{subject}_{name}")
+
+
+def test_every_operation_is_there(generated: Path) -> None:
+    found = {path.stem for path in (generated / "api").glob("*/*.py")} - {"__init__"}
+    assert {"clock_advance", "faults_add", "groups_wait", "gates_release", "nodes_stop_node", "events_stream"} <= found
+
+
+def test_it_waits_for_a_group_spoils_its_requests_and_moves_the_clock(generated: Path, broker: tuple[str, str]) -> None:
+    bootstrap, control = broker
+    client, models = part("client").Client(base_url=f"http://{control}"), part("models")
+    ada = KafkaConsumer(
+        "orders", bootstrap_servers=bootstrap, group_id="billing", client_id="ada", heartbeat_interval_ms=100
+    )
+    try:
+        while not ada.assignment():
+            ada.poll(50)
+        group = operation("groups", "wait").sync("billing", client=client, members=1, member="ada")
+        assert isinstance(group, models.GroupState)
+        assert [member.partitions["orders"] for member in group.members] == [[0, 1, 2, 3, 4, 5]]
+
+        match = models.NewRuleMatch.from_dict({"group": "billing", "client_id": "ada"})
+        rule = operation("faults", "add").sync(client=client, body=models.NewRule(match=match, do="hold"))
+        assert isinstance(rule, models.RuleState)
+        clock = operation("clock", "advance").sync(client=client, body=models.Jump(seconds=46.0))
+        assert isinstance(clock, models.ClockState)
+        assert clock.now_ms >= 46_000
+        assert operation("groups", "read").sync("billing", client=client).members == []
+        history = operation("groups", "history").sync("billing", client=client)
+        assert [each.cause for each in history] == ["join new", "session expired"]
+        operation("faults", "remove").sync_detailed(rule.number, client=client)
+    finally:
+        ada.close()
+
+
+def test_refusals_are_values_too(generated: Path, broker: tuple[str, str]) -> None:
+    client, models = part("client").Client(base_url=f"http://{broker[1]}"), part("models")
+    missing = operation("groups", "read").sync("nobody", client=client)
+    assert isinstance(missing, models.Problem)
+    assert missing.detail == "there is no group nobody, or nobody coordinates it at the moment"
+    late = operation("groups", "wait").sync("nobody", client=client, timeout=0.01)
+    assert isinstance(late, models.Problem)
+    wrong = operation("faults", "add").sync(client=client, body=models.NewRule(do="dropp"))
+    assert isinstance(wrong, models.Problem)
+    assert "did you mean drop?" in wrong.detail

@@ -1,0 +1,263 @@
+"""Coordinators that move: zombies that go on answering, and loads that are held at their end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import pytest
+
+from kohort.broker.moving import stop_node
+from kohort.control.errors import ControlError, NotFoundError
+from kohort.control.group import Group
+from tests.control.talking import Lab
+
+SHARED = """
+    given topic $topic
+    ada connects to the coordinator of $group
+    bob connects to the coordinator of $group
+    given ada, bob share a stable group {session_timeout_ms: 10000}
+    """
+
+
+@pytest.fixture
+def lab() -> Iterator[Lab]:
+    """Three brokers."""
+    made = Lab("three-brokers")
+    made.laboratory.record()
+    yield made
+    made.stage.close()
+
+
+def group_of(lab: Lab) -> Group:
+    return Group(lab.laboratory, lab.name("group"))
+
+
+# Zombies
+
+
+def test_a_zombie_answers_as_before_and_what_it_writes_is_fenced(lab: Lab) -> None:
+    lab.talk(SHARED)
+    rule = lab.faults.zombie(group=lab.name("group"))
+    lab.talk("""
+        broker 1 leads __consumer_offsets partition $group_partition
+        ada Heartbeat v4 {generation_id: 2}
+          <- NONE
+        ada OffsetCommit v9 {generation_id: 2, offsets: {$topic: {0: 6}}}
+          <- {topics: [{name: $topic, partitions: [{partition_index: 0, error_code: NOT_COORDINATOR}]}]}
+        eve connects to broker 1
+        eve OffsetFetch v7 {offsets: {$topic: [0]}}
+          <- NONE {topics: [{name: $topic, partitions: [{partition_index: 0, committed_offset: -1}]}]}
+        bob connects to broker 1
+        bob Heartbeat v4 {generation_id: 2}
+          <- NONE
+        """)
+    assert (rule.acted, len(list(lab.laboratory.zombies)), group_of(lab).coordinator) == (1, 1, 1)
+
+
+def test_a_zombie_lets_members_join_and_never_hands_out_anything(lab: Lab) -> None:
+    lab.talk(SHARED)
+    before = len(group_of(lab).history)
+    lab.faults.zombie(group=lab.name("group"))
+    lab.talk("""
+        eve connects to the coordinator of $group
+        broker 1 leads __consumer_offsets partition $group_partition
+        eve joins
+          <- nothing for 150 ms
+        ada JoinGroup v9
+        bob JoinGroup v9
+        ada <- NONE {generation_id: 3, leader: $ada, members: [...]}
+        bob <- NONE {generation_id: 3, members: []}
+        eve <- NONE {generation_id: 3, members: []}
+        ada SyncGroup v5 {generation_id: 3, assignments: {$ada: x, $bob: y, $eve: z}}
+          <- NOT_COORDINATOR {protocol_type: null, protocol_name: null, assignment: ""}
+        """)
+    group = group_of(lab)
+    assert (group.generation, [each.client_id for each in group.members]) == (2, ["ada", "bob"])
+    assert len(group.history) == before, "what a zombie begins is no rebalance of the group"
+    assert "says the zombie, node" in group.timeline()
+
+
+def test_a_zombie_names_itself_and_others_name_the_new_coordinator(lab: Lab) -> None:
+    lab.talk(SHARED)
+    old = group_of(lab).coordinator
+    with lab.faults.zombie(group=lab.name("group")):
+        lab.talk(f"""
+            broker 1 leads __consumer_offsets partition $group_partition
+            ada FindCoordinator v4 {{key_type: 0, coordinator_keys: [$group]}}
+              <- {{coordinators: [{{key: $group, node_id: {old}, error_code: NONE}}]}}
+            eve connects to broker 1
+            eve FindCoordinator v4 {{key_type: 0, coordinator_keys: [$group]}}
+              <- {{coordinators: [{{key: $group, node_id: 1, error_code: NONE}}]}}
+            """)
+    lab.talk("""
+        ada FindCoordinator v4 {key_type: 0, coordinator_keys: [$group]}
+          <- {coordinators: [{key: $group, node_id: 1, error_code: NONE}]}
+        ada Heartbeat v4 {generation_id: 2}
+          <- NOT_COORDINATOR
+        """)
+    assert lab.laboratory.cluster.append_watch is None
+
+
+def test_when_its_rule_ends_who_waits_at_a_zombie_is_sent_away(lab: Lab) -> None:
+    lab.talk(SHARED)
+    rule = lab.faults.zombie(group=lab.name("group"))
+    lab.talk("""
+        eve connects to the coordinator of $group
+        broker 1 leads __consumer_offsets partition $group_partition
+        eve joins
+          <- nothing for 150 ms
+        """)
+    rule.remove()
+    lab.talk("eve <- NOT_COORDINATOR {}")
+    assert not lab.laboratory.zombies
+
+
+def test_who_beats_at_a_zombie_only_is_dead_to_the_new_coordinator(lab: Lab) -> None:
+    lab.talk(SHARED)
+    lab.faults.zombie(group=lab.name("group"))
+    lab.talk("""
+        broker 1 leads __consumer_offsets partition $group_partition
+        bob connects to broker 1
+        bob Heartbeat v4 {generation_id: 2}
+          <- NONE
+        ada Heartbeat v4 {generation_id: 2}
+          <- NONE
+        """)
+    group = group_of(lab)
+    assert [each.is_alive for each in group.members] == [False, True]
+    lab.laboratory.advance(10_500)
+    assert [each.client_id for each in group.members] == ["bob"]
+    lab.talk("""
+        ada Heartbeat v4 {generation_id: 2}
+          <- REBALANCE_IN_PROGRESS
+        """)  # to the zombie it is bob that has fallen silent
+
+
+def test_a_zombie_that_leads_again_is_none(lab: Lab) -> None:
+    lab.talk(SHARED)
+    old = group_of(lab).coordinator
+    lab.faults.zombie(group=lab.name("group"), node=old)
+    lab.talk(f"""
+        broker 1 leads __consumer_offsets partition $group_partition
+        broker {old} leads __consumer_offsets partition $group_partition
+        ada OffsetCommit v9 {{generation_id: 2, offsets: {{$topic: {{0: 6}}}}}}
+          <- {{topics: [{{name: $topic, partitions: [{{partition_index: 0, error_code: NONE}}]}}]}}
+        """)
+    assert not lab.laboratory.zombies
+    assert group_of(lab).offsets == {(lab.name("topic"), 0): 6}
+
+
+def test_a_node_that_stops_leaves_no_zombie(lab: Lab) -> None:
+    lab.talk(SHARED)
+    lab.faults.zombie(group=lab.name("group"))
+    group = group_of(lab)
+    node = lab.laboratory.cluster.node(group.coordinator or 0)
+    assert node is not None
+    lab.stage.server.act(partial(stop_node, lab.laboratory.cluster, node))
+    lab.talk("wait 10 ms")
+    assert not lab.laboratory.zombies
+    assert group.state == "Stable"
+
+
+def test_other_groups_move_as_they_should(lab: Lab) -> None:
+    lab.talk(SHARED)
+    rule = lab.faults.zombie(group="another-*")
+    lab.talk("""
+        broker 1 leads __consumer_offsets partition $group_partition
+        ada Heartbeat v4 {generation_id: 2}
+          <- NOT_COORDINATOR
+        """)
+    assert rule.acted == 0
+
+
+def test_a_zombie_is_chosen_by_group_and_node(lab: Lab) -> None:
+    with pytest.raises(ControlError, match="a zombie is chosen by group and node; client_id says nothing of it"):
+        lab.faults.on(client_id="ada").zombie()
+
+
+# Loads
+
+
+def test_a_load_is_held_at_its_end(lab: Lab) -> None:
+    lab.talk(SHARED)
+    gate = lab.gates.hold("offsets-loaded", group=lab.name("group"))
+    lab.talk("""
+        broker 1 leads __consumer_offsets partition $group_partition
+        ada connects to broker 1
+        ada OffsetFetch v7 {offsets: {$topic: [0]}}
+          <- COORDINATOR_LOAD_IN_PROGRESS {topics: [...]}
+        ada Heartbeat v4 {generation_id: 2}
+          <- NONE
+        ada JoinGroup v9
+          <- COORDINATOR_LOAD_IN_PROGRESS {}
+        """)
+    (held,) = gate.held
+    assert str(held) == f"the load of __consumer_offsets-{lab.name('group_partition')} at node 1"
+    gate.release_all()
+    lab.talk("""
+        ada OffsetFetch v7 {offsets: {$topic: [0]}}
+          <- NONE {topics: [...]}
+        ada Heartbeat v4 {generation_id: 2}
+          <- NONE
+        """)
+    assert gate.held == []
+    gate.open()
+    assert lab.laboratory.cluster.replays.gate is None
+
+
+def test_a_load_is_let_through_by_its_partition(lab: Lab) -> None:
+    lab.talk(SHARED)
+    gate = lab.gates.hold("offsets-loaded")
+    lab.talk("broker 1 leads __consumer_offsets partition $group_partition")
+    lab.settle()
+    with pytest.raises(NotFoundError, match="ada does not wait at offsets-loaded; there waits the load of __consumer"):
+        gate.release("ada")
+    gate.release(f"__consumer_offsets-{lab.name('group_partition')}")
+    assert group_of(lab).state == "Stable"
+
+
+def test_a_load_of_another_group_passes(lab: Lab) -> None:
+    lab.talk(SHARED)
+    elsewhere = next(
+        name
+        for name in map(str, range(100))
+        if lab.laboratory.cluster.nodes[0].coordinator.partition_of(name) != int(lab.name("group_partition"))
+    )
+    gate = lab.gates.hold("offsets-loaded", group=elsewhere)
+    lab.talk("broker 1 leads __consumer_offsets partition $group_partition")
+    lab.talk("wait 10 ms")
+    assert (gate.held, group_of(lab).state) == ([], "Stable")
+
+
+def test_a_held_load_whose_partition_moves_on_waits_no_longer(lab: Lab) -> None:
+    lab.talk(SHARED)
+    gate = lab.gates.hold("offsets-loaded", group=lab.name("group"))
+    lab.talk("broker 1 leads __consumer_offsets partition $group_partition")
+    lab.talk("wait 10 ms")
+    lab.talk("broker 2 leads __consumer_offsets partition $group_partition")
+    lab.talk("wait 10 ms")
+    assert [str(each) for each in gate.held] == [
+        f"the load of __consumer_offsets-{lab.name('group_partition')} at node 2"
+    ]
+    assert gate.open() == 1
+    assert group_of(lab).state == "Stable"
+
+
+def test_others_load_past_one_that_is_held(lab: Lab) -> None:
+    lab.talk(SHARED)
+    lab.talk("""
+        dan connects to the coordinator of $group2
+        dan joins {group_id: $group2}
+          <- NONE {generation_id: 1}
+        dan SyncGroup v5 {group_id: $group2, generation_id: 1, assignments: {$dan: x}}
+          <- NONE {assignment: x}
+        """)
+    gate = lab.gates.hold("offsets-loaded", group=lab.name("group"))
+    lab.talk("""
+        broker 1 leads __consumer_offsets partition $group_partition
+        broker 1 leads __consumer_offsets partition $group2_partition
+        """)
+    lab.talk("wait 20 ms")
+    assert len(gate.held) == 1
+    assert Group(lab.laboratory, lab.name("group2")).state == "Stable"

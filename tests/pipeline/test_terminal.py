@@ -1,0 +1,163 @@
+"""What the command says: findings in words on stdout, progress beside it, colours for eyes alone."""
+
+from __future__ import annotations
+
+import io
+import sys
+import time
+from typing import Any, cast
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from kohort.pipeline import terminal
+from kohort.pipeline.cli import analyze
+from kohort.pipeline.job.analysis import Outcome
+from kohort.pipeline.sources.found import Source
+
+SLOW = {
+    "group": "orders", "rule": "R01", "title": "One slow member stalled the group", "severity": "critical",
+    "confidence": "certain", "clients": ["c-1"], "start_ms": 0, "end_ms": 60_000,
+    "evidence": {"stops": 2, "without_progress_ms": 61_000, "eager": True, "rebalances": [2, 3]},
+    "text": "the group waited twice for client c-1", "advice": "Look at what c-1 does.",
+}  # fmt: skip
+SKEW = SLOW | {"group": "views", "rule": "R19", "severity": "warning", "text": "lag piles up", "evidence": {}}
+NOTE = SLOW | {"rule": "R17", "severity": "info", "text": "a slow start", "evidence": {}}
+OUTCOME = Outcome([SLOW, NOTE, SKEW], [{"group_id": "calm", "rebalances": 1}], [], None)
+
+
+class Screen(io.StringIO):
+    """A terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def told(outcome: Outcome, capsys: pytest.CaptureFixture[str], *, verbose: bool = False) -> str:
+    terminal.tell(outcome, verbose)
+    return capsys.readouterr().out
+
+
+def test_findings_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+    out = told(OUTCOME, capsys)
+    assert "!! orders: 2 stops, 61.0 s without consumption, all of them waiting for client c-1\n" in out
+    assert "      R01 One slow member stalled the group (critical, certain)\n" in out
+    assert "         Look at what c-1 does.\n" in out
+    assert out.count("lag piles up") == 1, "said in the headline, so not again"
+    assert "slow start" not in out
+    assert "Nothing serious in 1 group: calm\n" in out
+    assert "\x1b" not in out
+
+
+def test_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    out = told(OUTCOME, capsys, verbose=True)
+    assert "a slow start" in out
+    assert "   calm: healthy; 1 rebalance" in out
+
+
+def test_what_is_wrong_with_the_data(capsys: pytest.CaptureFixture[str]) -> None:
+    issues = [{"rule": "clock_step", "keys": None, "group_id": f"g-{n}", "detail": "back by 5 ms"} for n in range(11)]
+    outcome = Outcome([], [], issues, None)
+    out = told(outcome, capsys)
+    assert "About the data: 11 remarks\n   clock_step g-0: back by 5 ms\n" in out
+    assert "and 3 more: in the report, or with --verbose" in out
+    assert "g-10" in told(outcome, capsys, verbose=True)
+    assert "No groups were found" in out
+
+
+def test_colours_where_they_can_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Screen()
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setattr(sys, "stdout", screen)
+    terminal.tell(OUTCOME, False)
+    assert "\x1b[31m" in screen.getvalue()
+    assert max(len(click.unstyle(line)) for line in screen.getvalue().splitlines()) <= 110
+    plain = Screen()
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr(sys, "stdout", plain)
+    terminal.tell(OUTCOME, False)
+    assert "\x1b" not in plain.getvalue()
+
+
+def test_a_clock_runs_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Screen()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(terminal, "_TICK_S", 0.001)
+    with terminal.progress(lambda: ", 3 of 7 tasks") as say:
+        say("reading …")
+        deadline = time.monotonic() + 20
+        while "  0 s, 3 of 7 tasks" not in screen.getvalue():
+            assert time.monotonic() < deadline
+        say("read 5 records")
+    assert screen.getvalue().endswith("\r\x1b[Kread 5 records\n\r\x1b[K")
+
+
+def test_a_clock_outlives_spark() -> None:
+    class Tracker:
+        def getActiveStageIds(self) -> list[int]:  # noqa: N802  (Spark's name)
+            raise ConnectionError("the Java process is gone")
+
+    class Context:
+        def statusTracker(self) -> Tracker:  # noqa: N802
+            return Tracker()
+
+    class Session:
+        sparkContext = Context()  # noqa: N815
+
+    assert terminal.spark_tasks(cast("Any", Session()))() == ""
+
+
+def test_no_clock_on_a_terminal_that_cannot_take_a_line_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Screen()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("TERM", "dumb")
+    with terminal.progress() as say:
+        say("reading …")
+    assert screen.getvalue() == "reading …\n"
+
+
+def test_no_clock_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    with terminal.progress(lambda: "never asked") as say:
+        say("reading …")
+        say("read 5 records")
+    assert capsys.readouterr().err == "reading …\nread 5 records\n"
+
+
+def test_sources_are_counted() -> None:
+    found = [Source("segment", "a"), Source("segment", "b"), Source("text_log", "c"), Source("wire", "d:1", 7)]
+    assert terminal.words(found) == "2 segment files, 1 broker's log, 1 partition of a running cluster"
+
+
+def test_help_says_what_comes_out() -> None:
+    done = CliRunner().invoke(analyze, ["--help"])
+    assert done.exit_code == 0
+    for words in ("--command-config FILE", "Exit code 0", "130: interrupted"):
+        assert words in done.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        ([], 2, "Missing argument"),
+        (["/nowhere/at/all"], 1, "nothing to analyse"),
+        (["--follow", "/nowhere/at/all"], 2, "--follow wants one bootstrap address"),
+        (["--command-config", "/nowhere/at/all", "b:9092"], 2, "does not exist"),
+    ],
+)
+def test_what_cannot_be_done(arguments: list[str], code: int, words: str) -> None:
+    done = CliRunner().invoke(analyze, arguments)
+    assert done.exit_code == code
+    assert words in done.output
+    assert "Traceback" not in done.output
+
+
+def test_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("kohort.pipeline.cli._run", interrupted)
+    done = CliRunner().invoke(analyze, ["/nowhere"])
+    assert done.exit_code == 130
+    assert "there is no report of this run" in done.output

@@ -1,0 +1,74 @@
+"""All or nothing, whatever happens to producers and brokers.
+
+`KOHORT_SEED=7` plays one seed again; `KOHORT_STEPS`, `KOHORT_SEEDS` as in test_simulation.py.
+"""
+
+import pytest
+
+from kohort.broker import replay
+from kohort.protocol.batches import read_batches
+from kohort.protocol.errors import ErrorCode as E
+from kohort.storage.producers import Producers
+from tests.simulation.test_simulation import SEEDS, STEPS
+from tests.simulation.transacting import (
+    GROUPS,
+    PARTITIONS,
+    Bank,
+    nobody_hears_what_is_not_committed,
+    offsets_wait_for_their_transactions,
+    transactions_hold_back_what_follows,
+)
+
+PROMISES = (
+    transactions_hold_back_what_follows,
+    nobody_hears_what_is_not_committed,
+    offsets_wait_for_their_transactions,
+)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_all_or_nothing(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replay, "SLICE_BYTES", 2_000)
+    monkeypatch.setattr(replay, "STEP_BYTES", 500)
+    bank = Bank(seed)
+    steps = 0
+    try:
+        while steps < STEPS // 4:
+            steps += 1
+            bank.step()
+            for promise in PROMISES:
+                promise(bank)
+        bank.settle()
+        _is_settled(bank)
+    except Exception:
+        print(f"KOHORT_SEED={seed}, step {steps}; before:", *bank.transcript, sep="\n")
+        raise
+    assert all(bank.counts.values()), bank.counts
+
+
+def _is_settled(bank: Bank) -> None:
+    """Everything is decided: every reader comes to the end, and has heard what was committed, all of it."""
+    for reader in bank.readers:
+        reader.catches_up()
+        assert reader.heard == [bank.committed_records(index) for index in range(PARTITIONS)]
+    expected = bank.committed_offsets()
+    for group in GROUPS:
+        for index in range(2):
+            assert bank.offset_of(group, index, stable=True) == (E.none, expected.get((group, index), -1))
+    for partition in bank.topic.partitions:
+        assert partition.last_stable_offset == partition.log.high_watermark
+        _log_tells_the_same(partition)
+
+
+def _log_tells_the_same(partition) -> None:  # type: ignore[no-untyped-def]
+    replayed = Producers()
+    for batch in partition.log.batches():
+        for header in read_batches(batch):
+            replayed.replay(batch, header)
+    known = partition.producers
+    end = partition.log.high_watermark
+    assert replayed.transactions.aborted_in(0, end) == known.transactions.aborted_in(0, end)
+    assert replayed.transactions.last_stable_offset(end) == end
+    assert [(each.producer_id, each.epoch, each.last_sequence) for each in replayed.described()] == [
+        (each.producer_id, each.epoch, each.last_sequence) for each in known.described()
+    ]

@@ -1,0 +1,545 @@
+"""Transactional producers and readers of one cluster, driven by a seed, beside an account of what each must see.
+
+Producers write to several partitions and commit offsets for groups; they commit, abort, crash in between, come back
+under the same id while a brother of theirs still runs, take too long, send things twice. Brokers stop and start,
+leaders and coordinators move. Readers of committed records follow, in fetch sessions.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from functools import partial
+from random import Random
+from typing import Any
+
+from kohort.broker.moving import move_leader
+from kohort.protocol.batches import CONTROL, TRANSACTIONAL, Record, build_batch, iterate_records, read_batches
+from kohort.protocol.errors import ErrorCode as E
+from kohort.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnTopic, AddPartitionsToTxnTransaction
+from kohort.protocol.messages.fetch import FetchPartition, FetchTopic
+from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopic
+from kohort.protocol.messages.produce import PartitionProduceData, TopicProduceData
+from kohort.protocol.messages.txn_offset_commit import TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic
+from kohort.storage.topics import Partition, Topic
+from tests.broker.conftest import Broker, Client
+
+TOPIC = "accounts"
+PARTITIONS = 4
+GROUPS = ("orders", "billing")
+IDS = ("ada", "bob", "cyd", "dan")
+TIMEOUT_MS = 20_000
+AGAIN = (
+    E.not_leader_or_follower,
+    E.not_coordinator,
+    E.coordinator_load_in_progress,
+    E.coordinator_not_available,
+    E.concurrent_transactions,
+    E.not_enough_replicas,
+)
+"""A client asks again."""
+LOST = (
+    E.producer_fenced,
+    E.invalid_producer_epoch,
+    E.invalid_txn_state,
+    E.invalid_producer_id_mapping,
+    E.transaction_abortable,
+    E.out_of_order_sequence_number,
+)
+"""A client gives up, and begins anew."""
+OLD, NEW = 0, 5
+"""Clients that add partitions themselves, and such that leave it to the broker and get an epoch with each end."""
+
+
+@dataclass(eq=False)
+class Work:
+    """A transaction, and what it has written, as was acknowledged."""
+
+    producer_id: int
+    records: list[tuple[int, int, bytes]] = field(default_factory=list)
+    """Partition, offset, value."""
+    offsets: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
+    """By group and partition: the order of the commit, and the offset."""
+    committed: bool | None = None
+    """None: it is open."""
+
+
+class Producer:
+    """One life of a transactional id: it ends when somebody else begins another one."""
+
+    def __init__(self, transactional_id: str, form: int) -> None:
+        self.id = transactional_id
+        self.form = form
+        self.producer_id = self.epoch = -1
+        self.sequences: dict[int, int] = {}
+        self.added: set[int] = set()
+        self.last_batch: tuple[int, bytes, int] | None = None
+        self.work: Work | None = None
+
+    def begins(self, producer_id: int, epoch: int) -> None:
+        """It has this id and epoch now."""
+        self.producer_id, self.epoch = producer_id, epoch
+        self.sequences, self.added, self.last_batch, self.work = {}, set(), None, None
+
+
+class Bank:
+    """The cluster, those who use it, and the account."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)
+        self.broker = Broker(
+            nodes=3,
+            offsets_topic_num_partitions=2,
+            transaction_state_log_num_partitions=3,
+            auto_leader_rebalance_enable="false",
+            connections_max_idle_ms=-1,
+        )
+        self.cluster = self.broker.cluster
+        self.cluster.offsets_topic.create(0)
+        self.cluster.transaction_topic.create(0)
+        made = self.cluster.topics.create(TOPIC, PARTITIONS, 3)
+        assert isinstance(made, Topic)
+        self.topic = made
+        self._clients: dict[int, Client] = {}
+        self.transcript: deque[str] = deque(maxlen=60)
+        self.producers: list[Producer] = []
+        self.done: list[Work] = []
+        self.plain: list[tuple[int, int, bytes]] = []
+        """Records without a transaction: partition, offset, value."""
+        self.number = 0
+        self.stable = [0] * PARTITIONS
+        self.readers = [Reader(self, number) for number in range(3)]
+        self.counts = {"committed": 0, "aborted": 0, "fenced": 0, "refused": 0, "repeated": 0}
+
+    def say(self, line: str) -> None:
+        self.transcript.append(f"{self.cluster.clock.now_ms():>8} {line}")
+
+    # Who is to be asked
+
+    def client_of(self, leader: int) -> Client | None:
+        """A connection to a node, or sometimes to another one."""
+        node = self.cluster.node(leader)
+        if self.random.random() < 0.03:
+            node = self.random.choice(self.cluster.nodes)
+        return self.connected(node.id - 1) if node is not None and node.running else None
+
+    def connected(self, number: int) -> Client:
+        """The connection to a node that runs."""
+        client = self._clients.get(number)
+        if client is None or client.closed:
+            client = self._clients[number] = self.broker.client(number)
+        return client
+
+    def leader(self, partition: int) -> Client | None:
+        return self.client_of(self.topic.partitions[partition].leader)
+
+    def home(self, transactional_id: str) -> Client | None:
+        found = self.cluster.transaction_topic.coordinator_of(transactional_id)
+        return None if found is None else self.client_of(found.id)
+
+    def coordinator(self, group: str) -> Client | None:
+        found = self.cluster.offsets_topic.coordinator_of(group)
+        return None if found is None else self.client_of(found.id)
+
+    # What happens
+
+    def step(self) -> None:
+        actions = (
+            self.writes, self.commits_offset, self.ends, self.begins, self.crashes, self.plainly, self.repeats,
+            self.follows, self.passes, self.moves, self.stops, self.starts,
+        )  # fmt: skip
+        self.random.choices(actions, (40, 10, 18, 6, 1, 8, 3, 20, 20, 2, 0.5, 3))[0]()
+
+    def begins(self) -> None:
+        """A producer begins, whoever had its id before."""
+        transactional_id = self.random.choice(IDS)
+        client = self.home(transactional_id)
+        if client is None:
+            return
+        answer = client.asks(
+            "init_producer_id", 5, transactional_id=transactional_id, transaction_timeout_ms=TIMEOUT_MS
+        )
+        self.say(f"{transactional_id} begins <- {answer.error_code.name}")
+        older = [each for each in self.producers if each.id == transactional_id]
+        if answer.error_code is E.none:
+            producer = Producer(transactional_id, self.random.choice((OLD, NEW)))
+            producer.begins(answer.producer_id, answer.producer_epoch)
+            assert all(each.producer_id != producer.producer_id or each.epoch < producer.epoch for each in older)
+            self.producers.append(producer)
+        else:
+            assert answer.error_code in AGAIN
+        if answer.error_code in (E.none, E.concurrent_transactions):
+            # Whatever was open under this id is aborted, or was being ended.
+            for each in older:
+                self.ended(each, committed=False)
+
+    def writes(self) -> None:
+        producer = self.somebody()
+        if producer is None:
+            return
+        partition = self.random.randrange(PARTITIONS)
+        if producer.form == OLD and partition not in producer.added and not self.adds(producer, partition):
+            return
+        self.number += 1
+        value = b"%s %d" % (producer.id.encode(), self.number)
+        sequence = producer.sequences.get(partition, 0)
+        batch = build_batch(
+            [Record(None, value, self.cluster.clock.epoch_ms)],
+            attributes=TRANSACTIONAL,
+            producer_id=producer.producer_id,
+            producer_epoch=producer.epoch,
+            base_sequence=sequence,
+        )
+        told = self.sends(partition, batch, producer)
+        if told is None:
+            return
+        error, offset = told
+        self.say(f"{producer.id}.{producer.epoch} writes {value.decode()} to {partition} <- {error.name}")
+        if error is E.none:
+            producer.sequences[partition] = sequence + 1
+            producer.last_batch = partition, batch, offset
+            self.work_of(producer).records.append((partition, offset, value))
+        else:
+            self.refused(producer, error)
+
+    def adds(self, producer: Producer, partition: int) -> bool:
+        client = self.home(producer.id)
+        if client is None:
+            return False
+        transaction = AddPartitionsToTxnTransaction(
+            transactional_id=producer.id,
+            producer_id=producer.producer_id,
+            producer_epoch=producer.epoch,
+            topics=(AddPartitionsToTxnTopic(name=TOPIC, partitions=(partition,)),),
+        )
+        (result,) = client.asks("add_partitions_to_txn", 3, transactions=(transaction,)).results_by_transaction
+        error = result.topic_results[0].results_by_partition[0].partition_error_code
+        if error is E.none:
+            producer.added.add(partition)
+            self.work_of(producer)
+            return True
+        self.refused(producer, error)
+        return False
+
+    def sends(self, partition: int, batch: bytes, producer: Producer | None) -> tuple[E, int] | None:
+        client = self.leader(partition)
+        if client is None:
+            return None
+        version = 12 if producer is not None and producer.form == NEW else 11
+        answer = client.asks(
+            "produce",
+            version,
+            transactional_id=None if producer is None else producer.id,
+            acks=-1,
+            timeout_ms=9,
+            topic_data=(
+                TopicProduceData(name=TOPIC, partition_data=(PartitionProduceData(index=partition, records=batch),)),
+            ),
+        )
+        part = answer.responses[0].partition_responses[0]
+        return part.error_code, part.base_offset
+
+    def repeats(self) -> None:
+        """An answer was lost: the same batch comes again, and is in the log once."""
+        producer = self.somebody()
+        if producer is None or producer.last_batch is None or producer.work is None:
+            return
+        partition, batch, offset = producer.last_batch
+        if producer.sequences[partition] - 1 != read_batches(batch)[0].base_sequence:
+            return
+        told = self.sends(partition, batch, producer)
+        if told is not None and told[0] is E.none:
+            self.counts["repeated"] += 1
+            assert told[1] == offset
+
+    def commits_offset(self) -> None:
+        producer = self.somebody()
+        group, partition = self.random.choice(GROUPS), self.random.randrange(2)
+        client = self.coordinator(group)
+        if producer is None or producer.form == OLD or client is None:
+            return
+        self.number += 1
+        part = TxnOffsetCommitRequestPartition(
+            partition_index=partition, committed_offset=self.number, committed_metadata=""
+        )
+        answer = client.asks(
+            "txn_offset_commit",
+            5,
+            transactional_id=producer.id,
+            group_id=group,
+            producer_id=producer.producer_id,
+            producer_epoch=producer.epoch,
+            topics=(TxnOffsetCommitRequestTopic(name=TOPIC, partitions=(part,)),),
+        )
+        error = answer.topics[0].partitions[0].error_code
+        self.say(f"{producer.id}.{producer.epoch} commits {self.number} for {group}-{partition} <- {error.name}")
+        if error is E.none:
+            self.work_of(producer).offsets[group, partition] = self.number, self.number
+        else:
+            self.refused(producer, error)
+
+    def ends(self) -> None:
+        producer = self.somebody()
+        if producer is None or producer.work is None:
+            return
+        client = self.home(producer.id)
+        if client is None:
+            return
+        committed = self.random.random() < 0.7
+        answer = client.asks(
+            "end_txn",
+            3 if producer.form == OLD else 5,
+            transactional_id=producer.id,
+            producer_id=producer.producer_id,
+            producer_epoch=producer.epoch,
+            committed=committed,
+        )
+        self.say(f"{producer.id}.{producer.epoch} ends, committed: {committed} <- {answer.error_code.name}")
+        if answer.error_code is not E.none:
+            self.refused(producer, answer.error_code)
+            return
+        assert producer.work.committed is not False or not committed, "what was aborted is committed"
+        self.ended(producer, committed=committed)
+        if producer.form == NEW:
+            producer.begins(answer.producer_id, answer.producer_epoch)
+        else:
+            producer.added, producer.work, producer.last_batch = set(), None, None
+
+    def crashes(self) -> None:
+        producer = self.somebody()
+        if producer is not None:
+            self.say(f"{producer.id}.{producer.epoch} crashes")
+            self.producers.remove(producer)
+            if producer.work is not None:
+                self.done.append(producer.work)
+
+    def plainly(self) -> None:
+        """Somebody without a transaction writes in between."""
+        partition = self.random.randrange(PARTITIONS)
+        self.number += 1
+        value = b"plain %d" % self.number
+        told = self.sends(partition, build_batch([Record(None, value, self.cluster.clock.epoch_ms)]), None)
+        if told is not None and told[0] is E.none:
+            self.plain.append((partition, told[1], value))
+
+    def follows(self) -> None:
+        self.random.choice(self.readers).polls()
+
+    def passes(self) -> None:
+        self.broker.loop.wait(self.random.choices((1, 50, 1_000, 12_000), (60, 30, 9, 2))[0])
+        self.broker.loop.run_soon()
+
+    def moves(self) -> None:
+        running = [node for node in self.cluster.nodes if node.running]
+        topic = self.random.choice(list(self.cluster.topics))
+        if running:
+            where = topic, self.random.choice(topic.partitions), self.random.choice(running).id
+            self.say(f"{topic.name}-{where[1].index} moves to {where[2]}")
+            self.broker.server.act(partial(move_leader, self.cluster, *where))
+
+    def stops(self) -> None:
+        running = [node for node in self.cluster.nodes if node.running]
+        if len(running) > 1:
+            node = self.random.choice(running)
+            self.say(f"node {node.id} stops")
+            self.broker.server.stop_node(node)
+
+    def starts(self) -> None:
+        for node in self.cluster.nodes:
+            if not node.running:
+                self.say(f"node {node.id} starts")
+                self.broker.server.node_started(node)
+
+    # The account
+
+    def somebody(self) -> Producer | None:
+        return self.random.choice(self.producers) if self.producers else None
+
+    def work_of(self, producer: Producer) -> Work:
+        if producer.work is None:
+            producer.work = Work(producer.producer_id)
+        assert producer.work.committed is None, "something is written to a transaction that has ended"
+        return producer.work
+
+    def refused(self, producer: Producer, error: E) -> None:
+        """A client that cannot go on gives up; its transaction may still be open."""
+        self.counts["refused"] += 1
+        if error in AGAIN:
+            return
+        assert error in LOST, error
+        self.counts["fenced"] += 1
+        if producer in self.producers:
+            self.producers.remove(producer)
+            if producer.work is not None:
+                self.done.append(producer.work)
+
+    def ended(self, producer: Producer, *, committed: bool) -> None:
+        work = producer.work
+        if work is not None and work.committed is None:
+            work.committed = committed
+            self.counts["committed" if committed else "aborted"] += 1
+            self.done.append(work)
+
+    def works(self) -> list[Work]:
+        """All transactions that wrote anything, each once."""
+        running = [each.work for each in self.producers if each.work is not None]
+        return list({id(each): each for each in (*self.done, *running)}.values())
+
+    def settle(self) -> None:
+        """Everything runs again, and whatever is open takes too long."""
+        self.starts()
+        self.random.random = lambda: 1.0  # type: ignore[method-assign]
+        for _ in range(6):
+            self.broker.loop.wait(TIMEOUT_MS)
+            self.broker.loop.run_soon()
+        for work in self.works():
+            work.committed = work.committed is True
+
+    def committed_records(self, partition: int) -> list[tuple[int, bytes]]:
+        """What a reader of committed records is to see of a partition in the end: offset and value."""
+        works = [record for each in self.works() if each.committed for record in each.records]
+        return sorted((offset, value) for index, offset, value in (*works, *self.plain) if index == partition)
+
+    def committed_offsets(self) -> dict[tuple[str, int], int]:
+        """What groups have committed in the end: the last commit of a committed transaction."""
+        latest: dict[tuple[str, int], tuple[int, int]] = {}
+        for work in self.works():
+            if work.committed:
+                for place, offset in work.offsets.items():
+                    latest[place] = max(offset, latest.get(place, (0, 0)))
+        return {place: offset for place, (_, offset) in latest.items()}
+
+    def offset_of(self, group: str, partition: int, *, stable: bool) -> tuple[E, int] | None:
+        """What OffsetFetch says; None: nobody answers now."""
+        client = self.coordinator(group)
+        if client is None:
+            return None
+        topic = OffsetFetchRequestTopic(name=TOPIC, partition_indexes=(partition,))
+        asked = OffsetFetchRequestGroup(group_id=group, topics=(topic,))
+        (told,) = client.asks("offset_fetch", 8, groups=(asked,), require_stable=stable).groups
+        if told.error_code is not E.none:
+            assert told.error_code in AGAIN
+            return None
+        part: Any = told.topics[0].partitions[0]
+        return part.error_code, part.committed_offset
+
+
+class Reader:
+    """A consumer of committed records, which passes over aborted ones as clients do. It keeps a fetch session."""
+
+    def __init__(self, bank: Bank, number: int) -> None:
+        self._bank = bank
+        self._node = number
+        self._session = (0, 0)
+        self._told: dict[int, int] = {}
+        self.positions = [0] * PARTITIONS
+        self.heard: list[list[tuple[int, bytes]]] = [[] for _ in range(PARTITIONS)]
+
+    def polls(self, max_bytes: int = 300) -> None:
+        """One fetch of whatever its node leads; in a session it names only what has changed."""
+        node = self._bank.cluster.nodes[self._node]
+        self._node = (self._node + 1) % 3 if self._bank.random.random() < 0.1 or not node.running else self._node
+        if not node.running or node is not self._bank.cluster.nodes[self._node]:
+            self._session, self._told = (0, 0), {}
+            return
+        session_id, epoch = self._session
+        changed = {
+            index: position for index, position in enumerate(self.positions) if self._told.get(index) != position
+        }
+        parts = tuple(
+            FetchPartition(partition=index, fetch_offset=position, partition_max_bytes=max_bytes)
+            for index, position in changed.items()
+        )
+        answer = self._bank.connected(self._node).asks(
+            "fetch", 12, max_wait_ms=0, min_bytes=1, max_bytes=max_bytes, isolation_level=1,
+            session_id=session_id, session_epoch=epoch,
+            topics=(FetchTopic(topic=TOPIC, partitions=parts),) if parts else (),
+        )  # fmt: skip
+        if answer.error_code is not E.none:
+            assert answer.error_code is E.fetch_session_id_not_found
+            self._session, self._told = (0, 0), {}
+            return
+        self._session = answer.session_id, epoch + 1
+        self._told |= changed
+        for topic in answer.responses:
+            for part in topic.partitions:
+                if part.error_code is E.none:
+                    self._takes(part)
+                else:
+                    assert part.error_code in AGAIN, part.error_code
+
+    def catches_up(self) -> None:
+        """Reads to the end, at one node after the other."""
+        for self._node in range(3):
+            self._session, self._told = (0, 0), {}
+            before = None
+            while before != self.positions:
+                before = list(self.positions)
+                self.polls(max_bytes=1 << 20)
+
+    def _takes(self, part: Any) -> None:
+        """Source: how Kafka's `CompletedFetch` passes over aborted records."""
+        data = b"".join(part.records or ())
+        index = part.partition_index
+        aborted = sorted((each.first_offset, each.producer_id) for each in part.aborted_transactions)
+        ended: set[int] = set()
+        for batch in read_batches(data):
+            while aborted and aborted[0][0] <= batch.last_offset:
+                ended.add(aborted.pop(0)[1])
+            if batch.attributes & CONTROL:
+                ended.discard(batch.producer_id)
+            elif not (batch.attributes & TRANSACTIONAL and batch.producer_id in ended):
+                for record in iterate_records(data, batch):
+                    if batch.base_offset >= self.positions[index]:
+                        self.heard[index].append((batch.base_offset, record.value or b""))
+            self.positions[index] = batch.last_offset + 1
+
+
+# What holds at every moment
+
+
+def transactions_hold_back_what_follows(bank: Bank) -> None:
+    """The last stable offset never passes a record that is undecided, and never goes back."""
+    open_at: dict[int, int] = {}
+    for work in bank.works():
+        if work.committed is None:
+            for partition, offset, _ in work.records:
+                open_at[partition] = min(offset, open_at.get(partition, offset))
+    for partition in bank.topic.partitions:
+        stable = partition.last_stable_offset
+        assert bank.stable[partition.index] <= stable <= partition.log.high_watermark
+        bank.stable[partition.index] = stable
+        if partition.index in open_at and not _was_timed_out(bank, partition, open_at[partition.index]):
+            assert stable <= open_at[partition.index], f"partition {partition.index}"
+
+
+def _was_timed_out(bank: Bank, partition: Partition, offset: int) -> bool:
+    """The account does not know of transactions that the coordinator has ended by itself: the log does."""
+    data = b"".join(bytes(chunk) for chunk in partition.log.batches())
+    writer = next(batch.producer_id for batch in read_batches(data) if batch.base_offset == offset)
+    return any(
+        batch.attributes & CONTROL and batch.producer_id == writer and batch.base_offset > offset
+        for batch in read_batches(data)
+    )
+
+
+def nobody_hears_what_is_not_committed(bank: Bank) -> None:
+    """Readers hear each record once, in order, and only of transactions that were committed, or of none."""
+    open_or_aborted = {
+        (partition, offset) for work in bank.works() if not work.committed for partition, offset, _ in work.records
+    }
+    for reader in bank.readers:
+        for index, heard in enumerate(reader.heard):
+            offsets = [offset for offset, _ in heard]
+            assert offsets == sorted(set(offsets))
+            assert not open_or_aborted & {(index, offset) for offset in offsets}
+            assert reader.positions[index] <= bank.topic.partitions[index].last_stable_offset
+
+
+def offsets_wait_for_their_transactions(bank: Bank) -> None:
+    """An offset is what a committed transaction has committed last; who wants stable ones waits for open ones."""
+    group, partition = bank.random.choice(GROUPS), bank.random.randrange(2)
+    told = bank.offset_of(group, partition, stable=False)
+    if told is not None:
+        expected = bank.committed_offsets().get((group, partition), -1)
+        assert told == (E.none, expected), f"{group}-{partition}"

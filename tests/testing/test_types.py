@@ -1,0 +1,86 @@
+"""What type checkers and editors are told of the laboratory."""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from pathlib import Path
+from subprocess import run
+from textwrap import dedent
+
+import pytest
+
+from tests.testing.twin import ROOT, TWIN, made
+
+
+def test_the_synchronous_words_are_the_asynchronous_ones() -> None:
+    assert TWIN.read_text() == made(), "run python -m tests.testing.twin"
+
+
+def test_every_room_says_that_it_is_typed() -> None:
+    setuptools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    assert setuptools["package-data"] == {"*": ["py.typed"]}
+    rooms = {path.split("/")[0] for path in setuptools["package-dir"].values()}
+    assert [room for room in sorted(rooms) if not (ROOT / room / "py.typed").exists()] == []
+
+
+def checked(folder: Path, text: str) -> str:
+    """What mypy says of a user's file."""
+    path = folder / "test_orders.py"
+    path.write_text(dedent(text))
+    command = [sys.executable, "-m", "mypy", "--config-file", "pyproject.toml", "--cache-dir", str(folder), str(path)]
+    return run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
+
+
+@pytest.mark.clients
+@pytest.mark.timeout(120)
+def test_a_type_checker_knows_the_words_of_both_sides(tmp_path: Path) -> None:
+    told = checked(
+        tmp_path,
+        """
+        from typing import assert_type
+        from kohort.control.faults.rules import Rule
+        from kohort.control.gates import Gate
+        from kohort.control.history import Rebalance
+        from kohort.testing import Cluster, GroupMember, SyncCluster, SyncGroup
+
+        def test_orders(kafka: SyncCluster) -> None:
+            group = kafka.group("billing")
+            assert_type(group, SyncGroup)
+            group.wait_stable(members=3)
+            assert_type(group.member("ada"), GroupMember)
+            assert_type(group.history[-1], Rebalance)
+            assert_type(kafka.clock.advance(seconds=45), None)
+            with kafka.faults.on("Heartbeat", group="billing").delay(until="Stable", times=2) as rule:
+                assert_type(rule, Rule)
+            assert_type(kafka.gates.hold("join-complete"), Gate)
+            assert_type(kafka.topics.append("orders", "x"), int)
+
+        with Cluster(nodes=3) as kafka:
+            assert_type(kafka.groups, list[SyncGroup])
+            kafka.stop_node(1)
+
+        async def test_payments(kafka: Cluster) -> None:
+            await kafka.group("billing").wait_stable()
+            await kafka.clock.advance(seconds=45)
+        """,
+    )
+    assert told.startswith("Success"), told
+
+
+@pytest.mark.clients
+@pytest.mark.timeout(120)
+def test_a_type_checker_finds_what_is_misspelt(tmp_path: Path) -> None:
+    told = checked(
+        tmp_path,
+        """
+        from kohort.testing import SyncCluster
+
+        def test_orders(kafka: SyncCluster) -> None:
+            kafka.grup("billing")
+            kafka.group("billing").wait_stable(member=3)
+            kafka.faults.on("Heartbeat", grup="billing")
+            kafka.faults.on("Heartbeat").delay(until="Stable", time=2)
+        """,
+    )
+    assert told.count("error:") == 4, told

@@ -1,0 +1,122 @@
+"""`kohort watch` at a control address."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import httpx
+import pytest
+
+from kohort.control.app import make_app
+from kohort.watch.client import BrokerError
+from kohort.watch.controlled import Controlled, _snapshot
+from kohort.watch.snapshot import SeenWait, Snapshot
+from tests.clients.serving import serving
+from tests.control.talking import Lab
+
+WATCH = [str(Path(sys.executable).parent / "kohort"), "watch"]
+
+
+@pytest.fixture
+def lab() -> Iterator[Lab]:
+    """One broker."""
+    made = Lab()
+    made.laboratory.record()
+    yield made
+    made.stage.close()
+
+
+async def seen(lab: Lab, groups: str = "*") -> Snapshot:
+    """What a look shows, but for the socket."""
+    app = make_app(lab.stage.server, laboratory=lab.laboratory)
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://control") as client:
+        return _snapshot((await client.get("/overview", params={"groups": groups})).json(), 7.0)
+
+
+async def test_timers_causes_lags_and_owners(lab: Lab) -> None:
+    lab.talk("""
+        given topic $topic with 1 partitions
+        given ada, bob share a stable group {session_timeout_ms: 10000, rebalance_timeout_ms: 60000}
+        ada OffsetCommit v9 {generation_id: 2, offsets: {$topic: {0: 0}}}
+          <- {topics: [...]}
+        wait 3000 ms
+        bob Heartbeat v4 {generation_id: 2}
+          <- NONE
+        eve joins
+          <- nothing for 500 ms
+        """)
+    (group,) = (await seen(lab)).groups
+    assert (group.group_id, group.state, group.coordinator) == (lab.name("group"), "PreparingRebalance", 1)
+    assert group.lags == {(lab.name("topic"), 0): 0}
+    (wait,) = group.waits
+    assert wait == SeenWait("ada, bob", "to join (JoinGroup)", 59_500, "whoever has not joined by then is removed")
+    assert group.members is not None
+    assert [(each.name, each.session_ends_in_ms, each.waits_for) for each in group.members] == [
+        ("ada", 6_500, ""),
+        ("bob", 9_500, ""),
+        ("eve", 299_500, "join"),
+    ]
+    last = group.rebalances[-1]
+    assert (last.cause, last.actor, last.is_over, last.began_s_ago) == ("join new", "eve", False, 0.5)
+    assert (await seen(lab, "other*")).groups == ()
+
+
+async def test_what_is_done_to_the_cluster_stands_above(lab: Lab) -> None:
+    lab.talk("given ada shares a stable group")
+    lab.clock.pause()
+    lab.faults.on("Heartbeat").drop()
+    lab.gates.hold("sync-answer")
+    told = (await seen(lab)).laboratory
+    assert told == ("clock 0.0 s, paused", "rule 1: Heartbeat: drop it", "gate sync-answer: nobody")
+
+
+@pytest.fixture
+def web_server() -> Iterator[str]:
+    """One that is not kohort's."""
+
+    class Refusing(BaseHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            """Says nothing."""
+
+    server = HTTPServer(("127.0.0.1", 0), Refusing)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+async def test_another_web_server_is_told_apart(web_server: str) -> None:
+    with pytest.raises(BrokerError, match=f"what answers at {web_server} is no control address of kohort's"):
+        await Controlled(f"http://{web_server}").look(0)
+
+
+async def test_nobody_there_is_a_sentence() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+    with pytest.raises(BrokerError, match=f"{address} does not answer"):
+        await Controlled(address).look(0)
+
+
+@pytest.mark.clients
+@pytest.mark.timeout(60)
+def test_the_control_address_is_known_by_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KOHORT_CONTROL_TOKEN", "s3cret")
+    with serving(options=("--control", ":0")) as ready:
+        control = ready.partition(" control=")[2]
+        for address in (control, f"http://{control}"):
+            told = subprocess.run([*WATCH, address, "--once"], capture_output=True, text=True, check=False)
+            assert (told.returncode, told.stderr) == (0, "")
+            assert f"kohort watch {address}  1 broker, 0 groups" in told.stdout
+            assert "\nclock " in told.stdout
+        monkeypatch.delenv("KOHORT_CONTROL_TOKEN")
+        told = subprocess.run([*WATCH, control, "--once"], capture_output=True, text=True, check=False)
+        assert told.returncode == 1
+        assert told.stderr.endswith("give it with --token or KOHORT_CONTROL_TOKEN\n")

@@ -1,0 +1,116 @@
+"""Looks at a kohort through its control address, which tells more than Kafka's protocol: timers, causes, faults."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import urlencode
+from urllib.request import Request, urlopen
+
+from kohort.watch.client import ANSWER_S, BrokerError
+from kohort.watch.snapshot import CLASSIC, SeenGroup, SeenMember, SeenRebalance, SeenWait, Snapshot
+
+HTTP = "http://"
+
+
+class Controlled:
+    """The cluster behind a control address."""
+
+    def __init__(self, address: str, pattern: str = "*", token: str = "") -> None:
+        """`address`: HOST:PORT, with `http://` before it or not. `pattern`: which groups. `token`: empty: none."""
+        self._address = address.removeprefix(HTTP).rstrip("/")
+        self._pattern, self._token = pattern, token
+
+    async def look(self, at: float) -> Snapshot:
+        """What there is now. Raises BrokerError when nobody answers, or somebody else than kohort."""
+        told = await asyncio.to_thread(self._ask)
+        try:
+            return _snapshot(told, at)
+        except (KeyError, TypeError, ValueError):
+            raise BrokerError(f"what answers at {self._address} is no control address of kohort's") from None
+
+    def close(self) -> None:
+        """There is nothing to hang up."""
+
+    def _ask(self) -> Any:
+        headers = {"Authorization": f"Bearer {self._token}"} if self._token else {}
+        asked = f"{HTTP}{self._address}/overview?{urlencode({'groups': self._pattern})}"
+        try:
+            with urlopen(Request(asked, headers=headers), timeout=ANSWER_S) as answer:
+                return json.load(answer)
+        except HTTPError as problem:
+            raise BrokerError(_refusal(self._address, problem)) from None
+        except OSError as problem:
+            reason = getattr(problem, "reason", problem)
+            raise BrokerError(f"{self._address} does not answer: {reason}") from None
+        except ValueError:
+            raise BrokerError(f"what answers at {self._address} is no control address of kohort's") from None
+
+
+def _refusal(address: str, problem: HTTPError) -> str:
+    try:
+        detail = json.load(problem)["detail"]
+    except (ValueError, KeyError, TypeError):
+        detail = None
+    if problem.code == 401 and isinstance(detail, str):
+        return f"{detail}; give it with --token or KOHORT_CONTROL_TOKEN"
+    return f"what answers at {address} is no control address of kohort's: {problem}"
+
+
+def _snapshot(told: Any, at: float) -> Snapshot:
+    clock = f"clock {told['now_ms'] / 1000:,.1f} s"
+    if told["paused"]:
+        clock += ", paused"
+    elif told["scale"] != 1:
+        clock += f", {told['scale']:g} times as fast"
+    return Snapshot(
+        at,
+        told["brokers"],
+        tuple(_group(each) for each in told["groups"]),
+        laboratory=(clock, *told["rules"], *told["gates"]),
+    )
+
+
+def _group(told: Any) -> SeenGroup:
+    return SeenGroup(
+        told["id"],
+        told["state"],
+        told["coordinator"] if told["coordinator"] is not None else -1,
+        told["protocol"],
+        CLASSIC,
+        tuple(_member(each) for each in told["members"]),
+        {(topic, int(part)): lag for topic, lags in told["lags"].items() for part, lag in lags.items()},
+        tuple(
+            SeenWait(", ".join(each["for_whom"]), each["what"], each["ends_in_ms"], each["then"])
+            for each in told["waits"]
+        ),
+        tuple(_rebalance(each) for each in told["rebalances"]),
+    )
+
+
+def _member(told: Any) -> SeenMember:
+    return SeenMember(
+        told["member_id"],
+        told["client_id"],
+        told["client_host"],
+        told["instance_id"],
+        tuple((topic, part) for topic, parts in told["partitions"].items() for part in parts),
+        told["session_ends_in_ms"],
+        told["is_alive"],
+        told["waits_for"],
+    )
+
+
+def _rebalance(told: Any) -> SeenRebalance:
+    return SeenRebalance(
+        told["number"],
+        told["generation"],
+        told["cause"],
+        told["actor"],
+        told["outcome"],
+        told["prepare_ms"],
+        told["laggard"],
+        told["began_ms_ago"] / 1000,
+    )

@@ -47,6 +47,9 @@ check: $(VENV)/.test  ## format, lint, types, import directions, fast tests
 	PYTHONPATH=typings $(BIN)/lint-imports
 	$(BIN)/python -m pytest -m "not clients and not spark and not libraries"
 
+crash: $(VENV)/.test  ## a broker under load, killed ROUNDS=200 times; what it acknowledged must be there
+	$(BIN)/python -m tests.crash $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SEED),--seed $(SEED))
+
 conformance: $(VENV)/.test  ## conversations recorded from a real Kafka, when ../shared is there
 	$(BIN)/python -m tests.conformance --shared $(SHARED)
 

@@ -68,4 +68,4 @@ clean:  ## remove what was made
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help demo serve test clients flakes check conformance bench bench-pipeline pictures clean
+.PHONY: help demo serve test clients flakes check crash conformance bench bench-pipeline pictures clean

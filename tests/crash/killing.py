@@ -247,7 +247,7 @@ class Killing:
         self.members = [Member(f"stays-{number}", stays=True) for number in range(2)]
         self.members += [Member(f"moves-{number}", stays=False) for number in range(3)]
         self.committers = [Committer(f"commits-{number}", commits) for number in range(COMMITTERS)]
-        self._ready = False
+        self._ready = self._killed = False
 
     async def round(self, number: int) -> None:
         """A start, a look at everything, some load, a kill."""
@@ -261,7 +261,7 @@ class Killing:
             await self.looks(port)
             await self._load(port, self.random.uniform(0.02, LONGEST_LIFE_S), process)
         finally:
-            with suppress(ProcessLookupError):
+            if not self._killed:
                 process.kill()
             await process.wait()
             self._read(log)
@@ -285,6 +285,7 @@ class Killing:
 
     async def _start(self, fsync: str) -> tuple[Process, int, Any]:
         began = monotonic()
+        self._killed = False
         log = tempfile.TemporaryFile("w+")  # noqa: SIM115  (closed when it has been read)
         process = await self._spawn(fsync, log)
         assert process.stdout is not None
@@ -317,6 +318,7 @@ class Killing:
         await asyncio.sleep(seconds)
         assert process.returncode is None, "the broker has ended by itself"
         process.kill()
+        self._killed = True
         try:
             async with asyncio.timeout(ANSWER_WITHIN_S):
                 await asyncio.gather(*tasks)

@@ -256,6 +256,8 @@ class DataDirectory:
             raise DataDirectoryError(str(problem)) from None
         self.remarks += found.remarks
         store.found(found)
+        if _topic_id_in(store.folder) is None:
+            store.write_metadata()
         for segment in found.segments:
             self.disk.left_behind(segment_path(store.folder, segment.base_offset))
         self.disk.left_behind(store.folder)

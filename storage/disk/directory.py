@@ -44,7 +44,8 @@ _DELETED = "-delete"
 _STRAY = "-stray"
 """Endings of folders that are about to go, and of such that nobody knows (Kafka: `UnifiedLog.StrayDirSuffix`)."""
 
-_NOT_OURS_TO_SEE = frozenset({LOCK, "lost+found"})
+_NOT_OURS_TO_SEE = frozenset({LOCK, "lost+found", "__cluster_metadata-0"})
+"""The last is what Kafka's controllers keep, which looks like a partition."""
 _BEFORE_META = frozenset(name + ending for name in (META, JOURNAL, LOG_STARTS, CLEANED) for ending in ("", ".tmp"))
 """What a first start may leave that dies before it is through: the last it writes is `meta.properties`."""
 
@@ -171,7 +172,7 @@ class DataDirectory:
         found: dict[str, int] = {}
         for each in sorted(self.path.iterdir()):
             match = _PARTITION.fullmatch(each.name)
-            if match is None or not each.is_dir() or each.name in known:
+            if match is None or not each.is_dir() or each.name in known or each.name in _NOT_OURS_TO_SEE:
                 continue
             if self.cluster_id is None:
                 found[match["topic"]] = max(found.get(match["topic"], 0), int(match["index"]) + 1)

@@ -116,6 +116,16 @@ def test_members_keep_their_ids_generations_and_assignments(life: Life, dump: Du
             assert beat.error_code is E.none
 
 
+def test_what_kafkas_controllers_keep_is_no_topic(tmp_path: Path) -> None:
+    for name in ("orders-0", "__cluster_metadata-0"):
+        (tmp_path / "data" / name).mkdir(parents=True)
+    for seed in (1, 2):
+        life = Life(tmp_path / "data", Disk(), seed=seed)
+        assert [topic.name for topic in life.cluster.topics] == ["orders"]
+        assert not life.directory.remarks
+        life.directory.close()
+
+
 def test_it_goes_on_from_there_and_comes_back(life: Life, dump: Dump, tmp_path: Path) -> None:
     life.directory.close()
     again = Life(tmp_path / "data", Disk(), seed=2, at_ms=RECORDED_MS, offsets_topic_num_partitions=50)

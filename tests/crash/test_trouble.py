@@ -207,7 +207,7 @@ def test_a_segment_cut_at_any_byte_comes_back_with_what_is_whole(tmp_path: Path)
     (path,) = machine.segments
     whole, values = path.read_bytes(), machine.values()
     ends = [sum(map(len, FIVE[:count])) for count in range(6)]
-    for cut in (0, *range(ends[2] - 1, len(whole) + 1)):
+    for cut in (0, *range(ends[3] - 1, len(whole) + 1)):
         path.write_bytes(whole[:cut])
         machine.starts_again()
         left = sum(end <= cut for end in ends) - 1

@@ -268,15 +268,19 @@ class DataDirectory:
         """A partition begins anew. What is noted of it is of an earlier one of that name, which was deleted."""
         for offsets, file in ((self._starts, LOG_STARTS), (self._cleaned, CLEANED)):
             if offsets.pop(name, None) is not None:
-                self.disk.write_whole(self.path / file, offsets_checkpoint(offsets))
+                self._write_offsets(file, offsets)
 
     def _noting(self, offsets: dict[str, int], file: str, name: str) -> Callable[[int], None]:
         def note(offset: int) -> None:
             offsets[name] = offset
             self._noted = True
-            self.disk.write_whole(self.path / file, offsets_checkpoint(offsets))
+            self._write_offsets(file, offsets)
 
         return note
+
+    def _write_offsets(self, file: str, offsets: dict[str, int]) -> None:
+        # Where logs start is known from nowhere else; what is compacted once more than needed is no loss.
+        self.disk.write_whole(self.path / file, offsets_checkpoint(offsets), precious=file == LOG_STARTS)
 
     def topic_changed(
         self, name: str, topic_id: UUID, configs: dict[str, str], partitions: Iterable[tuple[tuple[int, ...], int]]

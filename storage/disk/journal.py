@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from kohort.storage.disk.checkpoints import read_id, show_id
-from kohort.storage.disk.files import Disk, File
+from kohort.storage.disk.files import Disk, File, Folder
 
 JOURNAL = "topics.jsonl"
 
@@ -83,6 +83,8 @@ class Journal:
         lines += [_group(group_id, configs) for group_id, configs in saved.group_configs.items() if configs]
         lines.append({"next_producer_id": saved.next_producer_id})
         self._disk.write_whole(self._path, b"".join(map(_line, lines)), precious=True)
+        # Else the old file might come back with the power, and what is synced in the new one would be gone with it.
+        Folder(self._disk, self._path.parent).sync()
         self._file = self._disk.file(self._path)
 
     def topic(self, topic: SavedTopic) -> None:

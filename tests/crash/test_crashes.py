@@ -18,7 +18,7 @@ from kohort.protocol.errors import ErrorCode as E
 from kohort.storage.disk.checking import check_partition, partition_folders
 from tests.crash.disk import Died, FaultyDisk, failing
 from tests.crash.life import EPOCH_MS, Life, process_is_gone
-from tests.crash.play import Play
+from tests.crash.play import MONEY, Play
 from tests.crash.truth import Truth
 from tests.simulation.test_simulation import SEEDS, STEPS
 
@@ -158,6 +158,24 @@ def test_nothing_acknowledged_is_lost_when_everything_unsynced_is(seed: int, tmp
             _no_trouble(world)
         comes_back(world)
     assert world.play.acknowledged, "nothing much happened"
+
+
+@pytest.mark.parametrize("seed", FEW)
+def test_a_broker_that_never_synced_starts_after_a_power_cut_with_what_is_intact(seed: int, tmp_path: Path) -> None:
+    world = World(tmp_path, seed, "never")
+    with told(world, seed):
+        for _ in range(LIVES + 2):
+            world.starts()
+            world.intact()
+            if world.life.cluster.topics.by_name(MONEY) is None:
+                world.play.begin()
+            for _ in range(world.random.randrange(150)):
+                world.play.step()
+            assert "[error" not in world.life.log.getvalue()
+            world.loses_power()
+            world.play = Play(world.random, Truth())  # nothing was promised
+        world.starts()
+        world.intact()
 
 
 TROUBLES = ("full", "open", "write", "rename", "keep", "remove", "folder")

@@ -47,6 +47,9 @@ check: $(VENV)/.test  ## format, lint, types, import directions, fast tests
 	PYTHONPATH=typings $(BIN)/lint-imports
 	$(BIN)/python -m pytest -m "not clients and not spark and not libraries"
 
+crash: $(VENV)/.test  ## a broker under load, killed ROUNDS=200 times; what it acknowledged must be there
+	$(BIN)/python -m tests.crash $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SEED),--seed $(SEED))
+
 conformance: $(VENV)/.test  ## conversations recorded from a real Kafka, when ../shared is there
 	$(BIN)/python -m tests.conformance --shared $(SHARED)
 
@@ -65,4 +68,4 @@ clean:  ## remove what was made
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help demo serve test clients flakes check conformance bench bench-pipeline pictures clean
+.PHONY: help demo serve test clients flakes check crash conformance bench bench-pipeline pictures clean

@@ -44,7 +44,8 @@ _DELETED = "-delete"
 _STRAY = "-stray"
 """Endings of folders that are about to go, and of such that nobody knows (Kafka: `UnifiedLog.StrayDirSuffix`)."""
 
-_NOT_OURS_TO_SEE = frozenset({LOCK, "lost+found"})
+_NOT_OURS_TO_SEE = frozenset({LOCK, "lost+found", "__cluster_metadata-0"})
+"""The last is what Kafka's controllers keep, which looks like a partition."""
 _BEFORE_META = frozenset(name + ending for name in (META, JOURNAL, LOG_STARTS, CLEANED) for ending in ("", ".tmp"))
 """What a first start may leave that dies before it is through: the last it writes is `meta.properties`."""
 
@@ -171,7 +172,7 @@ class DataDirectory:
         found: dict[str, int] = {}
         for each in sorted(self.path.iterdir()):
             match = _PARTITION.fullmatch(each.name)
-            if match is None or not each.is_dir() or each.name in known:
+            if match is None or not each.is_dir() or each.name in known or each.name in _NOT_OURS_TO_SEE:
                 continue
             if self.cluster_id is None:
                 found[match["topic"]] = max(found.get(match["topic"], 0), int(match["index"]) + 1)
@@ -218,6 +219,10 @@ class DataDirectory:
             meta = f"version=1\ncluster.id={cluster_id}\nnode.id={node_id}\nkohort.format={FORMAT}\n"
             self.disk.write_whole(self.path / META, meta.encode(), precious=True)
             self.cluster_id = cluster_id
+        if self.delays:
+            # What another process has left unsynced is about to be read: from then on it must not go.
+            for each in self.disk.take_unsynced():
+                each.sync()
 
     # What the topics ask
 
@@ -252,6 +257,8 @@ class DataDirectory:
             raise DataDirectoryError(str(problem)) from None
         self.remarks += found.remarks
         store.found(found)
+        if _topic_id_in(store.folder) is None:
+            store.write_metadata()
         for segment in found.segments:
             self.disk.left_behind(segment_path(store.folder, segment.base_offset))
         self.disk.left_behind(store.folder)
@@ -261,15 +268,19 @@ class DataDirectory:
         """A partition begins anew. What is noted of it is of an earlier one of that name, which was deleted."""
         for offsets, file in ((self._starts, LOG_STARTS), (self._cleaned, CLEANED)):
             if offsets.pop(name, None) is not None:
-                self.disk.write_whole(self.path / file, offsets_checkpoint(offsets))
+                self._write_offsets(file, offsets)
 
     def _noting(self, offsets: dict[str, int], file: str, name: str) -> Callable[[int], None]:
         def note(offset: int) -> None:
             offsets[name] = offset
             self._noted = True
-            self.disk.write_whole(self.path / file, offsets_checkpoint(offsets))
+            self._write_offsets(file, offsets)
 
         return note
+
+    def _write_offsets(self, file: str, offsets: dict[str, int]) -> None:
+        # Where logs start is known from nowhere else; what is compacted once more than needed is no loss.
+        self.disk.write_whole(self.path / file, offsets_checkpoint(offsets), precious=file == LOG_STARTS)
 
     def topic_changed(
         self, name: str, topic_id: UUID, configs: dict[str, str], partitions: Iterable[tuple[tuple[int, ...], int]]

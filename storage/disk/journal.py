@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from kohort.storage.disk.checkpoints import read_id, show_id
-from kohort.storage.disk.files import Disk, File
+from kohort.storage.disk.files import Disk, File, Folder
 
 JOURNAL = "topics.jsonl"
 
@@ -83,6 +83,8 @@ class Journal:
         lines += [_group(group_id, configs) for group_id, configs in saved.group_configs.items() if configs]
         lines.append({"next_producer_id": saved.next_producer_id})
         self._disk.write_whole(self._path, b"".join(map(_line, lines)), precious=True)
+        # Else the old file might come back with the power, and what is synced in the new one would be gone with it.
+        Folder(self._disk, self._path.parent).sync()
         self._file = self._disk.file(self._path)
 
     def topic(self, topic: SavedTopic) -> None:
@@ -96,28 +98,30 @@ class Journal:
     def deleted(self, topic_id: UUID) -> None:
         """A topic is gone. Raises OSError.
 
-        Synced at once, if anything is: its records go next, and must not go alone.
+        On the disk when this returns: its records go next, and must not go alone.
         """
-        self._add({"deleted": show_id(topic_id)})
-        if self._file is not None and self._disk.keeps_unsynced:
-            self._file.sync()
+        self._add({"deleted": show_id(topic_id)}).sync()
 
     def group(self, group_id: str, configs: Mapping[str, str]) -> None:
         """A group has these settings now. Raises OSError."""
         self._add(_group(group_id, configs))
 
     def producer_ids(self, next_producer_id: int) -> None:
-        """Producer ids below this one may have been handed out. Raises OSError."""
-        self._add({"next_producer_id": next_producer_id})
+        """Producer ids below this one may have been handed out. Raises OSError.
+
+        On the disk when this returns: a record with one of them may be there sooner than anybody is told.
+        """
+        self._add({"next_producer_id": next_producer_id}).sync()
 
     def close(self) -> None:
         """Gives the file back."""
         if self._file is not None:
             self._file.close()
 
-    def _add(self, values: Mapping[str, Any]) -> None:
+    def _add(self, values: Mapping[str, Any]) -> File:
         assert self._file is not None, "it is begun first"
         self._file.append(_line(values))
+        return self._file
 
 
 def _line(values: Mapping[str, Any]) -> bytes:

@@ -68,8 +68,12 @@ class PartitionStore:
         if self._exists:
             return
         self._disk.make_folder(self.folder)
-        self._disk.new_file(self.folder / PARTITION_METADATA).append(partition_metadata(self._topic_id))
+        self.write_metadata()
         self._exists = True
+
+    def write_metadata(self) -> None:
+        """Writes down which topic this is a partition of."""
+        self._disk.new_file(self.folder / PARTITION_METADATA).append(partition_metadata(self._topic_id))
 
     def write_indexes(self, segment: FileSegment) -> None:
         """Writes what Kafka keeps beside a segment that is closed."""

@@ -25,6 +25,7 @@ CLASSES = {
     "kafka-get-offsets": TOOLS + "GetOffsetShell",
     "kafka-broker-api-versions": TOOLS + "BrokerApiVersionsCommand",
     "kafka-configs": "kafka.admin.ConfigCommand",
+    "kafka-dump-log": TOOLS + "DumpLogSegments",
     "connect-distributed": "org.apache.kafka.connect.cli.ConnectDistributed",
     "CopyingStream": "CopyingStream",
 }

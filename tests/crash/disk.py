@@ -55,6 +55,7 @@ class FaultyDisk(Disk):
         """Asked before each change: why it fails. `what`: open, write, sync, rename, keep, remove or folder."""
         self.dead = False
         self._top = _Folder()
+        self._by_number: dict[int, _File] = {}
         for path in sorted(root.rglob("*")):
             self._add(path, _Folder() if path.is_dir() else _File())
             if path.is_file():
@@ -87,8 +88,9 @@ class FaultyDisk(Disk):
         if path.is_dir():
             folder = self._folder(path)
             folder.since = [dict(folder.names)]
-        elif path.exists():
-            self._file(path).synced = path.read_bytes()
+        else:  # one that was removed, too: its name may come back with the power
+            file = os.fstat(descriptor)
+            self._by_number[file.st_ino].synced = os.pread(descriptor, file.st_size, 0)
 
     def rename(self, path: Path, to: Path) -> None:
         self._begins("rename", to)
@@ -139,7 +141,7 @@ class FaultyDisk(Disk):
         self.dead = True
         disk = FaultyDisk(self.root, keeps_unsynced=self.keeps_unsynced)
         disk.asked = self.asked
-        disk._top = self._top
+        disk._top, disk._by_number = self._top, self._by_number
         return disk
 
     # What would be left
@@ -184,6 +186,8 @@ class FaultyDisk(Disk):
         folder = self._folder(path.parent)
         folder.names[path.name] = what
         folder.changed()
+        if isinstance(what, _File):
+            self._by_number[path.stat().st_ino] = what
 
     def _gone(self, path: Path) -> None:
         folder = self._folder(path.parent) if path.parent.exists() else None

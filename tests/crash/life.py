@@ -104,12 +104,23 @@ class Asked:
 class Life(Broker):
     """A broker that keeps its logs at `path`. Raises DataDirectoryError."""
 
-    def __init__(self, path: Path, disk: Disk, fsync: str = "never", *, seed: int = 1, at_ms: int = EPOCH_MS) -> None:
+    def __init__(
+        self,
+        path: Path,
+        disk: Disk,
+        fsync: str = "never",
+        *,
+        seed: int = 1,
+        at_ms: int = EPOCH_MS,
+        **settings: object,
+    ) -> None:
         self.log = StringIO()
         log.configure(level="warning", stream=self.log)
         self.fsync = fsync
         self.directory = DataDirectory(path, disk=disk, delays=fsync == ALWAYS)
-        super().__init__(directory=self.directory, clock=ManualClock(epoch_ms=at_ms), seed=seed, **SETTINGS)
+        super().__init__(
+            directory=self.directory, clock=ManualClock(epoch_ms=at_ms), seed=seed, **{**SETTINGS, **settings}
+        )
         self.threads = Threads()
         if fsync == ALWAYS:
             syncs = Syncs(self.cluster, disk, self.threads, self.loop.call_soon)

@@ -196,7 +196,7 @@ class Play:
     def _partition(self, name: str, index: int) -> Partition:
         topic = self.life.cluster.topics.by_name(name)
         assert topic is not None
-        made = Partition(compacted=name == "keyed", forgets=name == "short")
+        made = Partition(compacted=name == "keyed", retention_ms=9_000 if name == "short" else None)
         return self.truth.records.setdefault((topic.topic_id, index), made)
 
     def _somewhere(self) -> tuple[str, int] | None:
@@ -219,7 +219,7 @@ class Play:
         partition = self._partition(name, index)
         values = self._values(self.random.choice((1, 1, 3)))
         keys = [b"k%d" % self.random.randrange(4) if name == "keyed" else None for _ in values]
-        partition.asked.update(zip(keys, values, strict=True))
+        partition.asked.update(dict.fromkeys(zip(keys, values, strict=True), self.life.wall_ms))
         batch = build_batch([Record(key, value, self.life.wall_ms) for key, value in zip(keys, values, strict=True)])
 
         def answered(response: Any) -> None:
@@ -418,7 +418,7 @@ class Play:
         sequence = self.sequences.get(index, 0)
         (value,) = self._values()
         partition = self._partition(MONEY, index)
-        partition.asked.add((None, value))
+        partition.asked[None, value] = self.life.wall_ms
         transaction.values.append(value)
         assert self.producer is not None
         batch = build_batch(
@@ -469,7 +469,7 @@ class Play:
             for index in range(len(topic.partitions)):
                 known = truth.records.get((topic.topic_id, index))
                 if known is not None:
-                    known.found(*self.reads(topic.name, index))
+                    known.found(*self.reads(topic.name, index), self.life.wall_ms)
                 if topic.name == MONEY:
                     visible.update(value for _, _, value in self.reads(MONEY, index, committed=True)[2] if value)
         for transaction in truth.transactions:

@@ -49,19 +49,23 @@ class Partition:
     """The records of one partition."""
 
     compacted: bool = False
-    forgets: bool = False
-    """Retention may drop records."""
+    retention_ms: int | None = None
+    """After which records may be dropped."""
     acknowledged: dict[int, tuple[bytes | None, bytes | None]] = field(default_factory=dict)
-    asked: set[tuple[bytes | None, bytes | None]] = field(default_factory=set)
+    asked: dict[tuple[bytes | None, bytes | None], int] = field(default_factory=dict)
+    """And when."""
     start_asked: int = 0
     start: int = 0
 
-    def found(self, start: int, end: int, records: Found) -> None:
+    def may_drop(self, pair: tuple[bytes | None, bytes | None], now_ms: int) -> bool:
+        return self.retention_ms is not None and now_ms - self.asked[pair] > self.retention_ms
+
+    def found(self, start: int, end: int, records: Found, now_ms: int) -> None:
         """These are there, and stay. Fails if they are not those that must be."""
         offsets = [offset for offset, _, _ in records]
         assert offsets == sorted(set(offsets)), f"out of order: {offsets}"
         assert start >= self.start, f"the log starts at {start}, and was cut at {self.start}"
-        if not self.forgets:
+        if self.retention_ms is None:
             assert start <= max(self.start_asked, self.start), f"nobody has deleted what is before {start}"
         assert end > max(self.acknowledged, default=-1), f"offsets up to {max(self.acknowledged)} are given again"
         unknown = [each for each in records if (each[1], each[2]) not in self.asked]
@@ -71,9 +75,10 @@ class Partition:
         there = {offset: (key, value) for offset, key, value in records}
         last = {key: offset for offset, key, _ in records}
         for offset, (key, value) in self.acknowledged.items():
-            if offset >= start and not (self.compacted and last.get(key, -1) > offset):
+            replaced = self.compacted and last.get(key, -1) > offset
+            if offset >= start and not replaced and not self.may_drop((key, value), now_ms):
                 assert there.get(offset) == (key, value), f"{value!r} at {offset} is lost, there is {there.get(offset)}"
-        if not self.forgets:  # what retention has dropped may come back, if its files could not be removed
+        if self.retention_ms is None:  # what retention has dropped may come back, if its files could not be removed
             self.start = start
         self.acknowledged = there
 

@@ -1,0 +1,120 @@
+"""Kafka's DumpLogSegments reads what a broker of ours keeps, records, coordinators' state and indexes alike."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from kohort.storage.disk.files import Disk
+from tests.clients.kafkas_own import TIMEOUT_S, class_path, command
+from tests.clients.libraries import Missing
+from tests.crash.life import Life
+from tests.crash.play import MONEY, Play
+from tests.crash.truth import Truth
+
+pytestmark = [pytest.mark.libraries, pytest.mark.timeout(600)]
+STEPS = 1_500
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tools() -> None:
+    """Skips where they cannot be had."""
+    try:
+        class_path()
+    except Missing as reason:
+        pytest.skip(f"Kafka's own tools: {reason}")
+
+
+@pytest.fixture(scope="module")
+def play(tmp_path_factory: pytest.TempPathFactory) -> Play:
+    """After groups, commits, transactions, segments that were rolled and logs that were compacted; still running."""
+    life = Life(tmp_path_factory.mktemp("logs") / "data", Disk())
+    play = Play(Random(3), Truth())
+    play.meet(life)
+    play.begin()
+    for _ in range(STEPS):
+        play.step()
+    life.wait(20_000)
+    life.settle()
+    for store in life.directory._stores.values():
+        store.close()
+    return play
+
+
+def files(play: Play, topic: str, ending: str) -> list[Path]:
+    found = sorted(play.life.directory.path.glob(f"{topic}-*/*{ending}"))
+    assert found
+    return found
+
+
+def dumped(paths: list[Path], *more: str, compacted: bool = False) -> str:
+    """What the tool says. It complains to stderr, and must not; of gaps it may in compacted logs."""
+    done = subprocess.run(
+        command("kafka-dump-log", "--files", ",".join(map(str, paths)), *more),
+        capture_output=True, text=True, timeout=TIMEOUT_S, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    complaints = done.stderr
+    if compacted:
+        complaints = re.sub(r"Non-consecutive offsets in .*\n(  .* is followed by .*\n)*", "", complaints)
+    assert not complaints
+    assert "isvalid: false" not in done.stdout
+    return done.stdout
+
+
+def records(text: str) -> dict[str, str]:
+    """The last payload of each key."""
+    return dict(re.findall(r"key: (\{.*?\}\}) payload: (.*)", text))
+
+
+def test_groups_and_offsets(play: Play) -> None:
+    text = dumped(files(play, "__consumer_offsets", ".log"), "--offsets-decoder", "--deep-iteration", compacted=True)
+    found = {key: value for key, value in records(text).items() if value not in ("null", "<DELETE>")}
+    commits = {}
+    generations = {}
+    for key, value in found.items():
+        data, told = json.loads(key)["data"], json.loads(value)["data"]
+        if "topic" in data:
+            commits[data["group"], data["partition"]] = told["offset"]
+        else:
+            generations[data["group"]] = told["generation"]
+    assert commits
+    for key in play.truth.commits:
+        play.truth.commits.found(key, commits.get(key, -1))  # type: ignore[call-overload]
+    groups = play.life.cluster.coordinators[0].groups
+    assert set(play.truth.generations) <= set(generations)
+    for name, generation in play.truth.generations.items():
+        assert generation <= generations[name] <= groups[name].generation_id
+
+
+def test_transactions(play: Play) -> None:
+    text = dumped(
+        files(play, "__transaction_state", ".log"), "--transaction-log-decoder", "--deep-iteration", compacted=True
+    )
+    (value,) = records(text).values()
+    assert json.loads(value)["data"]["producerId"] in play.truth.producer_ids
+    markers = re.findall(r"endTxnMarker: (\w+)", dumped(files(play, MONEY, ".log"), "--deep-iteration"))
+    assert {"COMMIT", "ABORT"} <= set(markers)
+
+
+def test_records_of_rolled_and_compacted_segments(play: Play) -> None:
+    assert len(files(play, "keyed", ".log")) > len(list(play.life.directory.path.glob("keyed-*"))), (
+        "segments were rolled"
+    )
+    assert (play.life.directory.path / "cleaner-offset-checkpoint").exists(), "logs were compacted"
+    for topic in ("keyed", "plain", MONEY):
+        dumped(files(play, topic, ".log"), "--deep-iteration", "--print-data-log", compacted=topic == "keyed")
+
+
+def test_indexes_fit_their_segments(play: Play) -> None:
+    indexes = files(play, "*", ".index")
+    assert any(path.stat().st_size for path in indexes)
+    dumped(indexes)
+    dumped(indexes, "--index-sanity-check")
+    dumped(files(play, "*", ".timeindex"))
+    dumped(indexes, "--verify-index-only")

@@ -1,0 +1,358 @@
+"""A real broker under load on a directory of its own, killed at any moment, and looked at when it is back."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import tempfile
+from asyncio.subprocess import PIPE, Process
+from collections import Counter
+from collections.abc import Coroutine
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+from time import monotonic, time
+from typing import Any
+
+from kohort.protocol.batches import Record, build_batch, crc_matches, read_batches
+from kohort.protocol.errors import ErrorCode as E
+from kohort.protocol.messages.fetch import FetchPartition, FetchTopic
+from kohort.protocol.messages.join_group import JoinGroupRequestProtocol
+from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
+from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopic
+from kohort.protocol.messages.produce import PartitionProduceData, TopicProduceData
+from kohort.protocol.messages.sync_group import SyncGroupRequestAssignment
+from kohort.storage.disk.checking import check_partition, partition_folders
+from tests.broker.conftest import frame, message
+from tests.broker.data import topic as new_topic
+from tests.crash.truth import Registers
+from tests.storage.batches import contents
+
+TOPIC = "records"
+PARTITIONS = 3
+COMMITTERS = 4
+START_WITHIN_S = 30
+ANSWER_WITHIN_S = 20
+LONGEST_LIFE_S = 0.7
+LATER = {E.coordinator_not_available, E.not_coordinator, E.coordinator_load_in_progress}
+"""What a client hears that should ask again."""
+
+
+class Wire:
+    """A connection that asks one thing at a time. Raises OSError when the broker is gone."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def asks(self, name: str, version: int, **fields: Any) -> Any:
+        if self._streams is None:
+            self._streams = await asyncio.open_connection("127.0.0.1", self._port)
+        reader, writer = self._streams
+        writer.write(frame(name, version, 1, **fields))
+        async with asyncio.timeout(ANSWER_WITHIN_S):
+            try:
+                size = int.from_bytes(await reader.readexactly(4), "big")
+                return message(name).read_response(version, await reader.readexactly(size))[1]
+            except asyncio.IncompleteReadError:
+                raise ConnectionResetError from None
+
+    def close(self) -> None:
+        if self._streams is not None:
+            self._streams[1].close()
+
+
+class Producer:
+    """Writes numbers to one partition, each once: what was not acknowledged is sent again, under the same sequence."""
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.producer_id = -1
+        self.acknowledged = 0
+        """So many numbers, from 0 on."""
+        self.asked = 0
+        self.looked_at = 0
+        """Offset from which on nobody has looked yet."""
+
+    async def runs(self, wire: Wire, random: Random, told: Counter[str]) -> None:
+        if self.producer_id < 0:
+            answer = await wire.asks("init_producer_id", 4, transactional_id=None, transaction_timeout_ms=1)
+            assert answer.error_code is E.none
+            self.producer_id = answer.producer_id
+        while True:
+            if self.asked == self.acknowledged:
+                self.asked += random.choice((1, 1, 5, 40))
+            now_ms = int(time() * 1000)
+            values = [b"%d" % number for number in range(self.acknowledged, self.asked)]
+            batch = build_batch(
+                [Record(None, value, now_ms) for value in values],
+                producer_id=self.producer_id,
+                producer_epoch=0,
+                base_sequence=self.acknowledged,
+            )
+            data = PartitionProduceData(index=self.index, records=batch)
+            topic = TopicProduceData(name=TOPIC, partition_data=(data,))
+            answer = await wire.asks("produce", 9, acks=-1, timeout_ms=1, topic_data=(topic,))
+            part = answer.responses[0].partition_responses[0]
+            assert part.error_code is E.none, f"{TOPIC}-{self.index}: {part.error_code.name}"
+            assert part.base_offset == self.acknowledged, "numbers are offsets, as each is written once"
+            told["records"] += self.asked - self.acknowledged
+            self.acknowledged = self.asked
+            await asyncio.sleep(0)
+
+    async def looks(self, wire: Wire, *, from_the_start: bool = False) -> None:
+        offset = 0 if from_the_start else self.looked_at
+        numbers: list[int] = []
+        while True:
+            part = FetchPartition(partition=self.index, fetch_offset=offset, partition_max_bytes=1 << 22)
+            topic = FetchTopic(topic=TOPIC, partitions=(part,))
+            answer = await wire.asks("fetch", 11, max_wait_ms=0, min_bytes=0, max_bytes=1 << 22, topics=(topic,))
+            found = answer.responses[0].partitions[0]
+            assert found.error_code is E.none
+            data = b"".join(found.records or ())
+            if not data:
+                break
+            for batch in read_batches(data):
+                assert crc_matches(data, batch)
+                offset = batch.last_offset + 1
+            numbers += [int(value or b"") for each, _, value in contents([data]) if each == int(value or b"")]
+        first = 0 if from_the_start else self.looked_at
+        there = [number for number in numbers if number >= first]
+        assert there == list(range(first, offset)), f"{TOPIC}-{self.index}: not each number once"
+        assert self.acknowledged <= offset, f"{TOPIC}-{self.index}: {self.acknowledged} acknowledged, {offset} there"
+        assert offset <= self.asked
+        self.looked_at = offset
+
+
+class Member:
+    """A consumer: one that stays in its group through all restarts, or one that joins anew all the time."""
+
+    def __init__(self, group: str, *, stays: bool) -> None:
+        self.group = group
+        self.stays = stays
+        self.member_id = ""
+        self.generation = -1
+        self.assignment: bytes | None = None
+        """What it was told last; None: it has asked for something else since."""
+
+    async def runs(self, wire: Wire, random: Random, told: Counter[str]) -> None:
+        while True:
+            if self.assignment is None:
+                await self._joins(wire)
+                told["assignments"] += self.assignment is not None
+            elif not self.stays and random.random() < 0.3:
+                self.assignment = None
+            else:
+                error = await self.beats(wire)
+                assert error is E.none, f"{self.group}: {error.name} for generation {self.generation}"
+                told["heartbeats"] += 1
+            await asyncio.sleep(random.uniform(0, 0.01))
+
+    async def _joins(self, wire: Wire) -> None:
+        protocol = JoinGroupRequestProtocol(name="range", metadata=b"")
+        joined = await wire.asks(
+            "join_group", 3, group_id=self.group, session_timeout_ms=300_000, rebalance_timeout_ms=300_000,
+            member_id=self.member_id, protocol_type="consumer", protocols=(protocol,),
+        )  # fmt: skip
+        if joined.error_code in LATER:
+            await wire.asks("find_coordinator", 1, coordinator_keys=(self.group,), key_type=0)
+            return
+        if joined.error_code is E.unknown_member_id:
+            self.member_id = ""  # the broker died before it was part of a generation
+            return
+        assert joined.error_code is E.none, f"{self.group}: {joined.error_code.name}"
+        assert joined.generation_id >= self.generation, f"{self.group}: {joined.generation_id} < {self.generation}"
+        self.member_id = joined.member_id
+        assignment = b"%d of %s" % (joined.generation_id, joined.member_id.encode())
+        assignments = (SyncGroupRequestAssignment(member_id=joined.member_id, assignment=assignment),)
+        synced = await wire.asks(
+            "sync_group", 3, group_id=self.group, generation_id=joined.generation_id, member_id=self.member_id,
+            assignments=assignments,
+        )  # fmt: skip
+        assert synced.error_code is E.none, f"{self.group}: {synced.error_code.name}"
+        assert synced.assignment == assignment
+        self.generation, self.assignment = joined.generation_id, assignment
+
+    async def beats(self, wire: Wire) -> E:
+        answer = await wire.asks(
+            "heartbeat", 3, group_id=self.group, generation_id=self.generation, member_id=self.member_id
+        )
+        error: E = answer.error_code
+        return error
+
+    async def looks(self, wire: Wire) -> None:
+        if self.assignment is None:
+            return
+        error = await self.beats(wire)
+        assert error is E.none, f"{self.group}: generation {self.generation} is not known: {error.name}"
+        (group,) = (await wire.asks("describe_groups", 3, groups=(self.group,))).groups
+        assert group.group_state == "Stable"
+        assert {each.member_id: each.member_assignment for each in group.members} == {self.member_id: self.assignment}
+
+
+class Committer:
+    """Commits for one group, which nobody is in."""
+
+    def __init__(self, group: str, commits: Registers[int]) -> None:
+        self.group = group
+        self.commits = commits
+        self.offset = 0
+
+    async def runs(self, wire: Wire, random: Random, told: Counter[str]) -> None:
+        while True:
+            self.offset += 1
+            offset, index = self.offset, random.randrange(PARTITIONS)
+            part = OffsetCommitRequestPartition(partition_index=index, committed_offset=offset, committed_metadata="")
+            self.commits.asked((self.group, index), offset)
+            answer = await wire.asks(
+                "offset_commit", 8, group_id=self.group, member_id="",
+                topics=(OffsetCommitRequestTopic(name=TOPIC, partitions=(part,)),),
+            )  # fmt: skip
+            error = answer.topics[0].partitions[0].error_code
+            if error in LATER:
+                await wire.asks("find_coordinator", 1, coordinator_keys=(self.group,), key_type=0)
+                continue
+            assert error is E.none, f"{self.group}: {error.name}"
+            self.commits.acknowledged((self.group, index), offset)
+            told["commits"] += 1
+            await asyncio.sleep(0)
+
+    async def looks(self, wire: Wire) -> None:
+        indexes = tuple(range(PARTITIONS))
+        asked = OffsetFetchRequestGroup(
+            group_id=self.group, topics=(OffsetFetchRequestTopic(name=TOPIC, partition_indexes=indexes),)
+        )
+        answer = await wire.asks("offset_fetch", 8, groups=(asked,), require_stable=True)
+        if answer.groups[0].error_code in LATER and not self.offset:
+            return
+        assert answer.groups[0].error_code is E.none, answer.groups[0].error_code.name
+        for part in answer.groups[0].topics[0].partitions:
+            self.commits.found((self.group, part.partition_index), part.committed_offset)
+
+
+class Killing:
+    """The rounds."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.path = folder / "data"
+        self.random = Random(seed)
+        self.told: Counter[str] = Counter()
+        """What was acknowledged."""
+        self.slowest_start_s = 0.0
+        self.mended = 0
+        """Lines in which a broker told of something cut off."""
+        commits: Registers[int] = Registers(-1)
+        self.producers = [Producer(index) for index in range(PARTITIONS)]
+        self.members = [Member(f"stays-{number}", stays=True) for number in range(2)]
+        self.members += [Member(f"moves-{number}", stays=False) for number in range(3)]
+        self.committers = [Committer(f"commits-{number}", commits) for number in range(COMMITTERS)]
+        self._ready = self._killed = False
+
+    async def round(self, number: int) -> None:
+        """A start, a look at everything, some load, a kill."""
+        fsync = ("never", "always")[number % 2]
+        if self._ready and self.random.random() < 0.1:
+            await self._dies_while_starting(fsync)
+        process, port, log = await self._start(fsync)
+        try:
+            if not self._ready:
+                await self._prepare(port)
+            await self.looks(port)
+            await self._load(port, self.random.uniform(0.02, LONGEST_LIFE_S), process)
+        finally:
+            if not self._killed:
+                process.kill()
+            await process.wait()
+            self._read(log)
+
+    async def ends(self) -> None:
+        """A last start, and a stop in peace."""
+        process, port, log = await self._start("never")
+        await self.looks(port, from_the_start=True)
+        process.send_signal(signal.SIGTERM)
+        assert await process.wait() == 0
+        self._read(log)
+
+    async def _dies_while_starting(self, fsync: str) -> None:
+        with tempfile.TemporaryFile("w+") as log:
+            process = await self._spawn(fsync, log)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(process.wait(), self.random.uniform(0.1, 0.5))
+            assert process.returncode is None, f"the broker does not start: {_whole(log)}"
+            process.kill()
+            await process.wait()
+
+    async def _start(self, fsync: str) -> tuple[Process, int, Any]:
+        began = monotonic()
+        self._killed = False
+        log = tempfile.TemporaryFile("w+")  # noqa: SIM115  (closed when it has been read)
+        process = await self._spawn(fsync, log)
+        assert process.stdout is not None
+        line = await asyncio.wait_for(process.stdout.readline(), START_WITHIN_S)
+        assert line.startswith(b"READY"), f"the broker does not start: {_whole(log)}"
+        self.slowest_start_s = max(self.slowest_start_s, monotonic() - began)
+        return process, int(line.rpartition(b":")[2]), log
+
+    async def _spawn(self, fsync: str, log: Any) -> Process:
+        return await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "kohort.broker", "serve", "--profile", "test", "--listen", "127.0.0.1:0",
+            "--data-dir", str(self.path), "--fsync", fsync, "--log-level", "warning", stdout=PIPE, stderr=log,
+        )  # fmt: skip
+
+    async def _prepare(self, port: int) -> None:
+        wire = Wire(port)
+        made = await wire.asks("create_topics", 7, topics=(new_topic(TOPIC, PARTITIONS),))
+        assert made.topics[0].error_code is E.none
+        await wire.asks("find_coordinator", 1, coordinator_keys=("g",), key_type=0)
+        wire.close()
+        self._ready = True
+
+    async def _load(self, port: int, seconds: float, process: Process) -> None:
+        wires = [Wire(port) for _ in (*self.producers, *self.members, *self.committers)]
+        everybody = (*self.producers, *self.members, *self.committers)
+        tasks = [
+            asyncio.create_task(_until_it_dies(each.runs(wire, self.random, self.told)))
+            for each, wire in zip(everybody, wires, strict=True)
+        ]
+        await asyncio.sleep(seconds)
+        assert process.returncode is None, "the broker has ended by itself"
+        process.kill()
+        self._killed = True
+        try:
+            async with asyncio.timeout(ANSWER_WITHIN_S):
+                await asyncio.gather(*tasks)
+        finally:
+            for wire in wires:
+                wire.close()
+
+    async def looks(self, port: int, *, from_the_start: bool = False) -> None:
+        """Whatever was acknowledged is there, and nothing is damaged."""
+        faults = [fault for each in partition_folders(self.path) for fault in check_partition(each).faults]
+        assert not faults, faults
+        wire = Wire(port)
+        for producer in self.producers:
+            await producer.looks(wire, from_the_start=from_the_start)
+        for member in self.members:
+            await member.looks(wire)
+        for committer in self.committers:
+            await committer.looks(wire)
+        wire.close()
+
+    def _read(self, log: Any) -> None:
+        lines = _whole(log).splitlines()
+        log.close()
+        self.mended += sum("bytes cut from byte" in line for line in lines)
+        mistakes = [line for line in lines if "[error" in line or "Traceback" in line]
+        assert not mistakes, "\n".join(lines)
+
+
+async def _until_it_dies(work: Coroutine[Any, Any, None]) -> None:
+    with suppress(OSError):
+        await work
+
+
+def _whole(log: Any) -> str:
+    log.seek(0)
+    text: str = log.read()
+    return text

@@ -1,0 +1,186 @@
+"""Directories that `kohort serve` cannot use, as somebody at a terminal meets them: told in a sentence, left alone."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from kohort.broker.cli import main
+from kohort.storage.disk.directory import CLEAN_SHUTDOWN, META
+from kohort.storage.disk.files import Disk
+from kohort.storage.disk.journal import JOURNAL
+from tests.broker.data import given_topic, produce
+from tests.crash.life import Life, process_is_gone
+from tests.storage.batches import batch
+
+SEGMENT = f"t-0/{0:020}.log"
+NOBODY = 65_534
+
+
+@pytest.fixture
+def ours(tmp_path: Path) -> Path:
+    """A data directory that a broker has left in peace, with two batches in it."""
+    path = tmp_path / "data"
+    life = Life(path, Disk())
+    given_topic(life.client(), "t")
+    for value in (b"a", b"b"):
+        produce(life.client(), batch(value), "t")
+    life.directory.close()
+    return path
+
+
+def serve(path: Path) -> Result:
+    return CliRunner().invoke(main, ["serve", "--listen", "127.0.0.1:0", "--data-dir", str(path)])
+
+
+def verify(path: Path) -> tuple[int, str]:
+    result = CliRunner().invoke(main, ["admin", "verify", str(path)])
+    return result.exit_code, result.output
+
+
+def contents(path: Path) -> dict[str, bytes | None]:
+    """All that is there; the lock says nothing."""
+    if path.is_file():
+        return {"": path.read_bytes()}
+    paths = (each for each in path.rglob("*") if each.name != ".lock")
+    return {str(each.relative_to(path)): each.read_bytes() if each.is_file() else None for each in paths}
+
+
+def refused(path: Path, *words: str) -> None:
+    """It is, in one sentence with these words, and nothing has changed."""
+    before, verified = contents(path), verify(path)
+    result = serve(path)
+    assert result.exit_code == 2, result.output
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("kohort: ")
+    assert str(path) in line
+    for each in words:
+        assert each in line
+    assert contents(path) == before
+    assert verify(path) == verified
+
+
+def test_somebody_elses_directory(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("\\begin{document}")
+    refused(tmp_path, "holds something else (thesis.tex)", "wants a new directory")
+
+
+def test_a_kafka_brokers_own_directory(ours: Path) -> None:
+    (ours / META).write_text("#\nversion=1\nnode.id=1\ncluster.id=x\ndirectory.id=y\n")
+    (ours / "recovery-point-offset-checkpoint").write_text("0\n0\n")
+    refused(ours, "belongs to an Apache Kafka broker", "copy the folders of the partitions")
+
+
+def test_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    path.write_text("hello")
+    before = contents(path)
+    result = serve(path)
+    assert (result.exit_code, result.stderr) == (2, f"kohort: {path} is a file; --data-dir wants a directory\n")
+    assert contents(path) == before
+
+
+def test_one_that_another_broker_holds(ours: Path) -> None:
+    holder = (
+        "import sys; from pathlib import Path; from kohort.storage.disk.directory import DataDirectory\n"
+        f"held = DataDirectory(Path({str(ours)!r})); print('held', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", holder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "held\n"
+        refused(ours, "is in use by another broker")
+        other.kill()
+    life = Life(ours, Disk())  # a lock dies with its process
+    life.directory.close()
+
+
+def newer_meta(path: Path) -> None:
+    meta = (path / META).read_text()
+    (path / META).write_text(meta.replace("kohort.format=1", "kohort.format=2"))
+
+
+def newer_batches(path: Path) -> None:
+    data = bytearray((path / SEGMENT).read_bytes())
+    data[16] = data[len(data) // 2 + 16] = 3
+    (path / SEGMENT).write_bytes(data)
+
+
+def damaged_journal(path: Path) -> None:
+    lines = (path / JOURNAL).read_bytes().splitlines(keepends=True)
+    (path / JOURNAL).write_bytes(lines[0][:20] + b"}" + lines[0][21:] + b"".join(lines[1:]))
+
+
+def damaged_checkpoint(path: Path) -> None:
+    (path / "log-start-offset-checkpoint").write_text("0\n2\nt 0 1\n")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (newer_meta, ("written in format 2", "start the version that wrote it")),
+        (newer_batches, ("t-0", "byte 0", "format 3", "start the one that wrote it")),
+        (damaged_journal, (JOURNAL, "line 1", "mend or remove that line")),
+        (damaged_checkpoint, ("log-start-offset-checkpoint", "cut short")),
+    ],
+)
+@pytest.mark.parametrize("in_peace", [True, False])
+def test_what_is_newer_or_damaged(
+    spoil: Callable[[Path], None], words: tuple[str, ...], in_peace: bool, ours: Path
+) -> None:
+    if not in_peace:
+        (ours / CLEAN_SHUTDOWN).unlink()
+    spoil(ours)
+    refused(ours, *words)
+
+
+@pytest.fixture
+def anybodys() -> Iterator[Path]:
+    """A folder that every user may look into."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+@pytest.mark.parametrize("used_before", [True, False])
+def test_one_that_may_not_be_written(used_before: bool, anybodys: Path) -> None:
+    path = anybodys / "data"
+    path.mkdir()
+    if used_before:
+        Life(path, Disk()).directory.close()
+    for each in path.rglob("*"):
+        each.chmod(0o555 if each.is_dir() else 0o444)
+    path.chmod(0o555)
+    before = contents(path)
+    # Root may write everywhere, and somebody else cannot load the program: loaded first, then given up.
+    script = (
+        "import os, kohort.broker.run, kohort.broker.taking_over, kohort.broker.group_events\n"
+        "from kohort.broker.cli import main\n"
+        "main.get_command(None, 'serve')\n"
+        f"os.geteuid() or os.setuid({NOBODY})\n"
+        f"main(['serve', '--listen', '127.0.0.1:0', '--data-dir', {str(path)!r}])\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=30, check=False)
+    assert ended.returncode == 2, ended.stderr
+    (line,) = ended.stderr.splitlines()
+    assert "Permission denied; --data-dir wants a directory that can be read and written" in line
+    assert contents(path) == before
+    path.chmod(0o755)
+
+
+def test_a_first_start_that_died_is_no_hindrance(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    path.mkdir()
+    (path / "meta.properties.tmp").write_bytes(b"versi")
+    (path / "topics.jsonl").write_bytes(b'{"next_producer_id":0}\n')
+    (path / "lost+found").mkdir()
+    Life(path, Disk()).directory.close()
+    process_is_gone(path)
+    assert (path / META).exists()

@@ -1,0 +1,135 @@
+"""kohort on the segments that an Apache Kafka 4.3 wrote, beside what Kafka's own DumpLogSegments says of them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import shutil
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kohort.protocol.errors import ErrorCode as E
+from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup
+from kohort.storage.disk.files import Disk
+from tests.crash.life import Life
+from tests.storage.test_checking import SHARED
+
+RECORDING = SHARED / "data" / "kafka-4.3"
+pytestmark = pytest.mark.skipif(not RECORDING.is_dir(), reason=f"{RECORDING}, a recording of Apache Kafka, is not here")
+
+RECORDED_MS = 1_795_213_800_000
+"""About when the recording ended: what was committed has not expired."""
+OFFSET, CLASSIC_GROUP = "1", "2"
+
+
+class Dump:
+    """What DumpLogSegments tells of the groups."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self.groups: dict[str, dict[str, Any]] = {}
+        """The last record of each classic group that was not deleted."""
+        self.offsets: dict[tuple[str, str, int], tuple[int, int]] = {}
+        """By group, topic and partition: where the commit stands in the log, and what was committed."""
+        self._open: dict[int, list[tuple[tuple[str, str, int], int, Any]]] = defaultdict(list)
+        producer_id, transactional = -1, False
+        for line in lines:
+            if line.startswith("baseOffset:"):
+                words = dict(re.findall(r"(\w+): (\S+)", line))
+                producer_id, transactional = int(words["producerId"]), words["isTransactional"] == "true"
+            elif marker := re.search(r"endTxnMarker: (\w+)", line):
+                ended = self._open.pop(producer_id, [])
+                for key, at, value in ended if marker[1] == "COMMIT" else ():
+                    self._commit(key, at, value)
+            elif record := re.match(r"\| offset: (\d+) .* key: (\{.*?\}\}) payload: (.*)", line):
+                self._record(int(record[1]), json.loads(record[2]), record[3], producer_id if transactional else None)
+
+    def _record(self, at: int, key: dict[str, Any], payload: str, producer_id: int | None) -> None:
+        value = None if payload in ("null", "<DELETE>") else json.loads(payload)["data"]
+        data = key["data"]
+        if key["type"] == CLASSIC_GROUP:
+            self.groups.pop(data["group"], None)
+            if value is not None:
+                self.groups[data["group"]] = value
+        elif key["type"] == OFFSET:
+            where = data["group"], data["topic"], data["partition"]
+            if producer_id is None:
+                self._commit(where, at, value)
+            else:
+                self._open[producer_id].append((where, at, value))
+
+    def _commit(self, key: tuple[str, str, int], at: int, value: Any) -> None:
+        if value is None:
+            self.offsets.pop(key, None)
+        elif key not in self.offsets or self.offsets[key][0] < at:
+            self.offsets[key] = at, value["offset"]
+
+
+@pytest.fixture(scope="module")
+def dump() -> Dump:
+    with gzip.open(RECORDING / "dump-log-segments.txt.gz", "rt") as file:
+        return Dump(file.read().splitlines())
+
+
+@pytest.fixture
+def life(tmp_path: Path) -> Life:
+    shutil.copytree(RECORDING / "segments", tmp_path / "data")
+    return Life(tmp_path / "data", Disk(), at_ms=RECORDED_MS, offsets_topic_num_partitions=50)
+
+
+def committed(life: Life, group: str) -> dict[tuple[str, str, int], int]:
+    asked = OffsetFetchRequestGroup(group_id=group, topics=None)
+    answer = life.hears("offset_fetch", 8, groups=(asked,), require_stable=False)
+    assert answer.groups[0].error_code is E.none
+    return {
+        (group, topic.name, part.partition_index): part.committed_offset
+        for topic in answer.groups[0].topics
+        for part in topic.partitions
+    }
+
+
+def test_every_group_and_every_committed_offset_is_there(life: Life, dump: Dump) -> None:
+    listed = {group.group_id for group in life.hears("list_groups", 4).groups}
+    assert listed == set(dump.groups) | {group for group, _, _ in dump.offsets}
+    assert len(listed) > 20
+    for group in listed:
+        there = {key: offset for key, (_, offset) in dump.offsets.items() if key[0] == group}
+        assert committed(life, group) == there
+
+
+def test_members_keep_their_ids_generations_and_assignments(life: Life, dump: Dump) -> None:
+    alive = {name: group for name, group in dump.groups.items() if group["members"]}
+    assert alive
+    for name, group in alive.items():
+        (described,) = life.hears("describe_groups", 3, groups=(name,)).groups
+        assert described.group_state == "Stable"
+        assert described.protocol_data == group["protocol"]
+        assert {each.member_id for each in described.members} == {each["memberId"] for each in group["members"]}
+        for member in group["members"]:
+            beat = life.hears(
+                "heartbeat", 3, group_id=name, generation_id=group["generation"], member_id=member["memberId"],
+                group_instance_id=member["groupInstanceId"],
+            )  # fmt: skip
+            assert beat.error_code is E.none
+
+
+def test_what_kafkas_controllers_keep_is_no_topic(tmp_path: Path) -> None:
+    for name in ("orders-0", "__cluster_metadata-0"):
+        (tmp_path / "data" / name).mkdir(parents=True)
+    for seed in (1, 2):
+        life = Life(tmp_path / "data", Disk(), seed=seed)
+        assert [topic.name for topic in life.cluster.topics] == ["orders"]
+        assert not life.directory.remarks
+        life.directory.close()
+
+
+def test_it_goes_on_from_there_and_comes_back(life: Life, dump: Dump, tmp_path: Path) -> None:
+    life.directory.close()
+    again = Life(tmp_path / "data", Disk(), seed=2, at_ms=RECORDED_MS, offsets_topic_num_partitions=50)
+    assert not again.directory.remarks
+    assert {group.group_id for group in again.hears("list_groups", 4).groups} == set(dump.groups) | {
+        group for group, _, _ in dump.offsets
+    }

@@ -1,0 +1,33 @@
+"""Twenty times `kill -9` under load; `make crash` does so more often."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from random import SystemRandom
+
+import pytest
+from click.testing import CliRunner
+
+from kohort.broker.commands.admin import admin
+from tests.crash.killing import Killing
+
+ROUNDS = 20
+SEED = int(os.environ.get("KOHORT_SEED", SystemRandom().randrange(1 << 20)))
+
+
+@pytest.mark.clients
+@pytest.mark.timeout(180)
+async def test_nothing_acknowledged_is_lost_by_kill_9(tmp_path: Path) -> None:
+    killing = Killing(tmp_path, SEED)
+    try:
+        for number in range(ROUNDS):
+            await killing.round(number)
+        await killing.ends()
+    except Exception:
+        print(f"KOHORT_SEED={SEED}, round {number}")
+        raise
+    assert min(killing.told[what] for what in ("records", "commits", "assignments", "heartbeats")) > ROUNDS
+    verified = CliRunner().invoke(admin, ["verify", str(killing.path)])
+    assert verified.exit_code == 0, verified.output
+    assert "0 damaged" in verified.output

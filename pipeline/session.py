@@ -66,6 +66,9 @@ def spark_session(master: str | None = None, extra: dict[str, str] | None = None
     if remote:
         return _sized(_connected(remote, extra or {}))
     os.environ.pop("SPARK_REMOTE", None)  # PySpark refuses a master beside it; who named one meant that
+    master = master or (None if _submitted() else os.environ.get("SPARK_MASTER"))
+    if master is not None and master.startswith(_STANDALONE):
+        _reach_master(master)  # looked for first, so that a session that runs already is not taken for it
     from pyspark.sql import SparkSession
 
     if running := SparkSession.getActiveSession():
@@ -74,9 +77,7 @@ def spark_session(master: str | None = None, extra: dict[str, str] | None = None
     settings = _ALWAYS | _NEEDS_A_START
     if not _submitted():
         os.environ["JAVA_HOME"] = java_home()
-        master = master or os.environ.get("SPARK_MASTER") or f"local[{min(4, os.cpu_count() or 1)}]"
-        if master.startswith(_STANDALONE):
-            _reach_master(master)
+        master = master or f"local[{min(4, os.cpu_count() or 1)}]"
         builder = builder.master(master)
         if master.startswith("local"):
             settings |= _LOCAL | {"spark.log.level": "ERROR", "spark.driver.extraJavaOptions": _quiet()}

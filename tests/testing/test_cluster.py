@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-from aiokafka import AIOKafkaConsumer
+from aiokafka import AIOKafkaConsumer, TopicPartition
 from kafka import KafkaConsumer
 
 from kohort.broker.settings import SettingError
@@ -62,6 +62,25 @@ async def test_a_group_of_three_and_one_that_hangs() -> None:
             await group.wait_stable(members=3)
             await members["a"].commit()
             assert group.offsets
+
+
+async def test_a_commit_that_a_zombie_cannot_write_finds_the_new_coordinator() -> None:
+    async with Cluster(nodes=3) as kafka:
+        kafka.topics.create("orders", partitions=6)
+        group = kafka.group("billing")
+        ada = AIOKafkaConsumer(
+            "orders", bootstrap_servers=kafka.bootstrap, group_id="billing", client_id="ada", enable_auto_commit=False
+        )
+        await ada.start()
+        await group.wait_stable(members=1)
+        generation, old = group.generation, group.coordinator
+        with kafka.faults.zombie(group="billing") as rule:
+            group.move_coordinator(next(node for node in kafka.nodes if node != old))
+            await group.wait_stable(members=1)
+            await ada.commit({TopicPartition("orders", 2): 3})
+            assert (rule.acted, group.offsets, group.generation) == (1, {("orders", 2): 3}, generation)
+        await ada.stop()
+        assert kafka.violations == []
 
 
 async def test_two_clusters_do_not_know_of_each_other() -> None:

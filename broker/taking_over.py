@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kohort.broker.logs import log
 from kohort.coordinator.effects import OFFSETS_TOPIC, TRANSACTION_TOPIC
-from kohort.storage.disk.directory import DataDirectoryError
+from kohort.storage.disk.ownership import DataDirectoryError
 from kohort.storage.topics import Refusal
 
 if TYPE_CHECKING:

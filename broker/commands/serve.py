@@ -118,7 +118,7 @@ def serve(
         from kohort.broker.logs import log
         from kohort.broker.run import Places, run
         from kohort.broker.server import ListenError
-        from kohort.storage.disk.directory import DataDirectoryError
+        from kohort.storage.disk.ownership import DataDirectoryError
 
     log.configure(level=log_level, json=log_format == "json")
     try:

@@ -12,9 +12,6 @@ A directory that holds nothing but folders of partitions is taken over: so one l
 Source of the layout: Kafka's `LogManager`, `UnifiedLog`, `MetaProperties`.
 """
 
-import fcntl
-import os
-import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from uuid import UUID
@@ -29,32 +26,27 @@ from kohort.storage.disk.checkpoints import (
 )
 from kohort.storage.disk.files import Disk, Folder
 from kohort.storage.disk.journal import JOURNAL, Journal, JournalError, SavedPartition, SavedTopic
+from kohort.storage.disk.ownership import (
+    META,
+    NOT_OURS_TO_SEE,
+    PARTITION,
+    DataDirectoryError,
+    Lock,
+    meta_properties,
+    owner_of,
+)
 from kohort.storage.disk.partition import PartitionStore
 from kohort.storage.disk.recovery import Recovery, RecoveryError, segment_path
 from kohort.storage.store import Found, Store
 
-META = "meta.properties"
-FORMAT = "1"
-"""Of what is ours in a data directory. Raised when an older version could not read it any more."""
-LOCK = ".lock"
 CLEAN_SHUTDOWN = ".kohort_cleanshutdown"
 
-_PARTITION = re.compile(r"(?P<topic>[A-Za-z0-9._-]+)-(?P<index>\d+)")
 _DELETED = "-delete"
 _STRAY = "-stray"
 """Endings of folders that are about to go, and of such that nobody knows (Kafka: `UnifiedLog.StrayDirSuffix`)."""
 
-_NOT_OURS_TO_SEE = frozenset({LOCK, "lost+found", "__cluster_metadata-0"})
-"""The last is what Kafka's controllers keep, which looks like a partition."""
 _BEFORE_META = frozenset(name + ending for name in (META, JOURNAL, LOG_STARTS, CLEANED) for ending in ("", ".tmp"))
 """What a first start may leave that dies before it is through: the last it writes is `meta.properties`."""
-
-_held: set[Path] = set()
-"""Directories that this process has open: locks of the system are between processes."""
-
-
-class DataDirectoryError(Exception):
-    """A directory that cannot be used. The text is one sentence that says what to do."""
 
 
 class DataDirectory:
@@ -76,7 +68,7 @@ class DataDirectory:
         """Of the cluster that wrote here; None: nobody has yet."""
         self._noted = False
         self._stores: dict[str, PartitionStore] = {}
-        self._lock = -1
+        self._lock: Lock | None = None
         self._closed = False
         try:
             self._open()
@@ -95,8 +87,8 @@ class DataDirectory:
         if path.exists() and not path.is_dir():
             raise DataDirectoryError(f"{path} is a file; --data-dir wants a directory")
         self.disk.make_folder(path)
-        self._look()
-        self._take_lock()
+        self.cluster_id = owner_of(path, _BEFORE_META)
+        self._lock = Lock(path)
         self._journal = Journal(self.disk, path)
         self.saved = self._journal.read()
         self._starts = read_offsets(path / LOG_STARTS)
@@ -105,55 +97,6 @@ class DataDirectory:
         for gone in path.glob("*" + _DELETED):
             self.disk.remove_folder(gone)
         self.adopted = self._strangers()
-
-    def _look(self) -> None:
-        """Whose directory this is. Raises DataDirectoryError if it is neither ours nor one that can become ours."""
-        names = sorted(each.name for each in self.path.iterdir() if each.name not in _NOT_OURS_TO_SEE)
-        meta = _properties(self.path / META)
-        if meta is not None:
-            written = meta.get("kohort.format")
-            if written is None:
-                raise DataDirectoryError(
-                    f"{self.path} belongs to an Apache Kafka broker: stop it, copy the folders of the partitions you "
-                    "want into a new directory, and name that"
-                )
-            if written != FORMAT:
-                raise DataDirectoryError(
-                    f"{self.path} was written in format {written}, and this version knows format {FORMAT}; start the "
-                    "version that wrote it"
-                )
-            self.cluster_id = meta.get("cluster.id")
-            return
-        others = [
-            name
-            for name in names
-            if name not in _BEFORE_META and (not _PARTITION.fullmatch(name) or not (self.path / name).is_dir())
-        ]
-        if others:
-            raise DataDirectoryError(
-                f"{self.path} holds something else ({', '.join(others[:3])}{', …' if len(others) > 3 else ''}); "
-                "--data-dir wants a new directory, an empty one, or one of kohort's"
-            )
-
-    def _take_lock(self) -> None:
-        self._lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            if self.path.resolve() in _held:
-                raise BlockingIOError
-            fcntl.lockf(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except (BlockingIOError, PermissionError):
-            os.close(self._lock)
-            self._lock = -1
-            raise DataDirectoryError(
-                f"{self.path} is in use by another broker; stop it, or name another directory"
-            ) from None
-        _held.add(self.path.resolve())
-
-    def _unlock(self) -> None:
-        if self._lock >= 0:
-            _held.discard(self.path.resolve())
-            os.close(self._lock)
-            self._lock = -1
 
     def _read_cleaned(self) -> dict[str, int]:
         try:
@@ -171,8 +114,8 @@ class DataDirectory:
         }
         found: dict[str, int] = {}
         for each in sorted(self.path.iterdir()):
-            match = _PARTITION.fullmatch(each.name)
-            if match is None or not each.is_dir() or each.name in known or each.name in _NOT_OURS_TO_SEE:
+            match = PARTITION.fullmatch(each.name)
+            if match is None or not each.is_dir() or each.name in known or each.name in NOT_OURS_TO_SEE:
                 continue
             if self.cluster_id is None:
                 found[match["topic"]] = max(found.get(match["topic"], 0), int(match["index"]) + 1)
@@ -193,7 +136,7 @@ class DataDirectory:
     def id_of(self, topic: str) -> UUID | None:
         """The id that the folders of an adopted topic tell; None: they do not."""
         for each in sorted(self.path.glob(f"{topic}-*")):
-            match = _PARTITION.fullmatch(each.name)
+            match = PARTITION.fullmatch(each.name)
             if match is not None and match["topic"] == topic:
                 topic_id = _topic_id_in(each)
                 if topic_id is not None:
@@ -216,8 +159,7 @@ class DataDirectory:
         Raises OSError.
         """
         if self.cluster_id is None:
-            meta = f"version=1\ncluster.id={cluster_id}\nnode.id={node_id}\nkohort.format={FORMAT}\n"
-            self.disk.write_whole(self.path / META, meta.encode(), precious=True)
+            self.disk.write_whole(self.path / META, meta_properties(cluster_id, node_id), precious=True)
             self.cluster_id = cluster_id
         if self.delays:
             # What another process has left unsynced is about to be read: from then on it must not go.
@@ -302,6 +244,7 @@ class DataDirectory:
 
     def group_changed(self, group_id: str, configs: Mapping[str, str]) -> None:
         """A group has these settings now. Raises OSError."""
+        self._noted = True
         self._journal.group(group_id, configs)
 
     def producer_ids(self, next_producer_id: int) -> None:
@@ -313,6 +256,10 @@ class DataDirectory:
         """Whether something was written since the last time that is in no log."""
         noted, self._noted = self._noted, False
         return noted
+
+    def _unlock(self) -> None:
+        if self._lock is not None:
+            self._lock.release()
 
     def abandon(self) -> None:
         """The broker does not go on, whatever the reason: the next one looks at everything closely."""
@@ -340,13 +287,3 @@ def _topic_id_in(folder: Path) -> UUID | None:
         return read_partition_metadata(folder)
     except CheckpointError:
         return None  # nobody is asked to mend what only tells tools of a name
-
-
-def _properties(path: Path) -> dict[str, str] | None:
-    try:
-        lines = path.read_text("utf-8").splitlines()
-    except FileNotFoundError:
-        return None
-    except UnicodeDecodeError:
-        raise DataDirectoryError(f"{path} is not text; this is no data directory of kohort's") from None
-    return dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))

@@ -10,7 +10,7 @@ from typing import Any
 from kohort.broker.clock import ManualClock
 from kohort.broker.logs import log
 from kohort.broker.syncing import ALWAYS, Syncs
-from kohort.storage.disk import directory as directories
+from kohort.storage.disk import ownership
 from kohort.storage.disk.directory import DataDirectory
 from kohort.storage.disk.files import Disk, Unsynced
 from tests.broker.conftest import Broker, Client, frame, message
@@ -173,4 +173,4 @@ class Life(Broker):
 
 def process_is_gone(path: Path) -> None:
     """The system gives back what a process held that was killed."""
-    directories._held.discard(path.resolve())
+    ownership._held.discard(path.resolve())

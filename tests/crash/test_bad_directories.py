@@ -12,9 +12,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kohort.broker.cli import main
-from kohort.storage.disk.directory import CLEAN_SHUTDOWN, META
+from kohort.storage.disk.directory import CLEAN_SHUTDOWN
 from kohort.storage.disk.files import Disk
 from kohort.storage.disk.journal import JOURNAL
+from kohort.storage.disk.ownership import META
 from tests.broker.data import given_topic, produce
 from tests.crash.life import Life, process_is_gone
 from tests.storage.batches import batch
@@ -161,7 +162,7 @@ def test_one_that_may_not_be_written(used_before: bool, anybodys: Path) -> None:
     before = contents(path)
     # Root may write everywhere, and somebody else cannot load the program: loaded first, then given up.
     script = (
-        "import os, kohort.broker.run, kohort.broker.taking_over, kohort.broker.group_events\n"
+        "import os, kohort.broker.run, kohort.broker.group_events, kohort.storage.disk.directory\n"
         "from kohort.broker.cli import main\n"
         "main.get_command(None, 'serve')\n"
         f"os.geteuid() or os.setuid({NOBODY})\n"

@@ -15,7 +15,7 @@ from kohort.protocol.messages.fetch import FetchPartition, FetchTopic
 from kohort.protocol.messages.join_group import JoinGroupRequestProtocol
 from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from kohort.storage.disk.checking import check_partition
-from kohort.storage.disk.directory import DataDirectoryError
+from kohort.storage.disk.ownership import DataDirectoryError
 from tests.broker.data import delete, given_topic, production, records
 from tests.crash.disk import FaultyDisk, failing
 from tests.crash.life import EPOCH_MS, Life, process_is_gone

@@ -5,7 +5,8 @@ from uuid import UUID
 
 import pytest
 
-from kohort.storage.disk.directory import DataDirectory, DataDirectoryError
+from kohort.storage.disk.directory import DataDirectory
+from kohort.storage.disk.ownership import DataDirectoryError
 from kohort.storage.topics import Topic
 from tests.storage.batches import batch
 from tests.storage.on_disk import ID, NAME, OnDisk

@@ -8,7 +8,7 @@ import pytest
 
 from kohort.protocol.batches import Marker, marker_batch
 from kohort.storage.disk.checking import check_partition
-from kohort.storage.disk.directory import DataDirectoryError
+from kohort.storage.disk.ownership import DataDirectoryError
 from kohort.storage.log import PartitionLog
 from kohort.storage.producers import Remembered
 from tests.storage.batches import batch, contents, offsets

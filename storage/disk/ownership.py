@@ -1,0 +1,97 @@
+"""Whose a data directory is, and that one process at a time has it."""
+
+import fcntl
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+META = "meta.properties"
+FORMAT = "1"
+"""Of what is ours in a data directory. Raised when an older version could not read it any more."""
+LOCK = ".lock"
+PARTITION = re.compile(r"(?P<topic>[A-Za-z0-9._-]+)-(?P<index>\d+)")
+NOT_OURS_TO_SEE = frozenset({LOCK, "lost+found", "__cluster_metadata-0"})
+"""The last is what Kafka's controllers keep, which looks like a partition."""
+
+_held: set[Path] = set()
+"""Directories that this process has open: locks of the system are between processes."""
+
+
+class DataDirectoryError(Exception):
+    """A directory that cannot be used. The text is one sentence that says what to do."""
+
+
+def owner_of(path: Path, ours: Iterable[str]) -> str | None:
+    """The id of the cluster that wrote there; None: there is nothing yet but, perhaps, folders of partitions.
+
+    `ours`: further names that a first start may leave which dies before it is through. Raises DataDirectoryError for
+    a directory that is neither ours nor one that can become ours, OSError.
+    """
+    meta = _properties(path / META)
+    if meta is None:
+        _refuse_other_things(path, frozenset(ours))
+        return None
+    written = meta.get("kohort.format")
+    if written is None:
+        raise DataDirectoryError(
+            f"{path} belongs to an Apache Kafka broker: stop it, copy the folders of the partitions you want into a "
+            "new directory, and name that"
+        )
+    if written != FORMAT:
+        raise DataDirectoryError(
+            f"{path} was written in format {written}, and this version knows format {FORMAT}; start the version that "
+            "wrote it"
+        )
+    return meta.get("cluster.id")
+
+
+def meta_properties(cluster_id: str, node_id: int) -> bytes:
+    """The file that says so."""
+    return f"version=1\ncluster.id={cluster_id}\nnode.id={node_id}\nkohort.format={FORMAT}\n".encode()
+
+
+def _refuse_other_things(path: Path, ours: frozenset[str]) -> None:
+    names = sorted(each.name for each in path.iterdir() if each.name not in NOT_OURS_TO_SEE | ours)
+    others = [name for name in names if not PARTITION.fullmatch(name) or not (path / name).is_dir()]
+    if others:
+        raise DataDirectoryError(
+            f"{path} holds something else ({', '.join(others[:3])}{', …' if len(others) > 3 else ''}); --data-dir "
+            "wants a new directory, an empty one, or one of kohort's"
+        )
+
+
+def _properties(path: Path) -> dict[str, str] | None:
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError:
+        raise DataDirectoryError(f"{path} is not text; this is no data directory of kohort's") from None
+    return dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
+
+
+class Lock:
+    """Held by the process that writes in a directory. Kafka takes the same lock in the same file."""
+
+    def __init__(self, path: Path) -> None:
+        """Takes it. Raises DataDirectoryError if another broker has it, OSError."""
+        self._path = path.resolve()
+        self._descriptor = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            if self._path in _held:
+                raise BlockingIOError
+            fcntl.lockf(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError):
+            os.close(self._descriptor)
+            raise DataDirectoryError(
+                f"{path} is in use by another broker; stop it, or name another directory"
+            ) from None
+        _held.add(self._path)
+
+    def release(self) -> None:
+        """Lets another process have the directory. May be called twice."""
+        if self._descriptor >= 0:
+            _held.discard(self._path)
+            os.close(self._descriptor)
+            self._descriptor = -1

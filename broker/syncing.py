@@ -61,12 +61,12 @@ class Syncs:
     def appended(self, partition: Partition) -> None:
         """Something was appended, which is read once it is synced."""
         self._written[partition] = partition.log.log_end_offset
-        self._begin_soon()
+        self.begin()
 
     def after(self, report: Report) -> None:
         """Calls `report` once everything that was written so far is synced, or is known not to be."""
         self._waiting.append(report)
-        self._begin_soon()
+        self.begin()
 
     def noted(self) -> bool:
         """Whether something beside the logs was written since the last time: topics, ids, where logs start."""
@@ -74,10 +74,7 @@ class Syncs:
         return directory is not None and directory.take_noted()
 
     def begin(self) -> None:
-        """Syncs what is to be synced, if anything."""
-        self._begin_soon()
-
-    def _begin_soon(self) -> None:
+        """Syncs what is to be synced, if anything, when the requests that have come together are through."""
         if not self._busy:
             self._busy = True
             self._soon(self._run)
@@ -108,7 +105,7 @@ class Syncs:
         for report in waiting:
             report(now_ms, problem)
         if self._written or self._waiting:
-            self._begin_soon()
+            self.begin()
 
 
 class SyncThreads:

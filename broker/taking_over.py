@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kohort.broker.logs import log
-from kohort.coordinator.effects import OFFSETS_TOPIC, TRANSACTION_TOPIC
 from kohort.storage.disk.ownership import DataDirectoryError
 from kohort.storage.topics import Refusal
 
@@ -43,10 +42,9 @@ def _take_over(cluster: Cluster, directory: DataDirectory, now_ms: int) -> None:
     directory.begun(cluster.cluster_id, cluster.settings.node_id)
     for remark in directory.remarks:
         log.warning(remark)
-    if topics.by_name(OFFSETS_TOPIC) is not None:
-        cluster.offsets_topic.create(now_ms)
-    if topics.by_name(TRANSACTION_TOPIC) is not None:
-        cluster.transaction_topic.create(now_ms)
+    for each in (cluster.offsets_topic, cluster.transaction_topic):
+        if each.name in topics:
+            each.create(now_ms)
     cluster.replays.run_at_once()
     if len(topics):
         partitions_there = sum(len(topic.partitions) for topic in topics)
@@ -75,12 +73,12 @@ def _forget_old_producers(cluster: Cluster, now_ms: int) -> None:
 
 def _adopt(cluster: Cluster, directory: DataDirectory, name: str, count: int) -> None:
     """Makes a topic of folders that nobody has told of; of the internal ones it is known how many there must be."""
-    if name == OFFSETS_TOPIC:
-        there = cluster.offsets_topic.make(count, directory.id_of(name))
-    elif name == TRANSACTION_TOPIC:
-        there = cluster.transaction_topic.make(count, directory.id_of(name))
+    topic_id = directory.id_of(name)
+    internal = {each.name: each for each in (cluster.offsets_topic, cluster.transaction_topic)}.get(name)
+    if internal is not None:
+        there = internal.make(count, topic_id)
     else:
-        there = cluster.topics.create(name, count, 1, topic_id=directory.id_of(name))
+        there = cluster.topics.create(name, count, 1, topic_id=topic_id)
     if isinstance(there, Refusal):
         log.warning(f"the folders of {name} are left alone: {there.message}")
     else:

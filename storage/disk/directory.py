@@ -52,8 +52,6 @@ _BEFORE_META = frozenset(name + ending for name in (META, JOURNAL, LOG_STARTS, C
 class DataDirectory:
     """The logs of a broker on disk. One process at a time has it open."""
 
-    delays = False
-
     def __init__(self, path: Path, *, disk: Disk | None = None, delays: bool = False) -> None:
         """Opens it, and makes it if there is nothing. `delays`: what is appended is read once it is synced.
 

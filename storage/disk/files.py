@@ -65,20 +65,19 @@ class Disk:
         `precious`: the same when the machine stops meanwhile, though nothing else may be synced.
         """
         draft = path.with_name(path.name + ".tmp")
-        descriptor = self.open(draft, os.O_TRUNC | os.O_CREAT)
-        try:
-            self.write_at(descriptor, data, 0)
-            if self.keeps_unsynced or precious:
-                self.sync(descriptor)
-        finally:
-            self.close(descriptor)
+        self._fill(draft, data, synced=self.keeps_unsynced or precious)
         self.rename(draft, path)
 
     def write_derived(self, path: Path, data: bytes) -> None:
         """The same for what can be worked out again: nobody minds if it is lost, or half of it is there."""
+        self._fill(path, data, synced=False)
+
+    def _fill(self, path: Path, data: bytes, *, synced: bool) -> None:
         descriptor = self.open(path, os.O_TRUNC | os.O_CREAT)
         try:
             self.write_at(descriptor, data, 0)
+            if synced:
+                self.sync(descriptor)
         finally:
             self.close(descriptor)
 

@@ -11,6 +11,7 @@ test('two rounds, and nothing is taken that stays', wantsRdkafka, async (t) => {
   const cooperative = { 'partition.assignment.strategy': 'cooperative-sticky' }
   const ada = await rdkafkaConsumer('ada', cooperative)
   const { generation } = await group.wait({ members: 1, generation: 1 })
+  await ada.hasItsShare
   await rdkafkaConsumer('bob', cooperative)
   await group.wait({ members: 2, generation: generation + 2 })
   const kept = owned(await group.member('ada'), topic)

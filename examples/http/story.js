@@ -83,9 +83,13 @@ async function rdkafkaConsumer(name, groupId, topic, settings, closing) {
     {},
   )
   consumer.revoked = []
-  consumer.on('rebalance', (what, partitions) => {
-    const revoked = what.code === rdkafka.CODES.ERRORS.ERR__REVOKE_PARTITIONS
-    if (revoked) consumer.revoked.push(...partitions.map((each) => each.partition))
+  // What the broker handed out is a member's own only once it has taken it: one that joins again before that owns nothing.
+  consumer.hasItsShare = new Promise((resolve) => {
+    consumer.on('rebalance', (what, partitions) => {
+      const revoked = what.code === rdkafka.CODES.ERRORS.ERR__REVOKE_PARTITIONS
+      if (revoked) consumer.revoked.push(...partitions.map((each) => each.partition))
+      else resolve()
+    })
   })
   await new Promise((resolve, reject) => consumer.connect({}, (error) => (error ? reject(error) : resolve())))
   consumer.subscribe([topic])

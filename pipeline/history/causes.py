@@ -6,22 +6,13 @@ was about topic metadata.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kohort.pipeline.history.commits import CommitHistory
+from kohort.pipeline.history.departures import Verdict, departure
 
 if TYPE_CHECKING:
     from kohort.pipeline.history.rebalances import Rebalance
-
-LEFT_WITHIN_MS = 2000
-
-
-@dataclass(slots=True)
-class Verdict:
-    cause: str
-    confidence: str
-    member: str | None = None
 
 
 def cause_without_events(r: Rebalance, commits: CommitHistory) -> Verdict:
@@ -39,7 +30,7 @@ def cause_without_events(r: Rebalance, commits: CommitHistory) -> Verdict:
             "static_protocol_changed" if swapped else "metadata_changed", "certain", fresh[0] if fresh else None
         )
     if gone and not _restarted(r, gone, fresh):
-        return _why_gone(r, gone, commits)
+        return departure(r, gone[0], commits)
     if fresh and not gone:
         return Verdict("join_new", "certain", fresh[0])
     if fresh:
@@ -57,27 +48,3 @@ def cause_without_events(r: Rebalance, commits: CommitHistory) -> Verdict:
 def _restarted(r: Rebalance, gone: list[str], fresh: list[str]) -> bool:
     clients = {r.after.members[m].logical for m in fresh}
     return bool(fresh) and all(r.before.members[m].logical in clients for m in gone)
-
-
-def _why_gone(r: Rebalance, gone: list[str], commits: CommitHistory) -> Verdict:
-    """Left, expired, left at its poll timeout or missed the barrier: by when whose partitions fell silent."""
-    member = r.before.members[gone[0]]
-    mine = r.before.parts_of(member.member_id)
-    others = set(r.before.owners) - mine
-    last = commits.last_of(mine, r.barrier_ms)
-    last_of_others = commits.last_of(others, r.barrier_ms)
-    timeout = r.before.rebalance_timeout_ms or 0
-    hi = r.prepare_hi_ms or 0
-    if timeout and hi >= timeout:
-        silent = r.barrier_ms - max(last or 0, last_of_others or 0)
-        if last_of_others is not None and silent >= 0.9 * timeout:
-            return Verdict("barrier_timeout", "likely", member.member_id)
-        own = member.rebalance_timeout_ms or timeout
-        if last is not None and last_of_others is not None and last_of_others - last >= 0.7 * own:
-            return Verdict("leave_poll_timeout", "likely", member.member_id)
-    session = member.session_timeout_ms or 0
-    if last is None:
-        return Verdict("leave_explicit", "possible", member.member_id)
-    if last_of_others is not None and last_of_others - last >= 0.7 * session > 0:
-        return Verdict("session_expired", "likely", member.member_id)
-    return Verdict("leave_explicit", "likely", member.member_id)

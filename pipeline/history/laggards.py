@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kohort.pipeline.history.commits import CommitHistory
+from kohort.pipeline.history.departures import gave_up, whole_barrier
 from kohort.pipeline.history.starts import GroupEvents, Removal
 
 if TYPE_CHECKING:
@@ -115,10 +116,15 @@ def _by_commits_alone(r: Rebalance, commits: CommitHistory) -> Laggard | None:
         return _laggard(r, latest, stayed[latest] - others, "rejoined", False, stayed[latest] - others)
     silent = r.barrier_ms - stayed[latest]
     timeout = r.before.rebalance_timeout_ms or 0
-    if gone and silent > LONG_MS and timeout and silent >= 0.9 * timeout:
-        slow = min(gone, key=lambda m: last[m])
-        if last[slow] <= stayed[latest]:
-            return _laggard(r, slow, silent, "evicted", False, silent)
+    slow = min(gone, key=lambda m: last[m], default=None)
+    if slow is None or last[slow] > stayed[latest]:
+        return None
+    if silent > LONG_MS and timeout and whole_barrier(silent, timeout):
+        return _laggard(r, slow, silent, "evicted", False, silent)
+    own = r.before.members[slow].rebalance_timeout_ms or 0
+    session = r.before.members[slow].session_timeout_ms or 0
+    if own > session and silent >= min(LONG_MS, own / TIMES_THE_SECOND) and gave_up(r, slow, commits):
+        return _laggard(r, slow, silent, "leave_poll_timeout", False, silent)
     return None
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kohort.pipeline.history.causes import Verdict, cause_without_events
+from kohort.pipeline.history.causes import cause_without_events
 from kohort.pipeline.history.commits import Around, CommitHistory
+from kohort.pipeline.history.departures import Verdict
 from kohort.pipeline.history.inputs import Generation, GroupInput, Place
 from kohort.pipeline.history.laggards import Laggard, find_laggard
 from kohort.pipeline.history.movement import Movement, eager_members, is_eager, movement

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from kohort.pipeline.history.classic import Course
 from kohort.pipeline.history.commits import CommitHistory
 from kohort.pipeline.history.consumer import UNREVOKED, ConsumerCourse
+from kohort.pipeline.history.departures import departure
 from kohort.pipeline.history.inputs import Generation, GroupInput, Member
 from kohort.pipeline.history.rebalances import Rebalance
 from kohort.pipeline.history.starts import GroupEvents
@@ -70,7 +71,7 @@ def member_sessions(
     last = generations[-1] if generations else None
     gone = course.gone_ms and last is not None and last.end_ms is not None
     for session in sessions.values():
-        _ending(session, last, bool(gone), course, consumer, rebalances, events)
+        _ending(session, last, bool(gone), course, consumer, rebalances, events, commits)
     _late_arrivals(group, sessions, events)
     _predecessors(list(sessions.values()))
     return sorted(sessions.values(), key=lambda s: (s.first_ms, s.member.member_id))
@@ -101,6 +102,7 @@ def _ending(
     consumer: ConsumerCourse | None,
     rebalances: list[Rebalance],
     events: GroupEvents,
+    commits: CommitHistory,
 ) -> None:
     member_id = session.member.member_id
     removal = events.removals.get(member_id)
@@ -124,9 +126,13 @@ def _ending(
             session.end_kind, session.last_ms = "barrier", r.barrier_ms
             return
         if member_id in r.left:
-            kind = _ENDS.get(r.cause, "unknown") if r.trigger_member in (member_id, None) else "unknown"
+            cause, sure = r.cause, r.cause_confidence
+            if r.trigger_member not in (member_id, None):
+                verdict = departure(r, member_id, commits) if r.start_ms is None and not r.is_epoch else None
+                cause, sure = (verdict.cause, verdict.confidence) if verdict else ("unknown", sure)
+            kind = _ENDS.get(cause, "unknown")
             session.end_kind = "left" if kind == "unknown" and r.outcome == "empty" else kind
-            session.end_confidence, session.last_ms = r.cause_confidence, r.barrier_ms
+            session.end_confidence, session.last_ms = sure, r.barrier_ms
             return
     session.end_kind, session.end_confidence = "unknown", "possible"
 

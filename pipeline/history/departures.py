@@ -1,0 +1,88 @@
+"""What became of a member that is gone, told from commits alone: by when whose partitions fell silent.
+
+The others commit until they hear of the rebalance with their next heartbeat, and then wait. So a member that was gone
+before it began fell silent before them; one that the barrier waited for was taken out when the barrier ended, and the
+age of its last commit at that moment tells by which timeout.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kohort.pipeline.history.commits import CommitHistory
+
+if TYPE_CHECKING:
+    from kohort.pipeline.history.inputs import Place
+    from kohort.pipeline.history.rebalances import Rebalance
+
+SHARE_OF_BARRIER = 0.9
+HEARD_LATE_MS, HEARD_LATE_SHARE = 1500, 0.1
+"""Members commit on until they hear of the rebalance: their silence is that much shorter than the wait."""
+USUAL_GAP_MS = 1000
+"""Between two commits, where too few tell."""
+LATE_MS = 1000
+"""After a timeout, until the coordinator or the client has acted on it."""
+SHARE_OF_TIMEOUT = 0.7
+
+
+@dataclass(slots=True)
+class Verdict:
+    cause: str
+    confidence: str
+    member: str | None = None
+
+
+def departure(r: Rebalance, member_id: str, commits: CommitHistory) -> Verdict:
+    """Left, expired, left at its poll timeout or missed the barrier."""
+    member = r.before.members[member_id]
+    mine = r.before.parts_of(member_id)
+    last, of_others = commits.last_of(mine, r.barrier_ms), commits.last_of(_waiting(r, mine), r.barrier_ms)
+    timeout, session = r.before.rebalance_timeout_ms or 0, member.session_timeout_ms or 0
+    own = member.rebalance_timeout_ms or timeout
+    if of_others is not None and timeout and (r.prepare_hi_ms or 0) >= timeout:
+        if whole_barrier(r.barrier_ms - max(last or 0, of_others), timeout):
+            return Verdict("barrier_timeout", "likely", member_id)
+        if last is not None and of_others - last >= SHARE_OF_TIMEOUT * own:
+            return Verdict("leave_poll_timeout", "likely", member_id)
+    if last is None:
+        return Verdict("leave_explicit", "possible", member_id)
+    ahead = of_others - last if of_others is not None else 0
+    if ahead > usual_gap_ms(mine, commits):
+        if _just_over(r.barrier_ms - last, session, mine, commits):
+            return Verdict("session_expired", "likely", member_id)
+        if gave_up(r, member_id, commits):
+            return Verdict("leave_poll_timeout", "likely", member_id)
+    if ahead >= SHARE_OF_TIMEOUT * session > 0:
+        return Verdict("session_expired", "likely", member_id)
+    return Verdict("leave_explicit", "likely", member_id)
+
+
+def whole_barrier(silent_ms: int, timeout_ms: int) -> bool:
+    """Whether a silence before the end of a barrier is that of a barrier which ran to its timeout."""
+    return silent_ms >= SHARE_OF_BARRIER * timeout_ms - min(HEARD_LATE_MS, HEARD_LATE_SHARE * timeout_ms)
+
+
+def gave_up(r: Rebalance, member_id: str, commits: CommitHistory) -> bool:
+    """Whether a barrier ended just when a member's poll timeout was over."""
+    mine = r.before.parts_of(member_id)
+    last = commits.last_of(mine, r.barrier_ms)
+    timeout = r.before.members[member_id].rebalance_timeout_ms or 0
+    return last is not None and _just_over(r.barrier_ms - last, timeout, mine, commits)
+
+
+def usual_gap_ms(places: set[Place], commits: CommitHistory) -> float:
+    """Between two commits of partitions, as far as known."""
+    return max((gap for place in places if (gap := commits.usual_gap_ms(place))), default=USUAL_GAP_MS)
+
+
+def _just_over(age_ms: int, timeout_ms: int, mine: set[Place], commits: CommitHistory) -> bool:
+    """The last sign of life was at most a commit gap after the last commit."""
+    return 0 < timeout_ms <= age_ms <= timeout_ms + usual_gap_ms(mine, commits) + LATE_MS
+
+
+def _waiting(r: Rebalance, mine: set[Place]) -> set[Place]:
+    """Partitions of those who went into the barrier at once: one who came last commits when the wait is over."""
+    late = r.laggard.member_id if r.laggard is not None and r.laggard.how == "rejoined" else None
+    stayed = {place for place, owner in r.before.owners.items() if owner in r.after.members and owner != late}
+    return stayed or {place for place, owner in r.before.owners.items() if owner != late} - mine

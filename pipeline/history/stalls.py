@@ -19,6 +19,9 @@ SILENCE_MS = 30_000
 SILENCE_IN_REBALANCE_MS = 3000
 """Around a rebalance a silence this long is worth a row: it is what the rebalance cost."""
 TIMES_USUAL = 3
+BUSY_STEPS, TIMES_BUSY = 10, 10
+"""Where lag isn't known, only a partition that was busy before and then stood for long can be called stuck: one that
+has nothing new looks the same."""
 
 
 @dataclass(slots=True)
@@ -134,6 +137,8 @@ def _stuck(group: GroupInput, commits: CommitHistory, place: Place, ownership: O
         lag = most_lag(group, place, start + (end - start) // 4, end)
         grew = log_grew(group, place, start, end)
         if lag == 0 or grew == 0:
+            continue
+        if lag is None and (n + 1 < BUSY_STEPS or end - start < TIMES_BUSY * usual_step):
             continue
         result.append(
             Stall(

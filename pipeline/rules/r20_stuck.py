@@ -35,11 +35,12 @@ def _stuck(stall: Stall) -> Finding:
     return Finding(
         ID,
         "A partition stands still",
-        CRITICAL if stall.length_ms >= LONG_MS else WARNING,
+        CRITICAL if stall.length_ms >= LONG_MS and stall.lag is not None else WARNING,
         CERTAIN if stall.lag is not None else POSSIBLE,
         f"partition {part} of {topic} made no progress for {seconds(stall.length_ms)}"
         + (f" while up to {stall.lag} records waited" if stall.lag is not None else "")
-        + f"; other partitions of its owner {stall.owner} moved on",
+        + f"; other partitions of its owner {stall.owner} moved on"
+        + ("" if stall.lag is not None else "; whether records waited can't be told without samples of log ends"),
         "A record that can't be processed, or a blocked worker thread: look at the record at the committed offset and at "
         "a thread dump of the owner.",
         stall.start_ms,

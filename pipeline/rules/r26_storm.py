@@ -6,9 +6,11 @@ from collections import Counter
 from collections.abc import Iterator
 
 from kohort.pipeline.history.picture import Picture
+from kohort.pipeline.history.storms import Storm
 from kohort.pipeline.rules.finding import CERTAIN, INFO, LIKELY, WARNING, Finding, seconds, several
 
 ID = "R26"
+LEAST_SHARE_SAID = 0.01
 
 
 def find(picture: Picture) -> Iterator[Finding]:
@@ -19,13 +21,14 @@ def find(picture: Picture) -> Iterator[Finding]:
         chain = " -> ".join(
             f"{r.cause}{f' ({r.trigger_client})' if r.trigger_client else ''}" for r in storm.rebalances[:6]
         )
+        exact = all(r.start_ms is not None for r in storm.rebalances)
         yield Finding(
             ID,
             "Rebalance storm",
             WARNING,
-            CERTAIN if all(r.start_ms is not None for r in storm.rebalances) else LIKELY,
-            f"{several(len(storm.rebalances), 'rebalance')} within {seconds(storm.end_ms - storm.start_ms)}, "
-            f"{storm.share:.0%} of that time rebalancing; most often: {cause.replace('_', ' ')}",
+            CERTAIN if exact else LIKELY,
+            f"{several(len(storm.rebalances), 'rebalance')} within {seconds(storm.end_ms - storm.start_ms)}"
+            f"{_share(storm, exact)}; most often: {cause.replace('_', ' ')}",
             f"The chain: {chain}.",
             storm.start_ms,
             storm.end_ms,
@@ -34,11 +37,19 @@ def find(picture: Picture) -> Iterator[Finding]:
                 "rebalances_counted": len(storm.rebalances),
                 "time_rebalancing_s": storm.busy_ms / 1000,
                 "share": round(storm.share, 4),
+                "share_is": "exact" if exact else "at least",
                 "causes": dict(causes),
                 "explained_by": None,
                 "rebalances": [r.number for r in storm.rebalances],
             },
         )
+
+
+def _share(storm: Storm, exact: bool) -> str:
+    """Without the starts only what can't have been shorter is known; of next to nothing nothing is said."""
+    if not exact and storm.share < LEAST_SHARE_SAID:
+        return ""
+    return f", {'' if exact else 'at least '}{storm.share:.0%} of that time rebalancing"
 
 
 def explain(storm: Finding, others: list[Finding]) -> None:

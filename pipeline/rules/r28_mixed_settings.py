@@ -24,8 +24,17 @@ def find(picture: Picture) -> Iterator[Finding]:
             "Mixed settings in one group",
             WARNING if rebalance and largest >= 2 * min(rebalance) else INFO,
             CERTAIN,
-            f"members differ: session.timeout.ms {sorted(sessions)}, max.poll.interval.ms {sorted(rebalance)}; the join "
-            f"barrier waits for the largest ({seconds(largest)}, {listed(slowest)})",
+            "members differ: "
+            + " and ".join(
+                f"{name} is {listed(map(seconds, sorted(values)))}"
+                for name, values in (("session.timeout.ms", sessions), ("max.poll.interval.ms", rebalance))
+                if len(values) > 1
+            )
+            + (
+                f"; the join barrier waits for the largest ({seconds(largest)}, {listed(slowest)})"
+                if len(rebalance) > 1
+                else ""
+            ),
             "Give all members the same settings: the slowest decides for all.",
             generation.stable_ms,
             generation.end_ms or picture.group.until_ms,

@@ -76,6 +76,48 @@ def test_without_the_text_log_the_slow_member_is_still_found(recorded_groups: di
         assert finding.evidence["longest_wait_ms"] == pytest.approx(12_700, abs=1500)
 
 
+def test_mixed_settings_names_what_differs_and_nothing_else(pictures: dict[str, Picture]) -> None:
+    (finding,) = [f for f in diagnose(pictures["shared-group-id"]) if f.rule == "R28"]
+    assert finding.text.startswith("members differ: max.poll.interval.ms is 6.0 s, 15.0 s; the join barrier waits for")
+
+
+def test_no_share_of_time_is_claimed_where_no_start_is_known(recorded_groups: dict[str, GroupInput]) -> None:
+    found = diagnose(draw(_log_alone(recorded_groups["crash-loop"])))
+    assert [f.text for f in found if f.rule == "R26" and "%" in f.text] == []
+    assert {f.evidence["share_is"] for f in found if f.rule == "R26"} == {"at least"}
+
+
+def _log_alone(group: GroupInput) -> GroupInput:
+    """What is left where there is neither a broker's text log nor samples of log ends."""
+    import copy
+
+    alone = copy.copy(group)
+    alone.events, alone.ends = [], {}
+    return alone
+
+
+def test_the_log_alone_blames_nobody_whom_the_whole_story_does_not(
+    recorded_groups: dict[str, GroupInput], pictures: dict[str, Picture]
+) -> None:
+    def blamed(picture: Picture) -> set[tuple[str, str, str]]:
+        found = [f for f in diagnose(picture) if f.severity != "info"]
+        return {(picture.group.group_id, f.rule, client) for f in found for client in f.clients}
+
+    for name, group in recorded_groups.items():
+        assert blamed(draw(_log_alone(group))) <= blamed(pictures[name])
+
+
+@pytest.mark.parametrize(
+    ("name", "rule", "client"),
+    [("crash-loop", "R05", "c-3"), ("frozen-at-barrier", "R01", "c-1"), ("slow-beyond-poll", "R01", "c-3")],
+)
+def test_the_log_alone_tells_who_ended_a_wait_and_how(
+    recorded_groups: dict[str, GroupInput], name: str, rule: str, client: str
+) -> None:
+    found = [f for f in diagnose(draw(_log_alone(recorded_groups[name]))) if f.rule == rule]
+    assert [(f.clients, f.confidence) for f in found] == [([client], "likely")]
+
+
 def test_from_the_text_log_alone_times_and_causes_are_known(recorded_groups: dict[str, GroupInput]) -> None:
     group = recorded_groups["frozen-at-barrier"]
     alone = GroupInput(group.group_id, events=group.events, until_ms=group.until_ms)

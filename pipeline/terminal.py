@@ -173,7 +173,9 @@ def _remarks(issues: list[dict[str, Any]], verbose: bool) -> None:
     if not issues:
         return
     _echo(f"\nAbout the data: {several(len(issues), 'remark')}")
-    shown = issues if verbose else issues[:_MOST_REMARKS]
+    from kohort.pipeline.report.quality import rarest_first
+
+    shown = rarest_first(issues)[: None if verbose else _MOST_REMARKS]
     for issue in shown:
         place = f" {issue['keys'] or issue['group_id'] or ''}".rstrip()
         _echo(_wrapped(f"   {issue['rule']}{place}: {issue['detail']}", "      "))

@@ -442,10 +442,27 @@ def _checks(picture: Picture) -> list[Row]:
         last = generation
     if not picture.group.commits and not picture.group.records and picture.events.any:
         found.append(("events_only", "no offsets topic: causes and times are known, owners and commits are not", 0))
+    if picture.group.zone_ms:
+        found.append(("time_zone", _zone(picture.group.zone_ms), picture.span_ms[0]))
+    if picture.group.conflicts:
+        text = (
+            f"{picture.group.conflicts} records differ between sources that name the same place of the log, and one of "
+            "each was left out: are these logs of different clusters? Analyse each cluster by itself"
+        )
+        found.append(("conflicting_sources", text, picture.span_ms[0]))
     if any(not r.complete for r in picture.rebalances):
-        text = "the log was compacted before the first generation seen: earlier ones and lost generations are unknown"
+        text = "records before the first generation seen are missing (compacted?): earlier and lost ones are unknown"
         found.append(("compacted_range", text, picture.span_ms[0]))
     return [
         {"rule": rule, "keys": picture.group_id, "detail": detail, "day": day_of(ts or picture.span_ms[0])}
         for rule, detail, ts in found
     ]
+
+
+def _zone(ahead_ms: int) -> str:
+    hours, minutes = divmod(abs(ahead_ms) // 60_000, 60)
+    side = "ahead of" if ahead_ms > 0 else "behind"
+    return (
+        f"the broker's text log is {hours}:{minutes:02d} h {side} the offsets topic: taken as written in another time "
+        "zone, and moved"
+    )

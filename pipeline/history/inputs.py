@@ -47,6 +47,8 @@ class GroupInput:
     intact_from: offset in the group's partition from which no record is missing; before it the log was compacted.
     coordinator_moves: times at which the group's partition got a new leader, with its epoch.
     until_ms: the end of what was looked at, by the latest moment in any source.
+    zone_ms: by how much the broker's text log was ahead, as in another time zone; its events are moved already.
+    conflicts: records of which two sources tell different things at the same place of the log.
     """
 
     group_id: str
@@ -62,6 +64,8 @@ class GroupInput:
     intact_from: int = 0
     until_ms: int = 0
     aborted_commits: int = 0
+    zone_ms: int = 0
+    conflicts: int = 0
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kohort.pipeline.history.inputs import GroupInput, LogEnds, PartitionCommits, Row
+from kohort.pipeline.history.zones import settle_zone
 from kohort.pipeline.records.commits import Ints
 from kohort.pipeline.silver.ranges import joined, moves_between
 
@@ -32,6 +33,7 @@ def group_input(group_id: str, cluster: str, commits: pa.Table | None, rows: dic
     """
     group = GroupInput(group_id, cluster)
     group.records = _once("group_records", rows)
+    group.conflicts = _contradictions(rows.get("group_records", []), group.records)
     group.members = _once("group_members", rows)
     group.parts = _once("member_partitions", rows)
     group.events = _once("events", rows)
@@ -46,6 +48,7 @@ def group_input(group_id: str, cluster: str, commits: pa.Table | None, rows: dic
     group.intact_from = min((row["intact_from"] for row in joined(ranges)), default=0)
     moves = {(row["ts_ms"], row["epoch"]) for row in rows.get("coordinator_moves", ())}
     group.coordinator_moves = sorted(moves | moves_between(ranges))
+    settle_zone(group)
     group.until_ms = max([row["until_ms"] for row in rows.get("until", ())] + [_last_ms(group)])
     return group
 
@@ -70,6 +73,19 @@ def _once(table: str, rows: dict[str, list[Row]]) -> list[Row]:
     return list(best.values())
 
 
+def _contradictions(found: list[Row], kept: list[Row]) -> int:
+    """Records that stand where another one of the same group stands in another source: logs of two clusters."""
+
+    def place(row: Row) -> tuple[Any, Any]:
+        return (row["partition"], row["offset"])
+
+    def told(row: Row) -> tuple[Any, ...]:
+        return (row["record_type"], row["generation"], row["epoch"], row["member_id"], row["is_tombstone"])
+
+    said = {place(row): told(row) for row in kept}
+    return sum(said[place(row)] != told(row) for row in found)
+
+
 def _last_ms(group: GroupInput) -> int:
     times = [record["ts_ms"] for record in group.records] + [event["ts"] for event in group.events]
     times += [int(commits.ts_ms[-1]) for commits in group.commits.values() if len(commits.ts_ms)]
@@ -80,7 +96,10 @@ def _commits(group: GroupInput, table: pa.Table) -> None:
     table = table.select(list(COMMIT_COLUMNS)).combine_chunks()
     offset, rank = _ints(table["offset"]), _ints(table["rank"])
     order = np.lexsort((rank, offset))
-    keep = order[np.concatenate(([True], np.diff(offset[order]) != 0))]
+    again = np.diff(offset[order]) == 0
+    committed = _ints(table["committed_offset"])[order]
+    group.conflicts += int(np.count_nonzero(again & (np.diff(committed) != 0)))
+    keep = order[np.concatenate(([True], ~again))]
     table = table.take(pa.array(keep))
     txn = table["txn"]
     bad = pc.fill_null(pc.is_in(txn, value_set=pa.array(["aborted", "pending"])), False)

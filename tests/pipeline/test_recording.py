@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 
+from kohort.pipeline.gold.group import analyse_group
 from kohort.pipeline.history.inputs import GroupInput
+from kohort.pipeline.history.load import group_input
 from kohort.pipeline.history.picture import Picture, draw
+from kohort.pipeline.history.zones import settle_zone
 from kohort.pipeline.rules.diagnose import diagnose
+from kohort.pipeline.silver.tables import SCHEMAS
 from tests.pipeline.expected import BARRIERS, EXPECTED, NOTHING_SERIOUS, Expected
 
 
@@ -65,8 +71,6 @@ def test_what_always_holds(pictures: dict[str, Picture]) -> None:
 
 def test_without_the_text_log_the_slow_member_is_still_found(recorded_groups: dict[str, GroupInput]) -> None:
     """From the offsets topic alone: the start is a bound, the wait an estimate from commits, and it is called likely."""
-    import copy
-
     for name in ("one-slow-member", "slow-but-cooperative"):
         group = copy.copy(recorded_groups[name])
         group.events = []
@@ -89,8 +93,6 @@ def test_no_share_of_time_is_claimed_where_no_start_is_known(recorded_groups: di
 
 def _log_alone(group: GroupInput) -> GroupInput:
     """What is left where there is neither a broker's text log nor samples of log ends."""
-    import copy
-
     alone = copy.copy(group)
     alone.events, alone.ends = [], {}
     return alone
@@ -124,3 +126,35 @@ def test_from_the_text_log_alone_times_and_causes_are_known(recorded_groups: dic
     waits = [r.prepare_ms for r in draw(alone).rebalances if r.reached_barrier]
     assert waits == [pytest.approx(ms, abs=100) for ms in (6000, 10_000, 800)]
     assert any(f.rule == "R01" and f.clients == ["c-1"] for f in diagnose(draw(alone)))
+
+
+@pytest.mark.parametrize("ahead_ms", [2 * 3_600_000, -(5 * 60 + 30) * 60_000])
+def test_a_text_log_in_local_time_is_moved_and_the_move_is_said(
+    recorded_groups: dict[str, GroupInput], pictures: dict[str, Picture], ahead_ms: int
+) -> None:
+    for name in ("crash-loop", "rolling-dynamic", "kip848-slow-revoker"):
+        group = copy.copy(recorded_groups[name])
+        group.events = [event | {"ts": event["ts"] + ahead_ms} for event in group.events]
+        settle_zone(group)
+        assert group.zone_ms == ahead_ms
+        picture = draw(group)
+        assert [f.text for f in diagnose(picture)] == [f.text for f in diagnose(pictures[name])]
+        (said,) = [row for row in analyse_group(group)["dq_issues"] if row["rule"] == "time_zone"]
+        assert ("2:00 h ahead of" if ahead_ms > 0 else "5:30 h behind") in said["detail"]
+
+
+def test_a_text_log_in_utc_stays_where_it_is(recorded_groups: dict[str, GroupInput]) -> None:
+    assert {group.zone_ms for group in recorded_groups.values()} == {0}
+    assert {group.conflicts for group in recorded_groups.values()} == {0}, "several sources tell of the same records"
+
+
+def test_logs_of_two_clusters_are_not_mixed_in_silence() -> None:
+    def record(generation: int, rank: int) -> dict[str, object]:
+        row = dict.fromkeys(SCHEMAS["group_records"].names)
+        place = {"partition": 3, "offset": 7, "record_type": 2, "ts_ms": 1, "is_tombstone": False, "op_id": 0}
+        return row | place | {"generation": generation, "rank": rank, "n_members": 0}
+
+    group = group_input("orders", "", None, {"group_records": [record(4, 0), record(9, 0)]})
+    assert group.conflicts == 1
+    assert "conflicting_sources" in {row["rule"] for row in analyse_group(group)["dq_issues"]}
+    assert group_input("orders", "", None, {"group_records": [record(4, 0), record(4, 1)]}).conflicts == 0

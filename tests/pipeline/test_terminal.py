@@ -66,6 +66,12 @@ def test_what_is_wrong_with_the_data(capsys: pytest.CaptureFixture[str]) -> None
     assert "No groups were found" in out
 
 
+def test_a_remark_on_every_group_does_not_hide_the_one_that_is_rare(capsys: pytest.CaptureFixture[str]) -> None:
+    issues = [{"rule": "time_zone", "keys": None, "group_id": f"g-{n}", "detail": "2:00 h ahead"} for n in range(40)]
+    issues.append({"rule": "unreadable_file", "keys": "a.log", "group_id": None, "detail": "permission denied"})
+    assert "41 remarks\n   unreadable_file a.log: permission denied\n" in told(Outcome([], [], issues, None), capsys)
+
+
 def test_colours_where_they_can_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = Screen()
     monkeypatch.delenv("NO_COLOR", raising=False)

@@ -12,6 +12,7 @@ from kohort.pipeline.silver.rows import SilverRows, table_of
 from kohort.pipeline.sources import events, export, found, samples, segments, text_log, wire
 from kohort.pipeline.sources.chunk import Chunk, Issue
 from kohort.pipeline.sources.found import Source
+from kohort.pipeline.sources.lines import BROKEN
 
 _ROWS_AT_ONCE = 50_000
 
@@ -71,7 +72,11 @@ def ingest(sources: list[Source], cluster: str, writer: Writer) -> None:
                 _log_records(segments.read_partition(partition, paths), cluster, of_kind[0].rank, writer)
         else:
             for source in of_kind:
+                before = dict(writer.rows)
                 _one(source, cluster, writer)
+                if writer.rows == before and kind != found.WIRE:
+                    text = "nothing in it is known: no line or record tells of a group"
+                    issue_row(Issue("nothing_read", source.path, text), cluster, writer)
 
 
 def _one(source: Source, cluster: str, writer: Writer) -> None:
@@ -91,8 +96,9 @@ def _one(source: Source, cluster: str, writer: Writer) -> None:
             _rows("end_offsets", samples.read_end_offsets(path), cluster, writer)
         elif source.kind == found.TOPICS:
             _rows("topic_names", samples.read_topics(path), cluster, writer)
-    except (OSError, EOFError) as error:
-        issue_row(Issue("unreadable_file", source.path, f"{type(error).__name__}: {error}"), cluster, writer)
+    except BROKEN as error:
+        why = getattr(error, "strerror", None) or str(error)
+        issue_row(Issue("unreadable_file", source.path, why), cluster, writer)
 
 
 def _log_records(chunks: Iterator[Chunk], cluster: str, rank: int, writer: Writer) -> None:

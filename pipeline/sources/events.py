@@ -29,13 +29,15 @@ def read_event_log(path: Path) -> Iterator[Event | Issue]:
     """Rows of a JSON Lines file as they stand; lines that can't be read come out as issues."""
     if path.name.endswith(".open"):
         yield Issue("open_event_file", path.name, "the file was still being written; its last line may be cut")
-    for number, line in enumerate(read_lines(path), 1):
+    faults: list[Issue] = []
+    for number, line in enumerate(read_lines(path, faults), 1):
         if not line.strip():
             continue
         try:
             yield event_of(json.loads(line))
         except (ValueError, TypeError, AttributeError) as error:
             yield Issue("unreadable_line", f"{path.name}:{number}", f"not an event: {error}"[:300])
+    yield from faults
 
 
 def event_of(row: Any) -> Event:

@@ -21,7 +21,7 @@ from kohort.pipeline.records.codec import encode_key, encode_value, uuid_bytes
 from kohort.pipeline.records.layouts import KEYS, VALUES
 from kohort.pipeline.records.schema import Array, RecordError, Struct
 from kohort.pipeline.sources.chunk import ABORTED, COMMITTED, PENDING, Chunk, Issue, chunk_of_rows
-from kohort.pipeline.sources.lines import read_lines
+from kohort.pipeline.sources.lines import LONGEST_LINE, read_lines
 from kohort.protocol.consumer import Assignment, Subscription, write_assignment, write_subscription
 
 _ROWS_AT_ONCE = 100_000
@@ -50,7 +50,8 @@ def read_export(path: Path) -> Iterator[Chunk]:
 
 
 def _fields(path: Path, issues: _Issues) -> Iterator[tuple[int, dict[str, Any]]]:
-    lines = read_lines(path)
+    lines = read_lines(path, issues.faults)
+    csv.field_size_limit(LONGEST_LINE)  # its default is smaller than the record of a group with a thousand members
     first = next(lines, "")
     if first.startswith("{"):
         for number, line in enumerate(_chain(first, lines), 1):
@@ -78,6 +79,7 @@ class _Issues:
 
     def __init__(self, path: Path) -> None:
         self.path, self.found, self.more = path, list[Issue](), 0
+        self.faults: list[Issue] = []
 
     def add(self, line: int, detail: str) -> None:
         if len(self.found) < _MOST_ISSUES:
@@ -86,7 +88,8 @@ class _Issues:
             self.more += 1
 
     def take(self) -> list[Issue]:
-        result, self.found = self.found, []
+        result, self.found = self.found + self.faults, []
+        self.faults.clear()
         if self.more:
             result.append(Issue("unreadable_line", self.path.name, f"and {self.more} more lines"))
             self.more = 0
@@ -110,7 +113,7 @@ def read_dump(path: Path) -> Iterator[Chunk]:
     """Output of the dump-log tool with its offsets decoder, one or several files in one text."""
     issues = _Issues(path)
     part: _DumpedPartition | None = None
-    for number, line in enumerate(read_lines(path), 1):
+    for number, line in enumerate(read_lines(path, issues.faults), 1):
         if match := _FILE.match(line):
             if part is not None:
                 yield part.chunk(issues)
@@ -123,8 +126,7 @@ def read_dump(path: Path) -> Iterator[Chunk]:
             part.line(number, line, issues)
         else:
             part.line(number, line, issues)
-    if part is not None:
-        yield part.chunk(issues)
+    yield part.chunk(issues) if part is not None else chunk_of_rows([], issues.take())
 
 
 class _DumpedPartition:

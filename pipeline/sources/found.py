@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import os
 import re
-from collections.abc import Iterable
+import zlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +21,8 @@ SEGMENT, EXPORT, DUMP, TEXT_LOG, EVENTS, END_OFFSETS, TOPICS, WIRE = (
 )  # fmt: skip
 
 _ADDRESS = re.compile(r"^(?=[^/\\]*:\d+)[\w.\-\[\]:,]+$")
+_PORT = re.compile(r":(\d+)(?=,|$)")
+_HOST = re.compile(r"^[A-Za-z0-9][\w.\-]*$")
 _LINES_LOOKED_AT = 400
 _PASSED_OVER = (
     ".index",
@@ -57,36 +62,76 @@ def find_sources(arguments: Iterable[str], security: Security = OPEN) -> tuple[l
     found: dict[str, Source] = {}
     issues: list[Issue] = []
     for argument in arguments:
-        path = Path(argument).absolute()  # workers and servers of Spark run in folders of their own
-        if path.is_dir():
-            inside = list(_inside(path, issues))
-            if not inside:
-                issues.append(Issue("no_source", argument, "nothing in this directory is a log that can be analysed"))
-            found.update((source.path, source) for source in inside)
-        elif path.is_file():
-            source = look_at(path, named=True)
-            if source is None:
-                issues.append(Issue("no_source", argument, "this file is none of the kinds that can be analysed"))
-            else:
-                found[source.path] = source
-        elif _ADDRESS.match(argument):
-            found[argument] = Source(WIRE, argument, security=security)
-        else:
-            issues.append(Issue("no_source", argument, "no such file or directory, and not an address host:port"))
+        try:
+            sources = list(_behind(argument, security, issues))
+        except OSError as error:
+            issues.append(_unreadable(argument, error))
+            continue
+        found.update((source.path, source) for source in sources)
     return list(found.values()), issues
 
 
-def _inside(folder: Path, issues: list[Issue]) -> Iterable[Source]:
-    for path in sorted(folder.rglob("*")):
+def _behind(argument: str, security: Security, issues: list[Issue]) -> Iterator[Source]:
+    path = Path(argument).absolute()  # workers and servers of Spark run in folders of their own
+    why: str | None = None
+    if not argument:
+        why = "it is empty (a variable that isn't set?); say . for this directory"
+    elif path.is_dir():
+        before, count = len(issues), 0
+        for source in _inside(path, issues):
+            count += 1
+            yield source
+        if not count and len(issues) == before:
+            why = _nothing_inside(path)
+    elif path.is_file():
+        source_or_none = look_at(path, named=True)
+        if source_or_none is not None:
+            yield source_or_none
+        else:
+            why = "this file is none of the kinds that can be analysed (kohort analyze --help names them)"
+    elif path.exists():
+        why = "it is neither a file nor a directory; write what it gives into a file"
+    elif _ADDRESS.match(argument):
+        if wrong := next((port for port in _PORT.findall(argument) if not 0 < int(port) < 65_536), None):
+            why = f"{wrong} is no port: those are 1 to 65535"
+        else:
+            yield Source(WIRE, argument, security=security)
+    else:
+        why = "no such file or directory, and not an address host:port"
+        if _HOST.match(argument):
+            why += f" (did you mean {argument}:9092?)"
+    if why is not None:
+        issues.append(Issue("no_source", argument, why))
+
+
+def _unreadable(place: str, error: OSError) -> Issue:
+    return Issue("unreadable_file", place, error.strerror or str(error))
+
+
+def _inside(folder: Path, issues: list[Issue]) -> Iterator[Source]:
+    def closed(error: OSError) -> None:
+        issues.append(_unreadable(error.filename, error))
+
+    names = (Path(at) / name for at, _, files in os.walk(folder, onerror=closed) for name in files)
+    for path in sorted(names):
         if not path.is_file() or path.name.startswith((".", "_")):
             continue
         try:
             source = look_at(path)
         except OSError as error:
-            issues.append(Issue("unreadable_file", str(path), str(error)))
+            issues.append(_unreadable(str(path), error))
             continue
         if source is not None:
             yield source
+
+
+def _nothing_inside(folder: Path) -> str:
+    if any(path.stem.isdecimal() for path in folder.rglob("*.log")):
+        return (
+            "its segment files are in no folder called __consumer_offsets-<partition>, by which those of that topic "
+            "are known; if they are of it, name the files themselves"
+        )
+    return "nothing in this directory is a log that can be analysed (kohort analyze --help names the kinds)"
 
 
 def look_at(path: Path, named: bool = False) -> Source | None:
@@ -116,7 +161,7 @@ def _text_kind(path: Path) -> str | None:
                 return kind
             if number >= _LINES_LOOKED_AT:
                 return None
-    except (OSError, EOFError):
+    except (EOFError, zlib.error, gzip.BadGzipFile):  # packed, and damaged before any line tells what it is
         return None
     return None
 

@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from kohort.pipeline.sources.chunk import Issue
+
+BROKEN = (OSError, EOFError, zlib.error)
 LONGEST_LINE = 16 << 20
 """A longer line is taken for binary data and cut; a record of the offsets topic is far smaller."""
 
 
-def read_lines(path: Path) -> Iterator[str]:
-    """Lines without their end; bytes that aren't UTF-8 become question marks rather than an error."""
+def read_lines(path: Path, faults: list[Issue] | None = None) -> Iterator[str]:
+    """Lines without their end; bytes that aren't UTF-8 become question marks rather than an error.
+
+    faults: gets a word on a file that can't be read to its end, a packed one that is cut for example; what stands
+    before that point is given. Without it such a file raises OSError, EOFError or zlib.error.
+    """
     opener = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "rb") as file:
-        while line := file.readline(LONGEST_LINE):
-            yield line.decode("utf-8", "replace").rstrip("\r\n")
+    number = 0
+    try:
+        with opener(path, "rb") as file:
+            while line := file.readline(LONGEST_LINE):
+                number += 1
+                yield line.decode("utf-8", "replace").rstrip("\r\n")
+    except BROKEN as error:
+        if faults is None:
+            raise
+        why = getattr(error, "strerror", None) or str(error)
+        read = f"read to line {number} only: " if number else ""
+        faults.append(Issue("unreadable_file", str(path), f"{read}{why}"))

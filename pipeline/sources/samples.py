@@ -13,7 +13,8 @@ from kohort.pipeline.sources.lines import read_lines
 
 def read_end_offsets(path: Path) -> Iterator[dict[str, Any] | Issue]:
     """Rows (topic, part, sampled_ms, log_start, log_end) from JSON Lines, one topic and moment a line."""
-    for number, line in enumerate(read_lines(path), 1):
+    faults: list[Issue] = []
+    for number, line in enumerate(read_lines(path, faults), 1):
         if not line.strip():
             continue
         try:
@@ -29,12 +30,15 @@ def read_end_offsets(path: Path) -> Iterator[dict[str, Any] | Issue]:
                 }
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             yield Issue("unreadable_line", f"{path.name}:{number}", f"not a sample of log ends: {error}"[:300])
+    yield from faults
 
 
 def read_topics(path: Path) -> Iterator[dict[str, Any] | Issue]:
     """Rows (topic_id, topic) from a JSON list of topics."""
+    faults: list[Issue] = []
     try:
-        for topic in json.loads("\n".join(read_lines(path))):
+        for topic in json.loads("\n".join(read_lines(path, faults))):
             yield {"topic_id": str(topic["topic_id"]), "topic": str(topic["name"])}
     except (ValueError, KeyError, TypeError) as error:
         yield Issue("unreadable_line", path.name, f"not a list of topics: {error}"[:300])
+    yield from faults

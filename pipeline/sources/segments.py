@@ -35,7 +35,7 @@ def read_partition(partition: int, paths: list[Path]) -> Iterator[Chunk]:
         try:
             data = path.read_bytes()
         except OSError as error:
-            yield chunk_of_rows([], [Issue("unreadable_file", str(path), f"{type(error).__name__}: {error}")])
+            yield chunk_of_rows([], [Issue("unreadable_file", str(path), error.strerror or str(error))])
             continue
         for records in read_segment(data):
             issues = [

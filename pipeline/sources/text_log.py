@@ -287,9 +287,10 @@ def read_text_log(path: Path, utc_offset_minutes: int = 0) -> Iterator[Event | I
     """Events of one broker's log. The log doesn't name its time zone: UTC unless told otherwise."""
     zone = datetime.timezone(datetime.timedelta(minutes=utc_offset_minutes))
     number = 0
+    faults: list[Issue] = []
     unread: dict[str, int] = {}
     group_of: dict[str, str] = {}  # the line about a fenced member doesn't name its group
-    for line in read_lines(path):
+    for line in read_lines(path, faults):
         if "GroupCoordinator" not in line or not (found := _LINE.match(line)):
             continue
         event = event_of_text(found["text"])
@@ -311,6 +312,7 @@ def read_text_log(path: Path, utc_offset_minutes: int = 0) -> Iterator[Event | I
         yield event
     for words, count in unread.items():
         yield Issue("unreadable_line", path.name, f"{count} lines with '{words}' have another shape than known")
+    yield from faults
 
 
 def _name_group(event: Event, group_of: dict[str, str]) -> None:

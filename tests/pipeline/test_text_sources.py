@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import json
+import os
 from pathlib import Path
+from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
+from kohort.pipeline.silver.files import Writer, publish
+from kohort.pipeline.silver.ingest import ingest
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.events import event_of, number_check, read_event_log
 from kohort.pipeline.sources.export import read_dump, read_export
@@ -152,6 +158,100 @@ def test_what_is_nothing_is_said(tmp_path: Path) -> None:
     found, issues = find_sources([str(tmp_path), str(tmp_path / "readme.txt"), str(tmp_path / "gone")])
     assert found == []
     assert [issue.rule for issue in issues] == ["no_source"] * 3
+
+
+def test_what_may_not_be_read_is_named_and_the_rest_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    line = NEW.format("Stabilized group g generation 1 with 1 members.") + "\n"
+    for name in ("a.log", "b.txt"):
+        (tmp_path / name).write_text(line)
+    (tmp_path / "closed").mkdir()
+    (tmp_path / "closed" / "c.txt").write_text(line)
+    open_path, scan = Path.open, os.scandir
+
+    def closed(path: Path, *rest: Any, **named: Any) -> Any:
+        if path.name == "a.log":
+            raise PermissionError(13, "Permission denied", str(path))
+        return open_path(path, *rest, **named)
+
+    def no_entry(path: Any) -> Any:
+        if str(path).endswith("closed"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(Path, "open", closed)
+    monkeypatch.setattr(os, "scandir", no_entry)
+    for arguments in ([str(tmp_path / "a.log"), str(tmp_path / "b.txt"), str(tmp_path / "closed")], [str(tmp_path)]):
+        found, issues = find_sources(arguments)
+        assert [Path(source.path).name for source in found] == ["b.txt"]
+        assert {(issue.rule, Path(issue.keys).name) for issue in issues if "Permission denied" in issue.detail} == {
+            ("unreadable_file", "a.log"),
+            ("unreadable_file", "closed"),
+        }
+
+
+@pytest.mark.parametrize(
+    ("argument", "words"),
+    [
+        ("", "is empty"),
+        ("broker:99999", "no port"),
+        ("/dev/null", "neither a file nor a directory"),
+        ("broker-1", "broker-1:9092"),
+    ],
+)
+def test_what_was_probably_meant(argument: str, words: str) -> None:
+    found, (issue,) = find_sources([argument])
+    assert found == []
+    assert words in issue.detail
+
+
+def test_segments_outside_of_their_folder_are_recognised_by_name_only(tmp_path: Path) -> None:
+    (tmp_path / "00000000000000000000.log").write_bytes(bytes(8) + b"\0\0\0\x40" + bytes(4) + b"\2" + bytes(60))
+    found, (issue,) = find_sources([str(tmp_path)])
+    assert found == []
+    assert "__consumer_offsets-" in issue.detail
+
+
+def test_a_source_that_tells_nothing_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "server.log"
+    path.write_text(NEW.format("Nothing that anybody knows.") + "\n")
+    with Writer(tmp_path / "silver", "0") as writer:
+        ingest(find_sources([str(path)])[0], "", writer)
+    assert "events" not in writer.rows
+    publish(tmp_path / "silver", "0", [writer.task])
+    (row,) = pq.read_table(tmp_path / "silver" / "dq_issues").to_pylist()
+    assert (row["rule"], row["keys"]) == ("nothing_read", str(path))
+
+
+def test_a_packed_file_that_is_cut_is_read_up_to_there(tmp_path: Path) -> None:
+    log, samples, export = tmp_path / "a.log.gz", tmp_path / "b.jsonl.gz", tmp_path / "c.jsonl.gz"
+    log.write_bytes(cut(*(NEW.format(f"Stabilized group g generation {n} with 1 members.") for n in range(2000))))
+    samples.write_bytes(
+        cut(*(f'{{"sampled_ms": {n}, "topic": "t", "log_end": {{"0": {n * n}}}}}' for n in range(2000)))
+    )
+    export.write_bytes(
+        cut(*(f'{{"partition": 1, "offset": {n}, "timestamp": {n}, "key": null, "value": null}}' for n in range(2000)))
+    )
+    for rows in ([*read_text_log(log)], [*read_end_offsets(samples)]):
+        assert len(rows) > 500
+        assert isinstance(rows[-1], Issue)
+        assert "only: " in rows[-1].detail
+    (chunk,) = read_export(export)
+    assert len(chunk) > 500
+    assert chunk.issues[-1].rule == "unreadable_file"
+
+
+def cut(*lines: str) -> bytes:
+    packed = gzip.compress("".join(line + "\n" for line in lines).encode())
+    return packed[: len(packed) * 2 // 3]
+
+
+def test_a_record_of_a_large_group_fits_into_csv(tmp_path: Path) -> None:
+    value = base64.b64encode(bytes(300_000)).decode()
+    path = tmp_path / "e.csv"
+    path.write_text(f"partition,offset,timestamp,key,value\n1,2,3,,{value}\n")
+    (chunk,) = read_export(path)
+    assert chunk.offset.tolist() == [2]
+    assert chunk.issues == []
 
 
 def test_samples(tmp_path: Path) -> None:

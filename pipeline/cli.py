@@ -11,13 +11,13 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from kohort.pipeline.java import NoJavaError
 from kohort.pipeline.session import NoSparkError
-from kohort.pipeline.terminal import progress, say, spark_tasks, tell, words
+from kohort.pipeline.terminal import progress, say, spark_tasks, speaking_to, tell, words
 
 if TYPE_CHECKING:
     from kohort.pipeline.sources.chunk import Issue
@@ -157,7 +157,7 @@ def _run(found: list[Source], issues: list[Issue], out: Path, master: str | None
     say(f"sources: {words(found)}")
     from kohort.pipeline.session import spark_session
 
-    out.mkdir(parents=True, exist_ok=True)
+    _prepare(out, following=False)
     with _spark_apart(out):
         with progress() as tell_progress:
             tell_progress("starting Spark …")
@@ -174,13 +174,17 @@ def _run(found: list[Source], issues: list[Issue], out: Path, master: str | None
 
 @contextmanager
 def _spark_apart(out: Path) -> Iterator[None]:
-    """What Java and Spark's workers write to stderr goes into a file: nothing of it is for whoever asked."""
+    """What Java, Spark's workers and PySpark's threads write to stderr goes into a file: nothing of it is for whoever
+    asked."""
     sys.stderr.flush()
-    terminal = os.dup(2)
-    before = sys.stderr
-    with open(out / "spark.log", "ab") as log, os.fdopen(terminal, "w", buffering=1, closefd=False) as ours:
+    before, terminal = sys.stderr, os.dup(2)
+    with (
+        open(out / "spark.log", "a", encoding="utf-8", errors="replace", buffering=1) as log,
+        os.fdopen(terminal, "w", buffering=1, closefd=False) as ours,
+        speaking_to(ours),
+    ):
         os.dup2(log.fileno(), 2)
-        sys.stderr = ours
+        sys.stderr = log
         try:
             yield
         finally:
@@ -189,22 +193,42 @@ def _spark_apart(out: Path) -> Iterator[None]:
             os.close(terminal)
 
 
+def _prepare(out: Path, following: bool) -> None:
+    """Makes the output folder. An analysis and what --follow has collected don't share one: each would take the other's
+    rows for its own."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with open(out / "spark.log", "ab"):
+            pass
+    except (FileExistsError, NotADirectoryError):
+        raise click.ClickException(f"--out {out}: that is a file, not a folder") from None
+    except OSError as error:
+        raise click.ClickException(f"--out {out}: can't be written ({error.strerror}); name another folder") from None
+    collected = (out / "checkpoints").is_dir()
+    if collected and not following:
+        raise click.ClickException(f"--out {out}: holds what --follow collected there; name another folder")
+    if following and not collected and (out / "tables" / "silver").is_dir():
+        raise click.ClickException(f"--out {out}: holds an analysis made without --follow; name another folder")
+
+
 def _follow(found: list[Source], out: Path, master: str | None, name: str, verbose: bool) -> None:
     from kohort.pipeline.sources.found import WIRE
 
     if len(found) != 1 or found[0].kind != WIRE:
         raise click.UsageError("--follow wants one bootstrap address, as in `kohort analyze --follow HOST:9092`")
     gc.enable()
+    _prepare(out, following=True)
     say("starting Spark …")
     from kohort.pipeline.session import is_connected, spark_session
 
     stopping: list[int] = []
     # Ctrl-C ends the loop between two looks, so that streams are stopped and the report is made once more.
-    before = {number: signal.signal(number, lambda number, _: stopping.append(number)) for number in _ENDS}
-    out.mkdir(parents=True, exist_ok=True)
+    before = {number: _tell_of(number, stopping) for number in _ENDS}
     try:
         with _spark_apart(out):
             spark = spark_session(master)
+            for number in _ENDS:  # again: PySpark has put a handler of its own in their place
+                _tell_of(number, stopping)
             try:
                 from kohort.pipeline.job.follow import follow
 
@@ -223,11 +247,20 @@ def _follow(found: list[Source], out: Path, master: str | None, name: str, verbo
                 )
                 if outcome is not None:
                     tell(outcome, verbose)
-            finally:
                 spark.stop()
+            except Exception:
+                if not stopping:
+                    spark.stop()
+                    raise
+                # Whoever ends a service ends all its processes at once, and Java may be gone before the streams are.
+                say("stopped together with Spark: the last report stays; the same command goes on from there")
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _tell_of(number: signal.Signals, stopping: list[int]) -> Any:
+    return signal.signal(number, lambda number, _: stopping.append(number))
 
 
 if __name__ == "__main__":

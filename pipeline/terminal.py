@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -46,9 +46,26 @@ def words(kinds: list[Source]) -> str:
     return ", ".join(several(count, *_KINDS.get(kind, (kind, kind))) for kind, count in counts.items())
 
 
+_apart: list[TextIO] = []
+
+
+@contextmanager
+def speaking_to(stream: TextIO) -> Iterator[None]:
+    """Meanwhile what is said beside the result goes there, whatever others write to stderr."""
+    _apart.append(stream)
+    try:
+        yield
+    finally:
+        _apart.pop()
+
+
+def _stderr() -> TextIO:
+    return _apart[-1] if _apart else sys.stderr
+
+
 def say(text: str) -> None:
     """A line beside the result: to stderr, so that stdout holds findings alone."""
-    click.echo(text, err=True, color=_colour())
+    click.echo(text, file=_stderr(), color=_colour())
 
 
 def _colour() -> bool | None:
@@ -62,7 +79,7 @@ def progress(tasks: Callable[[], str] = lambda: "") -> Iterator[Callable[[str], 
 
     tasks: more about how far it is, asked twice a second.
     """
-    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":  # such a terminal can't take a line back
+    if not _stderr().isatty() or os.environ.get("TERM") == "dumb":  # such a terminal can't take a line back
         yield say
         return
     clock = _Clock(tasks)
@@ -80,7 +97,7 @@ class _Clock:
         self._since: float | None = None
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
-        self._stream = sys.stderr
+        self._stream = _stderr()
 
     def start(self) -> None:
         self._thread.start()

@@ -80,6 +80,12 @@ class GroupLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         ends = {str(p): part.end for p, part in parts.items()}
         if self._target is not None:
             ends = {p: min(end, self._target.get(p, end)) for p, end in ends.items()}
+        for p, end in ends.items():
+            if end < start.get(p, 0):
+                raise wire.WireError(
+                    f"{self._address}: partition {p} of {wire.OFFSETS_TOPIC} ends at {end}, but was read to {start[p]} "
+                    "before: this is another cluster, or its log was lost; follow it with another --out"
+                )
         # A partition that has no leader at the moment stays where it is.
         ends = {p: max(ends.get(p, begin), begin) for p, begin in start.items()} | {
             p: end for p, end in ends.items() if p not in start

@@ -24,6 +24,8 @@ _LENGTH = struct.Struct(">i")
 _LENGTH_AND_OFFSET = 12
 _CHECKED_FROM = 21
 _CONTROL, _TRANSACTIONAL, _CODEC = 0x20, 0x10, 0x07
+LARGEST_TEAR = 128 << 20
+"""A batch is never so long that more than this is missing of it: its length is wrong."""
 _RECORDS_AT_ONCE = 200_000
 _IN_ONE_BYTE = np.array([(n >> 1) ^ -(n & 1) for n in range(0x80)], np.int64)
 """Zigzag numbers of one byte: most are."""
@@ -138,8 +140,10 @@ def _why_it_ends(data: bytes, at: int, length: int, stop: int) -> str:
     if length == 0 and not any(data[at : at + HEADER_SIZE]):
         return "zeros to the end: a preallocated segment"
     if length > 0 and stop > len(data):
+        if stop - len(data) > LARGEST_TEAR:
+            return f"batch length {length} is more than the file holds; its last {len(data) - at} bytes are not read"
         return f"torn batch: {stop - len(data)} bytes are missing at the end of the file"
-    return f"batch length {length}; the rest of the file is not read"
+    return f"batch length {length} can't be; the last {len(data) - at} bytes of the file are not read"
 
 
 def read_segment(data: bytes | memoryview, records_at_once: int = _RECORDS_AT_ONCE) -> Iterator[Records]:

@@ -49,7 +49,7 @@ class Connection:
             sock = self._open()
             return self._exchange(sock, name, self._versions[key], request)
         except OSError as error:
-            raise WireError(f"{self.host}:{self.port}: {error}") from None
+            raise WireError(f"{self.host}:{self.port}: {_in_words(error)}") from None
 
     def close(self) -> None:
         if self._socket is not None:
@@ -146,6 +146,16 @@ class Connection:
         if self.security == OPEN:
             return "it hung up; if it wants TLS or a login, say so with --command-config"
         return f"it hung up; does security.protocol={self.security.protocol} suit this port?"
+
+
+def _in_words(error: OSError) -> str:
+    if isinstance(error, ConnectionRefusedError):
+        return "nothing listens there; is this the broker's address, and does it run?"
+    if isinstance(error, socket.gaierror):
+        return "no such host"
+    if isinstance(error, TimeoutError):
+        return "no answer; does a firewall stand between?"
+    return error.strerror or str(error)
 
 
 def _tls_words(error: OSError | ValueError) -> str:

@@ -87,6 +87,16 @@ def test_a_torn_tail_is_noted() -> None:
     assert damage(data[:-3]) == ["torn batch: 3 bytes are missing at the end of the file"]
 
 
+def test_a_length_that_cannot_be_ends_the_file_and_says_how_much_is_lost() -> None:
+    first, second = build_batch([record(b"k", b"v")]), build_batch([record(b"k2", b"v2")], base_offset=1)
+    for length in (2**31 - 5, -7):
+        wrong = second[:8] + length.to_bytes(4, "big", signed=True) + second[12:]
+        assert rows(first + wrong) == [(0, NOW, b"k", b"v")]
+        (told,) = damage(first + wrong)
+        assert f"batch length {length} " in told
+        assert f"last {len(second)} bytes" in told
+
+
 def test_a_flipped_byte_costs_one_batch() -> None:
     first, second = build_batch([record(b"k", b"v")]), build_batch([record(b"k2", b"v2")], base_offset=1)
     broken = first[:-2] + bytes([first[-2] ^ 1]) + first[-1:]

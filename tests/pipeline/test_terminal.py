@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import io
+import os
+import signal
 import sys
 import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any, cast
 
 import click
@@ -157,6 +161,52 @@ def test_what_cannot_be_done(arguments: list[str], code: int, words: str) -> Non
     assert done.exit_code == code
     assert words in done.output
     assert "Traceback" not in done.output
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("java_is_gone", [False, True])
+def test_following_ends_when_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, number: signal.Signals, java_is_gone: bool
+) -> None:
+    class Spark:
+        def stop(self) -> None:
+            if java_is_gone:
+                raise ConnectionRefusedError(111, "Connection refused")
+
+    def started(_: str | None) -> Spark:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # as PySpark does
+        return Spark()
+
+    def follow(*_: Any, until: Callable[[], bool], **__: Any) -> None:
+        os.kill(os.getpid(), number)
+        assert until()
+        if java_is_gone:
+            raise ConnectionRefusedError(111, "Connection refused")
+
+    monkeypatch.setattr("kohort.pipeline.session.spark_session", started)
+    monkeypatch.setattr("kohort.pipeline.job.follow.follow", follow)
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    done = CliRunner().invoke(analyze, ["--follow", "127.0.0.1:1", "--out", str(tmp_path)])
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+    assert done.exit_code == 0, done.output
+    assert "refused" not in done.output
+
+
+def test_an_output_folder_that_cannot_be_used(tmp_path: Path) -> None:
+    def tried(*arguments: str) -> str:
+        done = CliRunner().invoke(analyze, list(arguments))
+        assert done.exit_code == 1
+        assert "Traceback" not in done.output
+        return done.output
+
+    log = tmp_path / "server.log"
+    log.write_text("[2026-11-21 10:00:00,000] INFO [GroupCoordinator id=1] (kafka)\n")
+    assert f"--out {log}: that is a file" in tried(str(log), "--out", str(log))
+    assert "that is a file" in tried(str(log), "--out", str(log / "below"))
+    (tmp_path / "followed" / "checkpoints").mkdir(parents=True)
+    assert "holds what --follow collected" in tried(str(log), "--out", str(tmp_path / "followed"))
+    (tmp_path / "analysed" / "tables" / "silver").mkdir(parents=True)
+    assert "made without --follow" in tried("--follow", "127.0.0.1:1", "--out", str(tmp_path / "analysed"))
 
 
 def test_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:

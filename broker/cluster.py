@@ -129,7 +129,7 @@ class Cluster:
     @property
     def running_nodes(self) -> list[Node]:
         """Those that clients are told of."""
-        return [node for node in self.nodes if node.running] if self.topics.stopped_nodes else self.nodes
+        return [node for node in self.nodes if node.running] if self.topics.placement.stopped_nodes else self.nodes
 
     def node(self, node_id: int) -> Node | None:
         """The node of that id."""

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from kohort.broker.effects import perform
 from kohort.protocol.batches import Record, build_batch, iterate_records, read_batch
+from kohort.storage.refusal import Refusal
 from kohort.storage.segment import batches_of
-from kohort.storage.topics import Partition, Refusal
+from kohort.storage.topics import Partition
 
 if TYPE_CHECKING:
     from kohort.control.laboratory import Laboratory

@@ -6,8 +6,10 @@ import pytest
 
 from kohort.protocol.errors import ErrorCode
 from kohort.storage.log import PartitionLog
+from kohort.storage.placement import MAX_PARTITIONS
+from kohort.storage.refusal import Refusal
 from kohort.storage.topic_configs import TOPIC_CONFIGS, refusal_of
-from kohort.storage.topics import CLEANER_BACKOFF_MS, MAX_PARTITIONS, Refusal, Topic, Topics, name_refusal
+from kohort.storage.topics import CLEANER_BACKOFF_MS, Topic, Topics, name_refusal
 from tests.storage.batches import batch, contents
 
 

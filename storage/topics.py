@@ -20,9 +20,6 @@ INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__sha
 """Clients are told that these are internal, and may not produce to them."""
 
 MAX_NAME_LENGTH = 249
-CLEANER_BACKOFF_MS = 15_000
-"""How often logs to be compacted are looked for (`log.cleaner.backoff.ms`)."""
-
 PRODUCER_IDS_AT_ONCE = 1_000
 """Ids that are noted as handed out before the first of them is (Kafka: `ProducerIdsBlock`)."""
 
@@ -99,6 +96,7 @@ class Topics:
         memory: Memory | None = None,
         producer_expiration_ms: int = 86_400_000,
         retention_check_interval_ms: int = 300_000,
+        cleaner_backoff_ms: int = 15_000,
         storage: Storage | None = None,
     ) -> None:
         """`new_id` makes topic ids; `defaults` overrides defaults of topic settings, by the topics' names for them.
@@ -116,6 +114,7 @@ class Topics:
         self._replication_factor = replication_factor
         self._producer_expiration_ms = producer_expiration_ms
         self._retention_check_interval_ms = retention_check_interval_ms
+        self._cleaner_backoff_ms = cleaner_backoff_ms
         self._by_name: dict[str, Topic] = {}
         self._by_id: dict[UUID, Topic] = {}
         self._first_leader = 0
@@ -357,8 +356,9 @@ class Topics:
     def maintain(self, wall_ms: int) -> int:
         """Does a little of what has to be done now and then; returns in how many milliseconds to call again.
 
-        Retention and forgotten producers every `retention_check_interval_ms`; compaction in steps of about a
-        millisecond, between which other work may be done (0: call again as soon as there is time). Raises OSError.
+        Retention and forgotten producers every `retention_check_interval_ms`; every `cleaner_backoff_ms` compaction, in
+        steps of about a millisecond, between which other work may be done (0: call again as soon as there is time).
+        Raises OSError.
         """
         if self._compaction is not None:
             # Not kept if it fails: it would fail again.
@@ -377,7 +377,7 @@ class Topics:
                     if partition.log.needs_compaction(wall_ms, partition.producers):
                         self._compaction = partition.log.compact(wall_ms, partition.producers)
                         return 0
-        return min(CLEANER_BACKOFF_MS, max(self._next_retention_ms - wall_ms, 1))
+        return min(self._cleaner_backoff_ms, max(self._next_retention_ms - wall_ms, 1))
 
     def _forget_old(self, wall_ms: int) -> None:
         for topic in self._by_name.values():

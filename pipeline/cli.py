@@ -17,7 +17,7 @@ import click
 
 from kohort.pipeline.java import NoJavaError
 from kohort.pipeline.session import NoSparkError
-from kohort.pipeline.terminal import progress, say, spark_tasks, speaking_to, tell, words
+from kohort.pipeline.terminal import progress, say, spark_tasks, speaking_to, tell, visible, words
 
 if TYPE_CHECKING:
     from kohort.pipeline.sources.chunk import Issue
@@ -240,7 +240,7 @@ def _follow(found: list[Source], out: Path, master: str | None, name: str, verbo
                     found[0].path,
                     out,
                     say,
-                    click.echo,
+                    lambda line: click.echo(visible(line)),
                     name,
                     until=lambda: bool(stopping),
                     security=found[0].security,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -36,6 +37,7 @@ _KINDS = {
 }
 _WIDEST, _MOST_NAMES, _MOST_REMARKS = 110, 20, 8
 _TICK_S = 0.5
+_COMMANDS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
 def words(kinds: list[Source]) -> str:
@@ -63,8 +65,14 @@ def _stderr() -> TextIO:
     return _apart[-1] if _apart else sys.stderr
 
 
+def visible(text: str) -> str:
+    """Names of groups and clients may hold anything: what would command the terminal is shown as an escape."""
+    return _COMMANDS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
 def say(text: str) -> None:
     """A line beside the result: to stderr, so that stdout holds findings alone."""
+    text = "\n".join(map(visible, text.split("\n")))
     click.echo(text, file=_stderr(), color=_colour())
 
 
@@ -163,7 +171,7 @@ def tell(outcome: Outcome, verbose: bool) -> None:
             _group(group, found, health.get(group), verbose)
     if well:
         names = ", ".join(well[:_MOST_NAMES]) + (" …" if len(well) > _MOST_NAMES else "")
-        _echo(f"\nNothing serious in {several(len(well), 'group')}: {names}")
+        _echo(f"\nNothing serious in {several(len(well), 'group')}: {visible(names)}")
     if not groups:
         _echo("No groups were found in what was read.")
     _remarks(outcome.issues, verbose)
@@ -206,6 +214,7 @@ def _echo(text: str = "", **style: Any) -> None:
 
 def _wrapped(text: str, indent: str) -> str:
     """As wide as the terminal allows; in a pipe, whoever reads it decides."""
+    text = visible(text)
     if not sys.stdout.isatty():
         return text
     width = min(_WIDEST, shutil.get_terminal_size().columns)

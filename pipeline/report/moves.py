@@ -6,6 +6,7 @@ from collections import Counter
 
 from kohort.pipeline.report.drawings.times import Row
 from kohort.pipeline.report.svg import esc, left_out
+from kohort.pipeline.rules.finding import several
 
 _REBALANCES = 3
 _MOST_OWNERS = 24
@@ -35,9 +36,9 @@ def _matrix(r: Row, moves: list[Row]) -> str:
     enough = f", {r['moved'] - r['excess_moves']} would have been enough" if r["excess_moves"] is not None else ""
     rest = left_out(len(rows), len(olds), "owners") or left_out(len(columns), len(news), "owners")
     return (
-        f"<details><summary>Moves in rebalance {r['rebalance_no']}: {r['moved']} partitions{enough}; stickiness "
-        f'{sticky}</summary><div class="in scroll" tabindex="0"><table class="matrix"><caption>Partitions by old '
-        f"owner (rows) and new owner (columns); those that stayed are framed</caption>"
+        f"<details><summary>Moves in rebalance {r['rebalance_no']}: {several(r['moved'], 'partition')}{enough}; "
+        f'stickiness {sticky}</summary><div class="in scroll" tabindex="0"><table class="matrix"><caption>Partitions '
+        f"by old owner (rows) and new owner (columns); those that stayed are framed</caption>"
         f"<thead><tr><th>from \\ to</th>{head}</tr></thead><tbody>{body}</tbody></table>{rest}</div></details>"
     )
 

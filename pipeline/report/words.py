@@ -11,7 +11,7 @@ Row = dict[str, Any]
 
 def headline(group: str, found: list[Row], health: Row | None) -> str:
     """One sentence about a group: stops, time without consumption or commits, and whom it waited for."""
-    parts = []
+    parts: list[str] = []
     stalls = [finding for finding in found if finding["rule"] == "R01"]
     if stalls:
         stops = sum(finding["evidence"]["stops"] for finding in stalls)
@@ -26,6 +26,7 @@ def headline(group: str, found: list[Row], health: Row | None) -> str:
         parts.append(
             f"{'all' if count == stops else count} of them waiting for {whom}" if stops > 1 else f"waiting for {whom}"
         )
+    parts = [", ".join(parts)] if parts else []
     grave = [f for f in found if f["severity"] != "info" and f["rule"] not in ("R01", "R26")]
     parts += [finding["text"] for finding in grave[: 1 if stalls else 2]]
     if not parts:
@@ -34,7 +35,7 @@ def headline(group: str, found: list[Row], health: Row | None) -> str:
             parts.append(storm["text"])
     if not parts and health is not None:
         parts.append(f"healthy; {several(health['rebalances'], 'rebalance')}")
-    return f"{group}: " + ", ".join(parts)
+    return f"{group}: " + "; ".join(parts)
 
 
 def worst_severity(found: list[Row]) -> str:

@@ -6,11 +6,17 @@ import statistics
 from collections.abc import Iterator
 
 from kohort.pipeline.history.picture import Picture
-from kohort.pipeline.history.sessions import is_flapping, lives
+from kohort.pipeline.history.sessions import Session, is_flapping, lives
 from kohort.pipeline.rules.finding import CRITICAL, Finding, seconds, several, times, weakest
 
 ID = "R05"
 SHORT_LIFE_MS = 120_000
+
+
+def _session(crashed: list[Session]) -> str:
+    """What passes between a death and its discovery."""
+    expired = {s.member.session_timeout_ms for s in crashed if s.end_kind == "session_expired"} - {None}
+    return f" (its session timeout of {seconds(max(filter(None, expired)))} included)" if expired else ""
 
 
 def find(picture: Picture) -> Iterator[Finding]:
@@ -29,7 +35,7 @@ def find(picture: Picture) -> Iterator[Finding]:
             "Crash loop of one client",
             CRITICAL,
             weakest(s.end_confidence for s in crashed),
-            f"{client} died {times(len(crashed))}, about {seconds(median)} after each start; "
+            f"{client} died {times(len(crashed))}, noticed about {seconds(median)} after it had joined{_session(crashed)}; "
             f"{several(len(caused), 'rebalance')} in that time, while the other members were healthy",
             "Fix or stop that instance, and alert on it rather than on the group: each round costs a join and, a session "
             "timeout later, an expiry.",

@@ -80,6 +80,11 @@ def test_without_the_text_log_the_slow_member_is_still_found(recorded_groups: di
         assert finding.evidence["longest_wait_ms"] == pytest.approx(12_700, abs=1500)
 
 
+def test_a_death_is_not_dated_by_its_discovery(pictures: dict[str, Picture]) -> None:
+    (finding,) = [f for f in diagnose(pictures["crash-loop"]) if f.rule == "R05"]
+    assert "noticed about 10.1 s after it had joined (its session timeout of 6.0 s included)" in finding.text
+
+
 def test_mixed_settings_names_what_differs_and_nothing_else(pictures: dict[str, Picture]) -> None:
     (finding,) = [f for f in diagnose(pictures["shared-group-id"]) if f.rule == "R28"]
     assert finding.text.startswith("members differ: max.poll.interval.ms is 6.0 s, 15.0 s; the join barrier waits for")

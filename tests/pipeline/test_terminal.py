@@ -76,6 +76,17 @@ def test_a_remark_on_every_group_does_not_hide_the_one_that_is_rare(capsys: pyte
     assert "41 remarks\n   unreadable_file a.log: permission denied\n" in told(Outcome([], [], issues, None), capsys)
 
 
+def test_names_command_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    nasty = "a\x1b[2J\nb\x9b\u202e"
+    finding = SLOW | {"group": nasty, "clients": [nasty], "text": f"the group waited for {nasty}"}
+    calm = {"group_id": f"calm {nasty}", "rebalances": 1}
+    issues = [{"rule": "clock_step", "keys": nasty, "group_id": None, "detail": nasty}]
+    terminal.say(f"reading {nasty}\nmore")
+    told_all = told(Outcome([finding], [calm], issues, None), capsys)
+    assert told_all.count("a\\x1b[2J\\nb\\x9b\\u202e") == 6
+    assert not {"\x1b", "\x9b", "\u202e"} & set(told_all)
+
+
 def test_colours_where_they_can_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = Screen()
     monkeypatch.delenv("NO_COLOR", raising=False)

@@ -16,7 +16,7 @@ POM = Path(__file__).parent / "connector_jars"
 
 
 @pytest.mark.spark
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(1500)
 def test_sparks_own_connector_reads_a_topic(tmp_path: Path) -> None:
     jars = tmp_path / "jars"
     try:
@@ -32,7 +32,7 @@ def test_sparks_own_connector_reads_a_topic(tmp_path: Path) -> None:
             [sys.executable, "-m", "tests.pipeline.connector", *arguments],
             capture_output=True,
             text=True,
-            timeout=380,
+            timeout=1400,
             check=False,
         )
     assert done.returncode == 0, done.stderr[-3_000:]

@@ -15,7 +15,7 @@ from tests.pipeline.test_report import write_gold
 pytestmark = [
     pytest.mark.spark,  # slow, like what needs Spark; run by `make test`
     pytest.mark.skipif(chromium() is None, reason="Chromium is not installed (Debian: apt install chromium)"),
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(900),
 ]
 PHONE, SCREEN = 390, 1280
 OPEN_ALL = "document.querySelectorAll('details').forEach(each => each.open = true);"

@@ -25,7 +25,7 @@ from kohort.pipeline.silver.tables import FROM_THE_LOG
 from kohort.protocol.batches import Record, build_batch
 from kohort.testing import Cluster
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(1500)]
 SEED = int(os.environ.get("KOHORT_SEED", random.SystemRandom().randrange(1 << 32)))
 GROUPS = ("orders", "billing", "shipping")
 NOW_MS = round(time.time() * 1000)

@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,6 +32,7 @@ _LOGIN_TRAVELS = (
     "the login goes to Spark's server as options of a source: its spark.redaction.regex decides whether its logs and "
     "pages show them (docs/clusters.md)"
 )
+AGAIN_S = 1.0
 INTERRUPTED = 130
 """As a shell says of whoever was ended by Ctrl-C."""
 
@@ -76,7 +78,7 @@ def analyze(
     log, an event log, samples of log ends; several together.
 
     With --follow, SOURCE is one bootstrap address: alerts are told as they arise, tables grow, the report is made anew
-    every minute. Ctrl-C ends it; the same command goes on from there.
+    every minute. Ctrl-C ends it with a last report, a second Ctrl-C at once; the same command goes on from there.
 
     Findings go to stdout, progress to stderr. Exit code 0: analysed, whatever was found; 1: it could not be; 2: the
     command was given wrongly; 130: interrupted.
@@ -221,7 +223,7 @@ def _follow(found: list[Source], out: Path, master: str | None, name: str, verbo
     say("starting Spark …")
     from kohort.pipeline.session import is_connected, spark_session
 
-    stopping: list[int] = []
+    stopping: list[float] = []
     # Ctrl-C ends the loop between two looks, so that streams are stopped and the report is made once more.
     before = {number: _tell_of(number, stopping) for number in _ENDS}
     try:
@@ -259,8 +261,14 @@ def _follow(found: list[Source], out: Path, master: str | None, name: str, verbo
             signal.signal(number, handler)
 
 
-def _tell_of(number: signal.Signals, stopping: list[int]) -> Any:
-    return signal.signal(number, lambda number, _: stopping.append(number))
+def _tell_of(number: signal.Signals, stopping: list[float]) -> Any:
+    def told(*_: Any) -> None:
+        # Asked again: the streams or the last report take too long. What asks at once twice means it once.
+        if stopping and time.monotonic() - stopping[0] >= AGAIN_S:
+            raise KeyboardInterrupt
+        stopping.append(time.monotonic())
+
+    return signal.signal(number, told)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import click
@@ -201,6 +202,19 @@ def test_following_ends_when_told(
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
     assert done.exit_code == 0, done.output
     assert "refused" not in done.output
+
+
+def test_asked_again_following_ends_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def follow(*_: Any, **__: Any) -> None:
+        for _ in range(2):
+            os.kill(os.getpid(), signal.SIGINT)
+        raise AssertionError("it hangs")
+
+    monkeypatch.setattr("kohort.pipeline.cli.AGAIN_S", 0.0)
+    monkeypatch.setattr("kohort.pipeline.session.spark_session", lambda _: SimpleNamespace(stop=lambda: None))
+    monkeypatch.setattr("kohort.pipeline.job.follow.follow", follow)
+    done = CliRunner().invoke(analyze, ["--follow", "127.0.0.1:1", "--out", str(tmp_path)])
+    assert done.exit_code == 130, done.output
 
 
 def test_an_output_folder_that_cannot_be_used(tmp_path: Path) -> None:

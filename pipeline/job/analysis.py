@@ -13,6 +13,7 @@ from kohort.pipeline.job.gold import analyse_groups, write_gold
 from kohort.pipeline.job.ingest import ingest_sources
 from kohort.pipeline.job.quality import data_issues
 from kohort.pipeline.report.results import Row, add_issues, findings, read_gold
+from kohort.pipeline.rules.finding import several
 from kohort.pipeline.silver.files import forget, written
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.found import Source
@@ -41,7 +42,8 @@ def analyse(
     forget(silver)
     read = ingest_sources(spark, sources, silver, cluster=cluster)
     log = sum(read.rows.get(t, 0) for t in ("offset_commits", "group_records"))
-    say(f"read {log} records, {read.rows.get('events', 0)} events ({time.monotonic() - begun:.1f} s)")
+    done = f"{several(log, 'record')}, {several(read.rows.get('events', 0), 'event')}"
+    say(f"read {done} ({time.monotonic() - begun:.1f} s)")
     say("following each group …")
     return rebuild(spark, sources, issues, out, say, cluster)
 
@@ -56,7 +58,8 @@ def rebuild(
     counts = write_gold(analyse_groups(spark, silver), gold)
     all_issues = issues + data_issues(spark, silver, sources, written(silver))
     add_issues(gold, cluster, [(issue.rule, issue.keys, issue.detail) for issue in all_issues])
-    say(f"followed {_groups(gold)} groups, {counts.get('rebalances', 0)} rebalances ({time.monotonic() - begun:.1f} s)")
+    done = f"{several(_groups(gold), 'group')}, {several(counts.get('rebalances', 0), 'rebalance')}"
+    say(f"followed {done} ({time.monotonic() - begun:.1f} s)")
     return tell(out, say)
 
 

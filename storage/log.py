@@ -255,8 +255,9 @@ class PartitionLog:
     def delete_before(self, offset: int) -> None:
         """Makes `offset` the start of the log; segments that lie before it are dropped."""
         assert self.log_start_offset <= offset <= self.log_end_offset, "the caller checks the range"
-        self._store.start_moved(offset)
+        # First, for it may be what makes room for the note.
         self._drop_oldest(lambda segment, _: segment.next_offset <= offset, even_open=True)
+        self._store.start_moved(offset)
         self.log_start_offset = offset
         self._start_epochs_at(offset)
 

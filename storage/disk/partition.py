@@ -81,6 +81,12 @@ class PartitionStore:
         self._disk.write_derived(path.with_suffix(OFFSET_INDEX), offset_index(segment))
         self._disk.write_derived(path.with_suffix(TIME_INDEX), time_index(segment))
 
+    def _write_indexes_anew(self, segment: FileSegment) -> None:
+        """The same for one that is in another's place, whose indexes must not stay."""
+        for ending in (OFFSET_INDEX, TIME_INDEX):
+            self._disk.remove(segment.file.path.with_suffix(ending))
+        self.write_indexes(segment)
+
     def dropped(self, segments: Sequence[Segment]) -> None:
         """Removes their files; who is reading one may finish. See `Store`."""
         for segment in segments:
@@ -156,9 +162,12 @@ class PartitionStore:
             file = _of_files(segment).file
             self._disk.rename(file.path, file.path.with_suffix(""))
             file.path = file.path.with_suffix("")
-            self.write_indexes(_of_files(segment))
-        if made:
-            self._clean_moved(made[-1].next_offset)
+        # The log is made of the new files from here on, whatever comes of that which can be worked out again.
+        with suppress(OSError):
+            for segment in made:
+                self._write_indexes_anew(_of_files(segment))
+            if made:
+                self._clean_moved(made[-1].next_offset)
 
 
 def _sync_all(files: Sequence[File]) -> None:

@@ -281,7 +281,7 @@ class PartitionLog:
         if gone:
             if not segments and not self._store.in_memory:
                 # The name of an empty file is what remembers where the log ends.
-                segments.append(self._store.new_segment(self.log_end_offset, gone[-1].created_at_ms))
+                segments.append(self._store.new_segment(self.log_end_offset, gone[-1].created_at_ms, alone=True))
             self._segments = segments
             self.size_bytes -= dropped
             self._memory.used_bytes -= dropped

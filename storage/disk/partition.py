@@ -51,10 +51,10 @@ class PartitionStore:
         if found.segments:
             self.open_segment = _of_files(found.segments[-1])
 
-    def new_segment(self, base_offset: int, created_at_ms: int) -> Segment:
-        """Begins a file; the one before it gets its indexes. See `Store`."""
+    def new_segment(self, base_offset: int, created_at_ms: int, *, alone: bool = False) -> Segment:
+        """Begins a file; the one before it gets its indexes, if it stays. See `Store`."""
         self._make()
-        if self.open_segment is not None:
+        if self.open_segment is not None and not alone:
             self.write_indexes(self.open_segment)
             self._write_epochs()
         # The last that may fail: a file that stays behind would be in the way of the records that come next.

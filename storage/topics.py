@@ -475,7 +475,7 @@ class Topics:
             compaction, self._compaction = self._compaction, None
             try:
                 done = next(compaction, _DONE) is _DONE
-            except OSError:
+            except Exception:
                 if self._compacted is not None:
                     self._not_compacted.add(self._compacted)
                 raise

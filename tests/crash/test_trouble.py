@@ -231,6 +231,20 @@ def test_a_compaction_that_fails_keeps_nothing_from_being_compacted_and_loses_no
     assert machine.values("first") == [b"4" * 50, b"5" * 50]
 
 
+def test_a_segment_that_somebody_cuts_while_it_is_used_keeps_no_other_log_from_being_looked_after(
+    machine: Machine,
+) -> None:
+    for name in ("first", "second"):
+        machine.creates(name, **KEYED)
+        for number in range(6):
+            pair = (b"key", b"%d" % number * 50)
+            machine.life.hears("produce", 9, **production(batch(pair, at=EPOCH_MS + number * 2_000), name))
+    with (machine.path / "first-0" / f"{0:020}.log").open("r+b") as file:
+        file.truncate(30)
+    machine.life.wait(40_000)
+    assert machine.values("second") == [b"4" * 50, b"5" * 50]
+
+
 def test_strays_of_the_same_name_are_all_kept(machine: Machine) -> None:
     for _ in range(2):
         machine.disk.make_folder(machine.path / "lost-0")

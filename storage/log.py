@@ -255,11 +255,17 @@ class PartitionLog:
     def delete_before(self, offset: int) -> None:
         """Makes `offset` the start of the log; segments that lie before it are dropped."""
         assert self.log_start_offset <= offset <= self.log_end_offset, "the caller checks the range"
-        # First, for it may be what makes room for the note.
-        self._drop_oldest(lambda segment, _: segment.next_offset <= offset, even_open=True)
-        self._store.start_moved(offset)
+        try:
+            self._store.start_moved(offset)
+        except OSError:  # on a full disk, what goes makes room for the note
+            self._drop_before(offset)
+            self._store.start_moved(offset)
+        self._drop_before(offset)
         self.log_start_offset = offset
         self._start_epochs_at(offset)
+
+    def _drop_before(self, offset: int) -> None:
+        self._drop_oldest(lambda segment, _: segment.next_offset <= offset, even_open=True)
 
     def clear(self) -> None:
         """Drops everything: the topic is gone. Nothing may be appended any more."""

@@ -1,6 +1,7 @@
 """Requests that are spoiled on purpose."""
 
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -307,12 +308,37 @@ def test_what_can_never_happen_is_refused(lab: Lab) -> None:
         plan.error("REBALANCE_IN_PROGRES")
     with pytest.raises(ControlError, match="only a SyncGroup"):
         plan.assign(assignments.NOTHING)
-    with pytest.raises(ControlError, match="times is at least 1"):
+    with pytest.raises(ControlError, match="times is a whole number, 1 or more, not 0"):
         plan.drop(times=0)
-    with pytest.raises(ControlError, match="nth counts from 1"):
+    with pytest.raises(ControlError, match="nth is a whole number, 1 or more, not 0"):
         plan.drop(nth=0)
+    with pytest.raises(ControlError, match=r"did you mean times\?"):
+        plan.drop(time=1)  # type: ignore[call-arg]
     with pytest.raises(ControlError, match="a probability"):
         plan.drop(probability=1.5)
+    assert len(lab.faults) == 0
+
+
+@pytest.mark.parametrize("length", [-1, float("nan"), float("inf"), 1e300, "2", None, True])
+def test_a_length_that_is_none_is_refused(lab: Lab, length: Any) -> None:
+    with pytest.raises(ControlError, match="a delay"):
+        lab.faults.on("Heartbeat").delay(length)
+    with pytest.raises(ControlError, match="a delay is a number of seconds from 0"):
+        lab.laboratory.appends.of("group").delay(length)
+    assert len(lab.faults) == len(lab.laboratory.appends.rules) == 0
+
+
+@pytest.mark.parametrize("number", ["2", 1.5, float("nan"), True])
+def test_a_number_that_is_none_is_refused(lab: Lab, number: Any) -> None:
+    plan = lab.faults.on("Heartbeat")
+    for spoil in (
+        lambda: plan.drop(times=number),
+        lambda: plan.drop(nth=number),
+        lambda: plan.truncate(number),
+        lambda: plan.error(number),
+    ):
+        with pytest.raises(ControlError, match=f"not {number!r}|no error {number!r}"):
+            spoil()
     assert len(lab.faults) == 0
 
 

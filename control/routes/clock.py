@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
+from kohort.control.body import Body
 from kohort.control.clock import FASTEST
 from kohort.control.context import TheLaboratory
 from kohort.control.laboratory import Laboratory
@@ -21,7 +22,7 @@ class ClockState(BaseModel):
     scale: float = Field(description="how many times as fast as the machine's it runs")
 
 
-class Run(BaseModel):
+class Run(Body):
     """How it is to go on."""
 
     scale: float | None = Field(
@@ -29,7 +30,7 @@ class Run(BaseModel):
     )
 
 
-class Jump(BaseModel):
+class Jump(Body):
     """How far it is to jump."""
 
     seconds: float = Field(ge=0, le=LONGEST_S)

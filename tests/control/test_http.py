@@ -301,3 +301,60 @@ def test_openapi_is_a_document(lab: Lab) -> None:
     assert document["openapi"].startswith("3.")
     assert "/groups/{group_id}/wait" in document["paths"]
     assert json.dumps(document)
+
+
+@pytest.mark.parametrize(
+    ("path", "told", "sentence"),
+    [
+        ("/faults", {"do": "drop", "time": 1}, "there is no word here 'time'; did you mean times?"),
+        ("/faults", {"do": "drop", "match": "Heartbeat"}, "match: Input should be a valid dictionary"),
+        ("/faults", {"do": "delay", "with": {"seconds": "two"}}, "a delay is a number of seconds"),
+        ("/faults", {"do": "truncate"}, "truncate needs length; say so in `with`"),
+        ("/faults", {"do": "error", "with": {"name": 5}}, "there is no error 5"),
+        ("/faults", {"do": "assign", "with": {"shares": {"ada": 5}}}, "shares are partitions by member id and topic"),
+        ("/faults", {"do": "assign", "with": {"shares": {"ada": {"t": [1 << 40]}}}}, "shares are partitions"),
+        ("/gates", {"name": "join-complete", "grup": "billing"}, "did you mean group?"),
+        ("/gates?grup=billing", {"name": "join-complete"}, "there is no word for this query 'grup'; there are (none)"),
+        ("/appends", {"do": "fail", "eror": "X"}, "did you mean error?"),
+        ("/clock/run", {"scal": 2}, "did you mean scale?"),
+        ("/clock/run", {"scale": 1e9}, "scale: "),
+        ("/clock/advance", {"seconds": 1e300}, "seconds: "),
+    ],
+)
+async def test_what_means_nothing_is_refused_with_a_sentence(
+    http: httpx.AsyncClient, lab: Lab, path: str, told: object, sentence: str
+) -> None:
+    answer = await http.post(path, json=told)
+    assert (answer.status_code, sentence in answer.json()["detail"]) == (422, True), answer.text
+    assert [*lab.faults, *lab.gates, *lab.laboratory.appends.rules] == []
+
+
+@pytest.mark.parametrize("length", ["NaN", "Infinity", "1e400"])
+async def test_a_length_that_json_should_not_have_is_refused(http: httpx.AsyncClient, length: str) -> None:
+    headers = {"content-type": "application/json"}
+    for path, body in (
+        ("/faults", '{"do": "delay", "with": {"seconds": %s}}'),
+        ("/clock/advance", '{"seconds": %s}'),
+        ("/clock/run", '{"scale": %s}'),
+        ("/appends", '{"do": "delay", "seconds": %s}'),
+    ):
+        answer = await http.post(path, content=body % length, headers=headers)
+        assert answer.status_code == 422, (path, answer.text)
+
+
+async def test_what_is_no_json_or_nowhere_is_told_so(http: httpx.AsyncClient) -> None:
+    answer = await http.post("/faults", content="{", headers={"content-type": "application/json"})
+    assert answer.json()["detail"].startswith("the body is not JSON: ")
+    for ask, status in ((http.get("/grups"), 404), (http.put("/faults"), 405)):
+        answer = await ask
+        assert (answer.status_code, "/openapi.json tells" in answer.json()["detail"]) == (status, True)
+
+
+async def test_a_body_that_is_too_large_is_not_read(http: httpx.AsyncClient) -> None:
+    async def endless() -> AsyncIterator[bytes]:
+        for _ in range(100):
+            yield b" " * 100_000
+
+    for content in (b" " * 2_000_000, endless()):
+        answer = await http.post("/faults", content=content, headers={"content-type": "application/json"})
+        assert (answer.status_code, "at most 1048576 bytes" in answer.json()["detail"]) == (413, True)

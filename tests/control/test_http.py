@@ -11,7 +11,7 @@ import pytest
 
 from kohort.control.app import make_app
 from kohort.control.errors import ControlError
-from kohort.control.faults.files import load
+from kohort.control.faults.files import load, read_rules
 from kohort.control.safety import Budget
 from tests.control.talking import Lab
 
@@ -280,12 +280,21 @@ def test_rules_come_from_a_file(lab: Lab, tmp_path: Path) -> None:
     ]
 
 
+def test_a_name_that_yaml_takes_for_a_date_is_one(lab: Lab, tmp_path: Path) -> None:
+    path = tmp_path / "faults.yaml"
+    path.write_text("- match: {group: 2026-11-21, version: 3}\n  do: drop\n")
+    assert json.dumps(read_rules(path)) == '[{"match": {"group": "2026-11-21", "version": 3}, "do": "drop"}]'
+
+
 @pytest.mark.parametrize(
     ("text", "advice"),
     [
         ("- match: {api: Heartbeat}\n  do: drop\n- do: dropp\n", "rule 2: there is no thing to do 'dropp'"),
         ("do: drop\n", "is no list of rules"),
         ("- [\n", "is not YAML"),
+        ("- match: Heartbeat\n  do: drop\n", "rule 1: match is a table, as in match: {api: Heartbeat, group: billing}"),
+        ("- match: {api: Heartbeat}\n  do: drop\n  times: two\n", "times is a whole number, 1 or more, not 'two'"),
+        ("- 5: drop\n", "rule 1: there is no part of a rule '5'"),
     ],
 )
 def test_a_file_that_is_wrong_makes_no_rule(lab: Lab, tmp_path: Path, text: str, advice: str) -> None:

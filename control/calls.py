@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 ON = object()
 """What a fault returns that lets its request, or its answer, go on."""
 
-OFFSET_COMMIT = "OffsetCommit"
+OFFSET_COMMIT, OFFSET_DELETE = "OffsetCommit", "OffsetDelete"
 
 
 class LabRegistry(Registry):
@@ -133,8 +133,11 @@ class Call:
             return response
         self.stage = ANSWER
         laboratory = self._laboratory
-        if laboratory.safety is not None and self.subject.api == OFFSET_COMMIT:
-            laboratory.safety.committed(self, response)
+        if laboratory.safety is not None:
+            if self.subject.api == OFFSET_COMMIT:
+                laboratory.safety.committed(self, response)
+            elif self.subject.api == OFFSET_DELETE:
+                laboratory.safety.forgotten(self, response)
         if laboratory.zombies:
             laboratory.zombies.mislead(self._node, self.subject, response)
         laboratory.moments.passed(self, response)

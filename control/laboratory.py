@@ -77,6 +77,20 @@ class Laboratory:
         self.safety = Oracle(self, budget)
         self.safety.start()
 
+    def reset(self) -> tuple[list[str], list[str]]:
+        """The end of a test that shares the brokers with others: rules end, gates open, the clock runs as it did.
+
+        Returns a line for each gate that was still held, and the violations so far, which are forgotten.
+        """
+        self.faults.clear()
+        self.appends.clear()
+        gates = self.gates.open_all()
+        self.clock.run(1.0)
+        violations: list[str] = []
+        if self.safety is not None:
+            violations, self.safety.violations = self.safety.violations, []
+        return gates, violations
+
     def group(self, group_id: str) -> ClassicGroup | None:
         """A group, wherever it is looked after; a zombie does not look after it, though it may think so."""
         for coordinator in self.cluster.coordinators:

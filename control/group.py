@@ -8,7 +8,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kohort.broker.moving import move_leader
+from kohort.control.errors import unknown
 from kohort.control.explain import Explanation, explain
+from kohort.control.faults.matching import STATE_NAMES
 from kohort.control.history import Rebalance
 from kohort.coordinator.classic.group import ClassicGroup
 from kohort.coordinator.classic.member import Member
@@ -160,7 +162,9 @@ class Group:
         )
 
     async def wait_state(self, state: str, timeout: float = PATIENCE_S) -> None:
-        """Until it is in a state, by its name on the wire."""
+        """Until it is in a state, by its name on the wire. Raises ControlError, with the nearest one, for another."""
+        if state not in STATE_NAMES:
+            raise unknown("group state", state, STATE_NAMES)
         await self.wait_for(lambda: self.state == state, timeout, state)
 
     async def wait_for(self, condition: Callable[[], bool], timeout: float = PATIENCE_S, words: str = "so") -> None:

@@ -201,10 +201,10 @@ async def test_appends_are_held_and_fail(http: httpx.AsyncClient, lab: Lab) -> N
 async def test_violations_are_told_and_cleared(http: httpx.AsyncClient, lab: Lab) -> None:
     assert (await http.get("/violations")).json() == []
     lab.laboratory.watch_safety(Budget())
-    lab.talk("given topic $topic with 1 partitions")
+    lab.talk("given topic $topic with 1 partitions\ngiven ada shares a stable group")
     for offset in (7, 6):
         lab.talk(f"""
-            ada OffsetCommit v8 {{generation_id: -1, member_id: "", offsets: {{$topic: {{0: {offset}}}}}}}
+            ada OffsetCommit v8 {{generation_id: 1, offsets: {{$topic: {{0: {offset}}}}}}}
               <- {{topics: [...]}}
             """)
     (told,) = (await http.get("/violations")).json()

@@ -44,7 +44,7 @@ class Laboratory:
     def __init__(self, cluster: Cluster, clock: LabClock) -> None:
         self.cluster = cluster
         self.clock = clock
-        self.faults = Faults(Random(cluster.random.random()), cluster.topics)
+        self.faults = Faults(Random(cluster.random.random()), cluster.topics, [node.id for node in cluster.nodes])
         self.appends = Appends(self, Random(cluster.random.random()))
         self.gates = Gates(self)
         self.moments = Moments(self)

@@ -267,7 +267,7 @@ def test_rules_come_from_a_file(lab: Lab, tmp_path: Path) -> None:
         "- match: {api: JoinGroup, client_id: 'slow-*'}\n  do: delay\n  with: {seconds: 30, jitter: 5}\n"
         "- match: {api: Heartbeat}\n  do: delay\n  with: {until: Stable}\n"
         "- match: {group: billing}\n  do: zombie\n"
-        "- do: hide_node\n  with: {node: 2}\n"
+        "- do: hide_node\n  with: {node: 1}\n"
         "- do: stale_metadata\n  times: 1\n"
     )
     assert [str(rule) for rule in load(lab.faults, path)] == [
@@ -275,7 +275,7 @@ def test_rules_come_from_a_file(lab: Lab, tmp_path: Path) -> None:
         "rule 2: JoinGroup with client_id slow-*: delay it by 30000 to 35000 ms",
         "rule 3: Heartbeat: delay it until Stable",
         "rule 4: any request with group billing: go on coordinating when another node does",
-        "rule 5: Metadata: hide node 2",
+        "rule 5: Metadata: hide node 1",
         "rule 6: Metadata: tell old leaders",
     ]
 
@@ -322,6 +322,7 @@ def test_openapi_is_a_document(lab: Lab) -> None:
         ("/faults", {"do": "error", "with": {"name": 5}}, "there is no error 5"),
         ("/faults", {"do": "assign", "with": {"shares": {"ada": 5}}}, "shares are partitions by member id and topic"),
         ("/faults", {"do": "assign", "with": {"shares": {"ada": {"t": [1 << 40]}}}}, "shares are partitions"),
+        ("/faults", {"do": "hold", "match": {"api": "Fetch", "group": "g"}}, "a Fetch tells of no group"),
         ("/gates", {"name": "join-complete", "grup": "billing"}, "did you mean group?"),
         ("/gates?grup=billing", {"name": "join-complete"}, "there is no word for this query 'grup'; there are (none)"),
         ("/appends", {"do": "fail", "eror": "X"}, "did you mean error?"),

@@ -118,7 +118,7 @@ class Group:
     def explain(self) -> Explanation:
         """Whom it waits for and until when, what each client should do now, and what is badly set; print it."""
         laboratory = self._laboratory
-        return explain(self._found(), self.id, laboratory.clock.now_ms(), laboratory.is_alive)
+        return explain(self._found(), self.id, laboratory.clock.now_ms(), laboratory.is_alive, self.events)
 
     @property
     def history(self) -> list[Rebalance]:

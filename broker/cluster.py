@@ -27,7 +27,7 @@ from kohort.coordinator.transactions.coordinator import TransactionCoordinator
 from kohort.coordinator.transactions.expiring import AbortTimedOut, RemoveExpired
 from kohort.coordinator.transactions.settings import TransactionSettings
 from kohort.purgatory import DelayedOperation, Purgatory
-from kohort.storage.topics import CLEANER_BACKOFF_MS, Partition, Topic, Topics
+from kohort.storage.topics import Partition, Topic, Topics
 
 if TYPE_CHECKING:
     from kohort.broker.syncing import Syncs
@@ -97,6 +97,7 @@ class Cluster:
             replication_factor=settings.default_replication_factor,
             producer_expiration_ms=settings.producer_id_expiration_ms,
             retention_check_interval_ms=settings.log_retention_check_interval_ms,
+            cleaner_backoff_ms=settings.log_cleaner_backoff_ms,
             storage=directory,
         )
         self.group_configs = GroupConfigs(settings.given, None if directory is None else directory.group_changed)
@@ -129,7 +130,7 @@ class Cluster:
     @property
     def running_nodes(self) -> list[Node]:
         """Those that clients are told of."""
-        return [node for node in self.nodes if node.running] if self.topics.stopped_nodes else self.nodes
+        return [node for node in self.nodes if node.running] if self.topics.placement.stopped_nodes else self.nodes
 
     def node(self, node_id: int) -> Node | None:
         """The node of that id."""
@@ -224,7 +225,7 @@ class _Upkeep(DelayedOperation):
             return cluster.topics.maintain(now_ms + cluster.clock.epoch_ms)
         except OSError as problem:
             cluster.storage_failed("making room in logs", problem)
-            return CLEANER_BACKOFF_MS
+            return cluster.settings.log_cleaner_backoff_ms
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
         self.wait(now_ms)

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from kohort.protocol.errors import ErrorCode
+from kohort.storage.refusal import Refusal
 from kohort.storage.topic_configs import TOPIC_CONFIGS
-from kohort.storage.topics import Refusal, name_refusal
+from kohort.storage.topics import name_refusal
 
 if TYPE_CHECKING:
     from kohort.broker.group_configs import GroupConfigs

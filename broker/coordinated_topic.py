@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 from kohort.broker.logs import log
 from kohort.coordinator.placement import partition_for
 from kohort.purgatory import DelayedOperation
-from kohort.storage.topics import Partition, Refusal, Topic
+from kohort.storage.refusal import Refusal
+from kohort.storage.topics import Partition, Topic
 
 if TYPE_CHECKING:
     from uuid import UUID

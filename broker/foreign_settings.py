@@ -124,7 +124,6 @@ FOREIGN = frozenset(
         "leader.imbalance.per.broker.percentage",
         "listener.security.protocol.map",
         "listeners",
-        "log.cleaner.backoff.ms",
         "log.cleaner.dedupe.buffer.size",
         "log.cleaner.enable",
         "log.cleaner.io.buffer.load.factor",

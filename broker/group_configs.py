@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from kohort.protocol.errors import ErrorCode
 from kohort.storage.config_types import BOOLEAN, INT, STRING, Config, bad_value, boolean, number, one_of
-from kohort.storage.topics import Refusal
+from kohort.storage.refusal import Refusal
 
 _DURATION = re.compile(r"(?i)\+?P(?=.)(\+?\d+D)?(T(?=.)(\+?\d+H)?(\+?\d+M)?(\+?\d+([.,]\d{0,9})?S)?)?")
 """ISO 8601 as Java reads it (`Duration.parse`), without the negative ones."""

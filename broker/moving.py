@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from kohort.broker.logs import log
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
-from kohort.storage.topics import NO_LEADER, Partition, Topic
+from kohort.storage.placement import NO_LEADER
+from kohort.storage.topics import Partition, Topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -50,7 +51,7 @@ def reassign(cluster: Cluster, topic: Topic, partition: Partition, replicas: tup
     taken_away = not set(partition.replicas) <= set(replicas)
     partition.replicas = replicas
     if partition.leader not in replicas:
-        _lead(cluster, topic, partition, _eligible(cluster, partition), now_ms)
+        _lead(cluster, topic, partition, cluster.topics.placement.eligible_leader(partition.replicas), now_ms)
         _tell(topic, partition)
     elif taken_away:
         _lead(cluster, topic, partition, partition.leader, now_ms)
@@ -68,7 +69,7 @@ def elect_preferred(cluster: Cluster, topic: Topic, partition: Partition, now_ms
     preferred = partition.replicas[0]
     if partition.leader == preferred:
         return ErrorCode.election_not_needed
-    if preferred in cluster.topics.stopped_nodes:
+    if preferred in cluster.topics.placement.stopped_nodes:
         return ErrorCode.preferred_leader_not_available
     _lead(cluster, topic, partition, preferred, now_ms)
     _tell(topic, partition)
@@ -82,7 +83,7 @@ def elect_any(cluster: Cluster, topic: Topic, partition: Partition, now_ms: int)
     """
     if partition.leader != NO_LEADER:
         return ErrorCode.election_not_needed
-    found = _eligible(cluster, partition)
+    found = cluster.topics.placement.eligible_leader(partition.replicas)
     if found == NO_LEADER:
         return ErrorCode.eligible_leaders_not_available
     _lead(cluster, topic, partition, found, now_ms)
@@ -97,11 +98,11 @@ def stop_node(cluster: Cluster, node: Node, now_ms: int) -> None:
     """
     node.running = False
     node.fetch_sessions.clear()
-    cluster.topics.stopped_nodes |= {node.id}
+    cluster.topics.placement.stopped_nodes |= {node.id}
     moved = left = 0
     for topic, partition in list(_partitions(cluster)):
         if partition.leader == node.id:
-            _lead(cluster, topic, partition, _eligible(cluster, partition), now_ms)
+            _lead(cluster, topic, partition, cluster.topics.placement.eligible_leader(partition.replicas), now_ms)
             moved += partition.leader != NO_LEADER
             left += partition.leader == NO_LEADER
     without = f"; {left} have no other copy, and no leader till it is back" if left else ""
@@ -114,7 +115,7 @@ def start_node(cluster: Cluster, node: Node, now_ms: int) -> None:
     That is after `leader.imbalance.check.interval.seconds`, unless somebody asks for an election before.
     """
     node.running = True
-    cluster.topics.stopped_nodes -= {node.id}
+    cluster.topics.placement.stopped_nodes -= {node.id}
     count = 0
     for topic, partition in list(_partitions(cluster)):
         if partition.leader == NO_LEADER and node.id in partition.replicas:
@@ -144,12 +145,6 @@ def _note(cluster: Cluster, topic: Topic, partition: Partition) -> None:
         cluster.topics.moved(topic, partition)
     except OSError as problem:
         cluster.storage_failed(f"{topic.name}-{partition.index}, who leads it", problem)
-
-
-def _eligible(cluster: Cluster, partition: Partition) -> int:
-    """The first replica that runs; NO_LEADER: none does."""
-    stopped = cluster.topics.stopped_nodes
-    return next((each for each in partition.replicas if each not in stopped), NO_LEADER)
 
 
 def _partitions(cluster: Cluster) -> Iterator[tuple[Topic, Partition]]:

@@ -86,6 +86,7 @@ class Settings:
     log_message_timestamp_type = text("CreateTime", "whose time a record carries", ("CreateTime", "LogAppendTime"))
     log_message_timestamp_before_max_ms = long_integer(LONG_MAX, "how old a record's time may be", 0)
     log_message_timestamp_after_max_ms = long_integer(3_600_000, "how far ahead a record's time may be", 0)
+    log_cleaner_backoff_ms = long_integer(15_000, "how often logs to be compacted are looked for", 0)
     log_cleaner_delete_retention_ms = long_integer(86_400_000, "how long a compacted topic keeps tombstones", 0)
     fetch_max_bytes = integer(57_671_680, "most bytes one Fetch is answered with", 1_024)
     max_incremental_fetch_session_cache_slots = integer(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kohort.broker.logs import log
 from kohort.storage.disk.ownership import DataDirectoryError
-from kohort.storage.topics import Refusal
+from kohort.storage.refusal import Refusal
 
 if TYPE_CHECKING:
     from kohort.broker.cluster import Cluster

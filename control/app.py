@@ -30,12 +30,14 @@ from kohort.control.routes import (
     nodes,
     overview,
     reset,
+    topics,
     violations,
 )
 
 ROUTERS = (
     nodes.router,
     leaders.router,
+    topics.router,
     clock.router,
     faults.router,
     appends.router,
@@ -54,8 +56,8 @@ def make_app(server: Server, token: str = "", laboratory: Laboratory | None = No
     """What is served at the control address. `token`: what clients must show; empty: nothing."""
     app = FastAPI(
         title="kohort",
-        description="Controls a running kohort: its nodes and leaders, the brokers' clock, faults and gates; and tells "
-        "what happened to its groups.",
+        description="Controls a running kohort: its nodes, leaders and topics, the brokers' clock, faults and gates; "
+        "tells what happened to its groups.",
         version="1",
         redirect_slashes=False,
         generate_unique_id_function=operation_id,

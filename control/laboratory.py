@@ -20,6 +20,7 @@ from kohort.control.moments import Moments
 from kohort.control.recorder import Recorder
 from kohort.control.safety import Budget, Oracle
 from kohort.control.subject import Subject
+from kohort.control.topics import Topics
 from kohort.control.waiting import Waiters
 from kohort.control.zombies import Zombies
 from kohort.coordinator.classic import sessions
@@ -49,6 +50,7 @@ class Laboratory:
         self.gates = Gates(self)
         self.moments = Moments(self)
         self.zombies = Zombies(self)
+        self.topics = Topics(self)
         self.waiters = Waiters()
         self.recorder = Recorder(cluster)
         self.recorder.disowns = self.zombies.told

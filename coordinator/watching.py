@@ -1,7 +1,7 @@
 """Turns what happens to groups into events (spec/offsets-topic §9.2), while somebody listens.
 
 `GroupCoordinator.watch` is None while nobody does. What a watch has to remember about a group and a member stands in
-`GroupWatch` and `Pulse`; the group itself decides nothing by it.
+`event_making.GroupWatch` and `Pulse`; the group itself decides nothing by it.
 """
 
 from collections.abc import Callable, Iterable
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.effects import Cause
-from kohort.coordinator.events import NOBODY_KNOWN, Client, GroupEvent
+from kohort.coordinator.event_making import US_PER_MS, EventMaker, GroupWatch
+from kohort.coordinator.events import NOBODY_KNOWN, Client
 from kohort.coordinator.pulses import Pulse, StatsTimer
 from kohort.protocol.consumer import ImpossibleLengthError, read_assignment, subscribed_topics
 from kohort.protocol.errors import ErrorCode
@@ -20,46 +21,9 @@ if TYPE_CHECKING:
     from kohort.coordinator.classic.member import Member, Protocols
     from kohort.coordinator.coordinator import GroupCoordinator
 
-LONGEST_REASON = 255
-US_PER_MS = 1_000
 
-
-class GroupWatch:
-    """What is remembered of a group between its events."""
-
-    __slots__ = (
-        "evicted",
-        "half_time",
-        "joined_us",
-        "known",
-        "last_joined",
-        "named",
-        "rebalance_id",
-        "rebalances",
-        "stable_us",
-        "started_us",
-        "summary",
-    )
-
-    def __init__(self, known: Iterable[str], now_us: int) -> None:
-        self.rebalances = 0
-        self.rebalance_id: str | None = None
-        self.known = set(known)
-        """Members of the last generation whose join phase was completed."""
-        self.stable_us = now_us
-        self.started_us = now_us
-        self.joined_us = now_us
-        self.last_joined: str | None = None
-        self.evicted: list[str] = []
-        self.half_time: HalfTime | None = None
-        self.summary: dict[str, Any] = {}
-        """Who joined, left and was evicted, told again when the rebalance is completed."""
-        self.named: dict[tuple[str, str], tuple[Client, int, int]] = {}
-        """(member id, error) of refusals that were told already; client, generation, how many came after."""
-
-
-class Watch:
-    """Makes the events of one coordinator and puts them among its effects."""
+class Watch(EventMaker):
+    """Is told what happens to the groups of one coordinator, and says which event that is."""
 
     def __init__(
         self,
@@ -68,12 +32,8 @@ class Watch:
         client_of: Callable[[object], Client],
         epoch_of: Callable[[int], int],
     ) -> None:
-        """`now_us`: monotonic. `client_of`: who holds a ticket. `epoch_of`: the leader epoch of a partition."""
-        self.coordinator = coordinator
-        self.now_us = now_us
-        self.client_of = client_of
-        self._epoch_of = epoch_of
-        self._epochs: dict[int, int] = {}
+        """As `EventMaker`; groups that are there already are met as they stand."""
+        super().__init__(coordinator, now_us, client_of, epoch_of)
         for group in coordinator.groups.values():
             group.watched = None  # an earlier watch has missed what happened since it ended
             for member in group.members.values():
@@ -412,119 +372,6 @@ class Watch:
                 if member.pulse is not None:
                     self.flush_pulse(group, member)
             self.flush_refusals(group)
-
-    # Within
-
-    def of(self, group: "ClassicGroup") -> GroupWatch:
-        """What is remembered of a group."""
-        if group.watched is None:
-            # Members that are new have not been in a generation; a group found at work is taken as it stands.
-            known = [member.member_id for member in group.members.values() if not member.is_new]
-            group.watched = GroupWatch(known, self.now_us())
-        return group.watched
-
-    def _meet(self, group: "ClassicGroup") -> None:
-        """A group found at work: what is measured of it begins now."""
-        self.of(group)
-        for member in group.members.values():
-            self.pulse_of(member)
-
-    def pulse_of(self, member: "Member") -> Pulse:
-        """What is remembered of a member; one that was loaded from the log is first met here."""
-        if member.pulse is None:
-            member.pulse = Pulse(None, self.coordinator_ms())
-        return member.pulse
-
-    def coordinator_ms(self) -> int:
-        """The same clock in whole milliseconds."""
-        return self.now_us() // US_PER_MS
-
-    def epoch(self, partition: int) -> int:
-        """The leader epoch under which this node coordinates a partition."""
-        if partition not in self._epochs:
-            self._epochs[partition] = self._epoch_of(partition)
-        return self._epochs[partition]
-
-    def _first(self, group: "ClassicGroup", member_id: str, what: str, client: Client, generation_id: int) -> bool:
-        named = self.of(group).named
-        before = named.get((member_id, what))
-        named[member_id, what] = client, generation_id, 0 if before is None else before[2] + 1
-        return before is None
-
-    def _client(self, cause: Cause | None, member: "Member | None") -> Client:
-        if member is not None:
-            software = None if member.pulse is None else member.pulse.client_software
-            return Client(member.client_id, member.client_host, software)
-        return NOBODY_KNOWN if cause is None else Client(cause.client_id, cause.client_host)
-
-    def _of_member(self, kind: str, group: "ClassicGroup", member: "Member", **values: Any) -> None:
-        self._emit(
-            kind,
-            group,
-            client=self._client(None, member),
-            member_id=member.member_id,
-            instance_id=member.group_instance_id,
-            generation=group.generation_id,
-            members=len(group.members),
-            session_timeout_ms=member.session_timeout_ms,
-            rebalance_timeout_ms=member.rebalance_timeout_ms,
-            **values,
-        )
-
-    def _emit(
-        self,
-        kind: str,
-        group: "ClassicGroup",
-        *,
-        client: Client | None = None,
-        state: bool = False,
-        reason: str = "",
-        **values: Any,
-    ) -> None:
-        now_us, client = self.now_us(), client or NOBODY_KNOWN
-        if state:
-            values["state_from"], values["state_to"] = group.previous_state.value, group.state.value
-        if "group_type" not in values:
-            has_members = bool(group.members or group.pending_joins)
-            values["group_type"] = "simple" if group.protocol_type is None and not has_members else "classic"
-        if "rebalance_id" not in values and kind in OF_A_REBALANCE:
-            values["rebalance_id"] = self.of(group).rebalance_id
-        self.coordinator.effects.append(
-            GroupEvent(
-                ts=now_us // US_PER_MS + self.coordinator.epoch_ms,
-                mono_us=now_us,
-                co_partition=group.partition,
-                co_epoch=self.epoch(group.partition),
-                group_id=group.group_id,
-                protocol_type=group.protocol_type,
-                protocol=group.protocol_name,
-                kind=kind,
-                client_id=client.client_id or None,
-                client_host=client.client_host or None,
-                client_software=client.client_software,
-                client_reason=reason[:LONGEST_REASON] or None,
-                **values,
-            )
-        )
-
-    def _emit_of_partition(self, kind: str, partition: int, duration_us: int) -> None:
-        now_us = self.now_us()
-        self.coordinator.effects.append(
-            GroupEvent(
-                ts=now_us // US_PER_MS + self.coordinator.epoch_ms,
-                mono_us=now_us,
-                co_partition=partition,
-                co_epoch=self.epoch(partition),
-                kind=kind,
-                duration_us=duration_us,
-            )
-        )
-
-
-OF_A_REBALANCE = frozenset({
-    "rebalance_started", "rebalance_superseded", "member_rejoined", "join_progress", "join_completed",
-    "assignment_received", "member_synced", "sync_timeout", "rebalance_completed",
-})  # fmt: skip
 
 
 class HalfTime(DelayedOperation):

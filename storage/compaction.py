@@ -3,44 +3,50 @@
 A log is gone through from its newest chunk to its oldest: the first time a key is met, its record is the one to keep.
 So every record is read once, and a batch of which nothing or everything stays is never taken apart.
 
-A tombstone goes once it is older than `delete.retention.ms`, counted from the largest timestamp of its batch. (Kafka
-counts from the first compaction that saw it, KIP-534, for which it rewrites all timestamps of the batch.) What cannot
-be read stays as it is; while there is such a batch tombstones stay too, because a record that they delete might be in
-there.
+The first compaction that meets a tombstone notes in its batch when it may go, the delete horizon: `delete.retention.ms`
+from then on (KIP-534). So whoever reads the log from its start within that time hears of every deletion, however late
+the first compaction comes. What cannot be read stays as it is; while there is such a batch tombstones stay too, because
+a record that they delete might be in there.
 
 Of transactions only those come here that have ended: records of aborted ones go, and a marker goes, as a tombstone
 does, once no batch of its transaction is left. Of each producer that is remembered the last batch stays, with or
 without records: its sequence numbers must be found by whoever reads the log. Source: Kafka's `Cleaner`,
-`CleanedTransactionMetadata`.
+`MemoryRecords.filterTo`, `CleanedTransactionMetadata`.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Container
 from operator import attrgetter
 from struct import Struct
 from typing import TYPE_CHECKING
 
 import google_crc32c
 
-from kohort.protocol.batches import COMPRESSION_MASK, CONTROL, HEADER_SIZE, TRANSACTIONAL, read_batch
+from kohort.protocol.batches import (
+    COMPRESSION_MASK,
+    CONTROL,
+    DELETE_HORIZON,
+    HEADER_SIZE,
+    TRANSACTIONAL,
+    read_batch,
+)
 from kohort.protocol.errors import DecodeError
-from kohort.storage.records import record_spans, records_of
+from kohort.storage.records import later_by, record_spans, records_of
 from kohort.storage.segment import Chunk, batches_of
 
 if TYPE_CHECKING:
     from kohort.storage.producers import Producers
     from kohort.storage.transactions import Aborted
 
-KEEP_TOMBSTONES = -(2**63)
-"""Nothing is older than this."""
+LATEST_MS = 2**63 - 1
+"""No timestamp is after this."""
 
 _END = 2**63
 _ATTRIBUTES = Struct(">h")
 _ATTRIBUTES_AT = 21
-_MAX_TIMESTAMP = Struct(">q")
-_MAX_TIMESTAMP_AT = 35
+_BASE_TIMESTAMP = Struct(">q")
+_BASE_TIMESTAMP_AT = 27
 _COUNT = Struct(">i")
 _COUNT_AT = 57
 
@@ -51,18 +57,25 @@ class Compaction:
     __slots__ = (
         "_aborted",
         "_dropped_tombstones",
+        "_empty_markers",
+        "_horizon_ms",
         "_last_batches",
         "_markers",
+        "_now_ms",
         "_opaque",
         "_seen",
-        "_tombstones_before_ms",
-        "empty_markers",
+        "_tombstones_go",
+        "gone_markers",
     )
 
-    def __init__(self, tombstones_before_ms: int, producers: Producers | None = None) -> None:
-        """`tombstones_before_ms`: wall-clock time before which tombstones, and markers, may go."""
+    def __init__(
+        self, now_ms: int, retention_ms: int, producers: Producers | None = None, *, tombstones_go: bool = True
+    ) -> None:
+        """`retention_ms`: how long tombstones and markers stay from `now_ms` on (`delete.retention.ms`)."""
+        self._now_ms = now_ms
+        self._horizon_ms = now_ms + retention_ms
+        self._tombstones_go = tombstones_go
         self._seen: set[bytes] = set()
-        self._tombstones_before_ms = tombstones_before_ms
         self._dropped_tombstones = False
         self._opaque = False
         self._aborted: dict[int, list[Aborted]] = {}
@@ -72,8 +85,10 @@ class Compaction:
         self._last_batches = {} if producers is None else producers.last_batches()
         self._markers: dict[int, int] = {}
         """The marker met last of each producer: what is met before it belongs to the transaction that it ends."""
-        self.empty_markers: set[int] = set()
-        """Where old markers stand of whose transactions no batch was met. They go when the pass is over (`without`)."""
+        self._empty_markers: set[int] = set()
+        """Where markers stand of whose transactions no batch was met."""
+        self.gone_markers: set[int] = set()
+        """Where those of them stood that `finish` has dropped."""
 
     @property
     def unsafe(self) -> bool:
@@ -90,10 +105,21 @@ class Compaction:
         kept.reverse()
         return kept
 
+    @property
+    def finished(self) -> bool:
+        """Whether `finish` would leave every chunk as it is."""
+        return not self._empty_markers
+
+    def finish(self, chunk: Chunk) -> bytes:
+        """What stays of what stayed, when the pass is over and it is known which markers end nothing any more."""
+        return b"".join(remaining for batch in batches_of(chunk) if (remaining := self._finish_batch(batch)))
+
     def _compact_batch(self, batch: memoryview) -> Chunk | None:
         attributes = _ATTRIBUTES.unpack_from(batch, _ATTRIBUTES_AT)[0]
         if attributes & CONTROL:
-            self._marker(batch)
+            header = read_batch(batch)
+            self._markers[header.producer_id] = header.base_offset
+            self._empty_markers.add(header.base_offset)
             return batch
         if attributes & TRANSACTIONAL and self._is_aborted(batch):
             return self._rest(batch, [])
@@ -105,9 +131,11 @@ class Compaction:
         if records is None or spans is None:
             self._opaque = True
             return batch
-        tombstones_go = _MAX_TIMESTAMP.unpack_from(batch, _MAX_TIMESTAMP_AT)[0] < self._tombstones_before_ms
+        horizon_ms = _delete_horizon_ms(batch)
+        tombstones_go = self._tombstones_go and horizon_ms is not None and horizon_ms <= self._now_ms
         seen = self._seen
         kept = []
+        tombstones_stay = False
         for start, end, key, is_tombstone in reversed(spans):
             if key is None:
                 continue  # from a time when the topic was not compacted; Kafka drops these too
@@ -117,32 +145,58 @@ class Compaction:
                     self._dropped_tombstones = True
                 else:
                     kept.append(records[start:end])
-        if kept and len(kept) == len(spans):
+                    tombstones_stay |= is_tombstone
+        to_be_dated = tombstones_stay and self._dates(batch)
+        if kept and len(kept) == len(spans) and not to_be_dated:
             return batch
         kept.reverse()
-        return self._rest(batch, kept)
+        return self._dated(batch, kept) if to_be_dated else self._rest(batch, kept)
 
     def _rest(self, batch: memoryview, records: list[bytes]) -> Chunk | None:
         """A batch of which only these records stay; None: nothing of it."""
         if not records and not self._is_last_of_its_producer(batch):
             return None
         attributes = _ATTRIBUTES.unpack_from(batch, _ATTRIBUTES_AT)[0]
-        return _rebuilt(batch, attributes & ~COMPRESSION_MASK, records)
+        base_timestamp = _BASE_TIMESTAMP.unpack_from(batch, _BASE_TIMESTAMP_AT)[0]
+        return _rebuilt(batch, attributes & ~COMPRESSION_MASK, base_timestamp, records)
 
-    def _marker(self, batch: memoryview) -> None:
+    def _dates(self, batch: Chunk) -> bool:
+        """Whether it has to be noted in a batch when its tombstones, or its marker, may go."""
+        return _delete_horizon_ms(batch) is None and self._horizon_ms <= LATEST_MS
+
+    def _dated(self, batch: Chunk, records: list[bytes]) -> bytes:
+        """A batch of these records that says so: in place of the first one's time, from which their times count."""
+        attributes = _ATTRIBUTES.unpack_from(batch, _ATTRIBUTES_AT)[0]
+        later = _BASE_TIMESTAMP.unpack_from(batch, _BASE_TIMESTAMP_AT)[0] - self._horizon_ms
+        dated = [later_by(later, record) for record in records]
+        return _rebuilt(batch, attributes & ~COMPRESSION_MASK | DELETE_HORIZON, self._horizon_ms, dated)
+
+    def _finish_batch(self, batch: Chunk) -> Chunk | None:
+        if not _ATTRIBUTES.unpack_from(batch, _ATTRIBUTES_AT)[0] & CONTROL:
+            return batch
         header = read_batch(batch)
-        last = self._last_batches.get(header.producer_id)
-        tells_the_epoch = last is not None and last == (header.producer_epoch, None)
-        self._markers[header.producer_id] = header.base_offset
-        if header.max_timestamp < self._tombstones_before_ms and not tells_the_epoch:
-            self.empty_markers.add(header.base_offset)
+        if header.base_offset not in self._empty_markers:
+            return batch
+        if self._dates(batch):
+            body = bytes(batch[HEADER_SIZE:])
+            return self._dated(batch, [body[start:end] for start, end, *_ in record_spans(body)])
+        horizon_ms = _delete_horizon_ms(batch)
+        # A marker may be all that tells of its producer's epoch.
+        if (
+            horizon_ms is None
+            or horizon_ms > self._now_ms
+            or self._last_batches.get(header.producer_id) == (header.producer_epoch, None)
+        ):
+            return batch
+        self.gone_markers.add(header.base_offset)
+        return None
 
     def _is_aborted(self, batch: memoryview) -> bool:
         """Whether a batch belongs to an aborted transaction; if not, to a committed one. Its marker is not empty."""
         header = read_batch(batch)
         marker = self._markers.get(header.producer_id)
         if marker is not None:
-            self.empty_markers.discard(marker)
+            self._empty_markers.discard(marker)
         aborted = self._aborted.get(header.producer_id, ())
         after = bisect_right(aborted, header.base_offset, key=attrgetter("last_offset"))
         return after < len(aborted) and aborted[after].first_offset <= header.base_offset
@@ -155,24 +209,23 @@ class Compaction:
         return last is not None and last[1] == header.base_offset
 
 
-def without(chunk: Chunk, offsets: Container[int]) -> bytes:
-    """A chunk without the control batches at these offsets."""
-    return b"".join(
-        batch
-        for batch in batches_of(chunk)
-        if not (
-            _ATTRIBUTES.unpack_from(batch, _ATTRIBUTES_AT)[0] & CONTROL and read_batch(batch).base_offset in offsets
-        )
-    )
+def _delete_horizon_ms(batch: Chunk) -> int | None:
+    """When tombstones of a batch, or its marker, may go; None: no compaction has met them."""
+    if not _ATTRIBUTES.unpack_from(batch, _ATTRIBUTES_AT)[0] & DELETE_HORIZON:
+        return None
+    horizon_ms: int = _BASE_TIMESTAMP.unpack_from(batch, _BASE_TIMESTAMP_AT)[0]
+    return horizon_ms
 
 
-def _rebuilt(batch: memoryview, attributes: int, records: list[bytes]) -> bytes:
-    """A batch with fewer records. Its offsets and times stay: records hold differences to the batch's first ones."""
+def _rebuilt(batch: Chunk, attributes: int, base_timestamp: int, records: list[bytes]) -> bytes:
+    """A batch with these records, uncompressed. Offsets and the latest time stay."""
     body = b"".join(records)
     covered = b"".join(
         (
             _ATTRIBUTES.pack(attributes),
-            batch[_ATTRIBUTES_AT + 2 : _COUNT_AT],
+            batch[_ATTRIBUTES_AT + 2 : _BASE_TIMESTAMP_AT],
+            _BASE_TIMESTAMP.pack(base_timestamp),
+            batch[_BASE_TIMESTAMP_AT + 8 : _COUNT_AT],
             _COUNT.pack(len(records)),
             body,
         )

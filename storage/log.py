@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from struct import Struct
 
-from kohort.storage.compaction import KEEP_TOMBSTONES, Compaction, without
+from kohort.storage.compaction import Compaction
 from kohort.storage.producers import Producers
 from kohort.storage.records import find_time
 from kohort.storage.segment import CHUNK_BYTES, NO_ROOM, Chunk, Segment, batches_of, first_at_or_after
@@ -320,8 +320,8 @@ class PartitionLog:
         """
         closed = self._closed_segments(wall_ms, producers)
         kept: list[tuple[Segment, list[Chunk]]] = []
-        for tombstones_before_ms in (wall_ms - self.config.delete_retention_ms, KEEP_TOMBSTONES):
-            compaction = Compaction(tombstones_before_ms, producers)
+        for tombstones_go in (True, False):
+            compaction = Compaction(wall_ms, self.config.delete_retention_ms, producers, tombstones_go=tombstones_go)
             kept.clear()
             for segment in reversed(closed):
                 chunks: list[Chunk] = []
@@ -336,9 +336,8 @@ class PartitionLog:
                 kept.insert(0, (segment, chunks))
             if not compaction.unsafe:
                 break
-        gone = compaction.empty_markers
-        for _, chunks in kept if gone else ():
-            chunks[:] = [left for chunk in chunks if (left := without(chunk, gone))]
+        for _, chunks in () if compaction.finished else kept:
+            chunks[:] = [left for chunk in chunks if (left := compaction.finish(chunk))]
             yield
         merged = self._merged(kept)
         made = yield from self._store.write_merged(merged)
@@ -347,7 +346,7 @@ class PartitionLog:
             return 0
         saved = self._put_merged(merged, made)
         if producers is not None:
-            producers.transactions.forget_markers(gone)
+            producers.transactions.forget_markers(compaction.gone_markers)
         return saved
 
     def _has_lost(self, closed: list[Segment]) -> bool:

@@ -2,7 +2,7 @@
 
 from struct import Struct
 
-from kohort.protocol.batches import COMPRESSION_MASK, HEADER_SIZE, iterate_records, read_batch
+from kohort.protocol.batches import COMPRESSION_MASK, HEADER_SIZE, iterate_records, read_batch, varint
 from kohort.protocol.compression import CodecMissingError, decompress
 from kohort.protocol.errors import DecodeError
 from kohort.storage.segment import Chunk
@@ -70,6 +70,14 @@ def record_spans(records: bytes) -> list[tuple[int, int, bytes | None, bool]]:
     except IndexError as problem:
         raise DecodeError("a record that ends in the middle") from problem
     return spans
+
+
+def later_by(milliseconds: int, record: bytes) -> bytes:
+    """A record, as `record_spans` finds it, whose difference to its batch's first time is so much larger."""
+    _, attributes_at = _varint(record, 0)
+    difference, rest_at = _varint(record, attributes_at + 1)
+    body = record[attributes_at : attributes_at + 1] + varint(difference + milliseconds) + record[rest_at:]
+    return varint(len(body)) + body
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:

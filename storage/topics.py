@@ -1,6 +1,5 @@
 """The topics of a cluster, shared by all of its nodes: names, ids, settings, partitions and who leads them.
 
-Replication is only told: a partition names as many replicas as were asked for, but has one log.
 Source: Kafka's `ReplicationControlManager`; the words of refusals are those of Kafka 4.3.0.
 """
 
@@ -11,7 +10,9 @@ from uuid import UUID
 
 from kohort.protocol.errors import ErrorCode
 from kohort.storage.log import Memory, PartitionLog
+from kohort.storage.placement import Placement
 from kohort.storage.producers import Producers
+from kohort.storage.refusal import Refusal
 from kohort.storage.store import MemoryStorage, Storage
 from kohort.storage.topic_configs import TOPIC_CONFIGS, LogConfig, log_config, refusal_of
 
@@ -19,28 +20,11 @@ INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__sha
 """Clients are told that these are internal, and may not produce to them."""
 
 MAX_NAME_LENGTH = 249
-MAX_PARTITIONS = 10_000
-"""Partitions one topic may have; Kafka's limit for one request (`MAX_PARTITIONS_PER_BATCH`)."""
-
-CLEANER_BACKOFF_MS = 15_000
-"""How often logs to be compacted are looked for (`log.cleaner.backoff.ms`)."""
-
 PRODUCER_IDS_AT_ONCE = 1_000
 """Ids that are noted as handed out before the first of them is (Kafka: `ProducerIdsBlock`)."""
 
-NO_LEADER = -1
-"""As a partition's leader: all nodes that have a copy are stopped."""
-
 _DONE = object()
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why something is not done, for the client that asked."""
-
-    error_code: ErrorCode
-    message: str | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -112,6 +96,7 @@ class Topics:
         memory: Memory | None = None,
         producer_expiration_ms: int = 86_400_000,
         retention_check_interval_ms: int = 300_000,
+        cleaner_backoff_ms: int = 15_000,
         storage: Storage | None = None,
     ) -> None:
         """`new_id` makes topic ids; `defaults` overrides defaults of topic settings, by the topics' names for them.
@@ -119,9 +104,7 @@ class Topics:
         `num_partitions` and `replication_factor` count where a client leaves the choice to the cluster. `storage`:
         where logs are kept; None: in memory.
         """
-        self.node_ids = tuple(node_ids)
-        self.stopped_nodes: frozenset[int] = frozenset()
-        """Those of them that do not run now. They may have copies of a new topic, but do not lead it."""
+        self.placement = Placement(node_ids)
         self.defaults: dict[str, str] = {name: config.default for name, config in TOPIC_CONFIGS.items()}
         self.defaults.update(defaults or {})
         self.memory = memory if memory is not None else Memory()
@@ -131,6 +114,7 @@ class Topics:
         self._replication_factor = replication_factor
         self._producer_expiration_ms = producer_expiration_ms
         self._retention_check_interval_ms = retention_check_interval_ms
+        self._cleaner_backoff_ms = cleaner_backoff_ms
         self._by_name: dict[str, Topic] = {}
         self._by_id: dict[UUID, Topic] = {}
         self._first_leader = 0
@@ -167,24 +151,12 @@ class Topics:
         """Every setting a topic with `configs` has, by name."""
         return dict(sorted({**self.defaults, **configs}.items()))
 
-    def in_sync(self, partition: Partition) -> tuple[int, ...]:
-        """The replicas that run. The last one of all stays in sync when it stops, as in Kafka."""
-        if not self.stopped_nodes:
-            return partition.replicas
-        return tuple(each for each in partition.replicas if each not in self.stopped_nodes) or partition.replicas[:1]
-
-    def offline(self, partition: Partition) -> tuple[int, ...]:
-        """The replicas that do not."""
-        if not self.stopped_nodes:
-            return ()
-        return tuple(each for each in partition.replicas if each in self.stopped_nodes)
-
     def lacks_copies(self, topic: Topic, partition: Partition) -> bool:
         """Whether fewer replicas run than `min.insync.replicas` wants, of those there are (Kafka: effectiveMinIsr)."""
-        if not self.stopped_nodes:
+        if not self.placement.stopped_nodes:
             return False
         wanted = min(topic.log_config.min_insync_replicas, len(partition.replicas))
-        return len(self.in_sync(partition)) < wanted
+        return len(self.placement.in_sync(partition.replicas)) < wanted
 
     # Creating
 
@@ -237,10 +209,10 @@ class Topics:
 
         Nodes that are no more have lost their copies; a partition of which there is no copy left gets new ones.
         """
-        ring = self._ring(self._first_leader, len(partitions), 1)
+        ring = self.placement.spread(self._first_leader, len(partitions), 1)
         known = {config: value for config, value in configs.items() if config in TOPIC_CONFIGS}
         topic = Topic(name, topic_id, [], known, name in INTERNAL_TOPICS, log_config({**self.defaults, **known}))
-        nodes = [tuple(each for each in replicas if each in self.node_ids) for replicas, _ in partitions]
+        nodes = [tuple(each for each in replicas if each in self.placement.node_ids) for replicas, _ in partitions]
         self._add_partitions(topic, [there or instead for there, instead in zip(nodes, ring, strict=True)])
         for partition, (_, leader_epoch) in zip(topic.partitions, partitions, strict=True):
             partition.leader_epoch = max(partition.leader_epoch, leader_epoch)
@@ -274,7 +246,13 @@ class Topics:
         self, partitions: int, replication_factor: int, assignments: Mapping[int, Sequence[int]] | None
     ) -> list[tuple[int, ...]] | Refusal:
         if assignments:
-            return self._replicas_by_hand(partitions, replication_factor, assignments)
+            for number, what in ((replication_factor, "replication factor"), (partitions, "numPartitions")):
+                if number != -1:
+                    return Refusal(
+                        ErrorCode.invalid_request,
+                        f"A manual partition assignment was specified, but {what} was not set to -1.",
+                    )
+            return self.placement.of_new_topic_by_hand(assignments)
         if replication_factor < -1 or replication_factor == 0:
             return Refusal(
                 ErrorCode.invalid_replication_factor,
@@ -286,80 +264,13 @@ class Topics:
             )
         partitions = self._num_partitions if partitions == -1 else partitions
         factor = self._replication_factor if replication_factor == -1 else replication_factor
-        refusal = self._too_many(partitions, 0) or self._unable_to_replicate(factor)
-        return refusal or self._ring(self._first_leader, partitions, factor)
-
-    def _replicas_by_hand(
-        self, partitions: int, replication_factor: int, assignments: Mapping[int, Sequence[int]]
-    ) -> list[tuple[int, ...]] | Refusal:
-        for number, what in ((replication_factor, "replication factor"), (partitions, "numPartitions")):
-            if number != -1:
-                return Refusal(
-                    ErrorCode.invalid_request,
-                    f"A manual partition assignment was specified, but {what} was not set to -1.",
-                )
-        for index, replicas in assignments.items():
-            refusal = self.assignment_refusal(replicas) or self._nobody_runs(index, replicas)
-            if refusal is not None:
-                return refusal
-        if sorted(assignments) != list(range(len(assignments))):
-            return Refusal(
-                ErrorCode.invalid_replica_assignment, "partitions should be a consecutive 0-based integer sequence"
-            )
-        return [tuple(assignments[index]) for index in range(len(assignments))]
-
-    def _nobody_runs(self, index: int, replicas: Sequence[int]) -> Refusal | None:
-        if not self.stopped_nodes.issuperset(replicas):
-            return None
-        return Refusal(
-            ErrorCode.invalid_replica_assignment,
-            f"All brokers specified in the manual partition assignment for partition {index} are fenced or in "
-            "controlled shutdown.",
-        )
-
-    def assignment_refusal(self, replicas: Sequence[int]) -> Refusal | None:
-        """Why these nodes cannot be the replicas of a partition; None: they can."""
-        if not replicas:
-            message = "The manual partition assignment includes an empty replica list."
-        elif unknown := [node for node in replicas if node not in self.node_ids]:
-            message = f"The manual partition assignment includes broker {unknown[0]}, but no such broker is registered."
-        elif twice := [node for node in replicas if replicas.count(node) > 1]:
-            message = f"The manual partition assignment includes the broker {twice[0]} more than once."
-        else:
-            return None
-        return Refusal(ErrorCode.invalid_replica_assignment, message)
-
-    def _unable_to_replicate(self, factor: int) -> Refusal | None:
-        nodes = len(self.node_ids)
-        if factor <= nodes:
-            return None
-        return Refusal(
-            ErrorCode.invalid_replication_factor,
-            f"Unable to replicate the partition {factor} time(s): The target replication factor of {factor} cannot be "
-            f"reached because only {nodes} broker(s) are registered or some brokers have all their log directories "
-            "cordoned.",
-        )
-
-    def _too_many(self, partitions: int, there_are: int) -> Refusal | None:
-        if partitions + there_are <= MAX_PARTITIONS:
-            return None
-        return Refusal(ErrorCode.policy_violation, "Excessively large number of partitions per request.")
-
-    def _ring(self, first: int, partitions: int, factor: int) -> list[tuple[int, ...]]:
-        """Replicas of each partition: leaders go round the nodes, followers are the nodes after the leader."""
-        nodes = [each for each in self.node_ids if each not in self.stopped_nodes]
-        stopped = [each for each in self.node_ids if each in self.stopped_nodes]
-        if not nodes:
-            nodes, stopped = stopped, []
-        ring = [tuple([*nodes[start:], *nodes[:start], *stopped][:factor]) for start in range(len(nodes))]
-        return [ring[(first + index) % len(nodes)] for index in range(partitions)]
+        return self.placement.of_new_topic(self._first_leader, partitions, factor)
 
     def _add_partitions(self, topic: Topic, replicas: Sequence[tuple[int, ...]]) -> None:
         for index, nodes in enumerate(replicas, len(topic.partitions)):
             store, found = self._storage.open(topic.name, topic.topic_id, index, self._producer_expiration_ms)
             log = PartitionLog(topic.log_config, self.memory, store, found)
-            leader = next((each for each in nodes if each not in self.stopped_nodes), NO_LEADER)
-            partition = Partition(index, log, nodes, leader)
+            partition = Partition(index, log, nodes, self.placement.eligible_leader(nodes))
             if found is not None:
                 partition.leader_epoch, partition.producers = log.latest_epoch + 1, found.producers
             topic.partitions.append(partition)
@@ -387,34 +298,16 @@ class Topics:
                 f"The topic {topic.name} currently has {there_are} partition(s); {count} would not be an increase.",
             )
         more = count - there_are
-        if assignments is not None:
-            replicas = self._replicas_of_more(topic, more, assignments)
-            if isinstance(replicas, Refusal):
-                return replicas
+        if assignments is None:
+            replicas = self.placement.of_more([each.replicas for each in topic.partitions], more)
         else:
-            first = self.node_ids.index(topic.partitions[-1].replicas[0]) + 1
-            replicas = self._too_many(more, there_are) or self._ring(first, more, len(topic.partitions[0].replicas))
-            if isinstance(replicas, Refusal):
-                return replicas
+            replicas = self.placement.of_more_by_hand(there_are, more, assignments)
+        if isinstance(replicas, Refusal):
+            return replicas
         if not validate_only:
             self._note(topic, replicas)
             self._add_partitions(topic, replicas)
         return None
-
-    def _replicas_of_more(
-        self, topic: Topic, more: int, assignments: Sequence[Sequence[int]]
-    ) -> list[tuple[int, ...]] | Refusal:
-        if len(assignments) != more:
-            return Refusal(
-                ErrorCode.invalid_replica_assignment,
-                f"Attempted to add {more} additional partition(s), but only {len(assignments)} assignment(s) were "
-                "specified.",
-            )
-        for index, replicas in enumerate(assignments, len(topic.partitions)):
-            refusal = self.assignment_refusal(replicas) or self._nobody_runs(index, replicas)
-            if refusal is not None:
-                return refusal
-        return [tuple(replicas) for replicas in assignments]
 
     def configure(self, topic: Topic, configs: Mapping[str, str], *, validate_only: bool = False) -> Refusal | None:
         """Replaces the settings of a topic."""
@@ -463,8 +356,9 @@ class Topics:
     def maintain(self, wall_ms: int) -> int:
         """Does a little of what has to be done now and then; returns in how many milliseconds to call again.
 
-        Retention and forgotten producers every `retention_check_interval_ms`; compaction in steps of about a
-        millisecond, between which other work may be done (0: call again as soon as there is time). Raises OSError.
+        Retention and forgotten producers every `retention_check_interval_ms`; every `cleaner_backoff_ms` compaction, in
+        steps of about a millisecond, between which other work may be done (0: call again as soon as there is time).
+        Raises OSError.
         """
         if self._compaction is not None:
             # Not kept if it fails: it would fail again.
@@ -483,7 +377,7 @@ class Topics:
                     if partition.log.needs_compaction(wall_ms, partition.producers):
                         self._compaction = partition.log.compact(wall_ms, partition.producers)
                         return 0
-        return min(CLEANER_BACKOFF_MS, max(self._next_retention_ms - wall_ms, 1))
+        return min(self._cleaner_backoff_ms, max(self._next_retention_ms - wall_ms, 1))
 
     def _forget_old(self, wall_ms: int) -> None:
         for topic in self._by_name.values():

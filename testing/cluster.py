@@ -24,8 +24,8 @@ from kohort.control.group import Group
 from kohort.control.laboratory import Laboratory
 from kohort.control.numbers import whole
 from kohort.control.safety import Budget
+from kohort.control.topics import Topics
 from kohort.testing.clock import Clock
-from kohort.testing.topics import Topics
 
 if TYPE_CHECKING:
     from kohort.testing.remote import InThread
@@ -101,7 +101,7 @@ class Cluster:
         cluster.offsets_topic.create(clock.now_ms())
         self.laboratory = laboratory
         self.clock = Clock(laboratory)
-        self.topics = Topics(laboratory)
+        self.topics = laboratory.topics
 
     async def stop(self) -> list[str]:
         """What `async with` does last: rules and gates are removed, and every connection closed.

@@ -18,7 +18,7 @@ from kohort.protocol.messages.alter_configs import (
     AlterConfigsResourceResponse,
     AlterConfigsResponse,
 )
-from kohort.storage.topics import Refusal
+from kohort.storage.refusal import Refusal
 
 if TYPE_CHECKING:
     from kohort.broker.node import Node

@@ -20,7 +20,7 @@ from kohort.protocol.messages.alter_partition_reassignments import (
     ReassignablePartitionResponse,
     ReassignableTopicResponse,
 )
-from kohort.storage.topics import Refusal
+from kohort.storage.refusal import Refusal
 
 if TYPE_CHECKING:
     from kohort.broker.node import Node
@@ -58,7 +58,7 @@ def _reassign(
     replicas = part.replicas
     if replicas is None:
         return Refusal(ErrorCode.no_reassignment_in_progress, "No partition reassignment is in progress.")
-    refusal = cluster.topics.assignment_refusal(replicas)
+    refusal = cluster.topics.placement.refusal_of(replicas)
     if refusal is not None:
         return refusal
     if not request.allow_replication_factor_change and len(replicas) != len(partition.replicas):

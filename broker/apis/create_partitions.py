@@ -17,7 +17,7 @@ from kohort.protocol.messages.create_partitions import (
     CreatePartitionsTopic,
     CreatePartitionsTopicResult,
 )
-from kohort.storage.topics import Refusal
+from kohort.storage.refusal import Refusal
 
 if TYPE_CHECKING:
     from kohort.broker.node import Node

@@ -20,7 +20,8 @@ from kohort.protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from kohort.storage.topics import Refusal, Topic
+from kohort.storage.refusal import Refusal
+from kohort.storage.topics import Topic
 
 if TYPE_CHECKING:
     from kohort.broker.node import Node

@@ -31,8 +31,9 @@ from kohort.protocol.messages.describe_configs import (
     DescribeConfigsSynonym,
 )
 from kohort.storage.config_types import BOOLEAN, INT, LIST, LONG, STRING
+from kohort.storage.refusal import Refusal
 from kohort.storage.topic_configs import TOPIC_CONFIGS
-from kohort.storage.topics import Refusal, Topic, name_refusal
+from kohort.storage.topics import Topic, name_refusal
 
 if TYPE_CHECKING:
     from kohort.broker.group_configs import GroupConfigs

@@ -19,7 +19,8 @@ from kohort.protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsResponsePartition,
     DescribeTopicPartitionsResponseTopic,
 )
-from kohort.storage.topics import NO_LEADER, Partition, Topic, Topics, name_refusal
+from kohort.storage.placement import NO_LEADER
+from kohort.storage.topics import Partition, Topic, Topics, name_refusal
 
 if TYPE_CHECKING:
     from kohort.broker.node import Node
@@ -75,8 +76,8 @@ def _described(topics: Topics, topic: Topic, partitions: list[Partition]) -> Des
                 leader_id=partition.leader,
                 leader_epoch=partition.leader_epoch,
                 replica_nodes=partition.replicas,
-                isr_nodes=topics.in_sync(partition),
-                offline_replicas=topics.offline(partition),
+                isr_nodes=topics.placement.in_sync(partition.replicas),
+                offline_replicas=topics.placement.offline(partition.replicas),
                 eligible_leader_replicas=(),
                 last_known_elr=(),
             )

@@ -19,7 +19,7 @@ from kohort.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 from kohort.storage.config_types import split_list
-from kohort.storage.topics import Refusal
+from kohort.storage.refusal import Refusal
 
 if TYPE_CHECKING:
     from kohort.broker.node import Node

@@ -24,7 +24,8 @@ from kohort.protocol.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from kohort.storage.topics import INTERNAL_TOPICS, NO_LEADER, Topic, Topics, name_refusal
+from kohort.storage.placement import NO_LEADER
+from kohort.storage.topics import INTERNAL_TOPICS, Topic, Topics, name_refusal
 
 if TYPE_CHECKING:
     from kohort.broker.node import Node
@@ -105,8 +106,8 @@ def _described(topics: Topics, topic: Topic) -> MetadataResponseTopic:
                 leader_id=partition.leader,
                 leader_epoch=partition.leader_epoch,
                 replica_nodes=partition.replicas,
-                isr_nodes=topics.in_sync(partition),
-                offline_replicas=topics.offline(partition),
+                isr_nodes=topics.placement.in_sync(partition.replicas),
+                offline_replicas=topics.placement.offline(partition.replicas),
             )
             for partition in topic.partitions
         ),

@@ -20,7 +20,7 @@ from kohort.control.stops import ANSWER, REQUEST
 from kohort.control.subject import Subject
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
-from kohort.storage.topics import NO_LEADER
+from kohort.storage.placement import NO_LEADER
 
 if TYPE_CHECKING:
     from kohort.control.calls import Call

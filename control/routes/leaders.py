@@ -12,7 +12,8 @@ from kohort.broker.server import Server
 from kohort.control.body import Body
 from kohort.control.context import TheServer, not_found, refused, the_node
 from kohort.control.documenting import NOT_THERE, refusals
-from kohort.storage.topics import NO_LEADER, Partition, Topic
+from kohort.storage.placement import NO_LEADER
+from kohort.storage.topics import Partition, Topic
 
 router = APIRouter(prefix="/leaders", tags=["leaders"])
 
@@ -72,5 +73,5 @@ def _leader(server: Server, topic: Topic, partition: Partition) -> Leader:
         leader=None if partition.leader == NO_LEADER else partition.leader,
         leader_epoch=partition.leader_epoch,
         replicas=list(partition.replicas),
-        in_sync=list(server.cluster.topics.in_sync(partition)),
+        in_sync=list(server.cluster.topics.placement.in_sync(partition.replicas)),
     )

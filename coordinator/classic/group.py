@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from kohort.coordinator.classic.rebalancing import JoinPhase
     from kohort.coordinator.classic.sessions import Session
     from kohort.coordinator.coordinator import GroupCoordinator
+    from kohort.coordinator.event_making import GroupWatch
     from kohort.coordinator.pending_offsets import PendingOffsets
-    from kohort.coordinator.watching import GroupWatch
 
 CONSUMER = "consumer"
 """The protocol type of groups whose members say which topics they subscribe to; of others they are not known."""

@@ -18,6 +18,8 @@ export class Laboratory {
     return answer
   }
 
+  createTopic = (name, partitions) => this.ask('POST', '/topics', { name, partitions })
+
   // The brokers' clock. Timers of the client under test go on as they are.
   pause = () => this.ask('POST', '/clock/pause')
   run = () => this.ask('POST', '/clock/run')

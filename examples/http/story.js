@@ -23,11 +23,7 @@ export async function story(t) {
   const lab = new Laboratory(CONTROL)
   const topic = `orders-${randomUUID().slice(0, 8)}`
   const group = lab.group(`billing-${randomUUID().slice(0, 8)}`)
-  const kafka = new kafkajs.Kafka({ brokers: BOOTSTRAP.split(','), logLevel: kafkajs.logLevel.NOTHING })
-  const admin = kafka.admin()
-  await admin.connect()
-  await admin.createTopics({ topics: [{ topic, numPartitions: PARTITIONS }], waitForLeaders: true })
-  await admin.disconnect()
+  await lab.createTopic(topic, PARTITIONS)
   const closing = []
   t.after(async () => {
     const { gates, violations } = await lab.reset()

@@ -8,7 +8,9 @@ from kohort.coordinator.coordinator import Shard
 from kohort.coordinator.records import offset_key
 from kohort.protocol.batches import EncodedRecords, encode_record
 from kohort.protocol.errors import ErrorCode as E
-from kohort.storage.topics import NO_LEADER, Refusal, Topic
+from kohort.storage.placement import NO_LEADER
+from kohort.storage.refusal import Refusal
+from kohort.storage.topics import Topic
 from tests.broker.conftest import Broker
 
 EXPIRING = bytes.fromhex("0001 0000000000000007 0000 0000000000000005 7fffffffffffffff")

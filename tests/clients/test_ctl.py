@@ -73,6 +73,23 @@ def test_a_group_is_waited_for_shown_and_expires(broker: tuple[str, Ctl], tmp_pa
         consumer.close()
 
 
+def test_topics_are_made_and_written_to(broker: tuple[str, Ctl]) -> None:
+    _, ctl = broker
+    assert ctl("topics", "create", "parcels", "--config", "cleanup.policy=compact") == (
+        0, "parcels: 1 partition, 0 records"
+    )  # fmt: skip
+    assert ctl("topics", "grow", "parcels", "2") == (0, "parcels: 2 partitions, 0 records")
+    assert ctl("topics", "append", "parcels", "a", "b", "--partition", "1") == (0, "parcels-1: offset 0 to 1")
+    assert ctl("topics", "append", "parcels", "c", "--key", "k") == (0, "parcels-0: offset 0")
+    code, listed = ctl("topics", "list")
+    assert (code, "parcels: 2 partitions, 3 records" in listed.splitlines()) == (0, True)
+    assert "__consumer_offsets" not in listed
+    assert "__consumer_offsets" in ctl("topics", "list", "--internal")[1]
+    code, refused = ctl("topics", "create", "parcels")
+    assert (code, "already exists" in refused) == (1, True)
+    assert ctl("topics", "create", "letters", "--config", "cleanup")[0] == 2
+
+
 def test_gates_and_appends_are_held_and_opened(broker: tuple[str, Ctl]) -> None:
     _, ctl = broker
     assert ctl("gates", "hold", "join-complete", "--group", "fraud") == (

@@ -57,7 +57,15 @@ def operation(subject: str, name: str) -> Any:
 
 def test_every_operation_is_there(generated: Path) -> None:
     found = {path.stem for path in (generated / "api").glob("*/*.py")} - {"__init__"}
-    assert {"clock_advance", "faults_add", "groups_wait", "gates_release", "nodes_stop_node", "events_stream"} <= found
+    assert {
+        "clock_advance",
+        "topics_create",
+        "faults_add",
+        "groups_wait",
+        "gates_release",
+        "nodes_stop_node",
+        "events_stream",
+    } <= found
 
 
 def test_it_waits_for_a_group_spoils_its_requests_and_moves_the_clock(generated: Path, broker: tuple[str, str]) -> None:

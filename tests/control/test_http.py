@@ -170,6 +170,56 @@ async def test_one_member_is_shown(http: httpx.AsyncClient, lab: Lab) -> None:
     assert missing.json()["detail"] == f"bob is not in group {lab.name('group')}; there is ada"
 
 
+async def test_topics_are_made_grow_and_are_written_to(http: httpx.AsyncClient, lab: Lab) -> None:
+    wanted = {"name": "parcels", "partitions": 2, "configs": {"cleanup.policy": "compact"}}
+    made = await http.post("/topics", json=wanted)
+    assert made.status_code == 201
+    assert made.json()["configs"] == {"cleanup.policy": "compact"}
+    assert (await http.post("/topics/parcels/partitions", json={"partitions": 3})).status_code == 200
+    for offset in (0, 2):
+        written = await http.post("/topics/parcels/records", json={"values": ["1", None], "key": "k", "partition": 1})
+        assert (written.status_code, written.json()) == (201, {"offset": offset})
+    read = (await http.get("/topics/parcels")).json()
+    assert [(each["start_offset"], each["end_offset"]) for each in read["partitions"]] == [(0, 0), (0, 4), (0, 0)]
+    assert read in (await http.get("/topics")).json()
+    assert lab.laboratory.topics.values("parcels", partition=1) == [b"1", None, b"1", None]
+
+
+async def test_what_topics_refuse_is_said(http: httpx.AsyncClient, lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refused(path: str, body: object) -> tuple[int, str]:
+        answer = await http.post(path, json=body)
+        return answer.status_code, answer.json()["detail"]
+
+    await http.post("/topics", json={"name": "parcels"})
+    assert await refused("/topics", {"name": "parcels"}) == (
+        422,
+        "topic parcels cannot be created: Topic 'parcels' already exists.",
+    )
+    assert (await refused("/topics", {"name": "p", "configs": {"cleanup": "x"}}))[0] == 422
+    assert (await refused("/topics/parcels/records", {"values": []}))[0] == 422
+    assert await refused("/topics/parcels/partitions", {"partitions": 1}) == (
+        422,
+        "topic parcels cannot be given 1 partitions: Topic already has 1 partition(s).",
+    )
+    assert await refused("/topics/letters/records", {"values": ["x"]}) == (
+        404,
+        "there is no topic letters; create it first",
+    )
+    assert await refused("/topics/parcels/records", {"values": ["x"], "partition": 3}) == (
+        404,
+        "topic parcels has partitions 0 to 0, not 3",
+    )
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(lab.laboratory.cluster, "append", full)
+    assert await refused("/topics/parcels/records", {"values": ["x"]}) == (
+        422,
+        "parcels-0 cannot be stored: No space left on device",
+    )
+
+
 async def test_appends_are_held_and_fail(http: httpx.AsyncClient, lab: Lab) -> None:
     lab.talk("given topic $topic with 1 partitions")
     made = await http.post("/appends", json={"kind": "commit", "do": "hold", "times": 1})

@@ -5,23 +5,22 @@ from collections.abc import Iterable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kohort.storage.compaction import KEEP_TOMBSTONES, Compaction
+from kohort.protocol.batches import DELETE_HORIZON, LOG_APPEND_TIME, iterate_records, read_batch
+from kohort.storage.compaction import LATEST_MS, Compaction
 from kohort.storage.log import PartitionLog
 from kohort.storage.topic_configs import LogConfig
-from tests.storage.batches import Pair, batch, contents, offsets
+from tests.storage.batches import Pair, batch, contents, offsets, split
 
 EVERYTHING = 1 << 30
 DAY_MS = 86_400_000
 
 
-def compacted(
-    *batches: bytes, tombstones_before_ms: int = KEEP_TOMBSTONES
-) -> list[tuple[int, bytes | None, bytes | None]]:
+def compacted(*batches: bytes) -> list[tuple[int, bytes | None, bytes | None]]:
     """What stays of a log with these batches, all in one chunk."""
     log = PartitionLog(LogConfig())
     for each in batches:
         log.append(each, wall_ms=0)
-    return contents(Compaction(tombstones_before_ms).compact(b"".join(log.read(0, EVERYTHING))))
+    return contents(Compaction(0, DAY_MS).compact(b"".join(log.read(0, EVERYTHING))))
 
 
 def run(log: PartitionLog, wall_ms: int = 0) -> None:
@@ -51,10 +50,70 @@ def test_within_a_batch_too() -> None:
     ]
 
 
-def test_an_old_tombstone_goes_with_what_it_deletes_and_a_young_one_stays() -> None:
-    story = [batch((b"a", b"1"), at=0), batch((b"a", None), at=5_000), batch((b"b", b"1"), at=6_000)]
-    assert compacted(*story, tombstones_before_ms=5_000) == [(1, b"a", None), (2, b"b", b"1")]
-    assert compacted(*story, tombstones_before_ms=5_001) == [(2, b"b", b"1")]
+def log_with_a_tombstone(*, attributes: int = 0, delete_retention_ms: int = 1_000) -> PartitionLog:
+    """Key `a` is written and deleted, at 5 s; the compactions to come are days later."""
+    log = PartitionLog(LogConfig(compact=True, delete=False, segment_bytes=1, delete_retention_ms=delete_retention_ms))
+    log.append(batch((b"a", b"1"), at=4_000), wall_ms=0)
+    log.append(
+        batch((b"b", b"1"), (b"a", None), (b"b", b"2"), at=[5_000, 5_007, 5_001], attributes=attributes), wall_ms=0
+    )
+    log.append(batch((b"z", b"open segment")), wall_ms=0)
+    return log
+
+
+def times(log: PartitionLog) -> list[int]:
+    read = [bytes(each) for each in split(log.read(0, EVERYTHING))]
+    return [record.timestamp_ms for each in read for record in iterate_records(each, read_batch(each))]
+
+
+WITH_TOMBSTONE = [(2, b"a", None), (3, b"b", b"2"), (4, b"z", b"open segment")]
+WITHOUT_TOMBSTONE = [(3, b"b", b"2"), (4, b"z", b"open segment")]
+
+
+def test_a_tombstone_stays_for_its_time_after_the_first_compaction_that_met_it() -> None:
+    log = log_with_a_tombstone()
+    for now_ms in (DAY_MS, DAY_MS + 1, DAY_MS + 999):
+        run(log, now_ms)
+        assert contents(log.read(0, EVERYTHING)) == WITH_TOMBSTONE
+        met = read_batch(split(log.read(0, EVERYTHING))[0])
+        assert met.attributes == DELETE_HORIZON
+        assert met.base_timestamp == DAY_MS + 1_000
+        assert met.max_timestamp == 5_007
+        assert times(log) == [5_007, 5_001, 1_000]
+    run(log, DAY_MS + 1_000)
+    assert contents(log.read(0, EVERYTHING)) == WITHOUT_TOMBSTONE
+    assert times(log) == [5_001, 1_000]
+
+
+def test_with_no_time_to_stay_it_goes_with_the_second_compaction() -> None:
+    log = log_with_a_tombstone(delete_retention_ms=0)
+    run(log, DAY_MS)
+    assert contents(log.read(0, EVERYTHING)) == WITH_TOMBSTONE
+    run(log, DAY_MS)
+    assert contents(log.read(0, EVERYTHING)) == WITHOUT_TOMBSTONE
+
+
+def test_a_tombstone_that_is_kept_for_ever_stays_as_it_is() -> None:
+    log = log_with_a_tombstone(delete_retention_ms=LATEST_MS)
+    before = split(log.read(0, EVERYTHING))[1]
+    run(log, DAY_MS)
+    run(log, 1_000 * DAY_MS)
+    assert contents(log.read(0, EVERYTHING)) == WITH_TOMBSTONE
+    assert read_batch(split(log.read(0, EVERYTHING))[0]).base_timestamp == read_batch(before).base_timestamp
+
+
+def test_tombstones_of_a_compressed_batch_and_of_one_with_the_brokers_time() -> None:
+    for attributes, then in ((1, [5_007, 5_001, 1_000]), (LOG_APPEND_TIME, [5_007, 5_007, 1_000])):
+        log = log_with_a_tombstone(attributes=attributes)
+        run(log, DAY_MS)
+        assert contents(log.read(0, EVERYTHING)) == WITH_TOMBSTONE
+        assert times(log) == then
+        run(log, 2 * DAY_MS)
+        assert contents(log.read(0, EVERYTHING)) == WITHOUT_TOMBSTONE
+
+
+def test_a_tombstone_that_another_one_follows_goes_at_once() -> None:
+    assert compacted(batch((b"a", None)), batch((b"a", None))) == [(1, b"a", None)]
 
 
 def test_records_without_a_key_go() -> None:
@@ -73,8 +132,9 @@ def test_what_cannot_be_read_keeps_old_tombstones_from_going() -> None:
     broken = broken[:8] + (len(broken) - 12).to_bytes(4, "big") + broken[12:]
     for each in (broken, batch((b"a", None)), batch((b"z", b"open segment"))):
         log.append(each, wall_ms=0)
-    run(log, wall_ms=DAY_MS)
-    assert offsets(log.read(0, EVERYTHING)) == [0, 1, 2]
+    for days in (1, 2, 3):
+        run(log, wall_ms=days * DAY_MS)
+        assert offsets(log.read(0, EVERYTHING)) == [0, 1, 2]
 
 
 def test_what_cannot_be_read_stays_as_it_is() -> None:

@@ -6,8 +6,10 @@ import pytest
 
 from kohort.protocol.errors import ErrorCode
 from kohort.storage.log import PartitionLog
+from kohort.storage.placement import MAX_PARTITIONS
+from kohort.storage.refusal import Refusal
 from kohort.storage.topic_configs import TOPIC_CONFIGS, refusal_of
-from kohort.storage.topics import CLEANER_BACKOFF_MS, MAX_PARTITIONS, Refusal, Topic, Topics, name_refusal
+from kohort.storage.topics import Topic, Topics, name_refusal
 from tests.storage.batches import batch, contents
 
 
@@ -260,7 +262,7 @@ def test_retention_is_looked_after_every_few_minutes() -> None:
 
 
 def test_compaction_is_done_in_small_steps() -> None:
-    topics = topics_of()
+    topics = topics_of(cleaner_backoff_ms=700)
     topic = created(topics, configs={"cleanup.policy": "compact"})
     log = topic.partitions[0].log
     fill(log, 20_000)
@@ -270,7 +272,7 @@ def test_compaction_is_done_in_small_steps() -> None:
     assert steps > 10
     assert log.size_bytes < before / 1.5
     assert len({key for _, key, _ in contents(log.read(0, 1 << 30))}) == 3
-    assert topics.maintain(0) == CLEANER_BACKOFF_MS
+    assert topics.maintain(0) == 700
 
 
 def test_a_topic_deleted_while_it_is_compacted_stays_deleted() -> None:

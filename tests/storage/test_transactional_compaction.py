@@ -126,7 +126,7 @@ def test_records_of_aborted_transactions_go_and_keep_nothing_else_from_staying()
     assert story.committed() == story.records()
 
 
-def test_a_marker_goes_when_nothing_is_left_of_its_transaction_and_it_is_old() -> None:
+def test_a_marker_goes_when_nothing_is_left_of_its_transaction_and_its_time_is_over() -> None:
     story = Story()
     story.writes(ADA, (b"a", b"1"))
     story.ends(ADA, committed=True)
@@ -138,12 +138,15 @@ def test_a_marker_goes_when_nothing_is_left_of_its_transaction_and_it_is_old() -
     story.writes(BOB, (b"y", b"goes on"))
     story.ends(BOB, committed=True)
     story.plainly((b"z", b"open segment"))
-    story.compacts(after_ms=500)
+    story.compacts(after_ms=5_000)
     assert story.records()[0] == (4, b"a", b"2")
     assert story.markers == [1, 3, 6, 8]
     assert len(story.producers.transactions.aborted_in(0, 99)) == 1
-    story.compacts(after_ms=500)
-    assert story.markers == [1, 3, 6, 8], "not older than delete.retention.ms"
+    story.compacts()
+    story.compacts(after_ms=999)
+    assert story.markers == [1, 3, 6, 8], (
+        "since the compaction that met nothing of it, delete.retention.ms are not over"
+    )
     story.compacts(after_ms=1)
     assert story.markers == [6, 8]
     assert story.producers.transactions.aborted_in(0, 99) == []
@@ -166,7 +169,9 @@ def test_the_last_batch_of_a_producer_stays_without_records() -> None:
     story.producers.expire(100 * 86_400_000)
     story.compacts()
     assert story.empty == []
-    story.compacts()
+    story.compacts(after_ms=2_000)
+    assert story.markers == [4], "what is left of Bob's transaction was met until now"
+    story.compacts(after_ms=2_000)
     assert story.markers == []
 
 
@@ -177,6 +182,8 @@ def test_a_producer_that_has_only_ended_something_keeps_its_marker() -> None:
     story.writes(BOB, (b"b", b"1"))
     story.ends(BOB, committed=True)
     story.plainly((b"z", b"open segment"))
+    story.compacts(after_ms=5_000)
+    assert story.markers == [0, 1, 3]
     story.compacts(after_ms=5_000)
     assert story.markers == [0, 3], "Ada's epoch is told by nothing else"
 

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from kohort.control.gates import Gates
     from kohort.control.group import GroupMember
     from kohort.control.history import Rebalance
+    from kohort.control.topics import Topics
     from kohort.coordinator.events import GroupEvent
-    from kohort.testing.topics import Topics
 '''
 
 

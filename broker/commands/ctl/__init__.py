@@ -14,6 +14,7 @@ COMMANDS = {
     "gates": "Hold requests, see who waits, let them through.",
     "groups": "Show groups, wait for one, tell what happened to it.",
     "reset": "End all rules, open all gates, let the clock run.",
+    "topics": "Create topics, give them partitions and records.",
     "violations": "Tell what has happened that must never happen.",
 }
 """Each is a module beside this one that has a function of the same name."""

@@ -1,0 +1,180 @@
+"""What is remembered of groups while somebody listens, and how an event is made of it."""
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from kohort.coordinator.effects import Cause
+from kohort.coordinator.events import NOBODY_KNOWN, Client, GroupEvent
+from kohort.coordinator.pulses import Pulse
+from kohort.purgatory import DelayedOperation
+
+if TYPE_CHECKING:
+    from kohort.coordinator.classic.group import ClassicGroup
+    from kohort.coordinator.classic.member import Member
+    from kohort.coordinator.coordinator import GroupCoordinator
+
+LONGEST_REASON = 255
+US_PER_MS = 1_000
+
+OF_A_REBALANCE = frozenset({
+    "rebalance_started", "rebalance_superseded", "member_rejoined", "join_progress", "join_completed",
+    "assignment_received", "member_synced", "sync_timeout", "rebalance_completed",
+})  # fmt: skip
+
+
+class GroupWatch:
+    """What is remembered of a group between its events."""
+
+    __slots__ = (
+        "evicted",
+        "half_time",
+        "joined_us",
+        "known",
+        "last_joined",
+        "named",
+        "rebalance_id",
+        "rebalances",
+        "stable_us",
+        "started_us",
+        "summary",
+    )
+
+    def __init__(self, known: Iterable[str], now_us: int) -> None:
+        self.rebalances = 0
+        self.rebalance_id: str | None = None
+        self.known = set(known)
+        """Members of the last generation whose join phase was completed."""
+        self.stable_us = now_us
+        self.started_us = now_us
+        self.joined_us = now_us
+        self.last_joined: str | None = None
+        self.evicted: list[str] = []
+        self.half_time: DelayedOperation | None = None
+        """Tells of a join phase that half of its time is over."""
+        self.summary: dict[str, Any] = {}
+        """Who joined, left and was evicted, told again when the rebalance is completed."""
+        self.named: dict[tuple[str, str], tuple[Client, int, int]] = {}
+        """(member id, error) of refusals that were told already; client, generation, how many came after."""
+
+
+class EventMaker:
+    """Makes the events of one coordinator and puts them among its effects."""
+
+    def __init__(
+        self,
+        coordinator: "GroupCoordinator",
+        now_us: Callable[[], int],
+        client_of: Callable[[object], Client],
+        epoch_of: Callable[[int], int],
+    ) -> None:
+        """`now_us`: monotonic. `client_of`: who holds a ticket. `epoch_of`: the leader epoch of a partition."""
+        self.coordinator = coordinator
+        self.now_us = now_us
+        self.client_of = client_of
+        self._epoch_of = epoch_of
+        self._epochs: dict[int, int] = {}
+
+    def of(self, group: "ClassicGroup") -> GroupWatch:
+        """What is remembered of a group."""
+        if group.watched is None:
+            # Members that are new have not been in a generation; a group found at work is taken as it stands.
+            known = [member.member_id for member in group.members.values() if not member.is_new]
+            group.watched = GroupWatch(known, self.now_us())
+        return group.watched
+
+    def _meet(self, group: "ClassicGroup") -> None:
+        """A group found at work: what is measured of it begins now."""
+        self.of(group)
+        for member in group.members.values():
+            self.pulse_of(member)
+
+    def pulse_of(self, member: "Member") -> Pulse:
+        """What is remembered of a member; one that was loaded from the log is first met here."""
+        if member.pulse is None:
+            member.pulse = Pulse(None, self.coordinator_ms())
+        return member.pulse
+
+    def coordinator_ms(self) -> int:
+        """The same clock in whole milliseconds."""
+        return self.now_us() // US_PER_MS
+
+    def epoch(self, partition: int) -> int:
+        """The leader epoch under which this node coordinates a partition."""
+        if partition not in self._epochs:
+            self._epochs[partition] = self._epoch_of(partition)
+        return self._epochs[partition]
+
+    def _first(self, group: "ClassicGroup", member_id: str, what: str, client: Client, generation_id: int) -> bool:
+        named = self.of(group).named
+        before = named.get((member_id, what))
+        named[member_id, what] = client, generation_id, 0 if before is None else before[2] + 1
+        return before is None
+
+    def _client(self, cause: Cause | None, member: "Member | None") -> Client:
+        if member is not None:
+            software = None if member.pulse is None else member.pulse.client_software
+            return Client(member.client_id, member.client_host, software)
+        return NOBODY_KNOWN if cause is None else Client(cause.client_id, cause.client_host)
+
+    def _of_member(self, kind: str, group: "ClassicGroup", member: "Member", **values: Any) -> None:
+        self._emit(
+            kind,
+            group,
+            client=self._client(None, member),
+            member_id=member.member_id,
+            instance_id=member.group_instance_id,
+            generation=group.generation_id,
+            members=len(group.members),
+            session_timeout_ms=member.session_timeout_ms,
+            rebalance_timeout_ms=member.rebalance_timeout_ms,
+            **values,
+        )
+
+    def _emit(
+        self,
+        kind: str,
+        group: "ClassicGroup",
+        *,
+        client: Client | None = None,
+        state: bool = False,
+        reason: str = "",
+        **values: Any,
+    ) -> None:
+        now_us, client = self.now_us(), client or NOBODY_KNOWN
+        if state:
+            values["state_from"], values["state_to"] = group.previous_state.value, group.state.value
+        if "group_type" not in values:
+            has_members = bool(group.members or group.pending_joins)
+            values["group_type"] = "simple" if group.protocol_type is None and not has_members else "classic"
+        if "rebalance_id" not in values and kind in OF_A_REBALANCE:
+            values["rebalance_id"] = self.of(group).rebalance_id
+        self.coordinator.effects.append(
+            GroupEvent(
+                ts=now_us // US_PER_MS + self.coordinator.epoch_ms,
+                mono_us=now_us,
+                co_partition=group.partition,
+                co_epoch=self.epoch(group.partition),
+                group_id=group.group_id,
+                protocol_type=group.protocol_type,
+                protocol=group.protocol_name,
+                kind=kind,
+                client_id=client.client_id or None,
+                client_host=client.client_host or None,
+                client_software=client.client_software,
+                client_reason=reason[:LONGEST_REASON] or None,
+                **values,
+            )
+        )
+
+    def _emit_of_partition(self, kind: str, partition: int, duration_us: int) -> None:
+        now_us = self.now_us()
+        self.coordinator.effects.append(
+            GroupEvent(
+                ts=now_us // US_PER_MS + self.coordinator.epoch_ms,
+                mono_us=now_us,
+                co_partition=partition,
+                co_epoch=self.epoch(partition),
+                kind=kind,
+                duration_us=duration_us,
+            )
+        )

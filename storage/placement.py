@@ -1,0 +1,132 @@
+"""Which nodes have the copies of a partition.
+
+Replication is only told: a partition names as many replicas as were asked for, but has one log.
+Source: Kafka's `ReplicationControlManager` and `StripedReplicaPlacer`; the words of refusals are those of Kafka 4.3.0.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from kohort.protocol.errors import ErrorCode
+from kohort.storage.refusal import Refusal
+
+MAX_PARTITIONS = 10_000
+"""Partitions one topic may have; Kafka's limit for one request (`MAX_PARTITIONS_PER_BATCH`)."""
+
+NO_LEADER = -1
+"""As a partition's leader: all nodes that have a copy are stopped."""
+
+
+class Placement:
+    """The nodes of a cluster, and who of them has copies. Replicas are node ids, the preferred leader first."""
+
+    def __init__(self, node_ids: Sequence[int]) -> None:
+        self.node_ids = tuple(node_ids)
+        self.stopped_nodes: frozenset[int] = frozenset()
+        """Those of them that do not run now. They may have copies of a new topic, but do not lead it."""
+
+    # Partitions that are there
+
+    def eligible_leader(self, replicas: Sequence[int]) -> int:
+        """The first of these nodes that runs; `NO_LEADER` where none does."""
+        return next((each for each in replicas if each not in self.stopped_nodes), NO_LEADER)
+
+    def in_sync(self, replicas: tuple[int, ...]) -> tuple[int, ...]:
+        """The replicas that run. The last one of all stays in sync when it stops, as in Kafka."""
+        if not self.stopped_nodes:
+            return replicas
+        return tuple(each for each in replicas if each not in self.stopped_nodes) or replicas[:1]
+
+    def offline(self, replicas: tuple[int, ...]) -> tuple[int, ...]:
+        """The replicas that do not."""
+        if not self.stopped_nodes:
+            return ()
+        return tuple(each for each in replicas if each in self.stopped_nodes)
+
+    # Partitions to come
+
+    def spread(self, first: int, partitions: int, factor: int) -> list[tuple[int, ...]]:
+        """Replicas of each partition: leaders go round the nodes, followers are the nodes after the leader."""
+        nodes = [each for each in self.node_ids if each not in self.stopped_nodes]
+        stopped = [each for each in self.node_ids if each in self.stopped_nodes]
+        if not nodes:
+            nodes, stopped = stopped, []
+        ring = [tuple([*nodes[start:], *nodes[:start], *stopped][:factor]) for start in range(len(nodes))]
+        return [ring[(first + index) % len(nodes)] for index in range(partitions)]
+
+    def of_new_topic(self, first: int, partitions: int, factor: int) -> list[tuple[int, ...]] | Refusal:
+        """As `spread`, if the cluster can have so many partitions with so many copies."""
+        return too_many(partitions) or self._unable_to_replicate(factor) or self.spread(first, partitions, factor)
+
+    def of_more(self, replicas: Sequence[tuple[int, ...]], more: int) -> list[tuple[int, ...]] | Refusal:
+        """Of partitions that follow those with `replicas`, with as many copies."""
+        first = self.node_ids.index(replicas[-1][0]) + 1
+        return too_many(more + len(replicas)) or self.spread(first, more, len(replicas[0]))
+
+    def of_new_topic_by_hand(self, assignments: Mapping[int, Sequence[int]]) -> list[tuple[int, ...]] | Refusal:
+        """As a client wants them, by partition."""
+        for index, replicas in assignments.items():
+            refusal = self.refusal_of(replicas) or self._nobody_runs(index, replicas)
+            if refusal is not None:
+                return refusal
+        if sorted(assignments) != list(range(len(assignments))):
+            return Refusal(
+                ErrorCode.invalid_replica_assignment, "partitions should be a consecutive 0-based integer sequence"
+            )
+        return [tuple(assignments[index]) for index in range(len(assignments))]
+
+    def of_more_by_hand(
+        self, there_are: int, more: int, assignments: Sequence[Sequence[int]]
+    ) -> list[tuple[int, ...]] | Refusal:
+        """As a client wants them, of partitions that follow those that there are."""
+        if len(assignments) != more:
+            return Refusal(
+                ErrorCode.invalid_replica_assignment,
+                f"Attempted to add {more} additional partition(s), but only {len(assignments)} assignment(s) were "
+                "specified.",
+            )
+        for index, replicas in enumerate(assignments, there_are):
+            refusal = self.refusal_of(replicas) or self._nobody_runs(index, replicas)
+            if refusal is not None:
+                return refusal
+        return [tuple(replicas) for replicas in assignments]
+
+    # Refusals
+
+    def refusal_of(self, replicas: Sequence[int]) -> Refusal | None:
+        """Why these nodes cannot be the replicas of a partition; None: they can."""
+        if not replicas:
+            message = "The manual partition assignment includes an empty replica list."
+        elif unknown := [node for node in replicas if node not in self.node_ids]:
+            message = f"The manual partition assignment includes broker {unknown[0]}, but no such broker is registered."
+        elif twice := [node for node in replicas if replicas.count(node) > 1]:
+            message = f"The manual partition assignment includes the broker {twice[0]} more than once."
+        else:
+            return None
+        return Refusal(ErrorCode.invalid_replica_assignment, message)
+
+    def _nobody_runs(self, index: int, replicas: Sequence[int]) -> Refusal | None:
+        if not self.stopped_nodes.issuperset(replicas):
+            return None
+        return Refusal(
+            ErrorCode.invalid_replica_assignment,
+            f"All brokers specified in the manual partition assignment for partition {index} are fenced or in "
+            "controlled shutdown.",
+        )
+
+    def _unable_to_replicate(self, factor: int) -> Refusal | None:
+        nodes = len(self.node_ids)
+        if factor <= nodes:
+            return None
+        return Refusal(
+            ErrorCode.invalid_replication_factor,
+            f"Unable to replicate the partition {factor} time(s): The target replication factor of {factor} cannot be "
+            f"reached because only {nodes} broker(s) are registered or some brokers have all their log directories "
+            "cordoned.",
+        )
+
+
+def too_many(partitions: int) -> Refusal | None:
+    """The refusal where one topic would have too many partitions."""
+    if partitions <= MAX_PARTITIONS:
+        return None
+    return Refusal(ErrorCode.policy_violation, "Excessively large number of partitions per request.")

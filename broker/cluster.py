@@ -225,7 +225,9 @@ class _Upkeep(DelayedOperation):
             return cluster.topics.maintain(now_ms + cluster.clock.epoch_ms)
         except OSError as problem:
             cluster.storage_failed("making room in logs", problem)
-            return cluster.settings.log_cleaner_backoff_ms
+        except Exception:  # other logs are to be looked after all the same
+            log.error("making room in logs failed")
+        return cluster.settings.log_cleaner_backoff_ms
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
         self.wait(now_ms)

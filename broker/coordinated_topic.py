@@ -59,9 +59,12 @@ class CoordinatedTopic(ABC):
     def create(self, now_ms: int) -> None:
         """Creates it, and has each partition's leader take it over. With too few nodes for its copies: a log line.
 
-        One that a client has created itself is taken as it is, with its own number of partitions (spec §1.1).
+        One that a client has created itself is taken as it is, with its own number of partitions (spec §1.1). One
+        that was taken over before is left alone: members loaded twice would fall silent once.
         """
         self._creation = None
+        if self._topic is not None:
+            return
         cluster = self._cluster
         try:
             created = cluster.topics.by_name(self.name) or self.make()

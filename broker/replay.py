@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from kohort.broker.logs import log
 from kohort.protocol.batches import BatchInfo, read_batches
@@ -35,6 +35,8 @@ PAUSE_MS = 1
 class Loader(Protocol):
     """What a log is replayed into (`coordinator.loading.Loading`)."""
 
+    what: ClassVar[str]
+    """What it makes of records, as a log line names several."""
     records: int
     """How many it has taken over so far."""
 
@@ -43,7 +45,7 @@ class Loader(Protocol):
         ...
 
     def finish(self, now_ms: int) -> int:
-        """All has been replayed: it is served from now on. Returns how many groups (or transactions) there are."""
+        """All has been replayed: it is served from now on. Returns how many there are."""
         ...
 
     def fail(self) -> None:
@@ -121,9 +123,9 @@ class Replay:
         if records and log.info_enabled:
             took_ms = now_ms - self._began_at_ms
             log.info(
-                f"{self.name}: loaded {count:,} groups from {records:,} records in {took_ms:,} ms",
+                f"{self.name}: loaded {count:,} {self._loader.what} from {records:,} records in {took_ms:,} ms",
                 partition=self.name,
-                groups=count,
+                loaded=count,
                 records=records,
                 ms=took_ms,
             )

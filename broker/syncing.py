@@ -92,6 +92,8 @@ class Syncs:
         cluster = self._cluster
         if problem is not None and cluster.broken is None:
             cluster.broken = problem
+            if cluster.directory is not None:
+                cluster.directory.trusted = False
             log.warning(
                 f"the disk does not keep what is written to it: {problem.strerror or problem}; nothing is written any "
                 "more, what is there can be read; see to the disk and start again"

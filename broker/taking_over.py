@@ -21,7 +21,9 @@ def take_over(cluster: Cluster, directory: DataDirectory, now_ms: int) -> None:
     try:
         _take_over(cluster, directory, now_ms)
     except OSError as problem:
-        raise DataDirectoryError(f"{directory.path} cannot be written: {problem.strerror or problem}") from None
+        raise DataDirectoryError(
+            f"{directory.path} cannot be written: {problem.strerror or problem}; see to the disk, and start again"
+        ) from None
 
 
 def _take_over(cluster: Cluster, directory: DataDirectory, now_ms: int) -> None:

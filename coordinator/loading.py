@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from operator import itemgetter
 from struct import Struct
+from typing import ClassVar
 
 from kohort.coordinator.classic import sessions
 from kohort.coordinator.classic.dissolving import dissolve
@@ -52,6 +53,8 @@ class Loading:
 
     Commits of one consumer have the same keys again and again, hence `_known`: it saves reading them.
     """
+
+    what: ClassVar[str] = "groups"
 
     def __init__(self, coordinator: GroupCoordinator, partition: int) -> None:
         self._coordinator = coordinator

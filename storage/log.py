@@ -255,10 +255,17 @@ class PartitionLog:
     def delete_before(self, offset: int) -> None:
         """Makes `offset` the start of the log; segments that lie before it are dropped."""
         assert self.log_start_offset <= offset <= self.log_end_offset, "the caller checks the range"
-        self._store.start_moved(offset)
-        self._drop_oldest(lambda segment, _: segment.next_offset <= offset, even_open=True)
+        try:
+            self._store.start_moved(offset)
+        except OSError:  # on a full disk, what goes makes room for the note
+            self._drop_before(offset)
+            self._store.start_moved(offset)
+        self._drop_before(offset)
         self.log_start_offset = offset
         self._start_epochs_at(offset)
+
+    def _drop_before(self, offset: int) -> None:
+        self._drop_oldest(lambda segment, _: segment.next_offset <= offset, even_open=True)
 
     def clear(self) -> None:
         """Drops everything: the topic is gone. Nothing may be appended any more."""
@@ -280,7 +287,7 @@ class PartitionLog:
         if gone:
             if not segments and not self._store.in_memory:
                 # The name of an empty file is what remembers where the log ends.
-                segments.append(self._store.new_segment(self.log_end_offset, gone[-1].created_at_ms))
+                segments.append(self._store.new_segment(self.log_end_offset, gone[-1].created_at_ms, alone=True))
             self._segments = segments
             self.size_bytes -= dropped
             self._memory.used_bytes -= dropped

@@ -43,8 +43,8 @@ class Store(Protocol):
     delays: bool
     """Whether what is appended may be read only once `PartitionLog.synced` says so."""
 
-    def new_segment(self, base_offset: int, created_at_ms: int) -> Segment:
-        """An empty segment."""
+    def new_segment(self, base_offset: int, created_at_ms: int, *, alone: bool = False) -> Segment:
+        """An empty segment. `alone`: nothing before it stays."""
         ...
 
     def dropped(self, segments: Sequence[Segment]) -> None:
@@ -78,7 +78,7 @@ class MemoryStore:
     in_memory = True
     delays = False
 
-    def new_segment(self, base_offset: int, created_at_ms: int) -> Segment:
+    def new_segment(self, base_offset: int, created_at_ms: int, *, alone: bool = False) -> Segment:
         """An empty segment; see `Store`."""
         return MemorySegment(base_offset, created_at_ms)
 

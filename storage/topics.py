@@ -121,6 +121,10 @@ class Topics:
         self._next_producer_id = 0
         self._noted_producer_ids = 0
         self._compaction: Generator[None, None, int] | None = None
+        self._compacted: PartitionLog | None = None
+        """The log that it is about."""
+        self._not_compacted: set[PartitionLog] = set()
+        """Logs whose compaction has failed, and that are tried again when no other waits."""
         self._next_retention_ms: int | None = None
 
     def __iter__(self) -> Iterator[Topic]:
@@ -363,7 +367,13 @@ class Topics:
         if self._compaction is not None:
             # Not kept if it fails: it would fail again.
             compaction, self._compaction = self._compaction, None
-            if next(compaction, _DONE) is not _DONE:
+            try:
+                done = next(compaction, _DONE) is _DONE
+            except Exception:
+                if self._compacted is not None:
+                    self._not_compacted.add(self._compacted)
+                raise
+            if not done:
                 self._compaction = compaction
                 return 0
         if self._next_retention_ms is None:
@@ -374,17 +384,27 @@ class Topics:
         for topic in self._by_name.values():
             if topic.log_config.compact:
                 for partition in topic.partitions:
+                    if partition.log in self._not_compacted:
+                        continue
                     if partition.log.needs_compaction(wall_ms, partition.producers):
+                        self._compacted = partition.log
                         self._compaction = partition.log.compact(wall_ms, partition.producers)
                         return 0
+        self._not_compacted.clear()
         return min(self._cleaner_backoff_ms, max(self._next_retention_ms - wall_ms, 1))
 
     def _forget_old(self, wall_ms: int) -> None:
+        problem: OSError | None = None
         for topic in self._by_name.values():
             for partition in topic.partitions:
-                partition.log.trim(wall_ms)
+                try:
+                    partition.log.trim(wall_ms)
+                except OSError as raised:  # the others may make the room that this one lacks
+                    problem = raised
                 if partition.producers is not None:
                     partition.producers.expire(wall_ms)
                     partition.producers.transactions.trim(partition.log.log_start_offset)
                     if not len(partition.producers) and not partition.producers.transactions:
                         partition.producers = None
+        if problem is not None:
+            raise problem

@@ -1,5 +1,7 @@
 """Becoming the coordinator of a partition's transactional ids. Transactions that were decided are finished."""
 
+from typing import ClassVar
+
 from kohort.coordinator.coordinator import Shard
 from kohort.coordinator.records import UnreadableRecord
 from kohort.coordinator.transactions.coordinator import TransactionCoordinator
@@ -11,6 +13,8 @@ from kohort.protocol.batches import CONTROL, BatchInfo, keys_and_values
 
 class TransactionLoading:
     """The replay of one partition of `__transaction_state`. Until it is finished, who asks hears that it is loading."""
+
+    what: ClassVar[str] = "transactional ids"
 
     def __init__(self, coordinator: TransactionCoordinator, partition: int, leader_epoch: int) -> None:
         self._coordinator = coordinator

@@ -64,6 +64,8 @@ class DataDirectory:
         """What had to be mended, and what else whoever starts a broker should read."""
         self.cluster_id: str | None = None
         """Of the cluster that wrote here; None: nobody has yet."""
+        self.trusted = True
+        """Whether nothing is known to have gone wrong with what was synced; else the next start looks at everything."""
         self._noted = False
         self._stores: dict[str, PartitionStore] = {}
         self._lock: Lock | None = None
@@ -274,7 +276,8 @@ class DataDirectory:
                 store.close()
             for each in self.disk.take_unsynced():
                 each.sync()
-            self.disk.write_whole(self.path / CLEAN_SHUTDOWN, b"")
+            if self.trusted:
+                self.disk.write_whole(self.path / CLEAN_SHUTDOWN, b"")
             self._journal.close()
         finally:
             self._unlock()

@@ -76,17 +76,16 @@ class Lock:
 
     def __init__(self, path: Path) -> None:
         """Takes it. Raises DataDirectoryError if another broker has it, OSError."""
+        in_use = DataDirectoryError(f"{path} is in use by another broker; stop it, or name another directory")
         self._path = path.resolve()
+        if self._path in _held:
+            raise in_use  # before the file is opened: to close it would give the first one's lock back
         self._descriptor = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            if self._path in _held:
-                raise BlockingIOError
             fcntl.lockf(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (BlockingIOError, PermissionError):
             os.close(self._descriptor)
-            raise DataDirectoryError(
-                f"{path} is in use by another broker; stop it, or name another directory"
-            ) from None
+            raise in_use from None
         _held.add(self._path)
 
     def release(self) -> None:

@@ -51,10 +51,10 @@ class PartitionStore:
         if found.segments:
             self.open_segment = _of_files(found.segments[-1])
 
-    def new_segment(self, base_offset: int, created_at_ms: int) -> Segment:
-        """Begins a file; the one before it gets its indexes. See `Store`."""
+    def new_segment(self, base_offset: int, created_at_ms: int, *, alone: bool = False) -> Segment:
+        """Begins a file; the one before it gets its indexes, if it stays. See `Store`."""
         self._make()
-        if self.open_segment is not None:
+        if self.open_segment is not None and not alone:
             self.write_indexes(self.open_segment)
             self._write_epochs()
         # The last that may fail: a file that stays behind would be in the way of the records that come next.
@@ -80,6 +80,12 @@ class PartitionStore:
         path = segment.file.path
         self._disk.write_derived(path.with_suffix(OFFSET_INDEX), offset_index(segment))
         self._disk.write_derived(path.with_suffix(TIME_INDEX), time_index(segment))
+
+    def _write_indexes_anew(self, segment: FileSegment) -> None:
+        """The same for one that is in another's place, whose indexes must not stay."""
+        for ending in (OFFSET_INDEX, TIME_INDEX):
+            self._disk.remove(segment.file.path.with_suffix(ending))
+        self.write_indexes(segment)
 
     def dropped(self, segments: Sequence[Segment]) -> None:
         """Removes their files; who is reading one may finish. See `Store`."""
@@ -156,9 +162,12 @@ class PartitionStore:
             file = _of_files(segment).file
             self._disk.rename(file.path, file.path.with_suffix(""))
             file.path = file.path.with_suffix("")
-            self.write_indexes(_of_files(segment))
-        if made:
-            self._clean_moved(made[-1].next_offset)
+        # The log is made of the new files from here on, whatever comes of that which can be worked out again.
+        with suppress(OSError):
+            for segment in made:
+                self._write_indexes_anew(_of_files(segment))
+            if made:
+                self._clean_moved(made[-1].next_offset)
 
 
 def _sync_all(files: Sequence[File]) -> None:

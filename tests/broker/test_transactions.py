@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from io import StringIO
 from typing import Any
 
 import pytest
@@ -348,7 +349,7 @@ def test_a_coordinator_that_takes_over_knows_what_is_open(ended: bool) -> None:
     assert ada.offset() == [5]
 
 
-def test_the_transaction_coordinator_can_be_loaded_from_its_log() -> None:
+def test_the_transaction_coordinator_can_be_loaded_from_its_log(lines: StringIO) -> None:
     ada = Producer()
     ada.init()
     ada.writes(12)
@@ -363,6 +364,7 @@ def test_the_transaction_coordinator_can_be_loaded_from_its_log() -> None:
     ada.broker.cluster.replays.run_at_once()
     # The epoch before the last bump is not in the log.
     assert coordinator.transactions == before
+    assert "loaded 1 transactional ids from" in lines.getvalue()
     assert ada.ends(5, committed=True) is E.none
     assert ada.reads() == ([0, 1], [], 2)
 

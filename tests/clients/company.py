@@ -20,6 +20,8 @@ from tests.clients.libraries import command_of
 PATIENCE_S = 40
 """How long anything may take on a machine with better things to do; what works takes a fraction of a second."""
 SESSION_TIMEOUT_MS = 3_000
+LONG_SESSION_MS = PATIENCE_S * 1000
+"""Longer than a client may take to find a broker again that was away."""
 CALM_S = 1.0
 
 
@@ -105,8 +107,12 @@ class Member:
 class Company:
     """A group on a topic of its own, and whoever belongs to it."""
 
-    def __init__(self, bootstrap: str, partitions: int = 6, copies: int = 1) -> None:
+    def __init__(
+        self, bootstrap: str, partitions: int = 6, copies: int = 1, session_timeout_ms: int = SESSION_TIMEOUT_MS
+    ) -> None:
+        """`session_timeout_ms`: after which a member is missed; a long one where nobody is to be."""
         self.bootstrap = bootstrap
+        self._session_timeout_ms = session_timeout_ms
         self.partitions = set(range(partitions))
         self.topic = f"topic-{uuid4().hex[:8]}"
         self.group = f"group-{uuid4().hex[:8]}"
@@ -127,7 +133,7 @@ class Company:
             group=self.group,
             instance=instance,
             cooperative=cooperative,
-            session_timeout_ms=SESSION_TIMEOUT_MS if instance is None else PATIENCE_S * 1000,
+            session_timeout_ms=self._session_timeout_ms if instance is None else PATIENCE_S * 1000,
             heartbeat_interval_ms=300,
             max_poll_interval_ms=PATIENCE_S * 1000,
         )

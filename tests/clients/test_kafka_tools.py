@@ -125,7 +125,8 @@ def test_a_transaction_that_hangs_is_described_and_aborted(bootstrap: str, compa
         return [line for line in lines if line.strip()]
 
     name = f"txn-{uuid4().hex[:8]}"
-    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": name})
+    long_ms = 600_000  # each tool takes its time to start, and the transaction must not end before
+    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": name, "transaction.timeout.ms": long_ms})
     producer.init_transactions(30)
     producer.begin_transaction()
     producer.produce(company.topic, b"undecided", partition=0)

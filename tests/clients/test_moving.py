@@ -10,7 +10,7 @@ import pytest
 
 from kohort.coordinator.placement import partition_for
 from kohort.demo.libraries import LIBRARIES
-from tests.clients.company import Company
+from tests.clients.company import LONG_SESSION_MS, Company
 from tests.clients.serving import ELSEWHERE, serving
 
 pytestmark = pytest.mark.skipif(bool(ELSEWHERE), reason="an Apache Kafka has no control address")
@@ -36,7 +36,7 @@ def cluster() -> Iterator[tuple[Company, Admin]]:
     """A cluster of its own, since its brokers stop; every topic has three copies."""
     with serving(nodes=3, options=("--control", ":0", "--set", "default.replication.factor=3")) as ready:
         bootstrap, _, control = ready.partition(" control=")
-        company = Company(bootstrap, copies=3)
+        company = Company(bootstrap, copies=3, session_timeout_ms=LONG_SESSION_MS)
         yield company, Admin(control)
         company.dissolve()
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kohort.demo.libraries import LIBRARIES
-from tests.clients.company import Company
+from tests.clients.company import LONG_SESSION_MS, Company
 from tests.clients.serving import ELSEWHERE
 from tests.restarting import kill, restart, start
 
@@ -21,7 +21,7 @@ SERVE = (sys.executable, "-m", "kohort.broker", "serve", "--profile", "test")
 @pytest.fixture(params=["never", "always"])
 def company(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Company, Path]]:
     """Clients of a broker that keeps its data."""
-    made = Company(start(tmp_path, (*SERVE, "--fsync", request.param)))
+    made = Company(start(tmp_path, (*SERVE, "--fsync", request.param)), session_timeout_ms=LONG_SESSION_MS)
     yield made, tmp_path
     made.dissolve()
     kill(tmp_path)

@@ -12,10 +12,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kohort.broker.cli import main
-from kohort.storage.disk.directory import CLEAN_SHUTDOWN
+from kohort.storage.disk.directory import CLEAN_SHUTDOWN, DataDirectory
 from kohort.storage.disk.files import Disk
 from kohort.storage.disk.journal import JOURNAL
-from kohort.storage.disk.ownership import META
+from kohort.storage.disk.ownership import LOCK, META, DataDirectoryError
 from tests.broker.data import given_topic, produce
 from tests.crash.life import Life, process_is_gone
 from tests.storage.batches import batch
@@ -101,6 +101,16 @@ def test_one_that_another_broker_holds(ours: Path) -> None:
         other.kill()
     life = Life(ours, Disk())  # a lock dies with its process
     life.directory.close()
+
+
+def test_one_that_the_same_process_asks_for_twice_stays_locked_for_others(ours: Path) -> None:
+    first = DataDirectory(ours)
+    with pytest.raises(DataDirectoryError, match="in use by another broker"):
+        DataDirectory(ours)
+    asks = f"import fcntl; fcntl.lockf(open({str(ours / LOCK)!r}, 'r+'), fcntl.LOCK_EX | fcntl.LOCK_NB)"
+    asked = subprocess.run([sys.executable, "-c", asks], capture_output=True, text=True, check=False)
+    assert "BlockingIOError" in asked.stderr
+    first.abandon()
 
 
 def newer_meta(path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from errno import EIO, ENOSPC
 from pathlib import Path
 from random import Random
 
@@ -23,6 +24,7 @@ from tests.storage.batches import batch
 
 pytestmark = pytest.mark.usefixtures("no_threads")
 T = "t"
+KEYED = {"cleanup.policy": "compact", "segment.ms": "1000", "min.cleanable.dirty.ratio": "0.01"}
 
 
 class Machine:
@@ -180,6 +182,69 @@ def test_a_deleted_topic_stays_deleted_though_its_files_could_not_be_removed(mac
         assert machine.values() == [b"b"]
 
 
+@pytest.mark.parametrize("offset", [2, 4])
+def test_deleting_records_makes_room_on_a_full_disk(machine: Machine, offset: int) -> None:
+    machine.creates("rolls", **{"segment.ms": "1000"})
+    for number in range(4):
+        machine.life.hears("produce", 9, **production(batch(b"%d" % number, at=EPOCH_MS + number * 2_000), "rolls"))
+    oldest = machine.path / "rolls-0" / f"{0:020}.log"
+
+    def no_room(what: str, path: Path) -> OSError | None:
+        return OSError(ENOSPC, "No space left on device", str(path)) if what == "write" and oldest.exists() else None
+
+    machine.disk.fails = no_room
+    part = DeleteRecordsTopic(name="rolls", partitions=(DeleteRecordsPartition(partition_index=0, offset=offset),))
+    answer = machine.life.hears("delete_records", 2, topics=(part,), timeout_ms=1)
+    assert answer.topics[0].partitions[0].error_code is E.none
+    assert machine.produces(b"4", name="rolls") is E.none
+    machine.starts_again()
+    assert machine.values("rolls", start=offset) == [b"2", b"3", b"4"][offset - 2 :]
+
+
+@pytest.mark.parametrize("ending", [".cleaned", ".index", "cleaner-offset-checkpoint.tmp"])
+def test_a_compaction_that_fails_keeps_nothing_from_being_compacted_and_loses_nothing(
+    machine: Machine, ending: str
+) -> None:
+    for name in ("first", "second"):
+        machine.creates(name, **KEYED)
+        for number in range(6):
+            pair = (b"key", b"%d" % number * 50)
+            machine.life.hears("produce", 9, **production(batch(pair, at=EPOCH_MS + number * 2_000), name))
+
+    def in_the_first(what: str, path: Path) -> OSError | None:
+        fails = what in ("write", "open") and path.name.endswith(ending) and path.parent.name != "second-0"
+        return OSError(EIO, "Input/output error", str(path)) if fails else None
+
+    machine.disk.fails = in_the_first
+    machine.life.wait(40_000)
+    assert machine.values("second") == [b"4" * 50, b"5" * 50]
+    partition = machine.life.cluster.topics.by_name("first").partitions[0]  # type: ignore[union-attr]
+    folder = machine.path / "first-0"
+    assert [segment.base_offset for segment in partition.log._segments] == [
+        int(path.stem) for path in sorted(folder.glob("*.log"))
+    ]
+    assert machine.values("first")[-1] == b"5" * 50
+    before = machine.values("first")
+    machine.starts_again()
+    assert machine.values("first") == before
+    machine.life.wait(40_000)
+    assert machine.values("first") == [b"4" * 50, b"5" * 50]
+
+
+def test_a_segment_that_somebody_cuts_while_it_is_used_keeps_no_other_log_from_being_looked_after(
+    machine: Machine,
+) -> None:
+    for name in ("first", "second"):
+        machine.creates(name, **KEYED)
+        for number in range(6):
+            pair = (b"key", b"%d" % number * 50)
+            machine.life.hears("produce", 9, **production(batch(pair, at=EPOCH_MS + number * 2_000), name))
+    with (machine.path / "first-0" / f"{0:020}.log").open("r+b") as file:
+        file.truncate(30)
+    machine.life.wait(40_000)
+    assert machine.values("second") == [b"4" * 50, b"5" * 50]
+
+
 def test_strays_of_the_same_name_are_all_kept(machine: Machine) -> None:
     for _ in range(2):
         machine.disk.make_folder(machine.path / "lost-0")
@@ -265,5 +330,22 @@ def test_an_old_segment_with_a_flipped_bit_is_mended_after_a_crash_and_left_afte
     first.write_bytes(data)
     machine.starts_again()
     assert machine.values("rolls") == [b"1", b"2"]
+    (remark,) = machine.life.directory.remarks
+    assert "checksum" in remark
+
+
+def test_what_a_failed_sync_may_have_lost_is_looked_for_after_a_stop(tmp_path: Path) -> None:
+    machine = Machine(tmp_path, "always")
+    machine.life.cluster.topics.create(T, 1)
+    assert machine.produces(b"a") is E.none
+    assert machine.produces(b"b") is E.none
+    machine.disk.fails = failing("sync", ending=".log")
+    assert machine.produces(b"c") is E.kafka_storage_error
+    (path,) = machine.segments
+    data = bytearray(path.read_bytes())
+    data[-2] ^= 1
+    path.write_bytes(data)
+    machine.starts_again(in_peace=True)
+    assert machine.values() == [b"a", b"b"]
     (remark,) = machine.life.directory.remarks
     assert "checksum" in remark

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Awaitable, Callable
+from typing import Any
 from urllib.parse import urlsplit
 
 from fastapi import Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
 
 from kohort.broker.logs import log
 from kohort.broker.server import Server
+from kohort.control.body import LARGEST_BYTES, knows_every_query
 from kohort.control.documenting import BEARER, CANNOT_BE, NOT_ADMITTED, operation_id, refusals
 from kohort.control.errors import ControlError, NotFoundError
 from kohort.control.laboratory import Laboratory
@@ -58,7 +61,7 @@ def make_app(server: Server, token: str = "", laboratory: Laboratory | None = No
         version="1",
         redirect_slashes=False,
         generate_unique_id_function=operation_id,
-        dependencies=[Depends(BEARER)] if token else [],
+        dependencies=[Depends(knows_every_query), *([Depends(BEARER)] if token else [])],
         responses=refusals(CANNOT_BE, *((NOT_ADMITTED,) if token else ())),
     )
     app.state.server = server
@@ -66,13 +69,14 @@ def make_app(server: Server, token: str = "", laboratory: Laboratory | None = No
     for router in ROUTERS:
         app.include_router(router)
     app.add_exception_handler(RequestValidationError, _unreadable)
+    app.add_exception_handler(HTTPException, _no_such_place)
     app.add_exception_handler(NotFoundError, _not_there)
     app.add_exception_handler(ControlError, _cannot_be)
     app.add_exception_handler(Exception, _our_mistake)
 
     @app.middleware("http")
     async def admit(request: Request, go_on: Callable[[Request], Awaitable[Response]]) -> Response:
-        refusal = _stranger(request) or _without_token(request, token)
+        refusal = _stranger(request) or _without_token(request, token) or await _too_large(request)
         return refusal or await go_on(request)
 
     return app
@@ -93,10 +97,46 @@ def _without_token(request: Request, token: str) -> Response | None:
     return _sentence(401, "this broker wants its control token: Authorization: Bearer TOKEN")
 
 
+async def _too_large(request: Request) -> Response | None:
+    """Reads the body, as far as it may go; what follows is given what was read."""
+    said = request.headers.get("content-length", "0")
+    size = int(said) if said.isdecimal() else 0
+    read = bytearray()
+    if size <= LARGEST_BYTES:
+        async for chunk in request.stream():
+            read += chunk
+            if len(read) > LARGEST_BYTES:
+                break
+    if max(size, len(read)) > LARGEST_BYTES:
+        return _sentence(413, f"this is too large; a request has at most {LARGEST_BYTES} bytes")
+    request._body = bytes(read)  # what `Request.body` keeps, and passes on
+    return None
+
+
+async def _no_such_place(request: Request, problem: Exception) -> Response:
+    """A path or a method that nobody has, beside refusals that are sentences already."""
+    assert isinstance(problem, HTTPException)
+    told = {
+        "Not Found": f"there is nothing at {request.url.path}; /openapi.json tells what there is",
+        "Method Not Allowed": f"{request.url.path} is not asked with {request.method}; /openapi.json tells how",
+    }
+    return JSONResponse(
+        {"detail": told.get(problem.detail, problem.detail)}, problem.status_code, headers=problem.headers
+    )
+
+
 async def _unreadable(request: Request, problem: Exception) -> Response:
     assert isinstance(problem, RequestValidationError)
-    told = [f"{'.'.join(map(str, each['loc'][1:])) or each['loc'][0]}: {each['msg']}" for each in problem.errors()]
-    return _sentence(422, "; ".join(told))
+    return _sentence(422, "; ".join(map(_told, problem.errors())))
+
+
+def _told(problem: dict[str, Any]) -> str:
+    if problem["type"] == "json_invalid":
+        return f"the body is not JSON: {problem['ctx']['error']}"
+    if problem["type"] == "value_error":  # a sentence of ours
+        return str(problem["msg"]).removeprefix("Value error, ")
+    where = ".".join(map(str, problem["loc"][1:])) or problem["loc"][0]
+    return f"{where}: {problem['msg']}"
 
 
 async def _not_there(request: Request, problem: Exception) -> Response:

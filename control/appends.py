@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Unpack
 from kohort.broker.effects import Report, perform
 from kohort.control.errors import NotFoundError, unknown
 from kohort.control.faults.plan import When
-from kohort.control.faults.triggers import Counting, Trigger
+from kohort.control.faults.triggers import Counting, Trigger, trigger
+from kohort.control.numbers import length_ms
 from kohort.coordinator.coordinator import STORAGE_ERRORS
 from kohort.coordinator.effects import Append
 from kohort.coordinator.records import GroupKey, OffsetKey, read_key
@@ -52,7 +53,7 @@ class AppendRule:
 
     def delay(self, seconds: float, **when: Unpack[When]) -> AppendRule:
         """It is written, and the coordinator hears of it so much later, by the brokers' clock."""
-        self._delay_ms = round(1000 * seconds)
+        self._delay_ms = length_ms(seconds, "a delay")
         return self._at_work(when)
 
     def hold(self, **when: Unpack[When]) -> AppendRule:
@@ -81,7 +82,7 @@ class AppendRule:
         self.release()
 
     def _at_work(self, when: When) -> AppendRule:
-        self._counting = Counting(Trigger(**when), self._appends.chance)
+        self._counting = Counting(trigger(when), self._appends.chance)
         self.number = self._appends.next_number()
         self._appends.rules.append(self)
         self._appends.look()

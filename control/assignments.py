@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from kohort.control.errors import ControlError
 from kohort.protocol.consumer import Assignment, read_assignment, write_assignment
 
 Shares = Mapping[str, bytes]
@@ -53,7 +55,11 @@ def garbage(data: bytes = b"\xff\xff\xff\xff\x7f") -> Change:
 
 def exactly(shares: Mapping[str, Mapping[str, Iterable[int]]]) -> Change:
     """Members are given these partitions, by member id and topic; who is not named gets nothing."""
-    told = {member: assignment(partitions) for member, partitions in shares.items()}
+    try:
+        told = {member: assignment(partitions) for member, partitions in shares.items()}
+    except (TypeError, ValueError, AttributeError, struct.error):
+        example = "{ada-1: {orders: [0, 1]}}"
+        raise ControlError(f"shares are partitions by member id and topic, as in {example}, not {shares!r}") from None
     return Change("given partitions", lambda _: told)
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 ON = object()
 """What a fault returns that lets its request, or its answer, go on."""
 
-OFFSET_COMMIT = "OffsetCommit"
+OFFSET_COMMIT, OFFSET_DELETE = "OffsetCommit", "OffsetDelete"
 
 
 class LabRegistry(Registry):
@@ -133,8 +133,11 @@ class Call:
             return response
         self.stage = ANSWER
         laboratory = self._laboratory
-        if laboratory.safety is not None and self.subject.api == OFFSET_COMMIT:
-            laboratory.safety.committed(self, response)
+        if laboratory.safety is not None:
+            if self.subject.api == OFFSET_COMMIT:
+                laboratory.safety.committed(self, response)
+            elif self.subject.api == OFFSET_DELETE:
+                laboratory.safety.forgotten(self, response)
         if laboratory.zombies:
             laboratory.zombies.mislead(self._node, self.subject, response)
         laboratory.moments.passed(self, response)
@@ -169,25 +172,37 @@ class Call:
         """Goes on at once, if it waits for a moment still."""
         self._laboratory.moments.end(delayed)
 
-    def resume(self, response: object = None, *, now_ms: int | None = None) -> None:
-        """Goes on where it was stopped: with the broker, or with its answer."""
+    def resume(self, response: object = None, *, now_ms: int | None = None, faults: bool = False) -> None:
+        """Goes on where it was stopped: with the broker, or with its answer.
+
+        `faults`: they come first, as behind a gate, where none has had it yet.
+        """
         server = self._laboratory.server
         if now_ms is None:
             now_ms = self._laboratory.cluster.clock.now_ms()
         if self.connection.closed:
             return
         if self.stage == ANSWER:
-            self.ticket.answered = True
-            self.connection.answer(self.ticket, response)
+            self._resume_answer(response, faults)
         else:
-            self._resume_request(now_ms)
+            self._resume_request(now_ms, faults)
         perform(self._laboratory.cluster, now_ms)
         server.end_turn(now_ms)
 
-    def _resume_request(self, now_ms: int) -> None:
+    def _resume_answer(self, response: object, faults: bool) -> None:
+        try:
+            outcome = self._laboratory.faults.spoil(self, response) if faults else ON
+        except CloseConnection as reason:
+            self.connection.close(str(reason))
+            return
+        if outcome is not None:
+            self.ticket.answered = True
+            self.connection.answer(self.ticket, response if outcome is ON else outcome)
+
+    def _resume_request(self, now_ms: int, faults: bool) -> None:
         self.ticket.received_at_ms = now_ms
         try:
-            response = self.handled()
+            response = self._go_on() if faults else self.handled()
         except CloseConnection as reason:
             self.connection.close(str(reason))
         except Exception:

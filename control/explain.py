@@ -5,7 +5,7 @@ Looks and changes nothing, so it may be asked at any moment.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from kohort.control.settings_advice import badly_set
@@ -13,6 +13,7 @@ from kohort.coordinator.classic.group import ClassicGroup
 from kohort.coordinator.classic.member import Member
 from kohort.coordinator.classic.rebalancing import InitialDelay
 from kohort.coordinator.classic.states import State
+from kohort.coordinator.events import GroupEvent
 from kohort.purgatory import DelayedOperation
 
 Alive = Callable[[ClassicGroup, Member], bool]
@@ -71,8 +72,17 @@ class Explanation:
         return "\n".join(lines)
 
 
-def explain(group: ClassicGroup | None, group_id: str, now_ms: int, is_alive: Alive | None = None) -> Explanation:
-    """`group`: None where there is none of that id. `is_alive`: the laboratory's, where there is one."""
+def explain(
+    group: ClassicGroup | None,
+    group_id: str,
+    now_ms: int,
+    is_alive: Alive | None = None,
+    events: Iterable[GroupEvent] = (),
+) -> Explanation:
+    """`group`: None where there is none of that id. `is_alive`: the laboratory's, where there is one.
+
+    `events`: what has happened to it, as far as that was recorded.
+    """
     if group is None or group.state is State.DEAD:
         return Explanation(f"group {group_id}: there is none; the first JoinGroup or commit makes it", (), (), ())
     names = names_of(group)
@@ -90,7 +100,7 @@ def explain(group: ClassicGroup | None, group_id: str, now_ms: int, is_alive: Al
         for member in group.members.values()
     )
     return Explanation(
-        headline, (*_waits(group, names, now_ms), *_unused(group, now_ms)), clients, badly_set(group, names)
+        headline, (*_waits(group, names, now_ms), *_unused(group, now_ms)), clients, badly_set(group, names, events)
     )
 
 

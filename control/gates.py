@@ -66,7 +66,7 @@ class Held:
 
     def let_through(self) -> None:
         """It goes on."""
-        self.call.resume(self.response)
+        self.call.resume(self.response, faults=True)
 
     def __str__(self) -> str:
         return str(self.call.subject)

@@ -8,7 +8,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kohort.broker.moving import move_leader
+from kohort.control.errors import unknown
 from kohort.control.explain import Explanation, explain
+from kohort.control.faults.matching import STATE_NAMES
 from kohort.control.history import Rebalance
 from kohort.coordinator.classic.group import ClassicGroup
 from kohort.coordinator.classic.member import Member
@@ -116,7 +118,7 @@ class Group:
     def explain(self) -> Explanation:
         """Whom it waits for and until when, what each client should do now, and what is badly set; print it."""
         laboratory = self._laboratory
-        return explain(self._found(), self.id, laboratory.clock.now_ms(), laboratory.is_alive)
+        return explain(self._found(), self.id, laboratory.clock.now_ms(), laboratory.is_alive, self.events)
 
     @property
     def history(self) -> list[Rebalance]:
@@ -160,7 +162,9 @@ class Group:
         )
 
     async def wait_state(self, state: str, timeout: float = PATIENCE_S) -> None:
-        """Until it is in a state, by its name on the wire."""
+        """Until it is in a state, by its name on the wire. Raises ControlError, with the nearest one, for another."""
+        if state not in STATE_NAMES:
+            raise unknown("group state", state, STATE_NAMES)
         await self.wait_for(lambda: self.state == state, timeout, state)
 
     async def wait_for(self, condition: Callable[[], bool], timeout: float = PATIENCE_S, words: str = "so") -> None:

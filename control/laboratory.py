@@ -45,7 +45,7 @@ class Laboratory:
     def __init__(self, cluster: Cluster, clock: LabClock) -> None:
         self.cluster = cluster
         self.clock = clock
-        self.faults = Faults(Random(cluster.random.random()), cluster.topics)
+        self.faults = Faults(Random(cluster.random.random()), cluster.topics, [node.id for node in cluster.nodes])
         self.appends = Appends(self, Random(cluster.random.random()))
         self.gates = Gates(self)
         self.moments = Moments(self)
@@ -78,6 +78,20 @@ class Laboratory:
         self.record()
         self.safety = Oracle(self, budget)
         self.safety.start()
+
+    def reset(self) -> tuple[list[str], list[str]]:
+        """The end of a test that shares the brokers with others: rules end, gates open, the clock runs as it did.
+
+        Returns a line for each gate that was still held, and the violations so far, which are forgotten.
+        """
+        self.faults.clear()
+        self.appends.clear()
+        gates = self.gates.open_all()
+        self.clock.run(1.0)
+        violations: list[str] = []
+        if self.safety is not None:
+            violations, self.safety.violations = self.safety.violations, []
+        return gates, violations
 
     def group(self, group_id: str) -> ClassicGroup | None:
         """A group, wherever it is looked after; a zombie does not look after it, though it may think so."""

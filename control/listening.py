@@ -51,6 +51,7 @@ async def serve(server: Server, laboratory: Laboratory, host: str, port: int, to
     config = uvicorn.Config(
         make_app(server, token, laboratory),
         log_config=None,
+        log_level="error",  # who does not speak HTTP, as `kohort watch` at first, is hung up on, and no more
         access_log=False,
         lifespan="off",
         loop="none",

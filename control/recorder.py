@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from kohort.control.history import Rebalance, rebalances, tell
@@ -24,7 +24,10 @@ class Recorder:
 
     def __init__(self, cluster: Cluster, kept: int = EVENTS_KEPT) -> None:
         self._cluster = cluster
-        self._events: deque[Recorded] = deque(maxlen=kept)
+        self._kept = kept
+        self._events: deque[Recorded] = deque()
+        self._of_groups: dict[str | None, deque[Recorded]] = {}
+        """The same by group: who looks at all groups again and again would else look at all events for each."""
         self._listeners: list[Listener] = []
         self._listening = False
         self.disowns: Callable[[Recorded], bool] = lambda recorded: False
@@ -55,17 +58,15 @@ class Recorder:
 
     def events(self, group_id: str | None = None) -> list[GroupEvent]:
         """Those of a group, or of all of them, in the order in which they happened."""
-        return [each.event for each in self._events if group_id is None or each.event.group_id == group_id]
+        return [each.event for each in (self._events if group_id is None else self._of(group_id))]
 
     def timeline(self, group_id: str) -> list[str]:
         """The same for a person, a line each."""
-        return list(tell((each for each in self._events if each.event.group_id == group_id), self.was_disowned))
+        return list(tell(self._of(group_id), self.was_disowned))
 
     def history(self, group_id: str) -> list[Rebalance]:
         """A group's rebalances; not those that a zombie began, which come to nothing."""
-        return rebalances(
-            each.event for each in self._events if each.event.group_id == group_id and not self.was_disowned(each)
-        )
+        return rebalances(each.event for each in self._of(group_id) if not self.was_disowned(each))
 
     def was_disowned(self, recorded: Recorded) -> bool:
         """Whether an event was a zombie's."""
@@ -75,8 +76,22 @@ class Recorder:
         return iter(self._events)
 
     def _take(self, recorded: Recorded) -> None:
+        if len(self._events) == self._kept:
+            self._forget_the_oldest()
         self._events.append(recorded)
+        self._of_groups.setdefault(recorded.event.group_id, deque()).append(recorded)
         if self.disowns(recorded):
             self._disowned.add(recorded.event_id)
         for listener in list(self._listeners):
             listener(recorded)
+
+    def _of(self, group_id: str) -> Iterable[Recorded]:
+        return self._of_groups.get(group_id, ())
+
+    def _forget_the_oldest(self) -> None:
+        oldest = self._events.popleft()
+        of_group = self._of_groups[oldest.event.group_id]
+        of_group.popleft()
+        if not of_group:
+            del self._of_groups[oldest.event.group_id]
+        self._disowned.discard(oldest.event_id)

@@ -1,7 +1,10 @@
 """The safety oracle: what must never be, whatever a test does to a cluster.
 
-Two members own a partition in one generation; a commit goes backwards without anybody having asked for that; a commit
+Two members own a partition in one generation; a member's commit goes backwards; a commit
 from a fenced generation is accepted; a partition stays unowned for longer than a budget.
+
+A commit that names no generation is no member's: an operator's who sets a group back, or of who assigns partitions to
+itself. That may go back, as may commits after offsets, a group or a topic were deleted.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from kohort.coordinator.classic.group import CONSUMER, ClassicGroup
 from kohort.coordinator.classic.states import State
@@ -42,7 +46,8 @@ class Oracle:
     laboratory: Laboratory
     budget: Budget = field(default_factory=Budget)
     violations: list[str] = field(default_factory=list)
-    _committed: dict[tuple[str, Place], int] = field(default_factory=dict)
+    _committed: dict[tuple[str, Place], tuple[int, UUID | None]] = field(default_factory=dict)
+    """The offset, and the id of the topic, which one that was deleted and made anew has not."""
     _unowned_since: dict[tuple[str, Place], int] = field(default_factory=dict)
 
     def start(self) -> None:
@@ -63,6 +68,13 @@ class Oracle:
                     place = (topic.name or str(topic.topic_id), part.partition_index)
                     self._accepted(call, place, part.committed_offset)
 
+    def forgotten(self, call: Call, response: Any) -> None:
+        """An OffsetDelete is about to be answered: what follows need not be more than what was deleted."""
+        for topic in response.topics:
+            for part in topic.partitions:
+                if part.error_code is ErrorCode.none:
+                    self._committed.pop((call.subject.group, (topic.name, part.partition_index)), None)
+
     def finish(self) -> list[str]:
         """Looks once more at what is still unowned. Returns all violations."""
         now_ms = self.laboratory.clock.now_ms()
@@ -81,10 +93,13 @@ class Oracle:
                 f"when the group was at {call.generation_then}"
             )
         key = subject.group, place
-        before = self._committed.get(key, -1)
-        if 0 <= offset < before and not self.budget.backwards:
+        topic = self.laboratory.cluster.topics.by_name(place[0])
+        topic_id = topic.topic_id if topic is not None else None
+        before, of = self._committed.get(key, (-1, topic_id))
+        asked_for = self.budget.backwards or subject.generation < 0 or of != topic_id
+        if 0 <= offset < before and not asked_for:
             self.violations.append(f"{subject} set {place[0]}-{place[1]} back from {before} to {offset}")
-        self._committed[key] = offset
+        self._committed[key] = offset, topic_id
 
     def _hear(self, recorded: Recorded) -> None:
         event = recorded.event
@@ -95,6 +110,10 @@ class Oracle:
         elif event.kind in ("group_deleted", "offsets_expired") and event.group_id is not None:
             for key in [key for key in self._committed if key[0] == event.group_id]:
                 del self._committed[key]
+        if event.kind in ("member_removed", "group_deleted") and event.group_id is not None:
+            group = self.laboratory.group(event.group_id)
+            if group is None or not group.members:
+                self._nobody_is_left(event.group_id)
 
     def _look_at(self, group: ClassicGroup) -> None:
         owners: dict[Place, list[str]] = {}
@@ -120,12 +139,20 @@ class Oracle:
             if (topic := topics.by_name(name)) is not None
             for partition in topic.partitions
         }
+        for key in [key for key in self._unowned_since if key[0] == group.group_id and key[1] not in places]:
+            del self._unowned_since[key]  # its topic was deleted, or nobody subscribes to it any more
         for place in places:
             key = group.group_id, place
             if place not in owners and group.state is not State.EMPTY:
                 self._unowned_since.setdefault(key, now_ms)
             elif key in self._unowned_since:
                 self._unowned(*key, now_ms - self._unowned_since.pop(key))
+
+    def _nobody_is_left(self, group_id: str) -> None:
+        """A group without members owes nobody anything."""
+        now_ms = self.laboratory.clock.now_ms()
+        for key in [key for key in self._unowned_since if key[0] == group_id]:
+            self._unowned(*key, now_ms - self._unowned_since.pop(key))
 
     def _unowned(self, group_id: str, place: Place, length_ms: int) -> None:
         budget_ms = self.budget.unowned_ms

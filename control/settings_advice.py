@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 
 from kohort.coordinator.classic.group import ClassicGroup
 from kohort.coordinator.classic.member import Member
+from kohort.coordinator.events import GroupEvent
 from kohort.coordinator.pulses import percentile
 
 Names = dict[str, str]
 
 ENOUGH_HEARTBEATS = 3
 """Fewer say nothing about the interval."""
+HABIT = 2
+"""So many restarts are more than an accident."""
+GONE = ("leave_explicit", "session_expired")
+"""How a process that ends leaves its group; who is removed for being late is the same process still."""
 
 
-def badly_set(group: ClassicGroup, names: Names) -> tuple[str, ...]:
-    """A sentence for each thing; `names`: what members are called."""
+def badly_set(group: ClassicGroup, names: Names, events: Iterable[GroupEvent] = ()) -> tuple[str, ...]:
+    """A sentence for each thing; `names`: what members are called; `events`: what has happened to the group."""
     return (
         *_assignors(group, names),
         *_differing(group, names, "session.timeout.ms", lambda m: m.session_timeout_ms, "each has its own"),
         *_differing(group, names, "rebalance timeout", lambda m: m.rebalance_timeout_ms, "the longest counts for all"),
         *_short_rebalance(group, names),
         *_rare_heartbeats(group, names),
+        *_new_ids_at_restarts(group, names, events),
     )
 
 
@@ -67,4 +74,20 @@ def _rare_heartbeats(group: ClassicGroup, names: Names) -> Iterator[str]:
             yield (
                 f"{names[member_id]} sends a heartbeat every {usual_ms / 1_000:g} s, more than a third of its session "
                 f"({session_ms / 1_000:g} s): two lost ones end its membership; lower heartbeat.interval.ms"
+            )
+
+
+def _new_ids_at_restarts(group: ClassicGroup, names: Names, events: Iterable[GroupEvent]) -> Iterator[str]:
+    """A dynamic member that comes back is a new one (KIP-345). Known of clients whose id no other in the group has."""
+    ended = Counter(
+        event.client_id
+        for event in events
+        if event.kind == "member_removed" and event.cause in GONE and event.instance_id is None
+    )
+    for member_id, member in group.members.items():
+        times = ended[member.client_id]
+        if member.group_instance_id is None and names[member_id] == member.client_id and times >= HABIT:
+            yield (
+                f"{member.client_id} has come back {times} times under a new member id, and each time everything was "
+                "rebalanced; with a group.instance.id a restart within its session moves nothing"
             )

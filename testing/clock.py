@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from kohort.control.numbers import length_ms
+
 if TYPE_CHECKING:
     from kohort.control.laboratory import Laboratory
 
@@ -39,9 +41,7 @@ class Clock:
         A member whose connection is open and whom no fault keeps silent is taken to have sent its heartbeats meanwhile,
         and does not expire. `expire_the_living=True` lets sessions end that would have been kept.
         """
-        length_ms = round((seconds + 60 * minutes + 3_600 * hours) * 1000)
-        if length_ms < 0:
-            raise ValueError("time does not go back; give a length of 0 or more")
-        self._laboratory.advance(length_ms, expire_the_living=expire_the_living)
+        jump_ms = length_ms(seconds + 60 * minutes + 3_600 * hours, "a jump")
+        self._laboratory.advance(jump_ms, expire_the_living=expire_the_living)
         for _ in range(TURNS):
             await asyncio.sleep(0)

@@ -9,17 +9,20 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 from warnings import warn
 
+from kohort.broker.address import show_address
 from kohort.broker.cluster import Cluster as BrokerCluster
 from kohort.broker.logs import log
 from kohort.broker.node import Node
 from kohort.broker.server import Server
-from kohort.broker.settings import Settings
+from kohort.broker.settings import PROFILES, Settings
 from kohort.control.appends import Appends
 from kohort.control.clock import LabClock
+from kohort.control.errors import ControlError, unknown
 from kohort.control.faults.table import Faults
 from kohort.control.gates import Gates
 from kohort.control.group import Group
 from kohort.control.laboratory import Laboratory
+from kohort.control.numbers import whole
 from kohort.control.safety import Budget
 from kohort.control.topics import Topics
 from kohort.testing.clock import Clock
@@ -63,6 +66,11 @@ class Cluster:
         `settings`: broker settings by Kafka's names, as in `{"group.max.size": 2}`. Raises SettingError for one that
         does not exist, naming the nearest. `safety`: what `violations` looks for; None: nothing.
         """
+        if profile not in PROFILES:
+            raise unknown("profile", profile, PROFILES)
+        if safety is not None and not isinstance(safety, Budget):
+            raise ControlError(f"safety is a Budget, or None, which watches nothing; not {safety!r}")
+        nodes = whole(nodes, "nodes", 1)
         given = {name: _as_text(value) for name, value in (settings or {}).items()}
         self._settings = Settings(given, profile, nodes)
         self._nodes = nodes
@@ -70,6 +78,13 @@ class Cluster:
         self._safety = safety
         self.seed = SystemRandom().randrange(LONGEST_SEED) if seed is None else seed
         self._in_thread: InThread | None = None
+
+    if not TYPE_CHECKING:  # which would take any name for one that is there
+
+        def __getattr__(self, name: str) -> object:
+            if name in Cluster.__annotations__:
+                raise RuntimeError("the cluster has not started; ask it within `async with Cluster() as kafka:`")
+            raise AttributeError(f"a cluster has no {name}")
 
     async def start(self) -> None:
         """What `async with` does first."""
@@ -114,12 +129,18 @@ class Cluster:
 
     async def stop_node(self, node: int) -> None:
         """Stops one node while the others run: its port is closed, and others lead what it led, where they can."""
-        self.laboratory.server.stop_node(self._node(node))
+        found = self._node(node)
+        if not found.running:
+            raise ValueError(f"node {node} is stopped already")
+        self.laboratory.server.stop_node(found)
         await asyncio.sleep(0)
 
     async def start_node(self, node: int) -> None:
         """Starts a stopped node, on the port it had."""
-        await self.laboratory.server.start_node(self._node(node))
+        found = self._node(node)
+        if found.running:
+            raise ValueError(f"node {node} runs already")
+        await self.laboratory.server.start_node(found)
 
     def _node(self, node_id: int) -> Node:
         node = self.laboratory.cluster.node(node_id)
@@ -132,7 +153,7 @@ class Cluster:
     @property
     def bootstrap(self) -> str:
         """What clients call `bootstrap.servers`: every node's address, with commas between."""
-        return ",".join(f"{self._host}:{node.port}" for node in self.laboratory.cluster.nodes)
+        return ",".join(show_address(self._host, node.port) for node in self.laboratory.cluster.nodes)
 
     @property
     def id(self) -> str:

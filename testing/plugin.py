@@ -9,8 +9,6 @@ that is a coroutine awaits what takes its time (`await group.wait_stable()`); to
 
 from __future__ import annotations
 
-import inspect
-import warnings
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +16,7 @@ import pytest
 
 if TYPE_CHECKING:
     from kohort.testing import Cluster
+    from kohort.testing.remote import InThread
 
 MARK = "kafka"
 
@@ -51,31 +50,58 @@ def _kafka_thread() -> Iterator[Any]:
 @pytest.fixture
 def kafka(request: pytest.FixtureRequest, _kafka_thread: Any) -> Iterator[Any]:
     """A fresh cluster for this test, with what its mark `kafka` asks for. See `kohort.testing.Cluster`."""
-    from kohort.testing.remote import Awaits, InThread, Waits
+    from kohort.testing.remote import AwaitsOrWaits, InThread
 
     mark = request.node.get_closest_marker(MARK)
     cluster = _made(request.config, mark)
-    asynchronous = inspect.iscoroutinefunction(getattr(request, "function", None))
     runner = InThread(cluster, _kafka_thread)
-    handed_out = runner.start(Awaits if asynchronous else Waits)
+    handed_out = runner.start(AwaitsOrWaits)
     request.node.stash[RUNNER] = runner, cluster
     yield handed_out
     violations = runner.call(lambda: list(cluster.laboratory.safety.finish() if cluster.laboratory.safety else ()))
-    for line in runner.stop():
-        request.node.warn(pytest.PytestWarning(line))
-    if violations:
-        pytest.fail("this must never happen: " + "; ".join(violations), pytrace=False)
+    request.node.stash[TOLD] = _tell(runner, cluster) if violations else None
+    left = runner.stop()
+    del request.node.stash[RUNNER]
+    _judge(request.node, left, violations)
 
 
 @pytest.fixture(scope="session")
-def kafka_session(request: pytest.FixtureRequest, _kafka_thread: Any) -> Iterator[Any]:
-    """One cluster for the whole run; tests keep apart by their groups' and topics' names. It waits, as `with` does."""
-    from kohort.testing.remote import InThread, Waits
+def _kafka_of_the_run(request: pytest.FixtureRequest, _kafka_thread: Any) -> Iterator[Any]:
+    """The cluster of `kafka_session`, as tests see it and as it is."""
+    from kohort.testing.remote import AwaitsOrWaits, InThread
 
-    runner = InThread(_made(request.config, None), _kafka_thread)
-    yield runner.start(Waits)
-    for line in runner.stop():
-        warnings.warn(line, pytest.PytestWarning, stacklevel=1)
+    cluster = _made(request.config, None)
+    runner = InThread(cluster, _kafka_thread)
+    yield runner.start(AwaitsOrWaits), runner, cluster
+    runner.stop()
+
+
+@pytest.fixture(scope="session")
+def kafka_session(_kafka_of_the_run: Any) -> Any:
+    """One cluster for the whole run; tests keep apart by their groups' and topics' names.
+
+    Rules and gates end with each test that uses it, and the clock runs again.
+    """
+    return _kafka_of_the_run[0]
+
+
+@pytest.fixture
+def _kafka_of_this_test(request: pytest.FixtureRequest, _kafka_of_the_run: Any) -> Iterator[None]:
+    """The part of one test in the cluster of the run; `pytest_itemcollected` lets every test have it that uses that."""
+    _, runner, cluster = _kafka_of_the_run
+    request.node.stash[RUNNER] = runner, cluster
+    yield
+    left, violations = runner.call(cluster.laboratory.reset)
+    request.node.stash[TOLD] = _tell(runner, cluster) if violations else None
+    del request.node.stash[RUNNER]
+    _judge(request.node, left, violations)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Lets what a test leaves in the cluster of the run end with it, after its own fixtures."""
+    names: list[str] = getattr(item, "fixturenames", [])
+    if "kafka_session" in names and END not in names:
+        names.insert(0, END)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -84,23 +110,43 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Tells, of a test that failed, what happened in its groups and how to have it again."""
     report = yield
-    if call.when == "call" and report.failed and RUNNER in item.stash:
-        runner, cluster = item.stash[RUNNER]
-        report.sections.append(
-            (f"kafka, seed {cluster.seed} (repeat with --kafka-seed {cluster.seed})", runner.call(cluster.timeline))
-        )
+    if report.failed:
+        told = _tell(*item.stash[RUNNER]) if RUNNER in item.stash else item.stash.get(TOLD, None)
+        report.sections += [told] if told is not None else []
     return report
 
 
+def _tell(runner: InThread, cluster: Cluster) -> tuple[str, str]:
+    """What a test that failed is told of its cluster."""
+    return f"kafka, seed {cluster.seed} (repeat with --kafka-seed {cluster.seed})", runner.call(cluster.timeline)
+
+
+def _judge(item: pytest.Item, left: list[str], violations: list[str]) -> None:
+    """Reports what a test has left held, and fails it if something happened that must never happen."""
+    for line in left:
+        item.warn(pytest.PytestWarning(line))
+    if violations:
+        pytest.fail("this must never happen: " + "; ".join(violations), pytrace=False)
+
+
 def _made(config: pytest.Config, mark: pytest.Mark | None) -> Cluster:
+    from kohort.control.errors import ControlError, unknown
     from kohort.testing import Cluster
 
     options = dict(mark.kwargs) if mark is not None else {}
+    for name in options:
+        if name not in OPTIONS:
+            raise unknown("option of @pytest.mark.kafka", name, OPTIONS)
     if mark is not None and mark.args:
-        options["nodes"] = mark.args[0]
+        options["nodes"], *more = mark.args
+        if more:
+            raise ControlError(f"@pytest.mark.kafka takes nodes alone without its name; give {more[0]!r} one")
     if options.get("seed") is None:
         options["seed"] = config.getoption("kafka_seed")
     return Cluster(**options)
 
 
-RUNNER = pytest.StashKey[Any]()
+OPTIONS = ("nodes", "profile", "seed", "settings", "safety", "host")
+END = "_kafka_of_this_test"
+RUNNER = pytest.StashKey[tuple["InThread", "Cluster"]]()
+TOLD = pytest.StashKey[tuple[str, str] | None]()

@@ -1,7 +1,8 @@
 """A cluster that runs in a thread of its own, and its words for tests on this side.
 
-A test that is not a coroutine waits for the end of every call (`Waits`); one that is awaits what `Cluster` would let it
-await (`Awaits`). Whatever is asked is asked in the cluster's thread: a test never reads what is just being changed.
+`with Cluster()` hands out `Waits`: every call is waited for. With the plugin's fixtures a coroutine awaits what
+`Cluster` would let it await (`AwaitsOrWaits`). Whatever is asked is asked in the cluster's thread: a test never reads
+what is just being changed.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import asyncio
 import inspect
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from concurrent.futures import Future
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -32,7 +34,7 @@ class Thread:
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Runs it there, and returns what it returns or raises what it raises."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        return self._begin(work).result()
 
     def call(self, function: Callable[[], T]) -> T:
         """The same for a plain function. In the thread itself, where conditions run, it is called as it is."""
@@ -46,7 +48,13 @@ class Thread:
 
     def start(self, work: Coroutine[Any, Any, T]) -> Awaitable[T]:
         """Runs it there, to be awaited in the loop of whoever calls."""
-        return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+        return asyncio.wrap_future(self._begin(work))
+
+    def _begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        if self._loop.is_closed():
+            work.close()
+            raise RuntimeError("the cluster has ended with its `with` block; ask it within")
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def stop(self) -> None:
         """Ends the loop and the thread."""
@@ -128,10 +136,17 @@ class Waits(Remote):
         return self._handed_out(self._thread.run(work))
 
 
-class Awaits(Remote):
-    """For tests that are coroutines, in whatever event loop."""
+class AwaitsOrWaits(Remote):
+    """For both: what is asked in a running event loop is awaited there, so that a test's own clients go on meanwhile.
+
+    Elsewhere, as in a fixture that is no coroutine of a test that is one, it waits.
+    """
 
     def _take_part(self, work: Coroutine[Any, Any, Any]) -> Any:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return self._handed_out(self._thread.run(work))
         return self._thread.start(work)
 
 
@@ -144,7 +159,7 @@ class InThread:
         self._thread = Thread() if thread is None else thread
 
     def start(self, remote: type[Remote] = Waits) -> Any:
-        """Starts the cluster; returns it, as `Waits` or `Awaits`."""
+        """Starts the cluster; returns it, as `remote`."""
         try:
             self._thread.run(self._cluster.start())
         except BaseException:

@@ -125,7 +125,7 @@ class SyncGroup(Protocol):
         ...
 
     def wait_state(self, state: str, timeout: float = PATIENCE_S) -> None:
-        """Until it is in a state, by its name on the wire."""
+        """Until it is in a state, by its name on the wire. Raises ControlError, with the nearest one, for another."""
         ...
 
     def wait_for(self, condition: Callable[[], bool], timeout: float = PATIENCE_S, words: str = "so") -> None:

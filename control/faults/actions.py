@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from kohort.broker.registry import CloseConnection
 from kohort.control.assignments import Change
 from kohort.control.calls import ON
-from kohort.control.errors import ControlError, unknown
+from kohort.control.errors import unknown
 from kohort.control.moments import Delayed, Moment
+from kohort.control.numbers import whole
 from kohort.control.stops import ANSWER, REQUEST
 from kohort.control.subject import Subject
 from kohort.protocol.errors import ErrorCode
@@ -54,7 +55,7 @@ class Refuse(Action):
     def by_name(cls, name: str) -> Refuse:
         """By Kafka's name: `REBALANCE_IN_PROGRESS`. Raises ControlError when there is none."""
         try:
-            return cls(ErrorCode[name.lower()])
+            return cls(ErrorCode[str(name).lower()])
         except KeyError:
             raise unknown("error", name, (error.name.upper() for error in ErrorCode)) from None
 
@@ -141,8 +142,7 @@ class Truncate(Action):
     stage: str = ANSWER
 
     def __post_init__(self) -> None:
-        if self.length < 0:
-            raise ControlError(f"an answer cannot be cut at {self.length} bytes")
+        whole(self.length, "the length of what arrives", 0)
 
     def act(self, call: Call, response: Any, chance: Random) -> Any:
         """See `Action`."""
@@ -161,10 +161,6 @@ class Delay(Action):
     jitter_ms: int = 0
     """Up to so much longer, from the cluster's seed."""
     stage: str = REQUEST
-
-    def __post_init__(self) -> None:
-        if self.length_ms < 0 or self.jitter_ms < 0:
-            raise ControlError("a delay is at least 0")
 
     def act(self, call: Call, response: Any, chance: Random) -> Any:
         """See `Action`."""

@@ -32,7 +32,16 @@ def read_rules(path: Path) -> list[dict[str, Any]]:
         raise ControlError(f"{path} is not YAML: {' '.join(str(problem).split())}") from None
     if not isinstance(told, list) or not all(isinstance(each, Mapping) for each in told):
         raise ControlError(f"{path} is no list of rules; each begins with `- match: {{api: …}}`")
-    return [dict(each) for each in told]
+    return [{str(name): _plain(value) for name, value in each.items()} for each in told]
+
+
+def _plain(value: object) -> Any:
+    """What JSON has too: YAML makes a date of `2026-11-21`, which here is the name of a group or a client."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
 def load(faults: Faults, path: Path) -> list[Rule]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
+from functools import cache
+from importlib import import_module
 from typing import Any, TypedDict
 
 from kohort.control.errors import ControlError, unknown
@@ -13,8 +15,29 @@ from kohort.coordinator.classic.states import State
 from kohort.protocol.api_keys import API_BY_NAME
 
 ANY = "*"
+VERSIONS = 100
+"""More than any API has."""
 API_NAMES = frozenset(kafka_name(name) for name in API_BY_NAME)
 STATE_NAMES = frozenset(state.value for state in State)
+
+
+GROUP_FIELDS = frozenset({"group_id", "groups", "coordinator_keys", "groups_names"})
+TOLD_AS = {
+    "group": GROUP_FIELDS,
+    "state": GROUP_FIELDS,
+    "member": frozenset({"member_id", "members"}),
+    "instance": frozenset({"group_instance_id", "members"}),
+    "generation": frozenset({"generation_id", "generation_id_or_member_epoch"}),
+}
+"""Each condition that not every API can meet, and the fields of requests that tell it; see `kohort.control.subject`."""
+
+
+@cache
+def told_by(api: str) -> frozenset[str]:
+    """The fields of an API's requests."""
+    name = next(each for each in API_BY_NAME if kafka_name(each) == api)
+    messages = import_module(f"kohort.protocol.messages.{name}")
+    return frozenset(each.name for each in fields(getattr(messages, f"{api}Request")))
 
 
 class Conditions(TypedDict, total=False):
@@ -56,7 +79,24 @@ class Match:
         if self.state is not None and self.state not in STATE_NAMES:
             raise unknown("group state", self.state, STATE_NAMES)
         if self.version is not None:
-            _range(self.version)
+            self._check_version(_range(self.version))
+        if self.api != ANY:
+            self._check_what_is_told()
+
+    def _check_version(self, asked: range) -> None:
+        served = [spec for name, spec in API_BY_NAME.items() if self.api in (ANY, kafka_name(name))]
+        if not any(each.min_version <= version <= each.max_version for each in served for version in asked[:VERSIONS]):
+            what = "no API" if self.api == ANY else f"no {self.api}"
+            are = "" if self.api == ANY else f"; there are {served[0].min_version} to {served[0].max_version}"
+            raise ControlError(f"there is {what} of version {self.version}{are}")
+
+    def _check_what_is_told(self) -> None:
+        """A condition on what requests of this API do not say would never hold."""
+        for name, told_as in TOLD_AS.items():
+            if getattr(self, name) is not None and not told_by(self.api) & told_as:
+                what = "group" if name == "state" else name
+                advice = "choose them by client_id or node"
+                raise ControlError(f"a {self.api} tells of no {what}, so that none would match; {advice}")
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Match:

@@ -24,8 +24,9 @@ from kohort.control.faults.actions import (
 )
 from kohort.control.faults.matching import ANY, Match
 from kohort.control.faults.rules import Rule
-from kohort.control.faults.triggers import Trigger
+from kohort.control.faults.triggers import Trigger, trigger
 from kohort.control.moments import Moment
+from kohort.control.numbers import length_ms
 from kohort.control.stops import ANSWER, REQUEST
 from kohort.storage.topics import Topic
 
@@ -127,7 +128,7 @@ class Plan:
         if action.only_for is not None and self._match.api not in (action.only_for, ANY):
             raise ControlError(f"only a {action.only_for} can be told to {action}, not a {self._match.api}")
         match = self._match if action.only_for is None else replace(self._match, api=action.only_for)
-        return self._add(match, action, Trigger(**when))
+        return self._add(match, action, trigger(when))
 
 
 def _delay(seconds: float | None, jitter: float, until: str | None, stage: str) -> Action:
@@ -138,8 +139,4 @@ def _delay(seconds: float | None, jitter: float, until: str | None, stage: str) 
             raise ControlError(f"jitter is added to seconds; a delay until {until} has none")
         return DelayUntil(Moment(until), stage)
     assert seconds is not None, "one of both is given"
-    return Delay(_ms(seconds), _ms(jitter), stage)
-
-
-def _ms(seconds: float) -> int:
-    return round(seconds * 1000)
+    return Delay(length_ms(seconds, "a delay"), length_ms(jitter, "jitter"), stage)

@@ -29,6 +29,7 @@ DO = (
 )
 """The words of `Plan`."""
 WHEN = ("times", "nth", "probability")
+EXAMPLES = {"match": "{api: Heartbeat, group: billing}", "with": "{seconds: 2}"}
 CHANGES = {
     "nothing": assignments.NOTHING,
     "everything_to_everybody": assignments.everything_to_everybody(),
@@ -48,8 +49,8 @@ def make(faults: Faults, told: Mapping[str, Any]) -> Rule:
     word = told.get("do")
     if word not in DO:
         raise unknown("thing to do", word, DO)
-    plan = faults.on(**_given(told.get("match")))
-    arguments = _given(told.get("with"))
+    plan = faults.on(**_given(told, "match"))
+    arguments = _given(told, "with")
     if word == "assign":
         arguments = {"change": _change(arguments)}
     wanted = {name for name in signature(getattr(Plan, word)).parameters if name not in ("self", "when")}
@@ -59,14 +60,17 @@ def make(faults: Faults, told: Mapping[str, Any]) -> Rule:
     when = {name: told[name] for name in WHEN if told.get(name) is not None}
     try:
         rule: Rule = getattr(plan, word)(**arguments, **when)
-    except TypeError as problem:
-        raise ControlError(f"{word} needs {', '.join(sorted(wanted))}: {problem}") from None
+    except TypeError:
+        raise ControlError(f"{word} needs {', '.join(sorted(wanted))}; say so in `with`") from None
     return rule
 
 
-def _given(values: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Without what is null: left out, that is."""
-    return {name: value for name, value in (values or {}).items() if value is not None}
+def _given(told: Mapping[str, Any], part: str) -> dict[str, Any]:
+    """A part of a rule, without what is null: left out, that is."""
+    values = told.get(part)
+    if values is not None and not isinstance(values, Mapping):
+        raise ControlError(f"{part} is a table, as in {part}: {EXAMPLES[part]}, not {values!r}")
+    return {str(name): value for name, value in (values or {}).items() if value is not None}
 
 
 def _change(arguments: Mapping[str, Any]) -> assignments.Change:

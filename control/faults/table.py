@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from random import Random
 from typing import Any, Unpack
 
 from kohort.control.calls import ON, Call
 from kohort.control.errors import NotFoundError
-from kohort.control.faults.actions import Action, Hold
+from kohort.control.faults.actions import Action, Hide, Hold
 from kohort.control.faults.matching import ANY, Conditions, Match
 from kohort.control.faults.plan import Plan
 from kohort.control.faults.rules import Rule
@@ -20,9 +20,10 @@ from kohort.storage.topics import Topic
 class Faults:
     """The rules, in the order in which they were made: the first that acts on a request is the only one."""
 
-    def __init__(self, chance: Random, topics: Iterable[Topic]) -> None:
+    def __init__(self, chance: Random, topics: Iterable[Topic], nodes: Collection[int]) -> None:
         self._chance = chance
         self._topics = topics
+        self._nodes = nodes
         self._rules: list[Rule] = []
         self._made = 0
 
@@ -58,7 +59,10 @@ class Faults:
         return (self.on(group=group) if node is None else self.on(group=group, node=node)).zombie()
 
     def add(self, match: Match, action: Action, trigger: Trigger) -> Rule:
-        """A rule in its parts."""
+        """A rule in its parts. Raises NotFoundError for a node that is not there."""
+        for node in (match.node, action.node if isinstance(action, Hide) else None):
+            if node is not None and node not in self._nodes:
+                raise NotFoundError(f"there is no node {node!r}; there are {', '.join(map(str, self._nodes))}")
         self._made += 1
         rule = Rule(self._made, match, action, trigger, self._chance, self._forget)
         self._rules.append(rule)

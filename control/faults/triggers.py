@@ -1,9 +1,12 @@
 """When a rule acts on a request that it is for."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from random import Random
+from typing import Any
 
-from kohort.control.errors import ControlError
+from kohort.control.errors import ControlError, unknown
+from kohort.control.numbers import whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,12 +22,23 @@ class Trigger:
 
     def __post_init__(self) -> None:
         """Raises ControlError for what can never happen."""
-        if self.times is not None and self.times < 1:
-            raise ControlError(f"times is at least 1, not {self.times}")
-        if self.nth is not None and self.nth < 1:
-            raise ControlError(f"nth counts from 1; {self.nth} never comes")
-        if not 0 < self.probability <= 1:
-            raise ControlError(f"a probability is more than 0 and at most 1, not {self.probability}")
+        if self.times is not None:
+            whole(self.times, "times", 1)
+        if self.nth is not None:
+            whole(self.nth, "nth", 1)
+        if not isinstance(self.probability, int | float) or not 0 < self.probability <= 1:
+            raise ControlError(f"a probability is more than 0 and at most 1, not {self.probability!r}")
+
+
+WORDS = tuple(each.name for each in fields(Trigger))
+
+
+def trigger(told: Mapping[str, Any]) -> Trigger:
+    """From words and values. Raises ControlError, with the nearest word, for one that is none."""
+    for name in told:
+        if name not in WORDS:
+            raise unknown("trigger", name, WORDS)
+    return Trigger(**told)
 
 
 class Counting:

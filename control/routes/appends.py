@@ -8,6 +8,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from kohort.control.appends import AppendRule
+from kohort.control.body import Body
 from kohort.control.context import TheLaboratory
 from kohort.control.documenting import NOT_THERE, refusals
 from kohort.control.errors import ControlError
@@ -16,7 +17,7 @@ from kohort.control.faults.plan import When
 router = APIRouter(prefix="/appends", tags=["appends"])
 
 
-class NewAppendRule(BaseModel):
+class NewAppendRule(Body):
     """Which appends, what happens to them, and when."""
 
     kind: Literal["group", "commit"] | None = Field(

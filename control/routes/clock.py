@@ -5,8 +5,11 @@ from __future__ import annotations
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
+from kohort.control.body import Body
+from kohort.control.clock import FASTEST
 from kohort.control.context import TheLaboratory
 from kohort.control.laboratory import Laboratory
+from kohort.control.numbers import LONGEST_S, length_ms
 
 router = APIRouter(prefix="/clock", tags=["clock"])
 
@@ -19,16 +22,18 @@ class ClockState(BaseModel):
     scale: float = Field(description="how many times as fast as the machine's it runs")
 
 
-class Run(BaseModel):
+class Run(Body):
     """How it is to go on."""
 
-    scale: float | None = Field(None, gt=0, description="how many times as fast as the machine's; left out: as before")
+    scale: float | None = Field(
+        None, gt=0, le=FASTEST, description="how many times as fast as the machine's; left out: as before"
+    )
 
 
-class Jump(BaseModel):
+class Jump(Body):
     """How far it is to jump."""
 
-    seconds: float = Field(ge=0)
+    seconds: float = Field(ge=0, le=LONGEST_S)
     expire_the_living: bool = Field(
         False, description="also let the sessions end of members whose connection is open and whom no fault silences"
     )
@@ -57,7 +62,7 @@ async def run(laboratory: TheLaboratory, how: Run | None = None) -> ClockState:
 @router.post("/advance")
 async def advance(jump: Jump, laboratory: TheLaboratory) -> ClockState:
     """Let it jump; everything that falls due on the way happens, in its order. Members that live go on living."""
-    laboratory.advance(round(1000 * jump.seconds), expire_the_living=jump.expire_the_living)
+    laboratory.advance(length_ms(jump.seconds, "a jump"), expire_the_living=jump.expire_the_living)
     return _state(laboratory)
 
 

@@ -6,8 +6,9 @@ from dataclasses import fields
 from typing import Annotated, Any
 
 from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, Field, WithJsonSchema
 
+from kohort.control.body import Body
 from kohort.control.context import TheLaboratory
 from kohort.control.documenting import NOT_THERE, refusals
 from kohort.control.faults.matching import Match
@@ -56,10 +57,8 @@ ARGUMENTS = {
 }
 
 
-class NewRule(BaseModel):
+class NewRule(Body):
     """Which requests, what happens to them, and when."""
-
-    model_config = ConfigDict(populate_by_name=True)
 
     match: Annotated[dict[str, Any], _told(CONDITIONS)] = Field(
         default={},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
+from kohort.control.body import Body
 from kohort.control.context import TheLaboratory
 from kohort.control.documenting import NOT_THERE, refusals
 from kohort.control.gates import Gate
@@ -38,14 +39,14 @@ class GateState(BaseModel):
     held: list[Waiting]
 
 
-class Hold(BaseModel):
+class Hold(Body):
     """What to hold."""
 
     name: str = Field(examples=["join-complete"])
     group: str | None = None
 
 
-class Release(BaseModel):
+class Release(Body):
     """Whom to let through."""
 
     who: str | None = Field(

@@ -9,6 +9,7 @@ from fastapi import APIRouter, HTTPException, Query
 from pydantic import BaseModel, Field
 
 from kohort.broker.moving import MoveError
+from kohort.control.body import Body
 from kohort.control.context import TheLaboratory, not_found, refused, the_node
 from kohort.control.documenting import IN_VAIN, NOT_THERE, refusals
 from kohort.control.errors import ControlError, unknown
@@ -63,7 +64,7 @@ class RebalanceState(BaseModel):
     members: int
 
 
-class NewCoordinator(BaseModel):
+class NewCoordinator(Body):
     """Where the coordinator is to go."""
 
     node: int

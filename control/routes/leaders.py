@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 
 from kohort.broker.moving import MoveError, move_leader
 from kohort.broker.server import Server
+from kohort.control.body import Body
 from kohort.control.context import TheServer, not_found, refused, the_node
 from kohort.control.documenting import NOT_THERE, refusals
 from kohort.storage.placement import NO_LEADER
@@ -28,7 +29,7 @@ class Leader(BaseModel):
     in_sync: list[int]
 
 
-class NewLeader(BaseModel):
+class NewLeader(Body):
     """Where a leadership is to go."""
 
     node: int = Field(description="the node that is to lead from now on")

@@ -20,11 +20,5 @@ class Left(BaseModel):
 @router.post("")
 async def reset(laboratory: TheLaboratory) -> Left:
     """End all rules, open all gates, and let the clock run like the machine's. Groups, topics and time stay."""
-    laboratory.faults.clear()
-    laboratory.appends.clear()
-    gates = laboratory.gates.open_all()
-    laboratory.clock.run(1.0)
-    violations = []
-    if laboratory.safety is not None:
-        violations, laboratory.safety.violations = laboratory.safety.violations, []
+    gates, violations = laboratory.reset()
     return Left(gates=gates, violations=violations)

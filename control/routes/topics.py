@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
+from kohort.control.body import Body
 from kohort.control.context import TheLaboratory
 from kohort.control.documenting import NOT_THERE, refusals
 from kohort.storage.topics import Topic
@@ -12,7 +13,7 @@ from kohort.storage.topics import Topic
 router = APIRouter(prefix="/topics", tags=["topics"])
 
 
-class NewTopic(BaseModel):
+class NewTopic(Body):
     """A topic to be."""
 
     name: str
@@ -20,13 +21,13 @@ class NewTopic(BaseModel):
     configs: dict[str, str] = Field({}, description="by Kafka's names; all else has the cluster's default")
 
 
-class MorePartitions(BaseModel):
+class MorePartitions(Body):
     """How far a topic is to grow."""
 
     partitions: int = Field(ge=1, description="how many there are then")
 
 
-class NewRecords(BaseModel):
+class NewRecords(Body):
     """Records of one batch."""
 
     values: list[str | None] = Field(min_length=1, description="null: a tombstone")

@@ -58,6 +58,11 @@ def test_a_group_is_waited_for_shown_and_expires(broker: tuple[str, Ctl], tmp_pa
         assert ctl("faults", "add", str(rules)) == (
             0, "rule 1: any request with client_id ada, group billing: hold it (seen 0, acted 0)"
         )  # fmt: skip
+        wrong = tmp_path / "wrong.yaml"
+        wrong.write_text("- match: {api: Heartbeat}\n  do: drop\n- match: {api: Hartbeat}\n  do: drop\n")
+        code, told = ctl("faults", "add", str(wrong))
+        assert (code, "wrong.yaml, rule 2: there is no API 'Hartbeat'; did you mean Heartbeat?" in told) == (1, True)
+        assert len(ctl("faults", "list")[1].splitlines()) == 1
         assert ctl("clock", "pause")[1].endswith("it stands still")
         assert ctl("clock", "advance", "46")[0] == 0
         assert "(session expired)" in ctl("groups", "timeline", "billing")[1]

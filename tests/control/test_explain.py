@@ -10,7 +10,8 @@ def explained(lab: Lab) -> Explanation:
     group_id = lab.name("group")
     groups = (each.groups.get(group_id) for each in lab.laboratory.cluster.coordinators)
     group = next((group for group in groups if group is not None), None)
-    return explain(group, group_id, lab.clock.now_ms(), lab.laboratory.is_alive)
+    events = lab.laboratory.recorder.events(group_id)
+    return explain(group, group_id, lab.clock.now_ms(), lab.laboratory.is_alive, events)
 
 
 def should(lab: Lab) -> dict[str, str]:
@@ -189,3 +190,25 @@ def test_members_with_one_client_id_go_by_their_ids(lab: Lab) -> None:
         given ada, bob share a stable group
         """)
     assert list(should(lab)) == [lab.name("ada"), lab.name("bob")]
+
+
+def test_restarts_under_new_ids_are_told(lab: Lab) -> None:
+    lab.laboratory.record()
+    lab.talk("given bob shares a stable group")
+    for restarts in range(3):
+        told = [each for each in explained(lab).badly_set if each.startswith("bob has come back")]
+        assert len(told) == (restarts >= 2)
+        lab.talk("bob LeaveGroup v1\n  <- NONE\ngiven bob shares a stable group")
+    assert "bob has come back 3 times under a new member id" in explained(lab).badly_set[-1]
+
+
+def test_a_static_member_may_restart_as_often_as_it_likes(lab: Lab) -> None:
+    lab.laboratory.record()
+    for _ in range(3):
+        lab.talk("""
+            given bob shares a stable group {group_instance_id: one}
+            bob LeaveGroup v1
+              <- NONE
+            """)
+    lab.talk("given bob shares a stable group {group_instance_id: one}")
+    assert explained(lab).badly_set == ()

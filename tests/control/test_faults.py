@@ -1,6 +1,7 @@
 """Requests that are spoiled on purpose."""
 
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -88,7 +89,6 @@ def test_chance_comes_from_the_seed() -> None:
         {"member": "nobody"},
         {"generation": 2},
         {"version": "0-3"},
-        {"node": 2},
         {"state": "PreparingRebalance"},
     ],
     ids=lambda conditions: next(iter(conditions)),
@@ -101,6 +101,18 @@ def test_a_request_that_misses_one_condition_is_left_alone(lab: Lab, conditions:
           <- NONE
         """)
     assert rule.seen == 0
+
+
+def test_a_request_to_another_node_is_left_alone() -> None:
+    lab = Lab("three-brokers")
+    rule = lab.faults.on("ApiVersions", node=2).drop()
+    lab.talk("""
+        ada connects to broker 1
+        ada ApiVersions v0 {}
+          <- NONE {api_keys: [...]}
+        """)
+    assert rule.seen == 0
+    lab.stage.close()
 
 
 def test_a_request_that_meets_all_conditions_is_spoiled(lab: Lab) -> None:
@@ -294,11 +306,34 @@ def test_garbage_reaches_every_member(lab: Lab) -> None:
         ("Heartbeat", {"instanse": "b"}, "did you mean instance?"),
         ("Heartbeat", {"version": "three"}, "write a number"),
         ("Heartbeat", {"node": "two"}, "node is a number"),
+        ("Heartbeat", {"version": "5"}, "there is no Heartbeat of version 5; there are 0 to 4"),
+        ("Heartbeat", {"version": "3-1"}, "there is no Heartbeat of version 3-1"),
+        ("*", {"version": 99}, "there is no API of version 99"),
+        (
+            "Fetch",
+            {"group": "billing"},
+            "a Fetch tells of no group, so that none would match",
+        ),
+        ("Metadata", {"state": "Stable"}, "a Metadata tells of no group"),
+        ("FindCoordinator", {"member": "ada"}, "a FindCoordinator tells of no member"),
+        ("JoinGroup", {"generation": 1}, "a JoinGroup tells of no generation"),
     ],
 )
 def test_a_rule_that_can_never_match_is_refused(lab: Lab, api: str, conditions: dict[str, object], advice: str) -> None:
     with pytest.raises(ControlError, match=advice.replace("?", r"\?")):
         lab.faults.on(api, **conditions)
+
+
+def test_a_node_that_is_not_there_is_not_found(lab: Lab) -> None:
+    for spoil in (
+        lambda: lab.faults.on("Heartbeat", node=9).drop(),
+        lambda: lab.faults.hide_node(9),
+        lambda: lab.faults.cut_off("ada", 9),
+        lambda: lab.faults.zombie(group="billing", node=9),
+    ):
+        with pytest.raises(NotFoundError, match="there is no node 9; there are 1"):
+            spoil()
+    assert len(lab.faults) == 0
 
 
 def test_what_can_never_happen_is_refused(lab: Lab) -> None:
@@ -307,12 +342,37 @@ def test_what_can_never_happen_is_refused(lab: Lab) -> None:
         plan.error("REBALANCE_IN_PROGRES")
     with pytest.raises(ControlError, match="only a SyncGroup"):
         plan.assign(assignments.NOTHING)
-    with pytest.raises(ControlError, match="times is at least 1"):
+    with pytest.raises(ControlError, match="times is a whole number, 1 or more, not 0"):
         plan.drop(times=0)
-    with pytest.raises(ControlError, match="nth counts from 1"):
+    with pytest.raises(ControlError, match="nth is a whole number, 1 or more, not 0"):
         plan.drop(nth=0)
+    with pytest.raises(ControlError, match=r"did you mean times\?"):
+        plan.drop(time=1)  # type: ignore[call-arg]
     with pytest.raises(ControlError, match="a probability"):
         plan.drop(probability=1.5)
+    assert len(lab.faults) == 0
+
+
+@pytest.mark.parametrize("length", [-1, float("nan"), float("inf"), 1e300, "2", None, True])
+def test_a_length_that_is_none_is_refused(lab: Lab, length: Any) -> None:
+    with pytest.raises(ControlError, match="a delay"):
+        lab.faults.on("Heartbeat").delay(length)
+    with pytest.raises(ControlError, match="a delay is a number of seconds from 0"):
+        lab.laboratory.appends.of("group").delay(length)
+    assert len(lab.faults) == len(lab.laboratory.appends.rules) == 0
+
+
+@pytest.mark.parametrize("number", ["2", 1.5, float("nan"), True])
+def test_a_number_that_is_none_is_refused(lab: Lab, number: Any) -> None:
+    plan = lab.faults.on("Heartbeat")
+    for spoil in (
+        lambda: plan.drop(times=number),
+        lambda: plan.drop(nth=number),
+        lambda: plan.truncate(number),
+        lambda: plan.error(number),
+    ):
+        with pytest.raises(ControlError, match=f"not {number!r}|no error {number!r}"):
+            spoil()
     assert len(lab.faults) == 0
 
 

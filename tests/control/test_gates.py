@@ -108,3 +108,18 @@ def test_names_that_do_not_exist_are_refused(lab: Lab) -> None:
     assert lab.gates.find("sync-answer") is gate
     with pytest.raises(NotFoundError, match="eve does not wait at sync-answer; there waits nobody"):
         gate.release("eve")
+
+
+def test_who_is_let_through_meets_the_faults_behind(lab: Lab) -> None:
+    lab.talk("given ada shares a stable group")
+    for name in ("heartbeat-received", "heartbeat-answer"):
+        with lab.gates.hold(name) as gate:
+            lab.talk("ada Heartbeat v4 {generation_id: 1}\n  <- nothing for 100 ms")
+            with lab.faults.on("Heartbeat").error("NOT_COORDINATOR", times=1):
+                gate.release("ada")
+                expected = "NOT_COORDINATOR" if name == "heartbeat-received" else "NONE"
+                lab.talk(f"ada <- {expected}")
+    with lab.gates.hold("heartbeat-answer") as gate, lab.faults.on("Heartbeat").lose_answer():
+        lab.talk("ada Heartbeat v4 {generation_id: 1}\n  <- nothing for 100 ms")
+        gate.release("ada")
+        lab.talk("ada <- nothing for 100 ms")

@@ -11,7 +11,7 @@ import pytest
 
 from kohort.control.app import make_app
 from kohort.control.errors import ControlError
-from kohort.control.faults.files import load
+from kohort.control.faults.files import load, read_rules
 from kohort.control.safety import Budget
 from tests.control.talking import Lab
 
@@ -251,10 +251,10 @@ async def test_appends_are_held_and_fail(http: httpx.AsyncClient, lab: Lab) -> N
 async def test_violations_are_told_and_cleared(http: httpx.AsyncClient, lab: Lab) -> None:
     assert (await http.get("/violations")).json() == []
     lab.laboratory.watch_safety(Budget())
-    lab.talk("given topic $topic with 1 partitions")
+    lab.talk("given topic $topic with 1 partitions\ngiven ada shares a stable group")
     for offset in (7, 6):
         lab.talk(f"""
-            ada OffsetCommit v8 {{generation_id: -1, member_id: "", offsets: {{$topic: {{0: {offset}}}}}}}
+            ada OffsetCommit v8 {{generation_id: 1, offsets: {{$topic: {{0: {offset}}}}}}}
               <- {{topics: [...]}}
             """)
     (told,) = (await http.get("/violations")).json()
@@ -317,7 +317,7 @@ def test_rules_come_from_a_file(lab: Lab, tmp_path: Path) -> None:
         "- match: {api: JoinGroup, client_id: 'slow-*'}\n  do: delay\n  with: {seconds: 30, jitter: 5}\n"
         "- match: {api: Heartbeat}\n  do: delay\n  with: {until: Stable}\n"
         "- match: {group: billing}\n  do: zombie\n"
-        "- do: hide_node\n  with: {node: 2}\n"
+        "- do: hide_node\n  with: {node: 1}\n"
         "- do: stale_metadata\n  times: 1\n"
     )
     assert [str(rule) for rule in load(lab.faults, path)] == [
@@ -325,9 +325,15 @@ def test_rules_come_from_a_file(lab: Lab, tmp_path: Path) -> None:
         "rule 2: JoinGroup with client_id slow-*: delay it by 30000 to 35000 ms",
         "rule 3: Heartbeat: delay it until Stable",
         "rule 4: any request with group billing: go on coordinating when another node does",
-        "rule 5: Metadata: hide node 2",
+        "rule 5: Metadata: hide node 1",
         "rule 6: Metadata: tell old leaders",
     ]
+
+
+def test_a_name_that_yaml_takes_for_a_date_is_one(lab: Lab, tmp_path: Path) -> None:
+    path = tmp_path / "faults.yaml"
+    path.write_text("- match: {group: 2026-11-21, version: 3}\n  do: drop\n")
+    assert json.dumps(read_rules(path)) == '[{"match": {"group": "2026-11-21", "version": 3}, "do": "drop"}]'
 
 
 @pytest.mark.parametrize(
@@ -336,6 +342,9 @@ def test_rules_come_from_a_file(lab: Lab, tmp_path: Path) -> None:
         ("- match: {api: Heartbeat}\n  do: drop\n- do: dropp\n", "rule 2: there is no thing to do 'dropp'"),
         ("do: drop\n", "is no list of rules"),
         ("- [\n", "is not YAML"),
+        ("- match: Heartbeat\n  do: drop\n", "rule 1: match is a table, as in match: {api: Heartbeat, group: billing}"),
+        ("- match: {api: Heartbeat}\n  do: drop\n  times: two\n", "times is a whole number, 1 or more, not 'two'"),
+        ("- 5: drop\n", "rule 1: there is no part of a rule '5'"),
     ],
 )
 def test_a_file_that_is_wrong_makes_no_rule(lab: Lab, tmp_path: Path, text: str, advice: str) -> None:
@@ -351,3 +360,61 @@ def test_openapi_is_a_document(lab: Lab) -> None:
     assert document["openapi"].startswith("3.")
     assert "/groups/{group_id}/wait" in document["paths"]
     assert json.dumps(document)
+
+
+@pytest.mark.parametrize(
+    ("path", "told", "sentence"),
+    [
+        ("/faults", {"do": "drop", "time": 1}, "there is no word here 'time'; did you mean times?"),
+        ("/faults", {"do": "drop", "match": "Heartbeat"}, "match: Input should be a valid dictionary"),
+        ("/faults", {"do": "delay", "with": {"seconds": "two"}}, "a delay is a number of seconds"),
+        ("/faults", {"do": "truncate"}, "truncate needs length; say so in `with`"),
+        ("/faults", {"do": "error", "with": {"name": 5}}, "there is no error 5"),
+        ("/faults", {"do": "assign", "with": {"shares": {"ada": 5}}}, "shares are partitions by member id and topic"),
+        ("/faults", {"do": "assign", "with": {"shares": {"ada": {"t": [1 << 40]}}}}, "shares are partitions"),
+        ("/faults", {"do": "hold", "match": {"api": "Fetch", "group": "g"}}, "a Fetch tells of no group"),
+        ("/gates", {"name": "join-complete", "grup": "billing"}, "did you mean group?"),
+        ("/gates?grup=billing", {"name": "join-complete"}, "there is no word for this query 'grup'; there are (none)"),
+        ("/appends", {"do": "fail", "eror": "X"}, "did you mean error?"),
+        ("/clock/run", {"scal": 2}, "did you mean scale?"),
+        ("/clock/run", {"scale": 1e9}, "scale: "),
+        ("/clock/advance", {"seconds": 1e300}, "seconds: "),
+    ],
+)
+async def test_what_means_nothing_is_refused_with_a_sentence(
+    http: httpx.AsyncClient, lab: Lab, path: str, told: object, sentence: str
+) -> None:
+    answer = await http.post(path, json=told)
+    assert (answer.status_code, sentence in answer.json()["detail"]) == (422, True), answer.text
+    assert [*lab.faults, *lab.gates, *lab.laboratory.appends.rules] == []
+
+
+@pytest.mark.parametrize("length", ["NaN", "Infinity", "1e400"])
+async def test_a_length_that_json_should_not_have_is_refused(http: httpx.AsyncClient, length: str) -> None:
+    headers = {"content-type": "application/json"}
+    for path, body in (
+        ("/faults", '{"do": "delay", "with": {"seconds": %s}}'),
+        ("/clock/advance", '{"seconds": %s}'),
+        ("/clock/run", '{"scale": %s}'),
+        ("/appends", '{"do": "delay", "seconds": %s}'),
+    ):
+        answer = await http.post(path, content=body % length, headers=headers)
+        assert answer.status_code == 422, (path, answer.text)
+
+
+async def test_what_is_no_json_or_nowhere_is_told_so(http: httpx.AsyncClient) -> None:
+    answer = await http.post("/faults", content="{", headers={"content-type": "application/json"})
+    assert answer.json()["detail"].startswith("the body is not JSON: ")
+    for ask, status in ((http.get("/grups"), 404), (http.put("/faults"), 405)):
+        answer = await ask
+        assert (answer.status_code, "/openapi.json tells" in answer.json()["detail"]) == (status, True)
+
+
+async def test_a_body_that_is_too_large_is_not_read(http: httpx.AsyncClient) -> None:
+    async def endless() -> AsyncIterator[bytes]:
+        for _ in range(100):
+            yield b" " * 100_000
+
+    for content in (b" " * 2_000_000, endless()):
+        answer = await http.post("/faults", content=content, headers={"content-type": "application/json"})
+        assert (answer.status_code, "at most 1048576 bytes" in answer.json()["detail"]) == (413, True)

@@ -1,6 +1,7 @@
 """What happened, as a test asks for it afterwards."""
 
 from kohort.control.history import Rebalance
+from kohort.control.recorder import Recorder
 from tests.control.talking import Lab
 
 
@@ -79,3 +80,16 @@ def test_a_recorder_that_is_stopped_keeps_what_it_has(lab: Lab) -> None:
     lab.laboratory.recorder.stop()
     lab.talk("ada LeaveGroup v3 {}\n<- NONE {}")
     assert len(lab.laboratory.recorder.events()) == before > 0
+
+
+def test_the_oldest_events_go_first_also_from_their_groups(lab: Lab) -> None:
+    recorder = Recorder(lab.laboratory.cluster, kept=10)
+    recorder.start()
+    for name in ("ada", "bob"):
+        lab.talk(f"{name} JoinGroup v3 {{group_id: {name}s}}\n  <- NONE")
+    lab.talk("given eve shares a stable group")
+    kept = recorder.events()
+    assert len(kept) == 10
+    for group_id in ("adas", "bobs", lab.name("group")):
+        assert recorder.events(group_id) == [each for each in kept if each.group_id == group_id]
+    assert recorder.events("adas") == []

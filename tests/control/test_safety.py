@@ -80,3 +80,63 @@ def test_a_partition_that_is_nobodys_for_too_long(lab: Lab) -> None:
         """)
     (found,) = violations(lab)
     assert found == f"group {lab.name('group')}: t-1 was nobody's for 1500 ms, allowed are 1000"
+
+
+AT_50 = """
+    given ada shares a stable group {protocols: {range: subscription(t)}, shares: {ada: assignment(t:0)}}
+    ada OffsetCommit v8 {generation_id: 1, offsets: {t: {0: 50}}}
+      <- {topics: [...]}
+    ada LeaveGroup v1
+      <- NONE
+    """
+"""Then nobody is left."""
+BACK_TO_40 = """
+    given bob shares a stable group {protocols: {range: subscription(t)}, shares: {bob: assignment(t:0)}}
+    bob OffsetCommit v8 {generation_id: 3, offsets: {t: {0: 40}}}
+      <- {topics: [{partitions: [{error_code: NONE}]}]}
+    """
+
+
+def test_members_go_on_from_where_others_were(lab: Lab) -> None:
+    watched(lab)
+    lab.talk(AT_50)
+    lab.talk(BACK_TO_40)
+    assert len(violations(lab)) == 1
+
+
+def test_an_operator_may_set_a_group_back(lab: Lab) -> None:
+    watched(lab)
+    lab.talk(AT_50)
+    lab.talk("""
+        operator OffsetCommit v8 {generation_id: -1, member_id: "", offsets: {t: {0: 30}}}
+          <- {topics: [{partitions: [{error_code: NONE}]}]}
+        """)
+    lab.talk(BACK_TO_40)
+    assert violations(lab) == []
+
+
+def test_what_was_deleted_may_be_committed_anew(lab: Lab) -> None:
+    watched(lab)
+    lab.talk(AT_50)
+    lab.talk("operator OffsetDelete v0 {offsets: {t: [0]}}\n  <- {topics: [...]}")
+    lab.talk(BACK_TO_40)
+    assert violations(lab) == []
+
+
+def test_so_may_those_of_a_topic_that_was_made_anew(lab: Lab) -> None:
+    watched(lab)
+    lab.talk(AT_50)
+    topics = lab.laboratory.cluster.topics
+    old = topics.by_name("t")
+    assert old is not None
+    topics.delete(old)
+    topics.create("t", 2)
+    lab.talk(BACK_TO_40)
+    assert violations(lab) == []
+
+
+def test_a_group_that_nobody_is_in_owes_nobody_anything(lab: Lab) -> None:
+    watched(lab, Budget(unowned_ms=1_000))
+    lab.talk(AT_50)  # t-1 is nobody's, for no time at all
+    lab.talk("wait 60000 ms")
+    assert violations(lab) == []

@@ -164,3 +164,35 @@ async def test_a_gate_that_is_still_held_at_the_end_is_a_warning() -> None:
             kafka.gates.hold("join-complete")
     with pytest.warns(UserWarning, match="gate sync-answer of group billing was still held"), Cluster() as remote:
         remote.gates.hold("sync-answer", group="billing")
+
+
+def test_a_cluster_is_asked_within_its_block() -> None:
+    cluster = Cluster()
+    with pytest.raises(RuntimeError, match="has not started"):
+        _ = cluster.bootstrap
+    with cluster as kafka:
+        group = kafka.group("billing")
+    with pytest.raises(RuntimeError, match="has ended"):
+        _ = group.state
+    with pytest.raises(RuntimeError, match="has ended"):
+        group.wait_stable()
+
+
+def test_what_cannot_be_is_refused_at_once() -> None:
+    with pytest.raises(ValueError, match=r"did you mean test\?"):
+        Cluster(profile="tests")
+    with pytest.raises(ValueError, match="nodes is a whole number"):
+        Cluster(nodes=0)
+    with Cluster() as kafka:
+        with pytest.raises(ValueError, match=r"did you mean Stable\?"):
+            kafka.group("billing").wait_state("stable")
+        with pytest.raises(ValueError, match="node 1 runs already"):
+            kafka.start_node(1)
+        kafka.stop_node(1)
+        with pytest.raises(ValueError, match="node 1 is stopped already"):
+            kafka.stop_node(1)
+
+
+def test_an_ipv6_address_has_its_brackets() -> None:
+    with Cluster(host="::1") as kafka:
+        assert kafka.bootstrap.startswith("[::1]:")

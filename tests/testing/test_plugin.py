@@ -112,3 +112,120 @@ def test_workers_of_xdist_do_not_meet(pytester: pytest.Pytester) -> None:
     pytester.copy_example(str(Path(__file__).with_name("in_use.py")))
     result = run(pytester, "", "-n", "2", "in_use.py")
     result.assert_outcomes(passed=6)
+
+
+def test_a_fixture_waits_and_a_coroutine_awaits(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+        import asyncio
+        import pytest
+        from aiokafka import AIOKafkaConsumer
+
+        @pytest.fixture
+        def later(kafka):
+            kafka.clock.advance(seconds=45)
+            return kafka
+
+        @pytest.fixture
+        async def much_later(later):
+            await later.clock.advance(seconds=45)
+
+        async def test_a_coroutine(kafka, later, much_later):
+            assert kafka.clock.now_ms >= 90_000
+
+        def test_any_other(kafka, later, much_later):
+            assert kafka.clock.now_ms >= 90_000
+
+        async def test_a_client_in_the_same_loop_goes_on_meanwhile(kafka_session):
+            kafka_session.topics.create("orders")
+            consumer = AIOKafkaConsumer("orders", bootstrap_servers=kafka_session.bootstrap, group_id="billing")
+            starting = asyncio.create_task(consumer.start())
+            await kafka_session.group("billing").wait_stable(members=1)
+            await starting
+            await consumer.stop()
+        """,
+    )
+    result.assert_outcomes(passed=3)
+
+
+def test_nothing_is_left_in_the_cluster_of_a_run(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+        def test_one(kafka_session):
+            kafka_session.gates.hold("join-received")
+            kafka_session.faults.on("Heartbeat").drop()
+            kafka_session.clock.pause()
+
+        def test_another(kafka_session):
+            assert [*kafka_session.gates, *kafka_session.faults] == []
+            assert not kafka_session.laboratory._inner.clock.paused
+        """,
+    )
+    result.assert_outcomes(passed=2, warnings=1)
+    result.stdout.fnmatch_lines(["*::test_one", "*gate join-received was still held; there waited nobody*"])
+
+
+@pytest.mark.parametrize("kafka", ["kafka", "kafka_session"])
+def test_a_violation_fails_its_test_and_tells_of_the_groups(pytester: pytest.Pytester, kafka: str) -> None:
+    result = run(
+        pytester,
+        f"""
+        def test_orders({kafka}):
+            {kafka}.laboratory._inner.safety.violations.append("orders-0 belongs to ada and bob")
+
+        def test_another({kafka}):
+            pass
+        """,
+        "--kafka-seed",
+        "11",
+    )
+    result.assert_outcomes(passed=2, errors=1)
+    result.stdout.fnmatch_lines(["this must never happen: orders-0 *", "*kafka, seed 11 (*", "there is no group"])
+
+
+@pytest.mark.parametrize("kafka", ["kafka", "kafka_session"])
+def test_a_fixture_that_fails_tells_of_the_groups_too(pytester: pytest.Pytester, kafka: str) -> None:
+    result = run(
+        pytester,
+        f"""
+        import pytest
+
+        @pytest.fixture
+        def stable({kafka}):
+            {kafka}.group("billing").wait_stable(timeout=0.01)
+
+        def test_orders(stable):
+            pass
+        """,
+        "--kafka-seed",
+        "11",
+    )
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*kafka, seed 11 (*", "there is no group"])
+
+
+@pytest.mark.parametrize(
+    ("mark", "advice"),
+    [
+        ("node=3", "did you mean nodes[?]"),
+        ("3, 'faithful'", "give 'faithful' one"),
+        ("profile='tests'", "did you mean test[?]"),
+        ("nodes=0", "nodes is a whole number, 1 or more, not 0"),
+        ("safety=True", "safety is a Budget"),
+    ],
+)
+def test_a_mark_that_is_wrong_is_told_so(pytester: pytest.Pytester, mark: str, advice: str) -> None:
+    result = run(
+        pytester,
+        f"""
+        import pytest
+
+        @pytest.mark.kafka({mark})
+        def test_orders(kafka):
+            pass
+        """,
+    )
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([f"E *{advice}*"])

@@ -41,8 +41,12 @@ def ask(
     post: bool = False,
     method: str = "",
     timeout_s: float = TIMEOUT_S,
+    refused: Callable[[str], NoReturn] | None = None,
 ) -> Any:
-    """What the control address answers. Refusals and failures end the command: exit code 1, one sentence."""
+    """What the control address answers. Refusals and failures end the command: exit code 1, one sentence.
+
+    `refused`: what a refusal does instead.
+    """
     headers = {"Content-Type": "application/json"}
     if token:
         headers["Authorization"] = f"Bearer {token}"
@@ -52,13 +56,14 @@ def ask(
         with urlopen(request, timeout=timeout_s) as answer:
             return json.load(answer)
     except HTTPError as problem:
-        fail(_detail(problem))
+        (refused or fail)(detail(problem))
     except (URLError, OSError, ValueError) as problem:
         reason = getattr(problem, "reason", problem)
         fail(f"no control address answers at {control}: {reason}; start the broker with `kohort serve --control`")
 
 
-def _detail(problem: HTTPError) -> str:
+def detail(problem: HTTPError) -> str:
+    """The sentence of a refusal."""
     try:
         return str(json.load(problem)["detail"])
     except (ValueError, KeyError, TypeError):

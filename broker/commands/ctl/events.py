@@ -1,11 +1,12 @@
 """`kohort ctl events`."""
 
+from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
 import click
 
-from kohort.broker.commands.admin.asking import control_options, fail
+from kohort.broker.commands.admin.asking import control_options, detail, fail
 
 
 @click.command()
@@ -21,5 +22,8 @@ def events(group: str | None, past: bool, control: str, token: str) -> None:
             for line in answer:
                 if line.startswith(b"data: "):
                     click.echo(line[6:].rstrip(b"\n"))
-    except OSError as problem:
-        fail(f"no control address answers at {control}: {problem}; start the broker with `kohort serve --control`")
+    except HTTPError as problem:
+        fail(detail(problem))
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "reason", problem)
+        fail(f"no control address answers at {control}: {reason}; start the broker with `kohort serve --control`")

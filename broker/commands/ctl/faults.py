@@ -1,6 +1,7 @@
 """`kohort ctl faults`."""
 
 from pathlib import Path
+from typing import Any, NoReturn
 
 import click
 
@@ -27,7 +28,9 @@ def list_(control: str, token: str) -> None:
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @control_options
 def add(file: Path, control: str, token: str) -> None:
-    """Make the rules of a YAML file, each as in `- {match: {api: Heartbeat, group: billing}, do: drop, times: 2}`."""
+    """Make the rules of a YAML file, all of them or none.
+
+    Each is as in `- {match: {api: Heartbeat, group: billing}, do: drop, times: 2}`."""
     from importlib import import_module
 
     try:
@@ -36,8 +39,17 @@ def add(file: Path, control: str, token: str) -> None:
         fail(f"reading rules needs {missing.name}; pip install 'kohort[control]' brings it")
     except ValueError as problem:
         fail(str(problem))
+    made: list[dict[str, Any]] = []
+
+    def refused(sentence: str) -> NoReturn:
+        for rule in made:
+            ask(control, token, f"/faults/{rule['number']}", method="DELETE")
+        fail(f"{file}, rule {len(made) + 1}: {sentence}" + ("; none of its rules is at work" if made else ""))
+
     for each in told:
-        _tell(ask(control, token, "/faults", each, post=True))
+        made.append(ask(control, token, "/faults", each, post=True, refused=refused))
+    for rule in made:
+        _tell(rule)
 
 
 @faults.command()

@@ -1,0 +1,42 @@
+"""What requests tell in their bodies and queries: a word that means nothing is refused, as it would change the meaning.
+
+A rule whose `times` was written `time` would act for ever.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import Request
+from fastapi.routing import APIRoute
+from pydantic import BaseModel, ConfigDict, model_validator
+
+from kohort.control.errors import unknown
+
+LARGEST_BYTES = 1 << 20
+"""Of a body, which is kept in memory and read in the brokers' event loop. No rule that makes sense comes near."""
+
+
+class Body(BaseModel):
+    """What a request tells. Raises ControlError, with the nearest word, for one that is none of its fields."""
+
+    model_config = ConfigDict(populate_by_name=True, extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _knows_every_word(cls, told: Any) -> Any:
+        words = [field.alias or name for name, field in cls.model_fields.items()]
+        for name in told if isinstance(told, dict) else ():
+            if name not in words:
+                raise unknown("word here", name, words)
+        return told
+
+
+async def knows_every_query(request: Request) -> None:
+    """The same for the query. For every endpoint."""
+    route = request.scope["route"]
+    assert isinstance(route, APIRoute), "it is asked within one"
+    words = [each.alias for each in route.dependant.query_params]
+    for name in request.query_params:
+        if name not in words:
+            raise unknown("word for this query", name, words or ["(none)"])

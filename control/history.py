@@ -14,9 +14,11 @@ from kohort.coordinator.events import GroupEvent
 if TYPE_CHECKING:
     from kohort.broker.group_events import Recorded
 
-STARTS, JOINED, COMPLETED, SUPERSEDED = (
+STARTS, JOINED, ASSIGNED, SYNCED, COMPLETED, SUPERSEDED = (
     "rebalance_started",
     "join_completed",
+    "assignment_received",
+    "member_synced",
     "rebalance_completed",
     "rebalance_superseded",
 )
@@ -46,6 +48,12 @@ class Rebalance:
     laggard: str = ""
     """The client that rejoined last, or the first that was evicted."""
     members: int = 0
+    moved: int | None = None
+    """Partitions that had an owner and were given another one; None: nothing was assigned yet, or it cannot be told."""
+    fewest_moves: int | None = None
+    """How few an even distribution had to move; None, too, where members subscribe to different topics."""
+    unowned_partition_s: float = 0.0
+    """For how long partitions were nobody's before their new owners were told, all added up."""
     events: list[GroupEvent] = field(default_factory=list, repr=False)
 
     def __str__(self) -> str:
@@ -56,6 +64,11 @@ class Rebalance:
             parts.append(f"waited {self.prepare_ms:.0f} ms" + (f", last {self.laggard}" if self.laggard else ""))
         if self.complete_ms is not None:
             parts.append(f"assigned in {self.complete_ms:.0f} ms")
+        if self.moved:
+            fewest = "" if self.fewest_moves is None else f", {self.fewest_moves} had to"
+            parts.append(f"{self.moved} partition{'s'[self.moved == 1 :]} moved{fewest}")
+        if self.unowned_partition_s:
+            parts.append(f"{self.unowned_partition_s:.3f} partition-seconds without an owner")
         for word, members in (("joined", self.joined), ("left", self.left), ("evicted", self.evicted)):
             if members:
                 parts.append(f"{word} {', '.join(members)}")
@@ -74,6 +87,8 @@ def rebalances(events: Iterable[GroupEvent]) -> list[Rebalance]:
             found[-1].events.append(event)
             if found[-1].outcome == OPEN:
                 _take(found[-1], event)
+            if event.kind == SYNCED and event.detail:  # perhaps when the rebalance is over
+                found[-1].unowned_partition_s += int(event.detail["unowned_us"]) / 1_000_000
     return found
 
 
@@ -86,6 +101,9 @@ def _take(rebalance: Rebalance, event: GroupEvent) -> None:
         rebalance.laggard = rebalance.evicted[0] if rebalance.evicted else _client(rebalance, event.member_id)
         if not rebalance.members:
             rebalance.outcome = DONE
+    elif event.kind == ASSIGNED and event.detail:
+        rebalance.moved = int(event.detail["moved"])
+        rebalance.fewest_moves = int(event.detail["fewest_moves"]) if "fewest_moves" in event.detail else None
     elif event.kind == COMPLETED:
         rebalance.complete_ms = (event.duration_us or 0) / 1000
         rebalance.outcome = DONE

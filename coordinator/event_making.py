@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.events import NOBODY_KNOWN, Client, GroupEvent
+from kohort.coordinator.owners import Owners, Place, share_in
 from kohort.coordinator.pulses import Pulse
 from kohort.purgatory import DelayedOperation
 
@@ -32,6 +33,8 @@ class GroupWatch:
         "known",
         "last_joined",
         "named",
+        "next_shares",
+        "owners",
         "rebalance_id",
         "rebalances",
         "stable_us",
@@ -39,11 +42,14 @@ class GroupWatch:
         "summary",
     )
 
-    def __init__(self, known: Iterable[str], now_us: int) -> None:
+    def __init__(self, known: Iterable[str], owners: Owners, now_us: int) -> None:
         self.rebalances = 0
         self.rebalance_id: str | None = None
         self.known = set(known)
         """Members of the last generation whose join phase was completed."""
+        self.owners = owners
+        self.next_shares: dict[str, frozenset[Place]] | None = None
+        """Of the assignment that is being written; None: it cannot be told."""
         self.stable_us = now_us
         self.started_us = now_us
         self.joined_us = now_us
@@ -78,8 +84,9 @@ class EventMaker:
         """What is remembered of a group."""
         if group.watched is None:
             # Members that are new have not been in a generation; a group found at work is taken as it stands.
-            known = [member.member_id for member in group.members.values() if not member.is_new]
-            group.watched = GroupWatch(known, self.now_us())
+            known = [member for member in group.members.values() if not member.is_new]
+            owners = Owners({member.member_id: share_of(group, member.assignment) or frozenset() for member in known})
+            group.watched = GroupWatch((member.member_id for member in known), owners, self.now_us())
         return group.watched
 
     def _meet(self, group: "ClassicGroup") -> None:
@@ -178,3 +185,8 @@ class EventMaker:
                 duration_us=duration_us,
             )
         )
+
+
+def share_of(group: "ClassicGroup", assignment: bytes) -> frozenset[Place] | None:
+    """The partitions of a member's assignment; None where that cannot be told: only consumers share partitions."""
+    return share_in(assignment) if group.protocol_type == "consumer" else None

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.effects import Cause
-from kohort.coordinator.event_making import US_PER_MS, EventMaker, GroupWatch
+from kohort.coordinator.event_making import US_PER_MS, EventMaker, GroupWatch, share_of
 from kohort.coordinator.events import NOBODY_KNOWN, Client
+from kohort.coordinator.owners import Place, still_owned
 from kohort.coordinator.pulses import Pulse, StatsTimer
-from kohort.protocol.consumer import ImpossibleLengthError, read_assignment, subscribed_topics
+from kohort.protocol.consumer import ImpossibleLengthError, subscribed_topics
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
 
@@ -57,7 +58,9 @@ class Watch(EventMaker):
         """A member has come back while a rebalance goes on: the rejoin delay."""
         watched = self.of(group)
         watched.last_joined = member.member_id
-        delay_us = self.now_us() - watched.started_us
+        now_us = self.now_us()
+        watched.owners.rejoined(member.member_id, _owned(member), now_us)
+        delay_us = now_us - watched.started_us
         self._of_member("member_rejoined", group, member, reason=reason, duration_us=delay_us)
 
     def member_replaced(
@@ -70,6 +73,7 @@ class Watch(EventMaker):
         if old_id in watched.known:
             watched.known.discard(old_id)
             watched.known.add(member.member_id)
+        watched.owners.renamed(old_id, member.member_id)
         detail = {"old_member_id": old_id, "rebalance": "true" if rebalance else "false"}
         offset = None if rebalance else self.coordinator.appended_offset
         self._of_member("member_replaced", group, member, reason=reason, detail=detail, log_offset=offset)
@@ -83,6 +87,7 @@ class Watch(EventMaker):
     def member_removed(self, group: "ClassicGroup", member: "Member", cause: str, reason: str = "") -> None:
         """A member is gone."""
         silent_ms = self.coordinator_ms() - self.pulse_of(member).heard_ms
+        self.of(group).owners.gone(member.member_id, self.now_us())
         if cause in ("barrier_timeout", "sync_timeout"):
             self.of(group).evicted.append(member.member_id)
         self._of_member("member_removed", group, member, cause=cause, reason=reason, duration_us=silent_ms * US_PER_MS)
@@ -196,10 +201,14 @@ class Watch(EventMaker):
         """The leader has synced. What is returned tells that its assignment was written."""
         watched, now_us = self.of(group), self.now_us()
         generation_id, rebalance_id = group.generation_id, watched.rebalance_id
-        counts = [_partitions(group, assignment) for assignment in assignments.values()]
-        partitions = None if None in counts else sum(count or 0 for count in counts)
-        since_us = now_us - watched.joined_us
-        self._of_member("assignment_received", group, leader, duration_us=since_us, partitions=partitions)
+        shares = {member_id: share_of(group, assignments.get(member_id, b"")) for member_id in group.members}
+        known = {member_id: share for member_id, share in shares.items() if share is not None}
+        watched.next_shares = known if len(known) == len(shares) else None
+        partitions = None if watched.next_shares is None else sum(map(len, known.values()))
+        since_us, detail = now_us - watched.joined_us, self._moves(group)
+        self._of_member(
+            "assignment_received", group, leader, duration_us=since_us, partitions=partitions, detail=detail
+        )
 
         def stored(error: ErrorCode) -> None:
             if error is ErrorCode.none:
@@ -215,12 +224,31 @@ class Watch(EventMaker):
 
         return stored
 
+    def _moves(self, group: "ClassicGroup") -> dict[str, str] | None:
+        """Partitions that an assignment moves; how few it could have, if all members subscribe to the same topics."""
+        watched = self.of(group)
+        if watched.next_shares is None:
+            return None
+        moves = watched.owners.moves_to(watched.next_shares, group.subscribed_topics)
+        detail = {"moved": str(moves.moved)}
+        if len({_topics(member.metadata(group.protocol_name)) for member in group.members.values()}) == 1:
+            detail["fewest_moves"] = str(moves.fewest)
+        return detail
+
     def member_synced(self, group: "ClassicGroup", member: "Member") -> None:
         """A member has got its share."""
         self.pulse_of(member).heard_ms = self.coordinator_ms()
-        since_us = self.now_us() - self.of(group).joined_us
-        partitions = _partitions(group, member.assignment)
-        self._of_member("member_synced", group, member, duration_us=since_us, partitions=partitions)
+        watched, now_us = self.of(group), self.now_us()
+        share = share_of(group, member.assignment)
+        unowned_us = 0 if share is None else watched.owners.told(member.member_id, share, now_us)
+        self._of_member(
+            "member_synced",
+            group,
+            member,
+            duration_us=now_us - watched.joined_us,
+            partitions=None if share is None else len(share),
+            detail={"unowned_us": str(unowned_us)} if unowned_us else None,
+        )
 
     def sync_timeout(self, group: "ClassicGroup", late: list[str]) -> None:
         """Members have not synced within the rebalance timeout; they are removed."""
@@ -241,10 +269,13 @@ class Watch(EventMaker):
             **watched.summary,
         )
         watched.stable_us = now_us
+        if watched.next_shares is not None:
+            watched.owners.assigned(watched.next_shares, group.subscribed_topics)
 
     def emptied(self, group: "ClassicGroup") -> Callable[[ErrorCode, int], None]:
         """Nobody is left. What is returned tells it, when the record that says so was written."""
         watched = self.of(group)
+        watched.owners.nobody_is_left()
         values: dict[str, Any] = {
             "state_from": group.previous_state.value,
             "state_to": group.state.value,
@@ -415,14 +446,5 @@ def _topics(metadata: bytes) -> frozenset[str] | bytes:
     return metadata if topics is None else topics
 
 
-def _partitions(group: "ClassicGroup", assignment: bytes) -> int | None:
-    """How many a share holds; None where it cannot be told."""
-    if group.protocol_type != "consumer":
-        return None
-    if not assignment:
-        return 0
-    try:
-        share = read_assignment(assignment)
-    except ImpossibleLengthError:
-        return None
-    return None if share is None else sum(map(len, share.partitions.values()))
+def _owned(member: "Member") -> frozenset[Place]:
+    return frozenset().union(*(still_owned(metadata) for _, metadata in member.protocols))

@@ -62,6 +62,9 @@ class RebalanceState(BaseModel):
     evicted: list[str]
     laggard: str
     members: int
+    moved: int | None = Field(description="partitions that had an owner and were given another one")
+    fewest_moves: int | None = Field(description="how few had to; null where members subscribe to different topics")
+    unowned_partition_s: float = Field(description="for how long partitions were nobody's, all added up")
 
 
 class NewCoordinator(Body):
@@ -167,6 +170,9 @@ async def history(group_id: str, laboratory: TheLaboratory) -> list[RebalanceSta
             evicted=list(each.evicted),
             laggard=each.laggard,
             members=each.members,
+            moved=each.moved,
+            fewest_moves=each.fewest_moves,
+            unowned_partition_s=each.unowned_partition_s,
         )
         for each in _known(laboratory, group_id).history
     ]

@@ -1,5 +1,7 @@
 """What happened, as a test asks for it afterwards."""
 
+import pytest
+
 from kohort.control.history import Rebalance
 from kohort.control.recorder import Recorder
 from tests.control.talking import Lab
@@ -34,6 +36,28 @@ def test_a_rebalance_tells_its_cause_its_actor_and_its_phases(lab: Lab) -> None:
         "generation 2: join new (bob), completed; waited 700 ms, last ada; assigned in 300 ms; "
         f"joined {lab.name('bob')}"
     )
+
+
+def test_a_rebalance_tells_what_it_moved_and_how_long_partitions_were_nobodys(lab: Lab) -> None:
+    lab.laboratory.record()
+    lab.talk("""
+        given ada shares a stable group {protocols: {range: subscription(t)}, shares: {ada: assignment(t:0+1+2)}}
+        bob joins {protocols: {range: subscription(t)}}
+          <- nothing for 700 ms
+        ada JoinGroup v9 {protocols: {range: subscription(t)}}
+          <- NONE {generation_id: 2}
+        bob <- NONE {generation_id: 2}
+        wait 300 ms
+        ada SyncGroup v5 {generation_id: 2, assignments: {$ada: assignment(t:0+1), $bob: assignment(t:2)}}
+          <- NONE {}
+        wait 100 ms
+        bob SyncGroup v5 {generation_id: 2}
+          <- NONE {}
+        """)
+    last = history(lab)[-1]
+    assert (last.moved, last.fewest_moves) == (1, 1)
+    assert last.unowned_partition_s == pytest.approx(2 * 0.3 + 0.4)
+    assert "1 partition moved, 1 had to; 1.000 partition-seconds without an owner" in str(last)
 
 
 def test_a_rebalance_that_is_not_over_is_open(lab: Lab) -> None:

@@ -1,0 +1,197 @@
+"""How many partitions an assignment moves, and for how long they are nobody's, as events tell it."""
+
+from itertools import product
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kohort.coordinator.owners import Owners, Place
+from kohort.protocol.consumer import Assignment, Subscription, write_assignment, write_subscription
+from tests.coordinator.world import Speaker, World, subscription
+
+
+def listening() -> World:
+    world = World()
+    world.listen()
+    return world
+
+
+def share(*partitions: int) -> bytes:
+    return write_assignment(Assignment(partitions={"t": partitions}))
+
+
+def owning(*partitions: int) -> tuple[tuple[str, bytes], ...]:
+    """What a member with a cooperative assignor says when it joins again."""
+    return (("range", write_subscription(Subscription(topics=("t",), owned_partitions={"t": partitions}))),)
+
+
+def hands_out(world: World, leader: Speaker, shares: dict[Speaker, bytes]) -> tuple[str | None, str | None]:
+    """The leader syncs last; how many partitions moved, and how many had to."""
+    for speaker in shares:
+        if speaker is not leader:
+            speaker.syncs()
+    leader.syncs({speaker.member_id: given for speaker, given in shares.items()})
+    detail = world.told("assignment_received")[-1].detail or {}
+    return detail.get("moved"), detail.get("fewest_moves")
+
+
+def alone(world: World, *partitions: int) -> Speaker:
+    ada = world.speaker("ada")
+    ada.enters()
+    world.after(0)
+    assert hands_out(world, ada, {ada: share(*partitions)}) == ("0", "0")
+    return ada
+
+
+def unowned_ms(world: World) -> int:
+    """Since this was last asked, all partitions together."""
+    told = [event.detail for event in world.told("member_synced") if event.detail]
+    world.events.clear()
+    return sum(int(detail["unowned_us"]) for detail in told) // 1_000
+
+
+def test_an_eager_member_gives_up_everything_when_it_joins_again() -> None:
+    world = listening()
+    ada = alone(world, 0, 1, 2, 3)
+    bob = world.speaker("bob")
+    bob.enters()
+    world.after(700)
+    ada.joins()
+    world.after(300)
+    assert hands_out(world, ada, {ada: share(0, 1), bob: share(2, 3)}) == ("2", "2")
+    assert unowned_ms(world) == 4 * 300
+
+
+def test_who_hears_of_its_share_late_leaves_it_alone_for_so_long() -> None:
+    world = listening()
+    ada = alone(world, 0, 1, 2, 3)
+    bob = world.speaker("bob")
+    bob.enters()
+    ada.joins()
+    ada.syncs({ada.member_id: share(0, 1), bob.member_id: share(2, 3)})
+    assert unowned_ms(world) == 0
+    world.after(250)
+    bob.syncs()
+    assert unowned_ms(world) == 2 * 250
+    world.after(250)
+    bob.syncs()
+    assert unowned_ms(world) == 0, "asked twice, told twice, owned once"
+
+
+def test_a_cooperative_member_keeps_what_it_says_it_owns() -> None:
+    world = listening()
+    ada = alone(world, 0, 1, 2, 3)
+    bob = world.speaker("bob")
+    bob.enters()
+    world.after(700)
+    ada.joins(protocols=owning(0, 1, 2, 3))
+    world.after(300)
+    assert hands_out(world, ada, {ada: share(0, 1), bob: share()}) == ("0", "0"), "two are held back"
+    assert unowned_ms(world) == 0
+    world.after(40)
+    ada.joins(protocols=owning(0, 1))
+    bob.joins()
+    world.after(60)
+    assert hands_out(world, ada, {ada: share(0, 1), bob: share(2, 3)}) == ("2", "2")
+    assert unowned_ms(world) == 2 * 100
+
+
+def test_who_falls_silent_leaves_its_partitions_to_nobody() -> None:
+    world = listening()
+    ada, bob = world.stable("ada", "bob")
+    world.joined(ada, bob)
+    hands_out(world, ada, {ada: share(0, 1), bob: share(2)})
+    world.events.clear()
+    world.after(6_000)
+    ada.beats()
+    world.after(4_000)
+    assert world.told("member_removed")[-1].cause == "session_expired"
+    world.after(500)
+    ada.joins(protocols=owning(0, 1))
+    assert hands_out(world, ada, {ada: share(0, 1, 2)}) == ("1", "1")
+    assert unowned_ms(world) == 500
+
+
+def test_more_can_be_moved_than_had_to() -> None:
+    world = listening()
+    ada, bob = world.stable("ada", "bob")
+    world.joined(ada, bob)
+    hands_out(world, ada, {ada: share(0, 1), bob: share(2, 3)})
+    world.joined(ada, bob)
+    assert hands_out(world, ada, {ada: share(2, 3), bob: share(0, 1)}) == ("4", "0")
+
+
+def test_a_static_member_under_a_new_id_is_who_it_was() -> None:
+    world = listening()
+    ada = world.speaker("ada", instance="desk")
+    ada.enters()
+    world.after(0)
+    hands_out(world, ada, {ada: share(0, 1)})
+    again = world.speaker("ada", instance="desk")
+    again.enters()
+    assert world.told("member_replaced")
+    bob = world.speaker("bob")
+    bob.enters()
+    again.joins()
+    assert hands_out(world, again, {again: share(0), bob: share(1)}) == ("1", "1")
+
+
+def test_a_group_that_was_empty_begins_anew() -> None:
+    world = listening()
+    alone(world, 0, 1).leaves()
+    world.after(3_600_000)
+    alone(world, 0, 1)
+    assert unowned_ms(world) == 0
+
+
+def test_what_a_node_takes_over_is_owned_already() -> None:
+    world = listening()
+    ada = alone(world, 0, 1)
+    world.restart()
+    world.listen()
+    bob = world.speaker("bob")
+    bob.enters()
+    ada.joins()
+    assert hands_out(world, ada, {ada: share(0), bob: share(1)}) == ("1", "1")
+
+
+def test_where_members_read_other_topics_nobody_can_say_how_few_had_to_move() -> None:
+    world = listening()
+    ada = alone(world, 0, 1)
+    bob = world.speaker("bob", protocols=(("range", subscription("t", "u")),))
+    bob.enters()
+    ada.joins()
+    assert hands_out(world, ada, {ada: share(0), bob: share(1)}) == ("1", None)
+
+
+def test_of_a_share_that_cannot_be_read_nothing_is_said() -> None:
+    world = listening()
+    ada = alone(world, 0, 1)
+    ada.joins()
+    assert hands_out(world, ada, {ada: b"no assignment"}) == (None, None)
+    assert world.told("member_synced")[-1].partitions is None
+
+
+MEMBERS = ("ada", "bob", "eve")
+
+
+def even(owners: dict[Place, str], members: tuple[str, ...]) -> bool:
+    counts = [sum(owner == member for owner in owners.values()) for member in members]
+    return max(counts) - min(counts) <= 1
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(MEMBERS), min_size=1, max_size=5), st.integers(1, 3))
+def test_no_even_distribution_moves_fewer(owned_by: list[str], left: int) -> None:
+    """Compared with all that there are."""
+    places = [("t", number) for number in range(len(owned_by))]
+    before = dict(zip(places, owned_by, strict=True))
+    members = MEMBERS[:left]
+    owners = Owners({member: {place for place in places if before[place] == member} for member in MEMBERS})
+    fewest = min(
+        sum(before[place] != owner for place, owner in after.items())
+        for each in product(members, repeat=len(places))
+        if even(after := dict(zip(places, each, strict=True)), members)
+    )
+    shares = {member: set(places[number :: len(members)]) for number, member in enumerate(members)}
+    assert owners.moves_to(shares, ("t",)).fewest == fewest

@@ -18,7 +18,7 @@ from kohort.coordinator.classic.states import State
 from kohort.coordinator.effects import OFFSETS_TOPIC
 from kohort.coordinator.events import GroupEvent
 from kohort.coordinator.placement import partition_for
-from kohort.protocol.consumer import ImpossibleLengthError, read_assignment
+from kohort.protocol.consumer import assigned_partitions
 
 if TYPE_CHECKING:
     from kohort.control.laboratory import Laboratory
@@ -192,13 +192,5 @@ class Group:
             is_leader=member.member_id == group.leader_id,
             is_alive=self._laboratory.is_alive(group, member),
             waits_for=waits_for,
-            partitions=_partitions(member.assignment),
+            partitions=assigned_partitions(member.assignment) or {},
         )
-
-
-def _partitions(assignment: bytes) -> Mapping[str, tuple[int, ...]]:
-    try:
-        read = read_assignment(assignment)
-    except ImpossibleLengthError:
-        read = None
-    return read.partitions if read is not None else {}

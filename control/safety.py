@@ -16,15 +16,14 @@ from uuid import UUID
 
 from kohort.coordinator.classic.group import CONSUMER, ClassicGroup
 from kohort.coordinator.classic.states import State
-from kohort.protocol.consumer import ImpossibleLengthError, read_assignment
+from kohort.coordinator.owners import Place
+from kohort.protocol.consumer import assigned_partitions
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from kohort.broker.group_events import Recorded
     from kohort.control.calls import Call
     from kohort.control.laboratory import Laboratory
-
-Place = tuple[str, int]
 
 
 @dataclass
@@ -118,7 +117,7 @@ class Oracle:
     def _look_at(self, group: ClassicGroup) -> None:
         owners: dict[Place, list[str]] = {}
         for member in group.members.values():
-            for topic, partitions in _read(member.assignment).items():
+            for topic, partitions in (assigned_partitions(member.assignment) or {}).items():
                 for partition in partitions:
                     owners.setdefault((topic, partition), []).append(member.group_instance_id or member.member_id)
         if not self.budget.two_owners:
@@ -160,11 +159,3 @@ class Oracle:
             self.violations.append(
                 f"group {group_id}: {place[0]}-{place[1]} was nobody's for {length_ms} ms, allowed are {budget_ms}"
             )
-
-
-def _read(assignment: bytes) -> Mapping[str, tuple[int, ...]]:
-    try:
-        read = read_assignment(assignment)
-    except ImpossibleLengthError:
-        read = None
-    return read.partitions if read is not None else {}

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Set
 from typing import NamedTuple
 
-from kohort.protocol.consumer import ImpossibleLengthError, read_assignment, read_subscription
+from kohort.protocol.consumer import ImpossibleLengthError, assigned_partitions, read_subscription
 
 Place = tuple[str, int]
 """Topic and partition."""
@@ -99,13 +99,8 @@ def _owners_in(shares: Mapping[str, Set[Place]]) -> dict[Place, str]:
 
 def share_in(assignment: bytes) -> frozenset[Place] | None:
     """The partitions of an assignment of protocol type `consumer`; None where that cannot be told."""
-    if not assignment:
-        return frozenset()
-    try:
-        share = read_assignment(assignment)
-    except ImpossibleLengthError:
-        return None
-    return None if share is None else _places(share.partitions)
+    partitions = assigned_partitions(assignment)
+    return None if partitions is None else _places(partitions)
 
 
 def still_owned(metadata: bytes) -> frozenset[Place]:

@@ -94,6 +94,17 @@ def read_assignment(assignment: bytes) -> Assignment | None:
         return None
 
 
+def assigned_partitions(assignment: bytes) -> Mapping[str, tuple[int, ...]] | None:
+    """What an assignment holds, by topic; one without any bytes holds nothing. None: it cannot be told."""
+    if not assignment:
+        return {}
+    try:
+        read = read_assignment(assignment)
+    except ImpossibleLengthError:
+        return None
+    return None if read is None else read.partitions
+
+
 def write_subscription(subscription: Subscription) -> bytes:
     """The bytes a client of that version sends."""
     version = subscription.version

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from kohort.broker.address import parse_address
-from kohort.protocol.consumer import ImpossibleLengthError, read_assignment
+from kohort.protocol.consumer import assigned_partitions
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember, DescribeGroupsRequest
 from kohort.protocol.messages.list_groups import ListedGroup, ListGroupsRequest
@@ -187,11 +187,7 @@ def _member(told: DescribedGroupMember, of_consumers: bool) -> SeenMember:
 
 
 def _owned(assignment: bytes) -> tuple[Place, ...]:
-    try:
-        read = read_assignment(assignment)
-    except ImpossibleLengthError:
-        return ()
-    return () if read is None else tuple((topic, each) for topic, parts in read.partitions.items() for each in parts)
+    return tuple((topic, each) for topic, parts in (assigned_partitions(assignment) or {}).items() for each in parts)
 
 
 def _offsets(topics: Iterable[Any]) -> dict[Place, int]:

@@ -1,6 +1,7 @@
 """What is remembered of groups while somebody listens, and how an event is made of it."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kohort.coordinator.effects import Cause
@@ -63,22 +64,18 @@ class GroupWatch:
         """(member id, error) of refusals that were told already; client, generation, how many came after."""
 
 
+@dataclass(eq=False)
 class EventMaker:
     """Makes the events of one coordinator and puts them among its effects."""
 
-    def __init__(
-        self,
-        coordinator: "GroupCoordinator",
-        now_us: Callable[[], int],
-        client_of: Callable[[object], Client],
-        epoch_of: Callable[[int], int],
-    ) -> None:
-        """`now_us`: monotonic. `client_of`: who holds a ticket. `epoch_of`: the leader epoch of a partition."""
-        self.coordinator = coordinator
-        self.now_us = now_us
-        self.client_of = client_of
-        self._epoch_of = epoch_of
-        self._epochs: dict[int, int] = {}
+    coordinator: "GroupCoordinator"
+    now_us: Callable[[], int]
+    """Monotonic."""
+    client_of: Callable[[object], Client]
+    """Who holds a ticket."""
+    epoch_of: Callable[[int], int]
+    """The leader epoch of a partition."""
+    _epochs: dict[int, int] = field(default_factory=dict, init=False)
 
     def of(self, group: "ClassicGroup") -> GroupWatch:
         """What is remembered of a group."""
@@ -108,7 +105,7 @@ class EventMaker:
     def epoch(self, partition: int) -> int:
         """The leader epoch under which this node coordinates a partition."""
         if partition not in self._epochs:
-            self._epochs[partition] = self._epoch_of(partition)
+            self._epochs[partition] = self.epoch_of(partition)
         return self._epochs[partition]
 
     def _first(self, group: "ClassicGroup", member_id: str, what: str, client: Client, generation_id: int) -> bool:

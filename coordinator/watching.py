@@ -5,6 +5,7 @@
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kohort.coordinator.classic.states import State
@@ -20,22 +21,15 @@ from kohort.purgatory import DelayedOperation
 if TYPE_CHECKING:
     from kohort.coordinator.classic.group import ClassicGroup
     from kohort.coordinator.classic.member import Member, Protocols
-    from kohort.coordinator.coordinator import GroupCoordinator
 
 
+@dataclass(eq=False)
 class Watch(EventMaker):
     """Is told what happens to the groups of one coordinator, and says which event that is."""
 
-    def __init__(
-        self,
-        coordinator: "GroupCoordinator",
-        now_us: Callable[[], int],
-        client_of: Callable[[object], Client],
-        epoch_of: Callable[[int], int],
-    ) -> None:
-        """As `EventMaker`; groups that are there already are met as they stand."""
-        super().__init__(coordinator, now_us, client_of, epoch_of)
-        for group in coordinator.groups.values():
+    def __post_init__(self) -> None:
+        """Groups that are there already are met as they stand."""
+        for group in self.coordinator.groups.values():
             group.watched = None  # an earlier watch has missed what happened since it ended
             for member in group.members.values():
                 member.pulse = None
@@ -378,7 +372,7 @@ class Watch(EventMaker):
 
     def elected(self, partition: int, groups: Iterable["ClassicGroup"], load_us: int) -> None:
         """This node coordinates a partition's groups from now on."""
-        self._epochs[partition] = self._epoch_of(partition)
+        self._epochs[partition] = self.epoch_of(partition)
         for group in groups:
             self._meet(group)
             members, generation_id = len(group.members), group.generation_id

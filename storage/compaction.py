@@ -131,8 +131,6 @@ class Compaction:
         if records is None or spans is None:
             self._opaque = True
             return batch
-        horizon_ms = _delete_horizon_ms(batch)
-        tombstones_go = self._tombstones_go and horizon_ms is not None and horizon_ms <= self._now_ms
         seen = self._seen
         kept = []
         tombstones_stay = False
@@ -141,11 +139,12 @@ class Compaction:
                 continue  # from a time when the topic was not compacted; Kafka drops these too
             if key not in seen:
                 seen.add(key)
-                if is_tombstone and tombstones_go:
-                    self._dropped_tombstones = True
-                else:
-                    kept.append(records[start:end])
-                    tombstones_stay |= is_tombstone
+                if is_tombstone:
+                    if self._tombstones_go and self._time_is_over(batch):
+                        self._dropped_tombstones = True
+                        continue
+                    tombstones_stay = True
+                kept.append(records[start:end])
         to_be_dated = tombstones_stay and self._dates(batch)
         if kept and len(kept) == len(spans) and not to_be_dated:
             return batch
@@ -164,6 +163,11 @@ class Compaction:
         """Whether it has to be noted in a batch when its tombstones, or its marker, may go."""
         return _delete_horizon_ms(batch) is None and self._horizon_ms <= LATEST_MS
 
+    def _time_is_over(self, batch: Chunk) -> bool:
+        """Whether it has been noted in a batch when its tombstones, or its marker, may go, and that has come."""
+        horizon_ms = _delete_horizon_ms(batch)
+        return horizon_ms is not None and horizon_ms <= self._now_ms
+
     def _dated(self, batch: Chunk, records: list[bytes]) -> bytes:
         """A batch of these records that says so: in place of the first one's time, from which their times count."""
         attributes = _ATTRIBUTES.unpack_from(batch, _ATTRIBUTES_AT)[0]
@@ -180,13 +184,8 @@ class Compaction:
         if self._dates(batch):
             body = bytes(batch[HEADER_SIZE:])
             return self._dated(batch, [body[start:end] for start, end, *_ in record_spans(body)])
-        horizon_ms = _delete_horizon_ms(batch)
-        # A marker may be all that tells of its producer's epoch.
-        if (
-            horizon_ms is None
-            or horizon_ms > self._now_ms
-            or self._last_batches.get(header.producer_id) == (header.producer_epoch, None)
-        ):
+        tells_the_epoch = self._last_batches.get(header.producer_id) == (header.producer_epoch, None)
+        if tells_the_epoch or not self._time_is_over(batch):
             return batch
         self.gone_markers.add(header.base_offset)
         return None

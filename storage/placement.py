@@ -4,7 +4,7 @@ Replication is only told: a partition names as many replicas as were asked for, 
 Source: Kafka's `ReplicationControlManager` and `StripedReplicaPlacer`; the words of refusals are those of Kafka 4.3.0.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from kohort.protocol.errors import ErrorCode
 from kohort.storage.refusal import Refusal
@@ -64,10 +64,9 @@ class Placement:
 
     def of_new_topic_by_hand(self, assignments: Mapping[int, Sequence[int]]) -> list[tuple[int, ...]] | Refusal:
         """As a client wants them, by partition."""
-        for index, replicas in assignments.items():
-            refusal = self.refusal_of(replicas) or self._nobody_runs(index, replicas)
-            if refusal is not None:
-                return refusal
+        refusal = self._refusal_of_any(assignments.items())
+        if refusal is not None:
+            return refusal
         if sorted(assignments) != list(range(len(assignments))):
             return Refusal(
                 ErrorCode.invalid_replica_assignment, "partitions should be a consecutive 0-based integer sequence"
@@ -84,11 +83,8 @@ class Placement:
                 f"Attempted to add {more} additional partition(s), but only {len(assignments)} assignment(s) were "
                 "specified.",
             )
-        for index, replicas in enumerate(assignments, there_are):
-            refusal = self.refusal_of(replicas) or self._nobody_runs(index, replicas)
-            if refusal is not None:
-                return refusal
-        return [tuple(replicas) for replicas in assignments]
+        refusal = self._refusal_of_any(enumerate(assignments, there_are))
+        return refusal or [tuple(replicas) for replicas in assignments]
 
     # Refusals
 
@@ -103,6 +99,17 @@ class Placement:
         else:
             return None
         return Refusal(ErrorCode.invalid_replica_assignment, message)
+
+    def _refusal_of_any(self, assignments: Iterable[tuple[int, Sequence[int]]]) -> Refusal | None:
+        """The first one, of assignments by partition."""
+        return next(
+            (
+                refusal
+                for index, replicas in assignments
+                if (refusal := self.refusal_of(replicas) or self._nobody_runs(index, replicas)) is not None
+            ),
+            None,
+        )
 
     def _nobody_runs(self, index: int, replicas: Sequence[int]) -> Refusal | None:
         if not self.stopped_nodes.issuperset(replicas):

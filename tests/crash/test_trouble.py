@@ -201,15 +201,20 @@ def test_deleting_records_makes_room_on_a_full_disk(machine: Machine, offset: in
     assert machine.values("rolls", start=offset) == [b"2", b"3", b"4"][offset - 2 :]
 
 
-@pytest.mark.parametrize("ending", [".cleaned", ".index", "cleaner-offset-checkpoint.tmp"])
-def test_a_compaction_that_fails_keeps_nothing_from_being_compacted_and_loses_nothing(
-    machine: Machine, ending: str
-) -> None:
+def two_logs_to_compact(machine: Machine) -> None:
+    """Topics `first` and `second`: one key, written again and again."""
     for name in ("first", "second"):
         machine.creates(name, **KEYED)
         for number in range(6):
             pair = (b"key", b"%d" % number * 50)
             machine.life.hears("produce", 9, **production(batch(pair, at=EPOCH_MS + number * 2_000), name))
+
+
+@pytest.mark.parametrize("ending", [".cleaned", ".index", "cleaner-offset-checkpoint.tmp"])
+def test_a_compaction_that_fails_keeps_nothing_from_being_compacted_and_loses_nothing(
+    machine: Machine, ending: str
+) -> None:
+    two_logs_to_compact(machine)
 
     def in_the_first(what: str, path: Path) -> OSError | None:
         fails = what in ("write", "open") and path.name.endswith(ending) and path.parent.name != "second-0"
@@ -234,11 +239,7 @@ def test_a_compaction_that_fails_keeps_nothing_from_being_compacted_and_loses_no
 def test_a_segment_that_somebody_cuts_while_it_is_used_keeps_no_other_log_from_being_looked_after(
     machine: Machine,
 ) -> None:
-    for name in ("first", "second"):
-        machine.creates(name, **KEYED)
-        for number in range(6):
-            pair = (b"key", b"%d" % number * 50)
-            machine.life.hears("produce", 9, **production(batch(pair, at=EPOCH_MS + number * 2_000), name))
+    two_logs_to_compact(machine)
     with (machine.path / "first-0" / f"{0:020}.log").open("r+b") as file:
         file.truncate(30)
     machine.life.wait(40_000)

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
-from urllib.error import HTTPError, URLError
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import click
@@ -57,9 +57,14 @@ def ask(
             return json.load(answer)
     except HTTPError as problem:
         (refused or fail)(detail(problem))
-    except (URLError, OSError, ValueError) as problem:
-        reason = getattr(problem, "reason", problem)
-        fail(f"no control address answers at {control}: {reason}; start the broker with `kohort serve --control`")
+    except (OSError, ValueError) as problem:
+        nobody_answers(control, problem)
+
+
+def nobody_answers(control: str, problem: Exception) -> NoReturn:
+    """Says so, and ends with exit code 1."""
+    reason = getattr(problem, "reason", problem)
+    fail(f"no control address answers at {control}: {reason}; start the broker with `kohort serve --control`")
 
 
 def detail(problem: HTTPError) -> str:

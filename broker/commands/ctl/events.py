@@ -6,7 +6,7 @@ from urllib.request import Request, urlopen
 
 import click
 
-from kohort.broker.commands.admin.asking import control_options, detail, fail
+from kohort.broker.commands.admin.asking import control_options, detail, fail, nobody_answers
 
 
 @click.command()
@@ -25,5 +25,4 @@ def events(group: str | None, past: bool, control: str, token: str) -> None:
     except HTTPError as problem:
         fail(detail(problem))
     except (OSError, ValueError) as problem:
-        reason = getattr(problem, "reason", problem)
-        fail(f"no control address answers at {control}: {reason}; start the broker with `kohort serve --control`")
+        nobody_answers(control, problem)

@@ -1,1 +1,1 @@
-"""The shell: sockets, clock, settings, nodes, topics, the command line."""
+"""The shell: sockets, clock, settings, nodes, topics, and Kafka's APIs."""

@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from kohort.broker.logs import log
-from kohort.broker.server import Server
+from kohort.broker.runtime.server import Server
 from kohort.control.body import LARGEST_BYTES, knows_every_query
 from kohort.control.documenting import BEARER, CANNOT_BE, NOT_ADMITTED, operation_id, refusals
 from kohort.control.errors import ControlError, NotFoundError

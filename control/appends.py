@@ -11,7 +11,7 @@ from random import Random
 from types import TracebackType
 from typing import TYPE_CHECKING, Unpack
 
-from kohort.broker.effects import Report, perform
+from kohort.broker.cluster.effects import Report, perform
 from kohort.control.errors import NotFoundError, unknown
 from kohort.control.faults.plan import When
 from kohort.control.faults.triggers import Counting, Trigger, trigger
@@ -133,7 +133,7 @@ class AppendRule:
 
 
 class Appends:
-    """The rules of a cluster, and what the broker asks of them (`kohort.broker.effects.AppendWatch`)."""
+    """The rules of a cluster, and what the broker asks of them (`kohort.broker.cluster.effects.AppendWatch`)."""
 
     def __init__(self, laboratory: Laboratory, chance: Random) -> None:
         self._laboratory = laboratory

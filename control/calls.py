@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kohort.broker.effects import perform
-from kohort.broker.error_response import error_response
+from kohort.broker.cluster.effects import perform
 from kohort.broker.logs import log
-from kohort.broker.registry import NO_REPLY, Api, CloseConnection, Registry
+from kohort.broker.runtime.error_response import error_response
+from kohort.broker.runtime.registry import NO_REPLY, Api, CloseConnection, Registry
 from kohort.broker.ticket import Ticket
 from kohort.control.stops import ANSWER, REQUEST
 from kohort.control.subject import NO_GENERATION, Subject
@@ -19,8 +19,8 @@ from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
-    from kohort.broker.connection import Connection
-    from kohort.broker.node import Node
+    from kohort.broker.cluster.node import Node
+    from kohort.broker.runtime.connection import Connection
     from kohort.control.laboratory import Laboratory
     from kohort.control.moments import Delayed, Moment
 

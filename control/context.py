@@ -6,8 +6,8 @@ from typing import Annotated
 
 from fastapi import Depends, HTTPException, Request
 
-from kohort.broker.node import Node
-from kohort.broker.server import Server
+from kohort.broker.cluster.node import Node
+from kohort.broker.runtime.server import Server
 from kohort.control.laboratory import Laboratory
 
 

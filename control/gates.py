@@ -17,8 +17,8 @@ from kohort.coordinator.effects import OFFSETS_TOPIC
 from kohort.coordinator.placement import partition_for
 
 if TYPE_CHECKING:
-    from kohort.broker.replay import Replay
-    from kohort.broker.server import Server
+    from kohort.broker.cluster.replay import Replay
+    from kohort.broker.runtime.server import Server
     from kohort.control.calls import Call
     from kohort.control.laboratory import Laboratory
     from kohort.storage.topics import Partition
@@ -213,7 +213,7 @@ class Gates:
         return any(gate.stops(call, response) for gate in self._gates)
 
     def _holds_load(self, replay: Replay) -> bool:
-        """Asked by the broker when it has read a partition to its end; see `kohort.broker.replay`."""
+        """Asked by the broker when it has read a partition to its end; see `kohort.broker.cluster.replay`."""
         topic = self._laboratory.cluster.topics.by_name(OFFSETS_TOPIC)
         partitions = topic.partitions if topic is not None else []
         return any(each.log is replay.source and self._keeps(replay, each, len(partitions)) for each in partitions)

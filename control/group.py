@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kohort.broker.moving import move_leader
+from kohort.broker.cluster.moving import move_leader
 from kohort.control.errors import unknown
 from kohort.control.explain import Explanation, explain
 from kohort.control.faults.matching import STATE_NAMES

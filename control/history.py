@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from kohort.coordinator.events import GroupEvent
 
 if TYPE_CHECKING:
-    from kohort.broker.group_events import Recorded
+    from kohort.broker.cluster.group_events import Recorded
 
 STARTS, JOINED, ASSIGNED, SYNCED, COMPLETED, SUPERSEDED = (
     "rebalance_started",

@@ -10,7 +10,7 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING
 
-from kohort.broker.effects import perform
+from kohort.broker.cluster.effects import perform
 from kohort.control.appends import Appends
 from kohort.control.calls import Call, LabRegistry
 from kohort.control.clock import LabClock
@@ -29,9 +29,9 @@ from kohort.coordinator.classic.member import Member
 from kohort.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
-    from kohort.broker.cluster import Cluster
-    from kohort.broker.connection import Connection
-    from kohort.broker.server import Server
+    from kohort.broker.cluster.cluster import Cluster
+    from kohort.broker.runtime.connection import Connection
+    from kohort.broker.runtime.server import Server
 
 NEVER_MS = 1 << 50
 """A deadline that no clock reaches: what waits for it is ended otherwise."""

@@ -9,10 +9,10 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, context
 import uvicorn
 
 from kohort.broker.address import show_address
-from kohort.broker.cluster import Cluster
+from kohort.broker.cluster.cluster import Cluster
 from kohort.broker.logs import log
-from kohort.broker.registry import Registry
-from kohort.broker.server import Server, bind
+from kohort.broker.runtime.registry import Registry
+from kohort.broker.runtime.server import Server, bind
 from kohort.control.app import make_app
 from kohort.control.clock import LabClock
 from kohort.control.laboratory import Laboratory
@@ -24,7 +24,7 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 class Control:
-    """A broker's control address, and the laboratory behind it. See `kohort.broker.run.Control`."""
+    """A broker's control address, and the laboratory behind it. See `kohort.broker.runtime.run.Control`."""
 
     def __init__(self, host: str, port: int, token: str) -> None:
         self._host, self._port, self._token = host, port, token

@@ -14,9 +14,9 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric, SummaryMetricFamily
 from prometheus_client.registry import Collector, CollectorRegistry
 
-from kohort.broker.cluster import Cluster
-from kohort.broker.group_events import Recorded
-from kohort.broker.node import Node
+from kohort.broker.cluster.cluster import Cluster
+from kohort.broker.cluster.group_events import Recorded
+from kohort.broker.cluster.node import Node
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.coordinator import Shard
 

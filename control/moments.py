@@ -11,7 +11,7 @@ from kohort.control.stops import STOPS
 from kohort.coordinator.events import KINDS
 
 if TYPE_CHECKING:
-    from kohort.broker.group_events import Recorded
+    from kohort.broker.cluster.group_events import Recorded
     from kohort.control.calls import Call
     from kohort.control.laboratory import Laboratory
     from kohort.control.subject import Subject

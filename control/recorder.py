@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from kohort.control.history import Rebalance, rebalances, tell
 
 if TYPE_CHECKING:
-    from kohort.broker.cluster import Cluster
-    from kohort.broker.group_events import Recorded
+    from kohort.broker.cluster.cluster import Cluster
+    from kohort.broker.cluster.group_events import Recorded
     from kohort.coordinator.events import GroupEvent
 
 EVENTS_KEPT = 100_000

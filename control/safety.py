@@ -21,7 +21,7 @@ from kohort.protocol.consumer import assigned_partitions
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from kohort.broker.group_events import Recorded
+    from kohort.broker.cluster.group_events import Recorded
     from kohort.control.calls import Call
     from kohort.control.laboratory import Laboratory
 

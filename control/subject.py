@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kohort.broker.node import Node
+    from kohort.broker.cluster.node import Node
     from kohort.broker.ticket import Ticket
 
 NO_GENERATION = -1

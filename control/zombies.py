@@ -19,8 +19,8 @@ from kohort.coordinator.effects import OFFSETS_TOPIC
 from kohort.coordinator.loading import unload
 
 if TYPE_CHECKING:
-    from kohort.broker.group_events import Recorded
-    from kohort.broker.node import Node
+    from kohort.broker.cluster.group_events import Recorded
+    from kohort.broker.cluster.node import Node
     from kohort.control.laboratory import Laboratory
     from kohort.coordinator.classic.group import ClassicGroup
     from kohort.coordinator.coordinator import GroupCoordinator
@@ -48,7 +48,7 @@ class Zombies:
     def __iter__(self) -> Iterator[tuple[int, int]]:
         return iter(sorted(self._lingering))
 
-    # What brokers are told of leaders; see `kohort.broker.cluster.Coordinated`
+    # What brokers are told of leaders; see `kohort.broker.cluster.cluster.Coordinated`
 
     def resigned(self, partition: Partition, now_ms: int) -> None:
         """A leader is about to lose a partition, and does not hear of it if a rule says so."""

@@ -43,7 +43,7 @@ def how_to_get_it(events: Path) -> str:
 async def analyse(bootstrap: str, events: Path, out: Path, say: Callable[[str], None]) -> str:
     """Analyses the cluster's offsets topic and its event log. Returns why that failed, empty if it did not."""
     child = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "kohort.pipeline", bootstrap, str(events), "--out", str(out)),
+        *(sys.executable, "-m", "kohort.cli", "analyze", bootstrap, str(events), "--out", str(out)),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,

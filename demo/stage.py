@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kohort.broker.address import show_address
-from kohort.broker.cluster import Cluster
-from kohort.broker.event_log import EventLog
+from kohort.broker.cluster.cluster import Cluster
+from kohort.broker.cluster.event_log import EventLog
 from kohort.broker.logs import log
-from kohort.broker.registry import Registry
-from kohort.broker.server import Server
-from kohort.broker.settings import Settings
+from kohort.broker.runtime.registry import Registry
+from kohort.broker.runtime.server import Server
+from kohort.broker.settings.broker_settings import Settings
 from kohort.storage.topics import Topic
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from warnings import warn
 
 from kohort.broker.address import show_address
-from kohort.broker.cluster import Cluster as BrokerCluster
+from kohort.broker.cluster.cluster import Cluster as BrokerCluster
+from kohort.broker.cluster.node import Node
 from kohort.broker.logs import log
-from kohort.broker.node import Node
-from kohort.broker.server import Server
-from kohort.broker.settings import PROFILES, Settings
+from kohort.broker.runtime.server import Server
+from kohort.broker.settings.broker_settings import PROFILES, Settings
 from kohort.control.appends import Appends
 from kohort.control.clock import LabClock
 from kohort.control.errors import ControlError, unknown

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from kohort.broker.settings import PROFILES, Settings
+from kohort.broker.settings.broker_settings import PROFILES, Settings
 from kohort.protocol.api_keys import APIS
 
 ROOT = Path(__file__).parent.parent

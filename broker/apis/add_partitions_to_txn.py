@@ -24,7 +24,7 @@ from kohort.protocol.messages.add_partitions_to_txn import (
 )
 
 if TYPE_CHECKING:
-    from kohort.broker.node import Node
+    from kohort.broker.cluster.node import Node
     from kohort.broker.ticket import Ticket
 
 FENCED_SINCE = 2

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kohort.broker.config_resources import named_twice, resource_to_alter
+from kohort.broker.apis.config_resources import named_twice, resource_to_alter
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.alter_configs import (
     AlterConfigsRequest,
@@ -21,7 +21,7 @@ from kohort.protocol.messages.alter_configs import (
 from kohort.storage.refusal import Refusal
 
 if TYPE_CHECKING:
-    from kohort.broker.node import Node
+    from kohort.broker.cluster.node import Node
     from kohort.broker.ticket import Ticket
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kohort.broker.moving import reassign
+from kohort.broker.cluster.moving import reassign
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -23,7 +23,7 @@ from kohort.protocol.messages.alter_partition_reassignments import (
 from kohort.storage.refusal import Refusal
 
 if TYPE_CHECKING:
-    from kohort.broker.node import Node
+    from kohort.broker.cluster.node import Node
     from kohort.broker.ticket import Ticket
 
 

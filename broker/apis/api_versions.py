@@ -14,7 +14,7 @@ transactions in which each end gives the producer its next epoch (KIP-890).
 import re
 from functools import lru_cache
 
-from kohort.broker.node import Node
+from kohort.broker.cluster.node import Node
 from kohort.broker.ticket import Ticket
 from kohort.protocol.api_keys import API_BY_NAME, APIS
 from kohort.protocol.errors import ErrorCode

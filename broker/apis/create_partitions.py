@@ -20,7 +20,7 @@ from kohort.protocol.messages.create_partitions import (
 from kohort.storage.refusal import Refusal
 
 if TYPE_CHECKING:
-    from kohort.broker.node import Node
+    from kohort.broker.cluster.node import Node
     from kohort.broker.ticket import Ticket
 
 

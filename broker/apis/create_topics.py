@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from kohort.broker.topic_defaults import source_of
+from kohort.broker.settings.topic_defaults import source_of
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.create_topics import (
     CreatableTopic,
@@ -24,7 +24,7 @@ from kohort.storage.refusal import Refusal
 from kohort.storage.topics import Topic
 
 if TYPE_CHECKING:
-    from kohort.broker.node import Node
+    from kohort.broker.cluster.node import Node
     from kohort.broker.ticket import Ticket
 
 

@@ -6,7 +6,7 @@ Left out on purpose: authorization.
 
 from functools import partial
 
-from kohort.broker.node import Node
+from kohort.broker.cluster.node import Node
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.deleting import delete_group
 from kohort.protocol.errors import ErrorCode

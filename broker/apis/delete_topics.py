@@ -20,7 +20,7 @@ from kohort.protocol.messages.delete_topics import (
 )
 
 if TYPE_CHECKING:
-    from kohort.broker.node import Node
+    from kohort.broker.cluster.node import Node
     from kohort.broker.ticket import Ticket
     from kohort.storage.topics import Topic
 

@@ -18,7 +18,7 @@ from kohort.protocol.messages.describe_cluster import (
 )
 
 if TYPE_CHECKING:
-    from kohort.broker.node import Node
+    from kohort.broker.cluster.node import Node
     from kohort.broker.ticket import Ticket
 
 BROKERS, CONTROLLERS = 1, 2

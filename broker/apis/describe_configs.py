@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from kohort.broker.config_resources import BROKER, GROUP, TOPIC
-from kohort.broker.group_configs import GROUP_CONFIGS
-from kohort.broker.settings import SETTINGS
-from kohort.broker.topic_defaults import (
+from kohort.broker.apis.config_resources import BROKER, GROUP, TOPIC
+from kohort.broker.settings.broker_settings import SETTINGS
+from kohort.broker.settings.group_configs import GROUP_CONFIGS
+from kohort.broker.settings.topic_defaults import (
     DEFAULT_CONFIG,
     DYNAMIC_TOPIC_CONFIG,
     STATIC_BROKER_CONFIG,
@@ -36,9 +36,9 @@ from kohort.storage.topic_configs import TOPIC_CONFIGS
 from kohort.storage.topics import Topic, name_refusal
 
 if TYPE_CHECKING:
-    from kohort.broker.group_configs import GroupConfigs
-    from kohort.broker.node import Node
-    from kohort.broker.settings import Settings
+    from kohort.broker.cluster.node import Node
+    from kohort.broker.settings.broker_settings import Settings
+    from kohort.broker.settings.group_configs import GroupConfigs
     from kohort.broker.ticket import Ticket
 
 DYNAMIC_GROUP_CONFIG = 8

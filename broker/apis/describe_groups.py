@@ -6,7 +6,7 @@ v5: flexible. v6: KIP-1043, a group that does not exist is an error with a messa
 Left out on purpose: authorization; everybody may do everything, and is told so when asking.
 """
 
-from kohort.broker.node import Node
+from kohort.broker.cluster.node import Node
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.describing import describe_group
 from kohort.protocol.errors import ErrorCode

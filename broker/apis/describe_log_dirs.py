@@ -22,7 +22,7 @@ from kohort.protocol.messages.describe_log_dirs import (
 )
 
 if TYPE_CHECKING:
-    from kohort.broker.node import Node
+    from kohort.broker.cluster.node import Node
     from kohort.broker.ticket import Ticket
 
 IN_MEMORY = "/memory"

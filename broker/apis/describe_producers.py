@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kohort.broker.leadership import led_partition
+from kohort.broker.apis.leadership import led_partition
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.describe_producers import (
     DescribeProducersRequest,
@@ -15,7 +15,7 @@ from kohort.protocol.messages.describe_producers import (
 )
 
 if TYPE_CHECKING:
-    from kohort.broker.node import Node
+    from kohort.broker.cluster.node import Node
     from kohort.broker.ticket import Ticket
 
 

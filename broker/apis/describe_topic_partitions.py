@@ -23,7 +23,7 @@ from kohort.storage.placement import NO_LEADER
 from kohort.storage.topics import Partition, Topic, Topics, name_refusal
 
 if TYPE_CHECKING:
-    from kohort.broker.node import Node
+    from kohort.broker.cluster.node import Node
     from kohort.broker.ticket import Ticket
 
 

@@ -14,7 +14,7 @@ from kohort.protocol.messages.describe_transactions import (
 )
 
 if TYPE_CHECKING:
-    from kohort.broker.node import Node
+    from kohort.broker.cluster.node import Node
     from kohort.broker.ticket import Ticket
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kohort.broker.moving import elect_any, elect_preferred
+from kohort.broker.cluster.moving import elect_any, elect_preferred
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.elect_leaders import (
     ElectLeadersRequest,
@@ -20,7 +20,7 @@ from kohort.protocol.messages.elect_leaders import (
 )
 
 if TYPE_CHECKING:
-    from kohort.broker.node import Node
+    from kohort.broker.cluster.node import Node
     from kohort.broker.ticket import Ticket
 
 PREFERRED, UNCLEAN = 0, 1

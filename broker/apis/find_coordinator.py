@@ -14,7 +14,7 @@ Source: spec §1.2; the group id is not checked, even "" has a coordinator.
 
 import re
 
-from kohort.broker.node import Node
+from kohort.broker.cluster.node import Node
 from kohort.broker.ticket import Ticket
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse

@@ -5,7 +5,7 @@ v1: throttle time. v2: as v1. v3: KIP-345, group instance ids. v4: flexible.
 Left out on purpose: groups of the newer protocols (KIP-848), authorization.
 """
 
-from kohort.broker.node import Node
+from kohort.broker.cluster.node import Node
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.classic.heartbeating import heartbeat
 from kohort.protocol.errors import ErrorCode

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kohort.broker.config_resources import Alterable, named_twice, resource_to_alter
+from kohort.broker.apis.config_resources import Alterable, named_twice, resource_to_alter
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -22,7 +22,7 @@ from kohort.storage.config_types import split_list
 from kohort.storage.refusal import Refusal
 
 if TYPE_CHECKING:
-    from kohort.broker.node import Node
+    from kohort.broker.cluster.node import Node
     from kohort.broker.ticket import Ticket
 
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3

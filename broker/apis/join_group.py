@@ -8,7 +8,7 @@ comes back is told to keep the assignment.
 Left out on purpose: groups of the newer protocols (KIP-848), authorization.
 """
 
-from kohort.broker.node import Node
+from kohort.broker.cluster.node import Node
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.classic.joining import Joiner, join_group
 from kohort.coordinator.classic.replies import join_refused

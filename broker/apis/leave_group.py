@@ -6,7 +6,7 @@ or instance id, each with an answer of its own. v4: flexible. v5: KIP-800, a rea
 Left out on purpose: groups of the newer protocols (KIP-848), authorization.
 """
 
-from kohort.broker.node import Node
+from kohort.broker.cluster.node import Node
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.classic.leaving import leave_group
 from kohort.protocol.errors import ErrorCode

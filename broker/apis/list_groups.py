@@ -5,7 +5,7 @@ v1: throttle time. v2: as v1. v3: flexible. v4: KIP-518, states, and a filter by
 Left out on purpose: authorization.
 """
 
-from kohort.broker.node import Node
+from kohort.broker.cluster.node import Node
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.describing import list_groups
 from kohort.protocol.errors import ErrorCode

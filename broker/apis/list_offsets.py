@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from kohort.broker.leadership import led_partition
+from kohort.broker.apis.leadership import led_partition
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.list_offsets import (
     ListOffsetsPartition,
@@ -25,7 +25,7 @@ from kohort.protocol.messages.list_offsets import (
 )
 
 if TYPE_CHECKING:
-    from kohort.broker.node import Node
+    from kohort.broker.cluster.node import Node
     from kohort.broker.ticket import Ticket
     from kohort.storage.log import PartitionLog
     from kohort.storage.topics import Topic

@@ -18,7 +18,7 @@ from kohort.protocol.messages.list_transactions import (
 )
 
 if TYPE_CHECKING:
-    from kohort.broker.node import Node
+    from kohort.broker.cluster.node import Node
     from kohort.broker.ticket import Ticket
 
 _NAMES = {state.value for state in State}

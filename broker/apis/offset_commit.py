@@ -8,7 +8,7 @@ Whether topics exist is asked before the group is looked at: what does not exist
 left the group is not asked at all (spec §7.1). Left out on purpose: groups of the newer protocols, authorization.
 """
 
-from kohort.broker.node import Node
+from kohort.broker.cluster.node import Node
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.committing import Commit, KnownTopic, offset_commit
 from kohort.protocol.errors import ErrorCode

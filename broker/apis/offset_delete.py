@@ -4,7 +4,7 @@ Topics and partitions that do not exist are refused one by one, first in the ans
 Left out on purpose: authorization.
 """
 
-from kohort.broker.node import Node
+from kohort.broker.cluster.node import Node
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.deleting import offset_delete
 from kohort.protocol.errors import ErrorCode

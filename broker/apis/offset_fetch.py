@@ -7,7 +7,7 @@ v8: KIP-709, several groups. v9: KIP-848, member ids and epochs, not looked at f
 Left out on purpose: groups of the newer protocols, authorization.
 """
 
-from kohort.broker.node import Node
+from kohort.broker.cluster.node import Node
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.fetching_offsets import offset_fetch
 from kohort.protocol.errors import ErrorCode

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kohort.broker.leadership import led_partition
+from kohort.broker.apis.leadership import led_partition
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.offset_for_leader_epoch import (
     EpochEndOffset,
@@ -20,7 +20,7 @@ from kohort.protocol.messages.offset_for_leader_epoch import (
 )
 
 if TYPE_CHECKING:
-    from kohort.broker.node import Node
+    from kohort.broker.cluster.node import Node
     from kohort.broker.ticket import Ticket
     from kohort.storage.topics import Topic
 

@@ -6,7 +6,7 @@ request and answer; a request without them is refused before anything else.
 Left out on purpose: groups of the newer protocols (KIP-848), authorization.
 """
 
-from kohort.broker.node import Node
+from kohort.broker.cluster.node import Node
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.classic.replies import sync_refused
 from kohort.coordinator.classic.syncing import sync_group

@@ -29,7 +29,7 @@ from kohort.protocol.messages.txn_offset_commit import (
 )
 
 if TYPE_CHECKING:
-    from kohort.broker.node import Node
+    from kohort.broker.cluster.node import Node
     from kohort.broker.ticket import Ticket
 
 ABORTABLE_SINCE = 4

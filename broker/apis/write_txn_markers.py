@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kohort.broker.leadership import led_partition
-from kohort.broker.transaction_topic import write_marker
+from kohort.broker.apis.leadership import led_partition
+from kohort.broker.cluster.transaction_topic import write_marker
 from kohort.protocol.batches import Marker
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.write_txn_markers import (
@@ -25,7 +25,7 @@ from kohort.protocol.messages.write_txn_markers import (
 )
 
 if TYPE_CHECKING:
-    from kohort.broker.node import Node
+    from kohort.broker.cluster.node import Node
     from kohort.broker.ticket import Ticket
 
 

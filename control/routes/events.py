@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
 
-from kohort.broker.event_log import line_of
-from kohort.broker.group_events import Recorded
+from kohort.broker.cluster.event_log import line_of
+from kohort.broker.cluster.group_events import Recorded
 from kohort.control.context import TheLaboratory
 
 router = APIRouter(prefix="/events", tags=["events"])

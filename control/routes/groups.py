@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, HTTPException, Query
 from pydantic import BaseModel, Field
 
-from kohort.broker.moving import MoveError
+from kohort.broker.cluster.moving import MoveError
 from kohort.control.body import Body
 from kohort.control.context import TheLaboratory, not_found, refused, the_node
 from kohort.control.documenting import IN_VAIN, NOT_THERE, refusals

@@ -7,8 +7,8 @@ from functools import partial
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from kohort.broker.moving import MoveError, move_leader
-from kohort.broker.server import Server
+from kohort.broker.cluster.moving import MoveError, move_leader
+from kohort.broker.runtime.server import Server
 from kohort.control.body import Body
 from kohort.control.context import TheServer, not_found, refused, the_node
 from kohort.control.documenting import NOT_THERE, refusals

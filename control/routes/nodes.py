@@ -5,8 +5,8 @@ from __future__ import annotations
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from kohort.broker.node import Node
-from kohort.broker.server import ListenError
+from kohort.broker.cluster.node import Node
+from kohort.broker.runtime.server import ListenError
 from kohort.control.context import TheServer, refused, the_node
 from kohort.control.documenting import NOT_THERE, refusals
 

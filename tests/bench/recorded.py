@@ -7,17 +7,17 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from kohort.broker.address import parse_address
-from kohort.broker.cluster import Cluster
+from kohort.broker.cluster.cluster import Cluster
 from kohort.broker.logs import log
-from kohort.broker.registry import Registry
-from kohort.broker.run import run
-from kohort.broker.server import Server
-from kohort.broker.settings import Settings
+from kohort.broker.runtime.registry import Registry
+from kohort.broker.runtime.run import run
+from kohort.broker.runtime.server import Server
+from kohort.broker.settings.broker_settings import Settings
 from kohort.control.recorder import Recorder
 
 
 class OnlyRecorder:
-    """What `--control` would add, but for the address, the faults and the gates. See `kohort.broker.run.Control`."""
+    """What `--control` would add, but for the address, the faults and the gates. See `run.Control`."""
 
     clock = log.clock
 

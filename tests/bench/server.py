@@ -22,7 +22,7 @@ TRACEBACK = "Traceback (most recent call last)"
 def command(arguments: Sequence[str]) -> list[str]:
     """`kohort serve` of the environment this runs in, as a user starts it."""
     script = Path(sys.executable).with_name("kohort")
-    start = [str(script)] if script.exists() else [sys.executable, "-m", "kohort.broker"]
+    start = [str(script)] if script.exists() else [sys.executable, "-m", "kohort.cli"]
     return [*start, "serve", "--profile", "test", *arguments]
 
 

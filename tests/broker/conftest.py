@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from kohort.broker.clock import ManualClock
-from kohort.broker.cluster import Cluster
-from kohort.broker.connection import Connection
+from kohort.broker.cluster.cluster import Cluster
 from kohort.broker.logs import log
-from kohort.broker.registry import Api, Registry
-from kohort.broker.server import Server
-from kohort.broker.settings import Settings
+from kohort.broker.runtime.connection import Connection
+from kohort.broker.runtime.registry import Api, Registry
+from kohort.broker.runtime.server import Server
+from kohort.broker.settings.broker_settings import Settings
 from kohort.protocol.api_keys import API_BY_NAME
 from kohort.storage.disk.directory import DataDirectory
 

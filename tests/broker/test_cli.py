@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-KOHORT = [sys.executable, "-m", "kohort.broker"]
+KOHORT = [sys.executable, "-m", "kohort.cli"]
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -76,7 +76,7 @@ def test_the_control_address_is_a_part_that_may_be_missing(tmp_path: Path) -> No
 
 
 def test_a_broker_without_a_control_address_has_not_loaded_it() -> None:
-    code = "import sys, kohort.broker.run, kohort.broker.commands.serve; sys.exit('fastapi' in sys.modules)"
+    code = "import sys, kohort.broker.runtime.run, kohort.cli.serve; sys.exit('fastapi' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from kohort.broker.connection import REQUESTS_PER_TURN, WAITING_BYTES, java_address
-from kohort.broker.node import Node
-from kohort.broker.registry import NO_REPLY, CloseConnection
+from kohort.broker.cluster.node import Node
+from kohort.broker.runtime.connection import REQUESTS_PER_TURN, WAITING_BYTES, java_address
+from kohort.broker.runtime.registry import NO_REPLY, CloseConnection
 from kohort.broker.ticket import Ticket
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.heartbeat import HeartbeatResponse

@@ -4,7 +4,7 @@ from io import StringIO
 
 import pytest
 
-from kohort.broker.effects import describe, perform
+from kohort.broker.cluster.effects import describe, perform
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.effects import Append, Cause, Remark, Reply, Transition
 from kohort.protocol.batches import EncodedRecords, encode_record

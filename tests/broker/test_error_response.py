@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kohort.broker.error_response import error_response
+from kohort.broker.runtime.error_response import error_response
 from kohort.protocol.api_keys import APIS, ApiSpec
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.delete_groups import DeleteGroupsRequest

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from kohort.broker import event_log as module
-from kohort.broker.cli import main
-from kohort.broker.effects import perform
-from kohort.broker.event_log import EventLog, _File, finish_left_over
-from kohort.broker.group_events import EventLogError
+from kohort.broker.cluster import event_log as module
+from kohort.broker.cluster.effects import perform
+from kohort.broker.cluster.event_log import EventLog, _File, finish_left_over
+from kohort.broker.cluster.group_events import EventLogError
+from kohort.cli.main import main
 from kohort.coordinator.events import COLUMNS
 from kohort.pipeline.sources.events import COLUMNS as READ
 from kohort.pipeline.sources.events import read_event_log

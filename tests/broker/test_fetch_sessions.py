@@ -3,8 +3,8 @@ tests/conversations/cluster/fetch-session-*.talk."""
 
 from __future__ import annotations
 
-from kohort.broker.fetch_sessions import FetchSession, FetchSessions
-from kohort.broker.moving import start_node, stop_node
+from kohort.broker.cluster.fetch_sessions import FetchSession, FetchSessions
+from kohort.broker.cluster.moving import start_node, stop_node
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.fetch import FetchPartition, FetchTopic
 from tests.broker.conftest import Broker, Client

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kohort.broker.clock import ManualClock
-from kohort.broker.cluster import Cluster
-from kohort.broker.settings import SettingError, Settings
+from kohort.broker.cluster.cluster import Cluster
+from kohort.broker.settings.broker_settings import SettingError, Settings
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages import alter_configs, incremental_alter_configs
 from kohort.protocol.messages.describe_configs import DescribeConfigsResource

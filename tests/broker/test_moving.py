@@ -2,8 +2,8 @@
 
 import pytest
 
-from kohort.broker import replay
-from kohort.broker.moving import MoveError, move_leader, reassign
+from kohort.broker.cluster import replay
+from kohort.broker.cluster.moving import MoveError, move_leader, reassign
 from kohort.coordinator.coordinator import Shard
 from kohort.coordinator.records import offset_key
 from kohort.protocol.batches import EncodedRecords, encode_record

@@ -4,10 +4,10 @@ from io import StringIO
 
 import pytest
 
-from kohort.broker import replay
 from kohort.broker.clock import ManualClock
-from kohort.broker.cluster import Cluster
-from kohort.broker.settings import Settings
+from kohort.broker.cluster import replay
+from kohort.broker.cluster.cluster import Cluster
+from kohort.broker.settings.broker_settings import Settings
 from kohort.coordinator.coordinator import GroupCoordinator, Shard
 from kohort.coordinator.loading import Loading
 from kohort.coordinator.records import expiring_offset_value, offset_key

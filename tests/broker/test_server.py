@@ -8,11 +8,11 @@ from contextlib import asynccontextmanager
 import pytest
 
 from kohort.broker.clock import SystemClock
-from kohort.broker.cluster import Cluster
-from kohort.broker.commands.health import ask
-from kohort.broker.registry import Registry
-from kohort.broker.server import ListenError, Server, bind
-from kohort.broker.settings import Settings
+from kohort.broker.cluster.cluster import Cluster
+from kohort.broker.runtime.registry import Registry
+from kohort.broker.runtime.server import ListenError, Server, bind
+from kohort.broker.settings.broker_settings import Settings
+from kohort.cli.health import ask
 from tests.broker.conftest import frame, heartbeat, message
 
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from kohort.broker.commands.serve import read_settings
-from kohort.broker.foreign_settings import FOREIGN
-from kohort.broker.properties import parse_properties
-from kohort.broker.settings import PROFILES, SETTINGS, SettingError, Settings
-from kohort.broker.topic_defaults import topic_defaults
+from kohort.broker.settings.broker_settings import PROFILES, SETTINGS, SettingError, Settings
+from kohort.broker.settings.properties import parse_properties
+from kohort.broker.settings.topic_defaults import topic_defaults
+from kohort.broker.settings.unsupported import FOREIGN
+from kohort.cli.serve import read_settings
 
 
 def test_faithful_is_kafka() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kohort.broker.syncing import SyncNowAndThen, Syncs
+from kohort.broker.cluster.syncing import SyncNowAndThen, Syncs
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from kohort.storage.disk.directory import DataDirectory

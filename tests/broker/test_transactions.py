@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kohort.broker.moving import move_leader
+from kohort.broker.cluster.moving import move_leader
 from kohort.coordinator.loading import Loading, unload
 from kohort.protocol.batches import TRANSACTIONAL, Record, build_batch, read_batches
 from kohort.protocol.errors import ErrorCode

@@ -24,7 +24,7 @@ def serving(*, nodes: int = 1, host: str = "127.0.0.1", options: tuple[str, ...]
 
     At the end it must stop cleanly, and have nothing to say of bugs.
     """
-    command = [sys.executable, "-m", "kohort.broker", "serve", "--profile", "test"]
+    command = [sys.executable, "-m", "kohort.cli", "serve", "--profile", "test"]
     command += ["--listen", f"{host}:0", "--nodes", str(nodes), *options]
     with (
         tempfile.TemporaryFile("w+") as log,

@@ -23,7 +23,7 @@ class Ctl:
         self.control = control
 
     def __call__(self, *words: str) -> tuple[int, str]:
-        command = [sys.executable, "-m", "kohort.broker", "ctl", *words, "--control", self.control]
+        command = [sys.executable, "-m", "kohort.cli", "ctl", *words, "--control", self.control]
         ended = subprocess.run(command, capture_output=True, text=True, check=False)
         return ended.returncode, (ended.stdout or ended.stderr).rstrip("\n")
 

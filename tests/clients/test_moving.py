@@ -25,7 +25,7 @@ class Admin:
         self._control = control
 
     def __call__(self, *words: str) -> str:
-        command = [sys.executable, "-m", "kohort.broker", "admin", *words, "--control", self._control]
+        command = [sys.executable, "-m", "kohort.cli", "admin", *words, "--control", self._control]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout

@@ -15,7 +15,7 @@ from tests.restarting import kill, restart, start
 
 pytestmark = pytest.mark.skipif(bool(ELSEWHERE), reason="somebody else's broker is not ours to kill")
 
-SERVE = (sys.executable, "-m", "kohort.broker", "serve", "--profile", "test")
+SERVE = (sys.executable, "-m", "kohort.cli", "serve", "--profile", "test")
 
 
 @pytest.fixture(params=["never", "always"])

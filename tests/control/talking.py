@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from kohort.broker.cluster import Cluster
-from kohort.broker.server import Server
-from kohort.broker.settings import Settings
+from kohort.broker.cluster.cluster import Cluster
+from kohort.broker.runtime.server import Server
+from kohort.broker.settings.broker_settings import Settings
 from kohort.control.clock import LabClock
 from kohort.control.laboratory import Laboratory
 from tests.talk.play import Player

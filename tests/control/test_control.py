@@ -6,7 +6,7 @@ from io import StringIO
 import httpx
 import pytest
 
-from kohort.broker.server import ListenError
+from kohort.broker.runtime.server import ListenError
 from kohort.control.app import make_app
 from kohort.control.routes import nodes
 from kohort.storage.topics import Topic

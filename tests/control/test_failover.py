@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from kohort.broker.moving import stop_node
+from kohort.broker.cluster.moving import stop_node
 from kohort.control.errors import ControlError, NotFoundError
 from kohort.control.group import Group
 from tests.control.talking import Lab

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kohort.broker.moving import move_leader
+from kohort.broker.cluster.moving import move_leader
 from kohort.control import assignments
 from kohort.control.errors import ControlError, NotFoundError
 from kohort.protocol.consumer import read_assignment

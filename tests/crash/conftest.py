@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kohort.broker import syncing
+from kohort.broker.cluster import syncing
 from kohort.storage.disk import partition as partitions
 from tests.crash.life import AtOnce
 

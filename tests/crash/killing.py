@@ -296,7 +296,7 @@ class Killing:
 
     async def _spawn(self, fsync: str, log: Any) -> Process:
         return await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "kohort.broker", "serve", "--profile", "test", "--listen", "127.0.0.1:0",
+            sys.executable, "-m", "kohort.cli", "serve", "--profile", "test", "--listen", "127.0.0.1:0",
             "--data-dir", str(self.path), "--fsync", fsync, "--log-level", "warning", stdout=PIPE, stderr=log,
         )  # fmt: skip
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from kohort.broker.clock import ManualClock
+from kohort.broker.cluster.syncing import ALWAYS, Syncs
 from kohort.broker.logs import log
-from kohort.broker.syncing import ALWAYS, Syncs
 from kohort.storage.disk import ownership
 from kohort.storage.disk.directory import DataDirectory
 from kohort.storage.disk.files import Disk, Unsynced

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from kohort.broker.cli import main
+from kohort.cli.main import main
 from kohort.storage.disk.directory import CLEAN_SHUTDOWN, DataDirectory
 from kohort.storage.disk.files import Disk
 from kohort.storage.disk.journal import JOURNAL
@@ -172,8 +172,8 @@ def test_one_that_may_not_be_written(used_before: bool, anybodys: Path) -> None:
     before = contents(path)
     # Root may write everywhere, and somebody else cannot load the program: loaded first, then given up.
     script = (
-        "import os, kohort.broker.run, kohort.broker.group_events, kohort.storage.disk.directory\n"
-        "from kohort.broker.cli import main\n"
+        "import os, kohort.broker.runtime.run, kohort.broker.cluster.group_events, kohort.storage.disk.directory\n"
+        "from kohort.cli.main import main\n"
         "main.get_command(None, 'serve')\n"
         f"os.geteuid() or os.setuid({NOBODY})\n"
         f"main(['serve', '--listen', '127.0.0.1:0', '--data-dir', {str(path)!r}])\n"

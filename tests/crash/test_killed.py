@@ -9,7 +9,7 @@ from random import SystemRandom
 import pytest
 from click.testing import CliRunner
 
-from kohort.broker.commands.admin import admin
+from kohort.cli.admin import admin
 from tests.crash.killing import Killing
 
 ROUNDS = 20

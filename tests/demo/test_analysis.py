@@ -48,7 +48,7 @@ async def test_an_analysis_that_fails_says_why(tmp_path: Path) -> None:
 def test_the_whole_of_it(tmp_path: Path) -> None:
     out = tmp_path / "out"
     ended = subprocess.run(
-        [sys.executable, "-m", "kohort.broker", "demo", "--plain", "--out", str(out)], capture_output=True, text=True
+        [sys.executable, "-m", "kohort.cli", "demo", "--plain", "--out", str(out)], capture_output=True, text=True
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "ok    the analysis of these logs finds that kafka-python-1 stalled billing" in ended.stdout

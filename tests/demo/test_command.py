@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from kohort.broker.cli import main
+from kohort.cli.main import main
 
 
 def test_without_the_libraries_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kohort.demo.command.missing_libraries", lambda: ["aiokafka", "confluent-kafka"])
+    monkeypatch.setattr("kohort.cli.demo.missing_libraries", lambda: ["aiokafka", "confluent-kafka"])
     ended = CliRunner().invoke(main, ["demo"])
     assert ended.exit_code == 2
     assert ended.output == "kohort: the demo needs aiokafka, confluent-kafka: pip install 'kohort[demo]'\n"
@@ -27,6 +27,6 @@ def test_it_writes_into_no_directory_that_is_in_use(tmp_path: Path) -> None:
 
 
 def test_serving_loads_nothing_of_it() -> None:
-    code = "import sys, kohort.broker.cli, kohort.broker.commands.serve, kohort.broker.run as run\n"
+    code = "import sys, kohort.cli.main, kohort.cli.serve, kohort.broker.runtime.run as run\n"
     code += "print([name for name in sys.modules if name.startswith(('kohort.demo', 'rich', 'aiokafka', 'kafka'))])"
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"

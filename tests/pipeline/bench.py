@@ -127,8 +127,8 @@ class Bench:
 
         begun = time.perf_counter()
         process = subprocess.Popen(
-            [sys.executable, "-m", "kohort.pipeline", str(self.place / f"logs{size}"), "--out", str(self.place / "cold"),
-             "--cluster", MASTER],
+            [sys.executable, "-m", "kohort.cli", "analyze", str(self.place / f"logs{size}"),
+             "--out", str(self.place / "cold"), "--cluster", MASTER],
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
         )  # fmt: skip
         with TreeMemory(process.pid) as memory:

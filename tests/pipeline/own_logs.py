@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kohort.broker.event_log import line_of
-from kohort.broker.group_events import Recorded
+from kohort.broker.cluster.event_log import line_of
+from kohort.broker.cluster.group_events import Recorded
 from kohort.protocol.consumer import Assignment, Subscription, write_assignment, write_subscription
 from kohort.protocol.errors import ErrorCode as E
 from tests.coordinator.world import Speaker, World

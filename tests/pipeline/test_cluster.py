@@ -20,7 +20,7 @@ from kohort.testing import Cluster
 from tests.pipeline.test_stream import World
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1500)]
-COMMAND = [sys.executable, "-m", "kohort.pipeline"]
+COMMAND = [sys.executable, "-m", "kohort.cli", "analyze"]
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +101,7 @@ def test_a_cluster_gives_the_same_tables(logs: Path, expected: dict[str, list[st
 
 def test_spark_submit_gives_the_same_tables(logs: Path, expected: dict[str, list[str]], tmp_path: Path) -> None:
     job = tmp_path / "analyse.py"
-    job.write_text("from kohort.pipeline.cli import analyze\n\nanalyze()\n")
+    job.write_text("from kohort.cli.analyze import analyze\n\nanalyze()\n")
     run([*spark_submit(), str(job), str(logs), "--out", str(tmp_path / "out")], env=environment())
     same(gold(tmp_path / "out" / "tables" / "gold"), expected)
 

@@ -54,7 +54,7 @@ def test_the_recording_through_spark(
 
 
 def test_the_command(recording: Path, tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kohort.pipeline.cli import analyze
+    from kohort.cli.analyze import analyze
 
     monkeypatch.setattr(type(spark), "stop", lambda _: None)
     log = recording / "coordinator-logs" / "broker-2.log"
@@ -66,7 +66,7 @@ def test_the_command(recording: Path, tmp_path: Path, spark: Any, monkeypatch: p
 
 
 def test_nothing_to_analyse(tmp_path: Path) -> None:
-    from kohort.pipeline.cli import analyze
+    from kohort.cli.analyze import analyze
 
     done = CliRunner().invoke(analyze, [str(tmp_path)])
     assert done.exit_code == 1
@@ -112,7 +112,7 @@ def test_raw_records_give_the_same_silver(spark: Any, recording: Path, tmp_path:
 
 def test_a_failure_is_a_sentence_and_a_file(recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import kohort.pipeline.session as session
-    from kohort.pipeline.cli import analyze
+    from kohort.cli.analyze import analyze
 
     def broken(_: str | None) -> None:
         raise TypeError("no such cluster\n  at a.b.C")

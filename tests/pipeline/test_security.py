@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from kohort.pipeline.cli import analyze
+from kohort.cli.analyze import analyze
 from kohort.pipeline.sources import sasl
 from kohort.pipeline.sources.properties import read_properties
 from kohort.pipeline.sources.security import OPEN, Security, SecurityError, from_file, from_settings

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from kohort.pipeline.cli import analyze
+from kohort.cli.analyze import analyze
 from kohort.pipeline.session import NoSparkError, connect_place
 from kohort.pipeline.silver.files import UnseenTablesError, Writer, publish
 from kohort.pipeline.silver.rows import table_of

@@ -16,8 +16,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from kohort.cli.analyze import analyze
 from kohort.pipeline import terminal
-from kohort.pipeline.cli import analyze
 from kohort.pipeline.job.analysis import Outcome
 from kohort.pipeline.sources.found import Source
 
@@ -210,7 +210,7 @@ def test_asked_again_following_ends_at_once(monkeypatch: pytest.MonkeyPatch, tmp
             os.kill(os.getpid(), signal.SIGINT)
         raise AssertionError("it hangs")
 
-    monkeypatch.setattr("kohort.pipeline.cli.AGAIN_S", 0.0)
+    monkeypatch.setattr("kohort.cli.analyze.AGAIN_S", 0.0)
     monkeypatch.setattr("kohort.pipeline.session.spark_session", lambda _: SimpleNamespace(stop=lambda: None))
     monkeypatch.setattr("kohort.pipeline.job.follow.follow", follow)
     done = CliRunner().invoke(analyze, ["--follow", "127.0.0.1:1", "--out", str(tmp_path)])
@@ -238,7 +238,7 @@ def test_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("kohort.pipeline.cli._run", interrupted)
+    monkeypatch.setattr("kohort.cli.analyze._run", interrupted)
     done = CliRunner().invoke(analyze, ["/nowhere"])
     assert done.exit_code == 130
     assert "there is no report of this run" in done.output

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from kohort.broker import replay
-from kohort.broker.moving import move_leader
+from kohort.broker.cluster import replay
+from kohort.broker.cluster.moving import move_leader
 from kohort.protocol.batches import Record, build_batch, iterate_records, read_batch
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.fetch import FetchPartition, FetchTopic

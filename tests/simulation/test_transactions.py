@@ -5,7 +5,7 @@
 
 import pytest
 
-from kohort.broker import replay
+from kohort.broker.cluster import replay
 from kohort.protocol.batches import read_batches
 from kohort.protocol.errors import ErrorCode as E
 from kohort.storage.producers import Producers

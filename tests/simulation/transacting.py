@@ -13,7 +13,7 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from kohort.broker.moving import move_leader
+from kohort.broker.cluster.moving import move_leader
 from kohort.protocol.batches import CONTROL, TRANSACTIONAL, Record, build_batch, iterate_records, read_batches
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnTopic, AddPartitionsToTxnTransaction

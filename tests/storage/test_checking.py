@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from kohort.broker.commands.admin import admin
+from kohort.cli.admin import admin
 from kohort.storage.disk.checking import check_partition, check_segment, partition_folders
 from tests.storage.batches import batch
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from kohort.broker.moving import move_leader
-from kohort.broker.node import Node
+from kohort.broker.cluster.moving import move_leader
+from kohort.broker.cluster.node import Node
 from kohort.coordinator.placement import partition_for
 from tests.talk.compare import Names, differences
 from tests.talk.messages import (

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from kohort.broker.clock import ManualClock
-from kohort.broker.cluster import Cluster
-from kohort.broker.connection import Connection
+from kohort.broker.cluster.cluster import Cluster
+from kohort.broker.cluster.syncing import Syncs
 from kohort.broker.logs import log
-from kohort.broker.registry import Registry
-from kohort.broker.server import Server
-from kohort.broker.settings import Settings
-from kohort.broker.syncing import Syncs
+from kohort.broker.runtime.connection import Connection
+from kohort.broker.runtime.registry import Registry
+from kohort.broker.runtime.server import Server
+from kohort.broker.settings.broker_settings import Settings
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.effects import OFFSETS_TOPIC
 from kohort.storage.disk.directory import DataDirectory

@@ -11,7 +11,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from kafka import KafkaConsumer
 
-from kohort.broker.settings import SettingError
+from kohort.broker.settings.broker_settings import SettingError
 from kohort.testing import Cluster
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(60)]

@@ -1,5 +1,0 @@
-"""`python -m kohort.broker` is `kohort`."""
-
-from kohort.broker.cli import main
-
-main()

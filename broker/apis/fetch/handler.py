@@ -1,0 +1,107 @@
+"""Fetch (key 1), versions 4 to 18.
+
+v4 isolation level (KIP-98) · v5 the log's start (KIP-107) · v6 as v5 · v7 sessions (KIP-227) · v8 as v7 · v9 leader
+epochs (KIP-320) · v10 zstd (KIP-110) · v11 racks (KIP-392) · v12 tagged fields, diverging epochs (KIP-595) · v13 topics
+by id (KIP-516) · v14 tiered storage (KIP-405) · v15 replica state (KIP-903) · v16 the new leader is told (KIP-951) ·
+v17 directory ids (KIP-853) · v18 followers tell their high watermark (KIP-1166).
+
+Left out: what only followers use: replica ids, diverging epochs, high watermarks, sessions that evict others' sooner.
+Replicas nearby are never named (one copy).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kohort.broker.apis.fetch.reading import PlainReading, Reading, SessionReading, refused
+from kohort.broker.cluster.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, NO_SESSION, TOPIC_IDS_FROM, FetchSession
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.fetch import FetchableTopicResponse, FetchRequest, FetchResponse
+from kohort.purgatory import DelayedOperation
+
+if TYPE_CHECKING:
+    from kohort.broker.cluster.node import Node
+    from kohort.broker.ticket import Ticket
+
+
+def handle(node: Node, request: FetchRequest, ticket: Ticket) -> FetchResponse | None:
+    """Answers with what there is, or waits until there is enough."""
+    now_ms = ticket.received_at_ms
+    if request.session_epoch == FINAL_EPOCH and request.session_id == NO_SESSION:
+        reading: Reading = PlainReading(node, request, ticket)
+    else:
+        found = _reading(node, request, ticket)
+        if isinstance(found, ErrorCode):
+            failed = found is ErrorCode.unknown_server_error
+            return error_response(request, found) if failed else FetchResponse(error_code=found, responses=())
+        reading = found
+    fetch = DelayedFetch(reading, now_ms + max(request.max_wait_ms, 0))
+    if fetch.can_complete(now_ms) or request.max_wait_ms <= 0:
+        return reading.response(now_ms)
+    keys = reading.keys()
+    if not keys:
+        return reading.response(now_ms)
+    node.cluster.wait_for_records(fetch, keys)
+    return None
+
+
+def _reading(node: Node, request: FetchRequest, ticket: Ticket) -> Reading | ErrorCode:
+    """What a request with a session means, or why it is refused. Source: Kafka's `FetchManager.newContext`."""
+    sessions = node.fetch_sessions
+    by_id = ticket.version >= TOPIC_IDS_FROM
+    if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
+        refusal = sessions.remove(request.session_id)
+        if refusal:
+            return refusal
+        if request.session_epoch == FINAL_EPOCH:
+            return PlainReading(node, request, ticket)
+        session = FetchSession(by_id=by_id)
+        session.update(request)
+        return SessionReading(node, request, ticket, session, begins=True)
+    found = sessions.find(request.session_id, request.session_epoch, by_id=by_id)
+    if isinstance(found, ErrorCode):
+        return found
+    found.update(request)
+    if not found.partitions:
+        sessions.remove(found.id)
+        return PlainReading(node, request, ticket)
+    sessions.use(found, ticket.received_at_ms)
+    found.end_epoch()
+    return SessionReading(node, request, ticket, found, begins=False)
+
+
+def error_response(request: FetchRequest, error_code: ErrorCode) -> FetchResponse:
+    """The answer to a fetch that failed: with partitions only if topics are named (`FetchRequest.getErrorResponse`)."""
+    return FetchResponse(
+        error_code=error_code,
+        session_id=request.session_id,
+        responses=tuple(
+            FetchableTopicResponse(
+                topic=asked.topic, partitions=tuple(refused(part, error_code, ()) for part in asked.partitions)
+            )
+            for asked in request.topics
+            if asked.topic
+        ),
+    )
+
+
+class DelayedFetch(DelayedOperation):
+    """A fetch that waits for its `min_bytes`, or for something to be wrong."""
+
+    __slots__ = ("_reading",)
+
+    def __init__(self, reading: Reading, deadline_ms: int) -> None:
+        super().__init__(deadline_ms)
+        self._reading = reading
+
+    def can_complete(self, now_ms: int) -> bool:
+        """Reads, and looks whether that is enough. Source: Kafka's `DelayedFetch.tryComplete`."""
+        reading = self._reading
+        reading.read()
+        return reading.failed or reading.full or reading.size_bytes >= reading.min_bytes
+
+    def on_complete(self, now_ms: int, *, expired: bool) -> None:
+        """Answers with what made it complete, or with what there is when the time is up."""
+        if expired:
+            self._reading.read()
+        self._reading.ticket.reply(self._reading.response(now_ms))

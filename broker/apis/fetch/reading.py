@@ -1,0 +1,314 @@
+"""What a fetch reads: partitions that a request names, or those that its session remembers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kohort.broker.apis.leadership import NO_EPOCH, refusal_to_lead
+from kohort.broker.cluster.fetch_sessions import NO_SESSION, TOPIC_IDS_FROM
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.fetch import (
+    AbortedTransaction,
+    FetchableTopicResponse,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+)
+from kohort.protocol.messages.leaders import LeaderIdAndEpoch, NodeEndpoint
+from kohort.storage.transactions import before, end_of
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable
+    from uuid import UUID
+
+    from kohort.broker.cluster.fetch_sessions import FetchSession, SessionPartition, SessionTopic
+    from kohort.broker.cluster.node import Node
+    from kohort.broker.ticket import Ticket
+    from kohort.protocol.messages.fetch import FetchTopic
+    from kohort.storage.segment import Chunk
+    from kohort.storage.topics import Partition, Topic
+
+LEADERS_FROM = 16
+READ_COMMITTED = 1
+
+
+class Reading:
+    """What a fetch asks for, and what reading it gave the last time: `read`, then `response`.
+
+    Partitions that nobody knows are looked up once, and their errors do not end the wait for the others, as in Kafka.
+    """
+
+    __slots__ = ("_committed_only", "_node", "_room", "failed", "full", "min_bytes", "size_bytes", "ticket")
+
+    def __init__(self, node: Node, request: FetchRequest, ticket: Ticket) -> None:
+        self.ticket = ticket
+        self._node = node
+        self._room = min(request.max_bytes, node.cluster.settings.fetch_max_bytes)
+        self._committed_only = request.isolation_level == READ_COMMITTED
+        self.min_bytes = min(request.min_bytes, self._room)
+        self.size_bytes = 0
+        self.failed = False
+        """Whether a partition could not be read: that is told at once."""
+        self.full = False
+        """Whether a limit left something out: waiting would not bring more."""
+
+    def keys(self) -> list[Hashable]:
+        """The partitions there are: an append to one is announced under itself. Without any there is no wait."""
+        raise NotImplementedError
+
+    def read(self) -> None:
+        """Reads every partition, within the request's and the broker's limits.
+
+        The first batch found comes whatever its size, so that a large one does not stop a consumer (KIP-74).
+        """
+        raise NotImplementedError
+
+    def response(self, now_ms: int) -> FetchResponse:
+        """The answer made of what was read last."""
+        raise NotImplementedError
+
+    def _read_partition(self, topic: Topic, part: FetchPartition, partition: Partition) -> PartitionData:
+        node = self._node
+        if node.cluster.topics.by_name(topic.name) is not topic:
+            return self._failure(part, ErrorCode.unknown_topic_or_partition)
+        if part.current_leader_epoch != NO_EPOCH or partition.leader != node.id:
+            refusal = refusal_to_lead(node, partition, part.current_leader_epoch)
+            if refusal is not None:
+                return self._failure(part, refusal)
+        log, offset = partition.log, part.fetch_offset
+        log_start_offset = log.log_start_offset
+        if not log_start_offset <= offset <= log.log_end_offset:
+            return self._failure(part, ErrorCode.offset_out_of_range)
+        size = self.size_bytes
+        limit = max(min(part.partition_max_bytes, self._room - size), 0)
+        try:
+            records, full = log.read_and_look(offset, limit, at_least_one=size == 0)
+        except OSError as problem:
+            node.cluster.storage_failed(f"reading partition {part.partition} of {topic.name}", problem)
+            return self._failure(part, ErrorCode.kafka_storage_error)
+        if full:
+            self.full = True
+        high_watermark = log.high_watermark
+        if high_watermark < log.log_end_offset:
+            records = before(records, high_watermark)
+        aborted: tuple[AbortedTransaction, ...] | None = None
+        if self._committed_only:
+            records, aborted = _committed(partition, offset, records)
+        if records:
+            self.size_bytes = size + sum(map(len, records))
+        return PartitionData(
+            partition_index=part.partition,
+            error_code=ErrorCode.none,
+            high_watermark=high_watermark,
+            last_stable_offset=high_watermark if partition.producers is None else partition.last_stable_offset,
+            log_start_offset=log_start_offset,
+            aborted_transactions=aborted,
+            records=records,
+        )
+
+    def _failure(self, part: FetchPartition, error_code: ErrorCode) -> PartitionData:
+        self.failed = True
+        return refused(part, error_code, None)
+
+    def _answer(self, session_id: int, topics: list[tuple[UUID | None, str, list[PartitionData]]]) -> FetchResponse:
+        response = FetchResponse(
+            session_id=session_id,
+            responses=tuple(
+                [
+                    FetchableTopicResponse(topic_id=topic_id, topic=name, partitions=tuple(datas))
+                    for topic_id, name, datas in topics
+                ]
+            ),
+        )
+        if self.failed and self.ticket.version >= LEADERS_FROM:
+            _name_leaders(self._node, self.ticket, response)
+        return response
+
+
+class PlainReading(Reading):
+    """Of what the request names."""
+
+    __slots__ = ("_asked", "_datas", "_unknown")
+
+    def __init__(self, node: Node, request: FetchRequest, ticket: Ticket) -> None:
+        super().__init__(node, request, ticket)
+        self._asked: list[tuple[FetchTopic, Topic, list[tuple[FetchPartition, Partition]]]] = []
+        self._unknown: list[tuple[FetchTopic, str, PartitionData]] = []
+        by_id = ticket.version >= TOPIC_IDS_FROM
+        topics = node.cluster.topics
+        for asked in request.topics:
+            topic = topics.by_id(asked.topic_id) if by_id else topics.by_name(asked.topic)
+            known = []
+            for part in asked.partitions:
+                partition = topic.partition(part.partition) if topic is not None else None
+                if partition is not None:
+                    known.append((part, partition))
+                else:
+                    self._unknown.append((asked, asked.topic, _unknown(part, by_id=by_id and topic is None)))
+            if topic is not None and known:
+                self._asked.append((asked, topic, known))
+
+    def keys(self) -> list[Hashable]:
+        return [partition for _, _, known in self._asked for _, partition in known]
+
+    def read(self) -> None:
+        self.size_bytes = 0
+        self.failed = self.full = False
+        read = self._read_partition
+        self._datas = [[read(topic, part, partition) for part, partition in known] for _, topic, known in self._asked]
+
+    def response(self, now_ms: int) -> FetchResponse:
+        answers = zip(self._asked, self._datas, strict=True)
+        if not self._unknown:
+            return self._answer(NO_SESSION, [(asked.topic_id, asked.topic, datas) for (asked, _, _), datas in answers])
+        told = [(asked, asked.topic, data) for (asked, _, _), datas in answers for data in datas]
+        return self._answer(NO_SESSION, _by_topic(told + self._unknown))
+
+
+class SessionReading(Reading):
+    """Of what a session remembers: only news are answered.
+
+    The first one of a session (`begins`) finds everything new; then the session is offered to the node's cache.
+    """
+
+    __slots__ = ("_begins", "_cached", "_datas", "_expected_epoch", "_session")
+
+    def __init__(
+        self, node: Node, request: FetchRequest, ticket: Ticket, session: FetchSession, *, begins: bool
+    ) -> None:
+        super().__init__(node, request, ticket)
+        session.resolve(node.cluster.topics)
+        self._session = session
+        self._begins = begins
+        self._expected_epoch = session.epoch
+        self._cached = list(session.partitions.values())
+        self._datas: list[tuple[SessionPartition, PartitionData]] = []
+
+    def keys(self) -> list[Hashable]:
+        return [each.partition for each in self._cached if each.partition is not None]
+
+    def read(self) -> None:
+        self.size_bytes = 0
+        self.failed = self.full = False
+        self._datas = datas = []
+        node_id = self._node.id
+        up_to_date = self._session.is_up_to_date(self._node.cluster.topics)
+        for cached in self._cached:
+            partition = cached.partition
+            if partition is None:
+                continue
+            part = cached.part
+            log = partition.log
+            if (
+                part.fetch_offset == cached.high_watermark == log.high_watermark
+                and cached.log_start_offset == log.log_start_offset
+                and part.current_leader_epoch in (NO_EPOCH, partition.leader_epoch)
+                and partition.leader == node_id
+                and up_to_date
+            ):
+                continue  # nothing to read, nothing to tell: what most partitions of a session hear, made cheap
+            topic = cached.topic
+            if topic.made_anew or topic.topic is None:
+                data = self._failure(part, ErrorCode.inconsistent_topic_id)
+            else:
+                data = self._read_partition(topic.topic, part, partition)
+            datas.append((cached, data))
+
+    def response(self, now_ms: int) -> FetchResponse:
+        session = self._session
+        if self._begins:
+            self._node.fetch_sessions.add(session, now_ms)
+        elif session.epoch != self._expected_epoch:
+            # Another request of the session has come while this one waited.
+            return FetchResponse(error_code=ErrorCode.invalid_fetch_session_epoch, session_id=session.id, responses=())
+        told = []
+        for cached, data in (*self._datas, *self._unknown()):
+            if cached.is_news(data):
+                told.append((cached.topic, "" if session.by_id else cached.topic.name, data))
+                if data.records and not self._begins:
+                    session.put_last(cached)
+        return self._answer(session.id, _by_topic(told))
+
+    def _unknown(self) -> Iterable[tuple[SessionPartition, PartitionData]]:
+        for cached in self._cached:
+            if cached.partition is None:
+                topic = cached.topic
+                yield cached, _unknown(cached.part, by_id=self._session.by_id and not topic.name)
+
+
+def _by_topic(
+    told: Iterable[tuple[FetchTopic | SessionTopic, str, PartitionData]],
+) -> list[tuple[UUID | None, str, list[PartitionData]]]:
+    """Partitions that follow one another and belong to one topic, together.
+
+    `told`: what was asked for, the name under which it is answered, and a partition of it.
+    """
+    topics: list[tuple[UUID | None, str, list[PartitionData]]] = []
+    last: object = None
+    for asked, name, data in told:
+        if asked is not last:
+            last = asked
+            topics.append((asked.topic_id, name, []))
+        topics[-1][2].append(data)
+    return topics
+
+
+def _name_leaders(node: Node, ticket: Ticket, response: FetchResponse) -> None:
+    """Tells who leads the partitions that this node does not (KIP-951)."""
+    cluster = node.cluster
+    leaders = {}
+    for data in response.responses:
+        topic = cluster.topics.find(data.topic, data.topic_id)
+        for part in data.partitions:
+            partition = topic.partition(part.partition_index) if topic is not None else None
+            if partition is not None and part.error_code in _ASK_THE_LEADER:
+                part.current_leader = LeaderIdAndEpoch(leader_id=partition.leader, leader_epoch=partition.leader_epoch)
+                leaders[partition.leader] = cluster.node(partition.leader)
+    rack = cluster.settings.broker_rack or None
+    response.node_endpoints = tuple(
+        NodeEndpoint(node_id=each.id, host=(at := each.address_for(ticket))[0], port=at[1], rack=rack)
+        for each in leaders.values()
+        if each is not None
+    )
+
+
+def _committed(
+    partition: Partition, offset: int, records: list[Chunk]
+) -> tuple[list[Chunk], tuple[AbortedTransaction, ...]]:
+    """What of `records` is decided, and which transactions in it were aborted: the client passes over those itself."""
+    producers = partition.producers
+    if producers is None or not records:
+        return records, ()
+    transactions, high_watermark = producers.transactions, partition.log.high_watermark
+    stable = transactions.last_stable_offset(high_watermark)
+    if stable < high_watermark:
+        records = before(records, stable)
+        if not records:
+            return records, ()
+    aborted = transactions.aborted_in(offset, high_watermark)
+    if aborted:
+        end = end_of(records)
+        aborted = [each for each in aborted if each.first_offset < end]
+    return records, tuple(
+        AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset) for each in aborted
+    )
+
+
+_ASK_THE_LEADER = (ErrorCode.not_leader_or_follower, ErrorCode.fenced_leader_epoch)
+
+
+def _unknown(part: FetchPartition, *, by_id: bool) -> PartitionData:
+    """`by_id`: it is the topic's id that nobody knows."""
+    return refused(part, ErrorCode.unknown_topic_id if by_id else ErrorCode.unknown_topic_or_partition, ())
+
+
+def refused(part: FetchPartition, error_code: ErrorCode, aborted: tuple[()] | None) -> PartitionData:
+    """`aborted`: Kafka answers an empty list before it has looked at the partition, and null afterwards."""
+    return PartitionData(
+        partition_index=part.partition,
+        error_code=error_code,
+        high_watermark=-1,
+        aborted_transactions=aborted,
+        records=(),
+    )

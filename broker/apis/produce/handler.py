@@ -1,0 +1,256 @@
+"""Produce (key 0), versions 3 to 13; 0 to 2 are advertised only.
+
+v3 record batches of magic 2, transactional id (KIP-98) · v4 KAFKA_STORAGE_ERROR may be answered · v5 the log's start is
+told · v6 as v5 · v7 zstd (KIP-110) · v8 which record was bad (KIP-467) · v9 tagged fields · v10 the new leader is told
+(KIP-951) · v11 as v10 · v12 transactions may begin with it (KIP-890) · v13 topics by id (KIP-516).
+
+Left out: `compression.type` other than `producer`: batches stay as they were sent. acks: there is one copy, so that 1
+and -1 (all) differ only when nodes are stopped, by `min.insync.replicas`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kohort.broker.apis.leadership import led_partition
+from kohort.broker.runtime.registry import NO_REPLY, CloseConnection
+from kohort.protocol.batches import NO_PRODUCER, TRANSACTIONAL, BatchInfo
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.leaders import LeaderIdAndEpoch, NodeEndpoint
+from kohort.protocol.messages.produce import (
+    BatchIndexAndErrorMessage,
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from kohort.storage.producers import Remembered, last_sequence
+from kohort.storage.validation import (
+    Rejection,
+    check_batch,
+    only_batch,
+    with_log_append_time,
+)
+
+if TYPE_CHECKING:
+    from kohort.broker.apis.produce.transactional import Refusals
+    from kohort.broker.cluster.node import Node
+    from kohort.broker.ticket import Ticket
+    from kohort.storage.topics import Partition, Topic
+
+ADMIN_CLIENT_ID = "__admin_client"
+"""Kafka lets a client of this name write to internal topics."""
+
+TOPIC_IDS_FROM = 13
+
+ALL = -1
+"""As acks: every copy that is in sync must have the record."""
+
+
+def handle(node: Node, request: ProduceRequest, ticket: Ticket) -> ProduceResponse | object | None:
+    """Stores the batches of each partition, or says why not. None: a transaction is asked first."""
+    if request.transactional_id is not None:
+        from kohort.broker.apis.produce.transactional import ask
+
+        return ask(node, request, ticket, lambda refusals: _store(node, request, ticket, refusals))
+    return _store(node, request, ticket, {})
+
+
+def _store(node: Node, request: ProduceRequest, ticket: Ticket, refusals: Refusals) -> ProduceResponse | object | None:
+    by_id = ticket.version >= TOPIC_IDS_FROM
+    may_use_transactions = request.transactional_id is not None or not _has_transactional_records(request)
+    topics = node.cluster.topics
+    responses = []
+    for data in request.topic_data:
+        topic = topics.by_id(data.topic_id) if by_id else topics.by_name(data.name)
+        answers = []
+        for part in data.partition_data:
+            if not may_use_transactions:
+                answer = _refused(part.index, ErrorCode.transactional_id_authorization_failed)
+            elif topic is None and by_id:
+                answer = _refused(part.index, ErrorCode.unknown_topic_id)
+            else:
+                answer = _produce(node, topic, part, request.acks, ticket, refusals)
+            answers.append(answer)
+        responses.append(
+            TopicProduceResponse(topic_id=data.topic_id, name=data.name, partition_responses=tuple(answers))
+        )
+    response = ProduceResponse(responses=tuple(responses))
+    _name_leaders(node, response, ticket)
+    if request.acks == 0:
+        return _without_reply(response)
+    syncs = node.cluster.syncs
+    if syncs is not None and _has_stored_something(response):
+        syncs.after(lambda now_ms, problem: ticket.reply(_synced(response, problem)))
+        return None
+    return response
+
+
+def _has_transactional_records(request: ProduceRequest) -> bool:
+    return any(
+        part.records is not None and len(part.records) > 22 and part.records[22] & TRANSACTIONAL
+        for data in request.topic_data
+        for part in data.partition_data
+    )
+
+
+def _has_stored_something(response: ProduceResponse) -> bool:
+    return any(part.error_code is ErrorCode.none for topic in response.responses for part in topic.partition_responses)
+
+
+def _synced(response: ProduceResponse, problem: OSError | None) -> ProduceResponse:
+    """What is answered once the disk has what was stored, or does not."""
+    if problem is not None:
+        for topic in response.responses:
+            for part in topic.partition_responses:
+                if part.error_code is ErrorCode.none:
+                    part.error_code, part.base_offset = ErrorCode.kafka_storage_error, -1
+    return response
+
+
+def _without_reply(response: ProduceResponse) -> object:
+    """With acks=0 the only way to tell of an error is to hang up, upon which clients look for the leader again."""
+    for topic in response.responses:
+        for part in topic.partition_responses:
+            if part.error_code != ErrorCode.none:
+                raise CloseConnection(f"Produce with acks=0 failed: {part.error_code.name}")
+    return NO_REPLY
+
+
+def _produce(
+    node: Node, topic: Topic | None, part: PartitionProduceData, acks: int, ticket: Ticket, refusals: Refusals
+) -> PartitionProduceResponse:
+    """The checks that come before the log's own, in Kafka's order."""
+    if topic is None or topic.partition(part.index) is None:
+        return _refused(part.index, ErrorCode.unknown_topic_or_partition)
+    found = only_batch(part.records, ticket.version)
+    if isinstance(found, Rejection):
+        return _rejected(part.index, found, -1)
+    if not -1 <= acks <= 1:
+        return _refused(part.index, ErrorCode.invalid_required_acks)
+    batch, header = found
+    if refusals and (refused := refusals.get((topic.name, part.index))) is not None:
+        return _refused(part.index, *refused)
+    if topic.internal and ticket.client_id != ADMIN_CLIENT_ID:
+        return _refused(part.index, ErrorCode.invalid_topic_exception)
+    partition = led_partition(node, topic, part.index)
+    if isinstance(partition, ErrorCode):
+        return _refused(part.index, partition)
+    if acks == ALL and node.cluster.topics.lacks_copies(topic, partition):
+        return _refused(part.index, ErrorCode.not_enough_replicas)
+    try:
+        return _append(node, topic, partition, batch, header, ticket.received_at_ms)
+    except OSError as problem:
+        node.cluster.storage_failed(f"{topic.name}-{part.index}", problem)
+        return _refused(part.index, ErrorCode.kafka_storage_error)
+
+
+def _append(
+    node: Node, topic: Topic, partition: Partition, batch: bytes, header: BatchInfo, now_ms: int
+) -> PartitionProduceResponse:
+    cluster, log, config = node.cluster, partition.log, topic.log_config
+    wall_ms = now_ms + cluster.clock.epoch_ms
+    rejection = check_batch(batch, header, config, f"{topic.name}-{partition.index}", wall_ms)
+    if rejection is not None:
+        return _rejected(partition.index, rejection, log.log_start_offset)
+    idempotent = header.producer_id != NO_PRODUCER
+    if idempotent:
+        answer = _out_of_sequence(node, partition, header)
+        if answer is not None:
+            return answer
+    if config.log_append_time:
+        batch = with_log_append_time(batch, header, wall_ms)
+    if idempotent:
+        max_timestamp = wall_ms if config.log_append_time else header.max_timestamp
+        base_offset = cluster.append(
+            partition, batch, now_ms, lambda offset: _remember(node, partition, header, offset, max_timestamp, wall_ms)
+        )
+    else:
+        base_offset = cluster.append(partition, batch, now_ms)
+    append_time_ms = wall_ms if config.log_append_time else -1
+    return PartitionProduceResponse(
+        index=partition.index,
+        error_code=ErrorCode.none,
+        base_offset=base_offset,
+        log_append_time_ms=append_time_ms,
+        log_start_offset=log.log_start_offset,
+    )
+
+
+def _remember(
+    node: Node, partition: Partition, header: BatchInfo, offset: int, max_timestamp: int, wall_ms: int
+) -> None:
+    last = last_sequence(header.base_sequence, header.record_count)
+    node.cluster.topics.producers_of(partition).appended(
+        header.producer_id,
+        header.producer_epoch,
+        Remembered(header.base_sequence, last, offset, max_timestamp),
+        wall_ms,
+        transactional=bool(header.attributes & TRANSACTIONAL),
+    )
+
+
+def _out_of_sequence(node: Node, partition: Partition, header: BatchInfo) -> PartitionProduceResponse | None:
+    """The answer to an idempotent batch that came before, or that does not follow; None: it is to be stored."""
+    producers = node.cluster.topics.producers_of(partition)
+    duplicate = producers.find_duplicate(
+        header.producer_id, header.producer_epoch, header.base_sequence, header.record_count
+    )
+    if duplicate is not None:
+        return PartitionProduceResponse(
+            index=partition.index,
+            error_code=ErrorCode.none,
+            base_offset=duplicate.base_offset,
+            log_append_time_ms=duplicate.max_timestamp,
+            log_start_offset=partition.log.log_start_offset,
+        )
+    error_code = producers.check(
+        header.producer_id,
+        header.producer_epoch,
+        header.base_sequence,
+        transactional=bool(header.attributes & TRANSACTIONAL),
+    )
+    if error_code == ErrorCode.none:
+        return None
+    return _rejected(partition.index, Rejection(error_code, tells_log_start=True), partition.log.log_start_offset)
+
+
+def _refused(index: int, error_code: ErrorCode, message: str | None = None) -> PartitionProduceResponse:
+    return PartitionProduceResponse(index=index, error_code=error_code, base_offset=-1, error_message=message)
+
+
+def _rejected(index: int, rejection: Rejection, log_start_offset: int) -> PartitionProduceResponse:
+    return PartitionProduceResponse(
+        index=index,
+        error_code=rejection.error_code,
+        base_offset=-1,
+        log_start_offset=log_start_offset if rejection.tells_log_start else -1,
+        record_errors=tuple(
+            BatchIndexAndErrorMessage(batch_index=number, batch_index_error_message=problem)
+            for number, problem in rejection.record_errors
+        ),
+        error_message=rejection.message,
+    )
+
+
+def _name_leaders(node: Node, response: ProduceResponse, ticket: Ticket) -> None:
+    """Tells who leads the partitions that this node does not (KIP-951)."""
+    leaders = {}
+    for data in response.responses:
+        for part in data.partition_responses:
+            if part.error_code == ErrorCode.not_leader_or_follower:
+                topic = node.cluster.topics.find(data.name, data.topic_id)
+                partition = topic.partition(part.index) if topic is not None else None
+                if partition is not None:
+                    part.current_leader = LeaderIdAndEpoch(
+                        leader_id=partition.leader, leader_epoch=partition.leader_epoch
+                    )
+                    leaders[partition.leader] = node.cluster.node(partition.leader)
+    if leaders:
+        rack = node.cluster.settings.broker_rack or None
+        response.node_endpoints = tuple(
+            NodeEndpoint(node_id=each.id, host=(at := each.address_for(ticket))[0], port=at[1], rack=rack)
+            for each in leaders.values()
+            if each is not None
+        )

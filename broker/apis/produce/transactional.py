@@ -1,0 +1,127 @@
+"""Whether the partitions that a transactional Produce writes to belong to its transaction (KIP-890).
+
+Nobody is asked about a partition in which this epoch of the producer has a transaction open already. For clients before
+version 12 the transaction coordinator is asked whether they have added the partition; for newer ones, which leave that
+to the broker, it adds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from kohort.coordinator.transactions.adding import add_partitions, verify_partitions
+from kohort.coordinator.transactions.transaction import WITH_EPOCH_BUMP
+from kohort.protocol.batches import HEADER_SIZE, MAGIC, NO_PRODUCER, TRANSACTIONAL, read_batch
+from kohort.protocol.errors import DecodeError, ErrorCode
+
+if TYPE_CHECKING:
+    from kohort.broker.cluster.node import Node
+    from kohort.broker.ticket import Ticket
+    from kohort.protocol.messages.produce import ProduceRequest
+
+ABORTABLE_SINCE = 11
+ADDS_BY_ITSELF_SINCE = 12
+TOPIC_IDS_FROM = 13
+
+_RETRIABLE = (
+    ErrorCode.network_exception,
+    ErrorCode.coordinator_load_in_progress,
+    ErrorCode.coordinator_not_available,
+    ErrorCode.not_coordinator,
+)
+"""A producer would not ask the transaction coordinator again for the sake of these; NOT_ENOUGH_REPLICAS it retries."""
+
+Place = tuple[str, int]
+
+
+class Refused(NamedTuple):
+    """What a partition hears that is not part of the transaction."""
+
+    error_code: ErrorCode
+    message: str | None
+
+
+Refusals = dict[Place, Refused]
+
+
+def ask(
+    node: Node, request: ProduceRequest, ticket: Ticket, then: Callable[[Refusals], object | None]
+) -> object | None:
+    """Calls `then` with what is refused, and returns its answer; None: it is called, and its answer sent, later."""
+    unknown = _to_ask_about(node, request, ticket.version)
+    if not unknown:
+        return then({})
+    transactional_id = request.transactional_id
+    assert transactional_id is not None, "the caller has looked"
+    (producer, places), *others = unknown.items()
+    refusals: Refusals = {}
+    for _, strangers in others:  # one request, one producer; Kafka looks at the first one too
+        _refuse(refusals, strangers, ErrorCode.invalid_producer_id_mapping, ticket.version)
+    home = node.cluster.transaction_topic.coordinator_of(transactional_id)
+    if home is None:
+        _refuse(refusals, places, ErrorCode.coordinator_not_available, ticket.version)
+        return then(refusals)
+    if ticket.version < ADDS_BY_ITSELF_SINCE or request.acks == 0:
+        for place, error in verify_partitions(home.transactions, transactional_id, *producer, places).items():
+            _refuse(refusals, {place}, error, ticket.version)
+        return then(refusals)
+
+    def added(error: ErrorCode) -> None:
+        _refuse(refusals, places, error, ticket.version)
+        response = then(refusals)
+        if response is not None:  # else it is answered once it is synced
+            ticket.reply(response)
+
+    add_partitions(
+        home.transactions,
+        transactional_id,
+        *producer,
+        places,
+        added,
+        ticket.received_at_ms,
+        client_version=WITH_EPOCH_BUMP,
+    )
+    return None
+
+
+def _to_ask_about(node: Node, request: ProduceRequest, version: int) -> dict[tuple[int, int], frozenset[Place]]:
+    """By producer id and epoch, the partitions that it has no transaction open in."""
+    topics = node.cluster.topics
+    found: dict[tuple[int, int], set[Place]] = {}
+    for data in request.topic_data:
+        topic = topics.by_id(data.topic_id) if version >= TOPIC_IDS_FROM else topics.by_name(data.name)
+        for part in data.partition_data:
+            records = part.records
+            partition = None if topic is None else topic.partition(part.index)
+            if topic is None or partition is None or partition.leader != node.id or records is None:
+                continue
+            if len(records) < HEADER_SIZE or records[16] != MAGIC or not records[22] & TRANSACTIONAL:
+                continue
+            try:
+                header = read_batch(records)
+            except DecodeError:
+                continue  # refused as what it is, later
+            if header.producer_id == NO_PRODUCER:
+                continue
+            producers = partition.producers
+            if producers is None or not producers.is_in_transaction(header.producer_id, header.producer_epoch):
+                found.setdefault((header.producer_id, header.producer_epoch), set()).add((topic.name, part.index))
+    return {producer: frozenset(places) for producer, places in found.items()}
+
+
+def _refuse(refusals: Refusals, places: frozenset[Place] | set[Place], error: ErrorCode, version: int) -> None:
+    """Notes a refusal as a client of that version understands it. Source: Kafka's `ReplicaManager`."""
+    if error is ErrorCode.none:
+        return
+    message = None
+    if error in _RETRIABLE or (error is ErrorCode.concurrent_transactions and version < ADDS_BY_ITSELF_SINCE):
+        message = (
+            f"Unable to verify the partition has been added to the transaction. Underlying error: {error.name.upper()}"
+        )
+        error = ErrorCode.not_enough_replicas
+    elif error is ErrorCode.producer_fenced:
+        error = ErrorCode.invalid_producer_epoch
+    elif error is ErrorCode.transaction_abortable and version < ABORTABLE_SINCE:
+        error, message = ErrorCode.invalid_txn_state, "Partition was not added to the transaction"
+    refusals.update(dict.fromkeys(places, Refused(error, message)))

@@ -1,0 +1,146 @@
+"""A topic that keeps what its partitions' leaders coordinate: created on first use, taken over when leaders change."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, ClassVar
+
+from kohort.broker.logs import log
+from kohort.coordinator.placement import partition_for
+from kohort.purgatory import DelayedOperation
+from kohort.storage.refusal import Refusal
+from kohort.storage.topics import Partition, Topic
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from kohort.broker.cluster.cluster import Cluster
+    from kohort.broker.cluster.node import Node
+    from kohort.broker.cluster.replay import Loader, Replay
+
+
+class CoordinatedTopic(ABC):
+    """The topic, and who looks after which part of it."""
+
+    name: ClassVar[str]
+    keeps: ClassVar[str]
+    """What is in it, as a log line names one."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._topic: Topic | None = None
+        self._creation: DelayedOperation | None = None
+        self._refused = False
+        self._loads: dict[int, Replay] = {}
+        """The last load of each partition, running or over."""
+
+    @property
+    def exists(self) -> bool:
+        """Whether it has been created."""
+        return self._topic is not None
+
+    def coordinator_of(self, key: str) -> Node | None:
+        """The node that coordinates a group, or a transactional id; None while there is no such topic.
+
+        Source: spec §1.1.
+        """
+        topic = self._topic
+        if topic is None:
+            return None
+        partition = topic.partitions[partition_for(key, len(topic.partitions))]
+        return self._cluster.node(partition.leader)
+
+    def wanted(self, now_ms: int) -> None:
+        """Somebody asked for it: it will be there in a moment, though not yet for this request, as in Kafka."""
+        if self._topic is None and self._creation is None:
+            self._creation = _Creation(self, now_ms)
+            self._cluster.purgatory.wait(self._creation)
+
+    def create(self, now_ms: int) -> None:
+        """Creates it, and has each partition's leader take it over. With too few nodes for its copies: a log line.
+
+        One that a client has created itself is taken as it is, with its own number of partitions (spec §1.1). One
+        that was taken over before is left alone: members loaded twice would fall silent once.
+        """
+        self._creation = None
+        if self._topic is not None:
+            return
+        cluster = self._cluster
+        try:
+            created = cluster.topics.by_name(self.name) or self.make()
+        except OSError as problem:
+            cluster.storage_failed(f"{self.name} cannot be created", problem)
+            return
+        if isinstance(created, Refusal):
+            if not self._refused:
+                log.warning(f"no {self.keeps} finds a coordinator, as {self.name} cannot be created: {created.message}")
+            self._refused = True
+            return
+        self._topic = created
+        for node in cluster.nodes:
+            self._tell_partitions(node, len(created.partitions))
+        for partition in created.partitions:
+            self.elected(partition, now_ms)
+
+    def make(self, least_partitions: int = 1, topic_id: UUID | None = None) -> Topic | Refusal:
+        """Creates it, and nobody takes it over yet. `topic_id`: of one whose files are there. Raises OSError."""
+        partitions, replication_factor, configs = self._shape()
+        return self._cluster.topics.create(
+            self.name, max(partitions, least_partitions), replication_factor, configs, topic_id=topic_id
+        )
+
+    def deleted(self, now_ms: int) -> None:
+        """Somebody has deleted it, which Kafka allows: all it kept is gone, till somebody asks for a coordinator."""
+        if self._topic is None:
+            return
+        for partition in self._topic.partitions:
+            self.resigned(partition, now_ms)
+        self._topic = None
+
+    def resigned(self, partition: Partition, now_ms: int) -> None:
+        """Its leader is about to lose one of the topic's partitions, and forgets what that keeps."""
+        leader = self._cluster.node(partition.leader)
+        if self._topic is None or leader is None:
+            return
+        running = self._loads.pop(partition.index, None)  # none for one that was added later: it keeps nothing
+        if running is not None:
+            running.cancel()
+        self._unload(leader, partition, now_ms)
+
+    def elected(self, partition: Partition, now_ms: int) -> None:
+        """One of the topic's partitions has a leader, or none; it takes over what the partition's log tells of."""
+        leader = self._cluster.node(partition.leader)
+        if self._topic is None or leader is None:
+            return
+        name = f"{self.name}-{partition.index}"
+        loading = self._loading(leader, partition)
+        self._loads[partition.index] = self._cluster.replays.start(name, partition.log, loading, now_ms)
+
+    @abstractmethod
+    def _shape(self) -> tuple[int, int, dict[str, str]]:
+        """Partitions, copies and settings that a new one has."""
+
+    @abstractmethod
+    def _tell_partitions(self, node: Node, count: int) -> None:
+        """Lets a node's coordinator know how many partitions there are."""
+
+    @abstractmethod
+    def _loading(self, leader: Node, partition: Partition) -> Loader:
+        """What the partition's log is replayed into."""
+
+    @abstractmethod
+    def _unload(self, leader: Node, partition: Partition, now_ms: int) -> None:
+        """The leader's coordinator forgets what the partition keeps."""
+
+
+class _Creation(DelayedOperation):
+    """The moment after somebody has asked for its coordinator first."""
+
+    __slots__ = ("_topic",)
+
+    def __init__(self, topic: CoordinatedTopic, now_ms: int) -> None:
+        super().__init__(now_ms)
+        self._topic = topic
+
+    def on_complete(self, now_ms: int, *, expired: bool) -> None:
+        self._topic.create(now_ms)

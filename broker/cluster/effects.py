@@ -1,0 +1,204 @@
+"""Does what the coordinators want done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from kohort.broker.logs import log
+from kohort.coordinator.effects import (
+    OFFSETS_TOPIC,
+    TRANSACTION_TOPIC,
+    Append,
+    Cause,
+    Effect,
+    Remark,
+    Reply,
+    Transition,
+    WriteMarkers,
+)
+from kohort.coordinator.events import GroupEvent
+from kohort.protocol.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from kohort.broker.cluster.cluster import Cluster
+    from kohort.broker.cluster.node import Node
+    from kohort.broker.cluster.syncing import Syncs
+    from kohort.coordinator.coordinator import GroupCoordinator
+
+Report = Callable[[int], None]
+
+
+def perform(cluster: Cluster, now_ms: int) -> None:
+    """Does what is to be done, together with what follows from it: an append, once reported, lets replies go."""
+    for node in cluster.nodes:
+        effects = node.coordinator.effects
+        for effect in effects:  # a list that grows while one walks along it is walked to its new end
+            try:
+                if type(effect) is Reply:
+                    effect.ticket.reply(effect.response)  # type: ignore[attr-defined]
+                elif type(effect) is Append:
+                    if cluster.append_watch is not None and effect.topic is OFFSETS_TOPIC:
+                        _append_watched(cluster, cluster.append_watch, node.coordinator, effect, now_ms)
+                        continue
+                    error, last_offset = _append(cluster, effect, now_ms)
+                    if cluster.syncs is not None and error is ErrorCode.none:
+                        _report_synced(cluster.syncs, node, effect, last_offset)
+                    elif effect.topic is OFFSETS_TOPIC:
+                        node.coordinator.appended(effect.token, error, now_ms, last_offset)
+                    else:
+                        node.transactions.appended(effect.token, error, now_ms)
+                elif type(effect) is WriteMarkers:
+                    error = _write_markers(cluster, effect, now_ms)
+                    if cluster.syncs is not None and error is ErrorCode.none:
+                        _report_synced(cluster.syncs, node, effect, None)
+                    else:
+                        node.transactions.appended(effect.token, error, now_ms)
+                elif type(effect) is GroupEvent:
+                    cluster.group_events.take(node.coordinator, effect)
+                else:
+                    _tell(effect)
+            except Exception:  # each effect stands alone: the others must not be lost
+                log.error(f"an effect failed: {effect}")
+        effects.clear()
+    for coordinator in cluster.coordinators:
+        if coordinator.effects:  # what one node had done wants something done by one before it
+            perform(cluster, now_ms)
+
+
+def _report_synced(syncs: Syncs, node: Node, effect: Append | WriteMarkers, last_offset: int | None) -> None:
+    """Reports an append when it is on the disk."""
+
+    def report(now_ms: int, problem: OSError | None) -> None:
+        error = ErrorCode.none if problem is None else ErrorCode.kafka_storage_error
+        if type(effect) is Append and effect.topic is OFFSETS_TOPIC:
+            node.coordinator.appended(effect.token, error, now_ms, None if problem else last_offset)
+        else:
+            node.transactions.appended(effect.token, error, now_ms)
+
+    syncs.after(report)
+
+
+class AppendWatch(Protocol):
+    """Who may spoil what coordinators of groups write; the laboratory has one."""
+
+    def refuses(self, coordinator: GroupCoordinator, effect: Append) -> ErrorCode | None:
+        """The storage's error instead of a write; None: it is written."""
+        ...
+
+    def holds(self, effect: Append, report: Report) -> bool:
+        """Whether its outcome is reported later, by calling `report` with the time."""
+        ...
+
+
+def _append_watched(
+    cluster: Cluster, watch: AppendWatch, coordinator: GroupCoordinator, effect: Append, now_ms: int
+) -> None:
+    refusal = watch.refuses(coordinator, effect)
+    error, last_offset = (refusal, None) if refusal is not None else _append(cluster, effect, now_ms)
+
+    def report(now_ms: int, problem: OSError | None = None) -> None:
+        told = error if problem is None else ErrorCode.kafka_storage_error
+        coordinator.appended(effect.token, told, now_ms, last_offset if told is ErrorCode.none else None)
+
+    if not watch.holds(effect, report):
+        if cluster.syncs is not None:
+            cluster.syncs.after(report)
+        else:
+            report(now_ms)
+
+
+def _tell(effect: Effect) -> None:
+    if isinstance(effect, Transition):
+        if log.info_enabled:
+            log.info(describe(effect), **_values(effect))
+    else:
+        assert isinstance(effect, Remark)
+        log.warning(f"{effect.group_id}: {effect.text}", group=effect.group_id)
+
+
+def _append(cluster: Cluster, effect: Append, now_ms: int) -> tuple[ErrorCode, int | None]:
+    try:
+        if effect.topic is TRANSACTION_TOPIC:
+            topic = cluster.transaction_topic
+            return topic.append(effect.partition, effect.records, effect.timestamp_ms, now_ms), None
+        return cluster.offsets_topic.append(
+            effect.partition, effect.records, effect.timestamp_ms, now_ms, effect.producer
+        )
+    except OSError as problem:
+        cluster.storage_failed(f"{effect.topic}-{effect.partition}", problem)
+        return ErrorCode.kafka_storage_error, None
+    except Exception:
+        log.error(f"writing to {effect.topic}-{effect.partition} failed: {effect.records}")
+        return ErrorCode.unknown_server_error, None
+
+
+def _write_markers(cluster: Cluster, effect: WriteMarkers, now_ms: int) -> ErrorCode:
+    from kohort.broker.cluster.transaction_topic import write_markers
+
+    try:
+        return write_markers(cluster, effect, now_ms)
+    except OSError as problem:
+        cluster.storage_failed("the end of a transaction", problem)
+        return ErrorCode.kafka_storage_error
+    except Exception:
+        log.error(f"writing the end of a transaction failed: {effect}")
+        return ErrorCode.unknown_server_error
+
+
+CAUSES = {
+    "all_joined": "everybody joined",
+    "nobody_left": "nobody is left",
+    "assignment_stored": "handed out the partitions",
+    "assignment_store_failed": "handed out the partitions, but that could not be written",
+    "group_store_failed": "its first record could not be written",
+    "join_new": "joined",
+    "join_static": "joined as a static member",
+    "rejoin_leader": "asked for a rebalance, as its leader",
+    "metadata_changed": "changed its subscription",
+    "cooperative_followup": "came back after letting go of partitions",
+    "static_protocol_changed": "came back with other protocols",
+    "leave_explicit": "left",
+    "leave_poll_timeout": "left: it took too long between polls",
+    "leave_admin": "was removed by an administrator",
+    "session_expired": "fell silent for its session timeout",
+    "new_member_join_timeout": "never came back to join",
+    "barrier_timeout": "did not rejoin in time",
+    "sync_timeout": "did not sync in time",
+    "over_capacity": "the group is larger than group.max.size",
+    "coordinator_failover": "the coordinator moved",
+    "group_deleted": "the group was deleted",
+}
+"""Causes of spec/offsets-topic §9.3 in words."""
+
+
+def describe(transition: Transition) -> str:
+    """A transition as one readable line: which group, from where to where, who, why."""
+    states = f"{transition.from_state} -> {transition.to_state}"
+    return f"{transition.group_id}: {states}, generation {transition.generation_id}, {_why(transition.cause)}"
+
+
+def _why(cause: Cause) -> str:
+    words = CAUSES.get(cause.name, cause.name.replace("_", " "))
+    who = cause.client_id or cause.member_id
+    if who:
+        host = cause.client_host.removeprefix("/")
+        words = f"{who}@{host} {words}" if host else f"{who} {words}"
+    return f"{words} ({cause.reason})" if cause.reason else words
+
+
+def _values(transition: Transition) -> dict[str, object]:
+    cause = transition.cause
+    return {
+        "group": transition.group_id,
+        "partition": transition.partition,
+        "from": transition.from_state,
+        "to": transition.to_state,
+        "generation": transition.generation_id,
+        "members": transition.members,
+        "cause": cause.name,
+        "member": cause.member_id,
+        "client_id": cause.client_id,
+        "client_host": cause.client_host,
+        "reason": cause.reason,
+    }

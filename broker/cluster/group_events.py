@@ -1,0 +1,91 @@
+"""Group events on their way from coordinators to whoever listens: numbered, and named by the process they are of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from kohort.broker.ticket import Ticket
+from kohort.coordinator.events import Client, GroupEvent
+
+if TYPE_CHECKING:
+    from kohort.broker.cluster.cluster import Cluster
+    from kohort.coordinator.coordinator import GroupCoordinator
+
+
+class Recorded(NamedTuple):
+    """An event with its place in the row of all events of a node since it was started (spec/offsets-topic §9.1)."""
+
+    node_id: int
+    boot_id: str
+    seq: int
+    """From 1 on, without gaps."""
+    event: GroupEvent
+
+    @property
+    def event_id(self) -> str:
+        """Unique among all nodes and starts."""
+        return f"{self.node_id}-{self.boot_id}-{self.seq}"
+
+
+class EventLogError(Exception):
+    """The directory of an event log cannot be used. The text is one sentence that says what to do."""
+
+
+Listener = Callable[[Recorded], None]
+
+
+class GroupEvents:
+    """Who listens to the coordinators of a cluster. They are watched from the first listener on till the last has gone.
+
+    A listener is called in the middle of a turn: it puts down what it is told, and works on it later.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._listeners: list[Listener] = []
+        self._numbers: dict[int, int] = {}
+        self._boot_id = ""
+
+    def listen(self, listener: Listener) -> None:
+        """Tells `listener` of everything from now on."""
+        self._listeners.append(listener)
+        if len(self._listeners) == 1:
+            # Not from the cluster's seed: two starts with the same seed are two boots.
+            from secrets import token_hex
+
+            from kohort.coordinator.watching import Watch
+
+            self._boot_id = self._boot_id or token_hex(4)
+            for coordinator in self._cluster.coordinators:
+                coordinator.watch = Watch(coordinator, self._cluster.clock.now_us, client_of, self._epoch)
+
+    def leave(self, listener: Listener) -> None:
+        """Tells `listener` nothing more."""
+        self._listeners.remove(listener)
+        if not self._listeners:
+            for coordinator in self._cluster.coordinators:
+                coordinator.watch = None
+
+    def take(self, coordinator: GroupCoordinator, event: GroupEvent) -> None:
+        """The next event of a coordinator."""
+        node_id = next(node.id for node in self._cluster.nodes if node.coordinator is coordinator)
+        self._numbers[node_id] = number = self._numbers.get(node_id, 0) + 1
+        recorded = Recorded(node_id, self._boot_id, number, event)
+        for listener in self._listeners:
+            listener(recorded)
+
+    def stopping(self) -> None:
+        """The process ends in good order: its nodes coordinate nothing any more. A crash shows by the lack of this."""
+        for coordinator in self._cluster.coordinators:
+            if coordinator.watch is not None:
+                coordinator.watch.stopping()
+
+    def _epoch(self, partition: int) -> int:
+        return self._cluster.offsets_topic.leader_epoch(partition)
+
+
+def client_of(ticket: object) -> Client:
+    """Who holds a ticket of `broker/ticket.py`."""
+    assert isinstance(ticket, Ticket)
+    return Client(ticket.client_id, ticket.client_host, ticket.asker.client_software)

@@ -1,0 +1,188 @@
+"""Leadership that moves: of one partition, or of all that a node leads when it stops or comes back.
+
+There is one copy of each log, which all nodes of the cluster share: a new leader has everything that was acknowledged,
+and any replica that runs may lead. Source: Kafka's `ReplicationControlManager` and `PartitionChangeBuilder` (KRaft).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kohort.broker.logs import log
+from kohort.protocol.errors import ErrorCode
+from kohort.purgatory import DelayedOperation
+from kohort.storage.placement import NO_LEADER
+from kohort.storage.topics import Partition, Topic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from kohort.broker.cluster.cluster import Cluster
+    from kohort.broker.cluster.node import Node
+
+
+class MoveError(Exception):
+    """What cannot be done; the text is a sentence for whoever asked."""
+
+
+def move_leader(cluster: Cluster, topic: Topic, partition: Partition, node_id: int, now_ms: int) -> None:
+    """Lets `node_id` lead, and prefers it from now on. Raises MoveError.
+
+    As Kafka's tools do it: the replicas are reassigned, the new leader first, and it is elected. A node that had no
+    copy gets that of the leader.
+    """
+    node = cluster.node(node_id)
+    if node is None:
+        raise MoveError(f"there is no node {node_id}; there are {_listed(each.id for each in cluster.nodes)}")
+    if not node.running:
+        raise MoveError(f"node {node_id} is stopped; start it before it leads something")
+    others = [each for each in partition.replicas if each != node_id]
+    if node_id not in partition.replicas:
+        others.remove(partition.leader if partition.leader in others else others[0])
+    reassign(cluster, topic, partition, (node_id, *others), now_ms)
+    elect_preferred(cluster, topic, partition, now_ms)
+
+
+def reassign(cluster: Cluster, topic: Topic, partition: Partition, replicas: tuple[int, ...], now_ms: int) -> None:
+    """Gives a partition other replicas, in order of preference, at once: there is nothing to copy.
+
+    Who leads goes on if it is among them. If one has been taken away the epoch grows all the same, as in Kafka.
+    """
+    taken_away = not set(partition.replicas) <= set(replicas)
+    partition.replicas = replicas
+    if partition.leader not in replicas:
+        _lead(cluster, topic, partition, cluster.topics.placement.eligible_leader(partition.replicas), now_ms)
+        _tell(topic, partition)
+    elif taken_away:
+        _lead(cluster, topic, partition, partition.leader, now_ms)
+    else:
+        _note(cluster, topic, partition)
+    if partition.leader != replicas[0]:
+        _balance_later(cluster, now_ms)
+
+
+def elect_preferred(cluster: Cluster, topic: Topic, partition: Partition, now_ms: int) -> ErrorCode:
+    """Lets the first replica lead.
+
+    Answers ELECTION_NOT_NEEDED if it does, PREFERRED_LEADER_NOT_AVAILABLE if its node is stopped.
+    """
+    preferred = partition.replicas[0]
+    if partition.leader == preferred:
+        return ErrorCode.election_not_needed
+    if preferred in cluster.topics.placement.stopped_nodes:
+        return ErrorCode.preferred_leader_not_available
+    _lead(cluster, topic, partition, preferred, now_ms)
+    _tell(topic, partition)
+    return ErrorCode.none
+
+
+def elect_any(cluster: Cluster, topic: Topic, partition: Partition, now_ms: int) -> ErrorCode:
+    """Lets any replica lead that runs (an unclean election, which here loses nothing).
+
+    Answers ELECTION_NOT_NEEDED if there is a leader, ELIGIBLE_LEADERS_NOT_AVAILABLE if no replica runs.
+    """
+    if partition.leader != NO_LEADER:
+        return ErrorCode.election_not_needed
+    found = cluster.topics.placement.eligible_leader(partition.replicas)
+    if found == NO_LEADER:
+        return ErrorCode.eligible_leaders_not_available
+    _lead(cluster, topic, partition, found, now_ms)
+    _tell(topic, partition)
+    return ErrorCode.none
+
+
+def stop_node(cluster: Cluster, node: Node, now_ms: int) -> None:
+    """Takes a node out of the cluster. What it leads, its next running replica leads from now on, or nobody.
+
+    Its connections are the server's to close. Source: Kafka's controlled shutdown.
+    """
+    node.running = False
+    node.fetch_sessions.clear()
+    cluster.topics.placement.stopped_nodes |= {node.id}
+    moved = left = 0
+    for topic, partition in list(_partitions(cluster)):
+        if partition.leader == node.id:
+            _lead(cluster, topic, partition, cluster.topics.placement.eligible_leader(partition.replicas), now_ms)
+            moved += partition.leader != NO_LEADER
+            left += partition.leader == NO_LEADER
+    without = f"; {left} have no other copy, and no leader till it is back" if left else ""
+    log.info(f"node {node.id} is stopped; {moved} partitions have another leader{without}", node=node.id)
+
+
+def start_node(cluster: Cluster, node: Node, now_ms: int) -> None:
+    """Brings a node back. It leads at once what had no leader; what it is preferred for, when that is balanced again.
+
+    That is after `leader.imbalance.check.interval.seconds`, unless somebody asks for an election before.
+    """
+    node.running = True
+    cluster.topics.placement.stopped_nodes -= {node.id}
+    count = 0
+    for topic, partition in list(_partitions(cluster)):
+        if partition.leader == NO_LEADER and node.id in partition.replicas:
+            _lead(cluster, topic, partition, node.id, now_ms)
+            count += 1
+    log.info(f"node {node.id} is back; {count} partitions had waited for it", node=node.id)
+    _balance_later(cluster, now_ms)
+
+
+def _lead(cluster: Cluster, topic: Topic, partition: Partition, node_id: int, now_ms: int) -> None:
+    """Begins a leader epoch. The coordinator of its groups moves along, and fetches that wait hear of it."""
+    coordinated = cluster.coordinated.get(topic.name) if partition.leader != node_id else None
+    if coordinated is not None:
+        coordinated.resigned(partition, now_ms)
+    partition.leader = node_id
+    partition.leader_epoch += 1
+    partition.log.start_epoch(partition.leader_epoch)
+    _note(cluster, topic, partition)
+    cluster.purgatory.check(partition, now_ms)
+    if coordinated is not None:
+        coordinated.elected(partition, now_ms)
+
+
+def _note(cluster: Cluster, topic: Topic, partition: Partition) -> None:
+    """Has the data directory remember it. If the disk fails, it moves all the same."""
+    try:
+        cluster.topics.moved(topic, partition)
+    except OSError as problem:
+        cluster.storage_failed(f"{topic.name}-{partition.index}, who leads it", problem)
+
+
+def _partitions(cluster: Cluster) -> Iterator[tuple[Topic, Partition]]:
+    return ((topic, partition) for topic in cluster.topics for partition in topic.partitions)
+
+
+def _tell(topic: Topic, partition: Partition) -> None:
+    log.info(
+        f"{topic.name}-{partition.index}: led by node {partition.leader}, epoch {partition.leader_epoch}",
+        topic=topic.name,
+        partition=partition.index,
+        leader=partition.leader,
+        epoch=partition.leader_epoch,
+    )
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    return ", ".join(map(str, numbers))
+
+
+def _balance_later(cluster: Cluster, now_ms: int) -> None:
+    settings = cluster.settings
+    if settings.auto_leader_rebalance_enable and cluster.balancing is None:
+        cluster.balancing = _Balancing(cluster, now_ms + settings.leader_imbalance_check_interval_seconds * 1_000)
+        cluster.purgatory.wait(cluster.balancing)
+
+
+class _Balancing(DelayedOperation):
+    """Preferred leaders take over what others have led for them."""
+
+    __slots__ = ("_cluster",)
+
+    def __init__(self, cluster: Cluster, deadline_ms: int) -> None:
+        super().__init__(deadline_ms)
+        self._cluster = cluster
+
+    def on_complete(self, now_ms: int, *, expired: bool) -> None:
+        cluster = self._cluster
+        cluster.balancing = None
+        for topic, partition in list(_partitions(cluster)):
+            elect_preferred(cluster, topic, partition, now_ms)

@@ -1,0 +1,82 @@
+"""`__consumer_offsets`: created on first use or at start, and written for the coordinators."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kohort.broker.cluster.coordinated_topic import CoordinatedTopic
+from kohort.coordinator.effects import OFFSETS_TOPIC
+from kohort.coordinator.loading import Loading, unload
+from kohort.protocol.batches import EncodedRecords
+from kohort.protocol.errors import ErrorCode
+from kohort.storage.producers import Remembered
+from kohort.storage.topics import Partition
+
+if TYPE_CHECKING:
+    from kohort.broker.cluster.node import Node
+
+
+class OffsetsTopic(CoordinatedTopic):
+    """The topic that keeps groups and their offsets, and who looks after which part of it."""
+
+    name = OFFSETS_TOPIC
+    keeps = "group"
+
+    def leader_epoch(self, partition: int) -> int:
+        """The epoch in which its leader coordinates a partition's groups; 0 while there is no offsets topic."""
+        return 0 if self._topic is None else self._topic.partitions[partition].leader_epoch
+
+    def _shape(self) -> tuple[int, int, dict[str, str]]:
+        settings = self._cluster.settings
+        configs = {
+            "cleanup.policy": "compact",
+            "compression.type": "producer",
+            "segment.bytes": str(settings.offsets_topic_segment_bytes),
+        }
+        return settings.offsets_topic_num_partitions, settings.offsets_topic_replication_factor, configs
+
+    def _tell_partitions(self, node: Node, count: int) -> None:
+        node.coordinator.partitions = count
+
+    def _loading(self, leader: Node, partition: Partition) -> Loading:
+        return Loading(leader.coordinator, partition.index)
+
+    def _unload(self, leader: Node, partition: Partition, now_ms: int) -> None:
+        unload(leader.coordinator, partition.index, now_ms)
+
+    def append(
+        self,
+        number: int,
+        records: EncodedRecords,
+        timestamp_ms: int,
+        now_ms: int,
+        producer: tuple[int, int] | None = None,
+    ) -> tuple[ErrorCode, int | None]:
+        """Writes records of a coordinator as one batch to partition `number`. `timestamp_ms`: wall clock.
+
+        `producer`: id and epoch, of the transaction they belong to; an older epoch hears INVALID_PRODUCER_EPOCH.
+        Returns NONE and the offset of the last record, or the error.
+        """
+        topic = self._topic
+        if topic is None:
+            return ErrorCode.unknown_topic_or_partition, None
+        batch = records.batch(timestamp_ms, producer)
+        if len(batch) > topic.log_config.max_message_bytes:
+            return ErrorCode.message_too_large, None
+        partition = topic.partitions[number]
+        if producer is None:
+            base_offset = self._cluster.append(partition, batch, now_ms)
+            return ErrorCode.none, base_offset + records.count - 1
+        producers = self._cluster.topics.producers_of(partition)
+        error = producers.check_epoch(*producer)
+        if error is not ErrorCode.none:
+            return error, None
+        base_offset = self._cluster.append(
+            partition,
+            batch,
+            now_ms,
+            lambda offset: producers.appended(
+                *producer, Remembered(-1, -1, offset, timestamp_ms), timestamp_ms, transactional=True
+            ),
+        )
+        return error, base_offset + records.count - 1

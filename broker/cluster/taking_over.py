@@ -1,0 +1,87 @@
+"""A cluster takes over what a data directory holds: topics, then the groups and transactions that logs tell of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kohort.broker.logs import log
+from kohort.storage.disk.ownership import DataDirectoryError
+from kohort.storage.refusal import Refusal
+
+if TYPE_CHECKING:
+    from kohort.broker.cluster.cluster import Cluster
+    from kohort.storage.disk.directory import DataDirectory
+
+
+def take_over(cluster: Cluster, directory: DataDirectory, now_ms: int) -> None:
+    """Opens all logs. Every partition begins a leader epoch, as when a broker of Kafka's comes back.
+
+    Raises DataDirectoryError.
+    """
+    try:
+        _take_over(cluster, directory, now_ms)
+    except OSError as problem:
+        raise DataDirectoryError(
+            f"{directory.path} cannot be written: {problem.strerror or problem}; see to the disk, and start again"
+        ) from None
+
+
+def _take_over(cluster: Cluster, directory: DataDirectory, now_ms: int) -> None:
+    topics, saved = cluster.topics, directory.saved
+    if directory.cluster_id is not None:
+        cluster.cluster_id = directory.cluster_id
+    for topic in saved.topics.values():
+        for partition in topic.partitions:
+            partition.leader_epoch += 1
+        partitions = [(each.replicas, each.leader_epoch) for each in topic.partitions]
+        topics.restore(topic.name, topic.topic_id, topic.configs, partitions)
+    cluster.group_configs.restore(saved.group_configs)
+    topics.producer_ids_from(saved.next_producer_id)
+    _forget_old_producers(cluster, now_ms)
+    directory.begin()
+    for name, count in directory.adopted.items():
+        _adopt(cluster, directory, name, count)
+    directory.begun(cluster.cluster_id, cluster.settings.node_id)
+    for remark in directory.remarks:
+        log.warning(remark)
+    for each in (cluster.offsets_topic, cluster.transaction_topic):
+        if each.name in topics:
+            each.create(now_ms)
+    cluster.replays.run_at_once()
+    if len(topics):
+        partitions_there = sum(len(topic.partitions) for topic in topics)
+        size = sum(partition.log.size_bytes for topic in topics for partition in topic.partitions)
+        took_ms = cluster.clock.now_ms() - now_ms
+        log.info(
+            f"{directory.path}: {len(topics):,} topics with {partitions_there:,} partitions and {size:,} bytes taken "
+            f"over in {took_ms:,} ms",
+            topics=len(topics),
+            partitions=partitions_there,
+            bytes=size,
+            ms=took_ms,
+        )
+
+
+def _forget_old_producers(cluster: Cluster, now_ms: int) -> None:
+    """Of a producer only its records' times are known now, so that one who writes old records is forgotten at once.
+
+    Source: Kafka's `ProducerStateManager.truncateAndReload`.
+    """
+    for topic in cluster.topics:
+        for partition in topic.partitions:
+            if partition.producers is not None:
+                partition.producers.expire(now_ms + cluster.clock.epoch_ms)
+
+
+def _adopt(cluster: Cluster, directory: DataDirectory, name: str, count: int) -> None:
+    """Makes a topic of folders that nobody has told of; of the internal ones it is known how many there must be."""
+    topic_id = directory.id_of(name)
+    internal = {each.name: each for each in (cluster.offsets_topic, cluster.transaction_topic)}.get(name)
+    if internal is not None:
+        there = internal.make(count, topic_id)
+    else:
+        there = cluster.topics.create(name, count, 1, topic_id=topic_id)
+    if isinstance(there, Refusal):
+        log.warning(f"the folders of {name} are left alone: {there.message}")
+    else:
+        log.info(f"{name}: taken over with {len(there.partitions)} partitions from folders that were here")

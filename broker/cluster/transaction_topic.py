@@ -1,0 +1,109 @@
+"""`__transaction_state`: created on first use, written for the transaction coordinators; and the markers they send."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kohort.broker.cluster.coordinated_topic import CoordinatedTopic
+from kohort.broker.logs import log
+from kohort.coordinator.effects import OFFSETS_TOPIC, TRANSACTION_TOPIC, WriteMarkers
+from kohort.coordinator.pending_offsets import complete
+from kohort.coordinator.transactions.loading import TransactionLoading
+from kohort.protocol.batches import EncodedRecords, Marker, marker_batch
+from kohort.protocol.errors import ErrorCode
+from kohort.storage.topics import Partition
+
+if TYPE_CHECKING:
+    from kohort.broker.cluster.cluster import Cluster
+    from kohort.broker.cluster.node import Node
+
+
+class TransactionTopic(CoordinatedTopic):
+    """The topic that keeps transactional ids, and who looks after which part of it."""
+
+    name = TRANSACTION_TOPIC
+    keeps = "transaction"
+
+    def _shape(self) -> tuple[int, int, dict[str, str]]:
+        settings = self._cluster.settings
+        configs = {
+            "cleanup.policy": "compact",
+            "compression.type": "uncompressed",
+            "min.insync.replicas": str(settings.transaction_state_log_min_isr),
+            "segment.bytes": str(settings.transaction_state_log_segment_bytes),
+            "unclean.leader.election.enable": "false",
+        }
+        return (
+            settings.transaction_state_log_num_partitions,
+            settings.transaction_state_log_replication_factor,
+            configs,
+        )
+
+    def _tell_partitions(self, node: Node, count: int) -> None:
+        node.transactions.partitions = count
+
+    def _loading(self, leader: Node, partition: Partition) -> TransactionLoading:
+        return TransactionLoading(leader.transactions, partition.index, partition.leader_epoch)
+
+    def _unload(self, leader: Node, partition: Partition, now_ms: int) -> None:
+        leader.transactions.unload(partition.index, now_ms)
+
+    def append(self, number: int, records: EncodedRecords, timestamp_ms: int, now_ms: int) -> ErrorCode:
+        """Writes records of a coordinator as one batch to partition `number`. `timestamp_ms`: wall clock."""
+        topic = self._topic
+        if topic is None:
+            return ErrorCode.unknown_topic_or_partition
+        batch = records.batch(timestamp_ms)
+        if len(batch) > topic.log_config.max_message_bytes:
+            return ErrorCode.message_too_large
+        self._cluster.append(topic.partitions[number], batch, now_ms)
+        return ErrorCode.none
+
+
+def write_markers(cluster: Cluster, effect: WriteMarkers, now_ms: int) -> ErrorCode:
+    """Writes the end of a transaction to its partitions, wherever they are led. Those that are gone are left."""
+    for topic, index in effect.partitions:
+        error = write_marker(cluster, topic, index, effect.producer_id, effect.producer_epoch, effect.marker, now_ms)
+        if error not in (ErrorCode.none, ErrorCode.unknown_topic_or_partition):
+            log.warning(f"{topic}-{index}: the end of producer {effect.producer_id}'s transaction: {error.name}")
+    return ErrorCode.none
+
+
+def write_marker(
+    cluster: Cluster,
+    topic_name: str,
+    index: int,
+    producer_id: int,
+    producer_epoch: int,
+    marker: Marker,
+    now_ms: int,
+    *,
+    bumped: bool = False,
+) -> ErrorCode:
+    """Writes the end of a producer's transaction to one partition.
+
+    `bumped`: the epoch must be newer than that of the transaction (`Producers.check_epoch`).
+
+    Refusals: UNKNOWN_TOPIC_OR_PARTITION, INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED.
+    """
+    topic = cluster.topics.by_name(topic_name)
+    partition = None if topic is None else topic.partition(index)
+    if partition is None:
+        return ErrorCode.unknown_topic_or_partition
+    producers = cluster.topics.producers_of(partition)
+    error = producers.check_epoch(producer_id, producer_epoch, marker.coordinator_epoch, bumped=bumped)
+    if error is not ErrorCode.none:
+        return error
+    wall_ms = now_ms + cluster.clock.epoch_ms
+
+    def remember(offset: int) -> None:
+        producers.ended(
+            producer_id, producer_epoch, offset, marker.coordinator_epoch, wall_ms, committed=marker.committed
+        )
+
+    cluster.append(partition, marker_batch(marker, producer_id, producer_epoch, wall_ms), now_ms, remember)
+    if topic_name == OFFSETS_TOPIC:
+        leader = cluster.node(partition.leader)
+        if leader is not None:  # else whoever will lead it reads the marker in the log
+            complete(leader.coordinator, index, producer_id, marker.committed, now_ms)
+    return ErrorCode.none

@@ -1,0 +1,1 @@
+"""The process: connections, dispatch, the server, from start to stop."""

@@ -1,0 +1,275 @@
+"""One client's connection: bytes in, frames cut, one request at a time, replies out.
+
+A request that must wait parks the connection: what was sent behind it is not looked at before it is answered, as
+Kafka mutes a channel. So replies are in order by themselves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from socket import AF_INET6, inet_pton
+from struct import Struct, unpack
+from typing import TYPE_CHECKING, cast
+
+from kohort.broker.logs import log
+from kohort.broker.ticket import Ticket
+
+if TYPE_CHECKING:
+    from kohort.broker.cluster.node import Node
+    from kohort.broker.runtime.server import Server
+
+WAITING_BYTES = 65_536
+"""What a connection may hold of requests that cannot be handled yet; above, its socket is not read any more, and
+the client has to wait. Never reached by a client that waits for its replies."""
+
+UNREAD_BYTES = 262_144
+"""What a client may leave unread; above, its requests are not handled before it reads. One reply may be larger."""
+
+REQUESTS_PER_TURN = 32
+"""Requests handled in a row for one connection; then the others have their turn. Matters to clients that pipeline."""
+
+LARGE_REPLY = 32_768
+"""Replies from this size on are written one by one, so that UNREAD_BYTES is noticed in time; others are joined."""
+
+PARKED, UNREAD, TURN_OVER, CLOSED = 1, 2, 4, 8
+"""What may be in the way of the next request: one that waits, a client that does not read, others' turn, the end."""
+
+_SIZE = Struct(">i")
+
+
+class Connection(asyncio.Protocol):
+    """Cuts frames, keeps the order, writes once per turn. What a request means is the dispatcher's business."""
+
+    __slots__ = (
+        "_obstacles",
+        "_out",
+        "_reading_paused",
+        "_received",
+        "_transport",
+        "client_host",
+        "client_software",
+        "heard_at_ms",
+        "in_turn",
+        "listener",
+        "node",
+        "server",
+    )
+
+    def __init__(self, server: Server, node: Node) -> None:
+        self.server = server
+        self.node = node
+        self.heard_at_ms = 0
+        """When bytes last came or went; what `connections.max.idle.ms` counts from."""
+        self.in_turn = False
+        self.client_host = ""
+        self.client_software: str | None = None
+        self.listener = ("", 0)
+        self._received: bytes | bytearray = b""
+        self._out: list[bytes | memoryview] = []
+        self._obstacles = 0
+        self._reading_paused = False
+
+    @property
+    def closed(self) -> bool:
+        """Whether anything more can be said to this client."""
+        return self._obstacles >= CLOSED
+
+    @property
+    def client(self) -> str:
+        """The client as a log line names it."""
+        return self.client_host.removeprefix("/")
+
+    # What the event loop calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """A client has connected."""
+        self._transport = cast(asyncio.Transport, transport)
+        self._transport.set_write_buffer_limits(high=UNREAD_BYTES)
+        peer, dialled = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
+        if not peer or not dialled:  # it has gone again before it was accepted
+            self._obstacles |= CLOSED
+            self._transport.abort()
+            return
+        self.client_host = java_address(peer[0])
+        self.listener = (_plain(dialled[0]), dialled[1])
+        self.heard_at_ms = self.server.clock.now_ms()
+        refusal = self.server.admit(self)
+        if refusal:
+            self.close(refusal)
+
+    def connection_lost(self, problem: Exception | None) -> None:
+        """The client has hung up, or was hung up on. A member of a group stays one; its reply will be dropped."""
+        self._obstacles |= CLOSED
+        self._received = b""
+        self._out.clear()
+        self.server.forget(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes have come."""
+        server = self.server
+        self.heard_at_ms = now_ms = server.clock.now_ms()
+        if self._obstacles:
+            self._keep(data)
+            return
+        self.in_turn = True
+        if not self._received and self._is_one_request(data):
+            server.dispatcher.handle(self, data[4:], now_ms)
+        else:
+            if self._received:
+                self._received += data
+            else:
+                self._received = data
+            self._handle_received(now_ms)
+        self.in_turn = False
+        if self._out:
+            self._write()
+        if server.woken:
+            server.end_turn(now_ms)
+
+    def pause_writing(self) -> None:
+        """The client does not read fast enough."""
+        self._obstacles |= UNREAD
+
+    def resume_writing(self) -> None:
+        """The client has read."""
+        self._obstacles &= ~UNREAD
+        self._wake()
+
+    # What the rest of the broker calls
+
+    def answer(self, ticket: Ticket, response: object) -> None:
+        """Sends the reply of a request that had to wait."""
+        self._obstacles &= ~PARKED
+        if self._obstacles >= CLOSED:
+            return
+        self.server.dispatcher.respond(self, ticket, response)
+        if not self.in_turn:
+            # The group is still in the middle of something: the next request must not be handled before it is through.
+            self.server.woken.append(self)
+
+    def park(self) -> None:
+        """Nothing more is handled before the request at hand is answered."""
+        self._obstacles |= PARKED
+
+    def unpark(self) -> None:
+        """The request that waited wants no answer; what was sent behind it is next."""
+        self._obstacles &= ~PARKED
+        self.server.woken.append(self)
+
+    def send(self, frame: bytes) -> None:
+        """Puts a frame among those written at the end of the turn."""
+        self._out.append(frame)
+        if len(frame) >= LARGE_REPLY:
+            self._write()
+
+    def send_pieces(self, frame: list[bytes | memoryview]) -> None:
+        """The same for a frame in pieces, which are handed to the system as they are."""
+        self._write()
+        self._transport.writelines(frame)
+
+    def go_on(self, now_ms: int) -> None:
+        """Takes up what was left lying, if nothing is in its way any more, and writes what there is to write."""
+        if self.closed:
+            return
+        if self._received and not self._obstacles:
+            self.in_turn = True
+            self._handle_received(now_ms)
+            self.in_turn = False
+        if self._out:
+            self.heard_at_ms = now_ms
+            self._write()
+        if self._reading_paused and not self._obstacles and len(self._received) <= WAITING_BYTES:
+            self._reading_paused = False
+            self._transport.resume_reading()
+
+    def close(self, reason: str) -> None:
+        """Hangs up, after what has been answered; one line in the log says why."""
+        if self.closed:
+            return
+        self._obstacles |= CLOSED
+        log.info(f"{self.client}: connection closed, {reason}", client=self.client, reason=reason)
+        self._received = b""
+        self._write()
+        self._transport.close()
+
+    def abort(self) -> None:
+        """Hangs up at once, whatever the client has not read."""
+        self._obstacles |= CLOSED
+        self._transport.abort()
+
+    # Within
+
+    def _keep(self, data: bytes) -> None:
+        """Puts bytes aside for when nothing is in the way any more."""
+        if self.closed:
+            return
+        if not self._received:
+            self._received = bytearray()
+        self._received += data
+        if len(self._received) > WAITING_BYTES and not self._reading_paused:
+            self._reading_paused = True
+            self._transport.pause_reading()
+
+    def _is_one_request(self, data: bytes) -> bool:
+        """Whether this is one whole frame and nothing else, as nearly always: clients wait for their replies."""
+        return len(data) > 4 and len(data) - 4 == _SIZE.unpack_from(data)[0] <= self.server.request_max_bytes
+
+    def _handle_received(self, now_ms: int) -> None:
+        """Handles one request after the other, until there is none or one has to wait."""
+        received = self._received
+        handle = self.server.dispatcher.handle
+        limit = self.server.request_max_bytes
+        at, available = 0, len(received)
+        left = REQUESTS_PER_TURN
+        while available - at >= 4:
+            (size,) = _SIZE.unpack_from(received, at)
+            if not 0 < size <= limit:
+                self.close(f"a request of {size} bytes (socket.request.max.bytes is {limit})")
+                return
+            start, end = at + 4, at + 4 + size
+            if end > available:
+                break
+            at = end
+            frame = received[start:end] if type(received) is bytes else bytes(memoryview(received)[start:end])
+            handle(self, frame, now_ms)
+            if self._obstacles:
+                break
+            left -= 1
+            if not left and at < available:
+                self._obstacles |= TURN_OVER
+                self.server.loop.call_soon(self._next_turn)
+                break
+        if self.closed or at == available:
+            self._received = b""
+        elif isinstance(received, bytearray):
+            del received[:at]  # moves a pointer, not the bytes
+        else:
+            self._received = bytearray(memoryview(received)[at:])
+
+    def _next_turn(self) -> None:
+        self._obstacles &= ~TURN_OVER
+        self._wake()
+
+    def _wake(self) -> None:
+        now_ms = self.server.clock.now_ms()
+        self.go_on(now_ms)
+        self.server.end_turn(now_ms)
+
+    def _write(self) -> None:
+        out = self._out
+        if out:
+            self._transport.write(out[0] if len(out) == 1 else b"".join(out))
+            out.clear()
+
+
+def java_address(host: str) -> str:
+    """An address as Kafka shows it in member lists: Java's form, with a slash and no short form of IPv6."""
+    host = _plain(host)
+    if ":" not in host:
+        return "/" + host
+    return "/" + ":".join(f"{word:x}" for word in unpack(">8H", inet_pton(AF_INET6, host.partition("%")[0])))
+
+
+def _plain(host: str) -> str:
+    """An IPv4 client of a socket that listens on both families is an IPv4 client."""
+    return host.removeprefix("::ffff:") if host.startswith("::ffff:") and "." in host else host

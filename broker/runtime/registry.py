@@ -1,0 +1,56 @@
+"""Which API a request is for. Modules are imported when their API is first used; ApiVersions answers from the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from kohort.protocol.api_keys import API_BY_KEY, ApiSpec
+
+if TYPE_CHECKING:
+    from kohort.broker.cluster.node import Node
+    from kohort.broker.ticket import Ticket
+    from kohort.protocol.codec import Frame
+
+NO_REPLY = object()
+"""What a handler returns for a request that is never answered (Produce with acks=0)."""
+
+
+class CloseConnection(Exception):
+    """Raised by a handler that answers by hanging up; the text is the reason for the log."""
+
+
+class Api:
+    """One API: how to read its requests, what to do with them, how to write its responses."""
+
+    __slots__ = ("error_response", "handle", "highest", "lowest", "read", "response", "spec", "write")
+
+    def __init__(self, spec: ApiSpec) -> None:
+        self.spec = spec
+        messages = import_module(f"kohort.protocol.messages.{spec.name}")
+        module = import_module(f"kohort.broker.apis.{spec.name}")
+        self.lowest = max(spec.min_version, spec.readable_from)
+        self.highest = spec.max_version
+        self.read: Callable[[int, bytes, int], Any] = messages.MESSAGE.read
+        self.write: Callable[[int, int, Any], Frame] = messages.MESSAGE.write
+        self.response: type = messages.MESSAGE.response
+        self.handle: Callable[[Node, Any, Ticket], Any] = module.handle
+        self.error_response: Callable[[Any, Any], Any] | None = getattr(module, "error_response", None)
+
+
+class Registry:
+    """The APIs by key."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[int, Api] = {}
+
+    def find(self, key: int) -> Api | None:
+        """The API of that key; None when there is none."""
+        api = self._loaded.get(key)
+        if api is None:
+            spec = API_BY_KEY.get(key)
+            if spec is None:
+                return None
+            api = self._loaded[key] = Api(spec)
+        return api

@@ -1,0 +1,194 @@
+"""From settings to a broker that serves, and back."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import resource
+import signal
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import uvloop
+
+from kohort.broker.address import reachable, show_address
+from kohort.broker.clock import Clock
+from kohort.broker.cluster.cluster import Cluster
+from kohort.broker.logs import log
+from kohort.broker.runtime.registry import Registry
+from kohort.broker.runtime.server import Server
+from kohort.broker.settings.broker_settings import Settings
+
+if TYPE_CHECKING:
+    from kohort.storage.disk.directory import DataDirectory
+
+RENDER_LOGS_AFTER_S = 0.25
+"""How long the first log lines wait: the first member joins before structlog is loaded, not after it."""
+
+GARBAGE_THRESHOLDS = (2_000, 5, 1_000)
+"""Nearly everything here dies by reference count: with 10,000 members joined, a full collection took 40 ms and found
+nothing, and heartbeats waited. So the young are looked at in small portions (a millisecond), the old hardly ever."""
+
+
+class Control(Protocol):
+    """What `--control` adds to a broker. Its room is above this one, so it is only named here."""
+
+    clock: Clock
+    """The brokers', for whoever controls them to move."""
+
+    def registry(self, cluster: Cluster) -> Registry:
+        """The APIs, behind what may hold or spoil their requests."""
+        ...
+
+    def serve(self, server: Server) -> AbstractAsyncContextManager[str]:
+        """Serves the control address while it is entered, and yields where that is."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where a broker writes; None: nowhere."""
+
+    event_log: Path | None = None
+    """Where group events go."""
+    data_dir: Path | None = None
+    """Where logs are kept; None: in memory."""
+    fsync: str = "never"
+    """When they are synced; one of `syncing.FSYNC`."""
+
+
+NOWHERE = Places()
+
+
+def run(
+    settings: Settings,
+    host: str,
+    port: int,
+    nodes: int,
+    advertise: str,
+    control: Control | None = None,
+    places: Places = NOWHERE,
+) -> None:
+    """Serves until SIGINT or SIGTERM. Raises ListenError, EventLogError, DataDirectoryError."""
+    raise_file_limit()
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_serve(settings, host, port, nodes, advertise, control, places))
+
+
+async def _serve(
+    settings: Settings, host: str, port: int, nodes: int, advertise: str, control: Control | None, places: Places
+) -> None:
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(_caught_by_loop)
+    for name in settings.ignored:
+        log.info(f"{name} has no meaning here", setting=name)
+    clock = log.clock if control is None else control.clock
+    with _directory(places) as directory:
+        cluster = Cluster(settings, clock, nodes, advertise=advertise, directory=directory)
+        registry = Registry() if control is None else control.registry(cluster)
+        server = Server(cluster, registry, loop)
+        with _events_written(cluster, places.event_log, loop), _synced(server, places):
+            await _until_stopped(cluster, server, host, port, control)
+
+
+async def _until_stopped(cluster: Cluster, server: Server, host: str, port: int, control: Control | None) -> None:
+    loop = server.loop
+    stopped = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    await server.listen(host, port)
+    if cluster.settings.kohort_offsets_topic_at_start:
+        cluster.offsets_topic.create(cluster.clock.now_ms())
+    log.later = lambda flush: loop.call_later(RENDER_LOGS_AFTER_S, flush)
+    try:
+        told = cluster.advertise or reachable(host)
+        ready = "READY bootstrap=" + ",".join(show_address(told, node.port) for node in cluster.nodes)
+        async with AsyncExitStack() as open_:
+            if control is not None:
+                ready += f" control={await open_.enter_async_context(control.serve(server))}"
+            print(ready, flush=True)
+            collect_garbage_seldom()
+            await stopped.wait()
+        log.info("stopped")
+    finally:
+        log.later = None
+        server.stop()
+        log.flush()
+
+
+@contextmanager
+def _directory(places: Places) -> Iterator[DataDirectory | None]:
+    """The data directory, locked while it is in use, and marked as left in peace afterwards."""
+    if places.data_dir is None:
+        yield None
+        return
+    from kohort.broker.cluster.syncing import ALWAYS, NEVER
+    from kohort.storage.disk.directory import DataDirectory
+    from kohort.storage.disk.files import Disk
+
+    disk = Disk(keeps_unsynced=places.fsync != NEVER)
+    directory = DataDirectory(places.data_dir, disk=disk, delays=places.fsync == ALWAYS)
+    try:
+        yield directory
+    except BaseException:
+        directory.abandon()
+        raise
+    try:
+        directory.close()
+    except OSError as problem:
+        log.warning(f"{directory.path} is not left in order: {problem.strerror}; the next start looks at it closely")
+
+
+@contextmanager
+def _synced(server: Server, places: Places) -> Iterator[None]:
+    """Syncs the data directory as it was asked for."""
+    directory = server.cluster.directory
+    if directory is None or places.fsync == "never":
+        yield
+        return
+    from kohort.broker.cluster.syncing import ALWAYS, SyncNowAndThen, Syncs, SyncThreads
+
+    threads = SyncThreads(server.loop)
+    syncs = Syncs(server.cluster, directory.disk, threads, server.loop.call_soon)
+    syncs.act = server.act
+    if places.fsync == ALWAYS:
+        server.cluster.syncs = syncs
+    else:
+        SyncNowAndThen(server.cluster, syncs, server.cluster.settings.log_flush_interval_ms).wait(server.clock.now_ms())
+    try:
+        yield
+    finally:
+        threads.stop()
+
+
+@contextmanager
+def _events_written(cluster: Cluster, directory: Path | None, loop: asyncio.AbstractEventLoop) -> Iterator[None]:
+    if directory is None:
+        yield
+        return
+    from kohort.broker.cluster.event_log import written
+
+    with written(cluster, directory, loop.call_later):
+        yield
+
+
+def _caught_by_loop(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """What slipped through everything else; the connection it came from is gone, the others are not."""
+    log.error(context["message"], context.get("exception"))
+
+
+def raise_file_limit() -> None:
+    """As many open connections as the system lets us have."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def collect_garbage_seldom() -> None:
+    """What is loaded stays, and need not be looked at again; of the rest little is garbage."""
+    gc.freeze()
+    gc.set_threshold(*GARBAGE_THRESHOLDS)
+    gc.enable()

@@ -1,0 +1,268 @@
+"""Sockets, and the one timer of the process."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+from collections import Counter
+from functools import partial
+from typing import TYPE_CHECKING
+
+from kohort.broker.address import show_address
+from kohort.broker.cluster.effects import perform
+from kohort.broker.logs import log
+from kohort.broker.runtime.connection import Connection
+from kohort.broker.runtime.dispatch import Dispatcher
+from kohort.purgatory import DelayedOperation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kohort.broker.cluster.cluster import Cluster
+    from kohort.broker.cluster.node import Node
+    from kohort.broker.runtime.registry import Registry
+
+LONGEST_SWEEP_MS = 60_000
+"""Idle connections are looked for this often, or four times in `connections.max.idle.ms` when that is more often."""
+
+_EXAMPLE = "give an address of this machine, as in --listen 127.0.0.1:9092"
+
+
+class ListenError(Exception):
+    """An address that cannot be listened on. The text is one sentence that says what to do."""
+
+
+class Server:
+    """Accepts connections for all nodes, and calls the purgatory when something in it falls due."""
+
+    def __init__(self, cluster: Cluster, registry: Registry, loop: asyncio.AbstractEventLoop) -> None:
+        self.cluster = cluster
+        self.clock = cluster.clock
+        self.loop = loop
+        self.dispatcher = Dispatcher(cluster, registry)
+        self.request_max_bytes = cluster.settings.socket_request_max_bytes
+        self.connections: set[Connection] = set()
+        self.woken: list[Connection] = []
+        """Connections whose waiting request was answered from outside; they go on when the turn ends."""
+        self._per_address: Counter[str] = Counter()
+        self._listeners: dict[int, list[asyncio.Server]] = {}
+        """By node id; a node that is stopped has none."""
+        self._host = ""
+        self._timer: asyncio.TimerHandle | None = None
+        self._armed_for_ms: int | None = None
+        self._ticking = False
+        cluster.on_wakeup_changed = self._arm
+        if cluster.settings.connections_max_idle_ms >= 0:
+            IdleSweep(self).start(self.clock.now_ms())
+        self._arm()
+
+    # Listening
+
+    async def listen(self, host: str, port: int) -> None:
+        """Lets every node accept connections, on consecutive ports from `port` on, or on free ones when that is 0."""
+        self._host = host
+        bound = []
+        for number, node in enumerate(self.cluster.nodes):
+            sockets = bind(host, port + number if port else 0)
+            node.port = sockets[0].getsockname()[1]
+            bound.append((node, sockets))
+        # Nobody is accepted before all ports are known: the first question a client asks is where the others are.
+        for node, sockets in bound:
+            await self._accept(node, sockets)
+
+    async def _accept(self, node: Node, sockets: list[socket.socket]) -> None:
+        backlog = self.cluster.settings.socket_listen_backlog_size
+        accept = partial(Connection, self, node)
+        self._listeners[node.id] = [
+            await self.loop.create_server(accept, sock=each, backlog=backlog) for each in sockets
+        ]
+
+    def stop(self) -> None:
+        """Accepts nobody any more, and hangs up on everybody."""
+        for listeners in self._listeners.values():
+            for listener in listeners:
+                listener.close()
+        for connection in list(self.connections):
+            connection.abort()
+        if self._timer is not None:
+            self._timer.cancel()
+
+    # Nodes that come and go
+
+    def stop_node(self, node: Node) -> None:
+        """One node accepts nobody any more and hangs up on everybody, after others have taken over what it led.
+
+        So whoever waits at it is told first to look elsewhere, as in Kafka's controlled shutdown.
+        """
+        from kohort.broker.cluster.moving import stop_node  # not for those whose nodes stay
+
+        self.act(partial(stop_node, self.cluster, node))
+        for listener in self._listeners.pop(node.id, ()):
+            listener.close()
+        for connection in [each for each in self.connections if each.node is node]:
+            connection.close(f"node {node.id} is stopped")
+
+    async def start_node(self, node: Node) -> None:
+        """It listens again, on the port it had. Raises ListenError if that is taken."""
+        await self._accept(node, bind(self._host, node.port))
+        self.node_started(node)
+
+    def node_started(self, node: Node) -> None:
+        """It is part of the cluster again; see `start_node`."""
+        from kohort.broker.cluster.moving import start_node
+
+        self.act(partial(start_node, self.cluster, node))
+
+    def act(self, action: Callable[[int], None]) -> None:
+        """Lets something happen that no client has asked for, and what follows from it. `action` is told the time."""
+        now_ms = self.clock.now_ms()
+        try:
+            action(now_ms)
+        finally:
+            perform(self.cluster, now_ms)
+            self.end_turn(now_ms)
+
+    # What connections ask
+
+    def admit(self, connection: Connection) -> str | None:
+        """Takes a new connection in. Returns the reason when there is no room for it."""
+        settings = self.cluster.settings
+        self.connections.add(connection)
+        self._per_address[connection.client_host] += 1
+        if len(self.connections) > settings.max_connections:
+            return f"there are {settings.max_connections} already (max.connections)"
+        if self._per_address[connection.client_host] > settings.max_connections_per_ip:
+            return f"there are {settings.max_connections_per_ip} from its address already (max.connections.per.ip)"
+        return None
+
+    def forget(self, connection: Connection) -> None:
+        """A connection is gone."""
+        if connection in self.connections:
+            self.connections.remove(connection)
+            self._per_address[connection.client_host] -= 1
+            if not self._per_address[connection.client_host]:
+                del self._per_address[connection.client_host]
+
+    def end_turn(self, now_ms: int) -> None:
+        """Lets connections go on whose requests have been answered meanwhile."""
+        woken = self.woken
+        for connection in woken:  # may wake further ones
+            connection.go_on(now_ms)
+        woken.clear()
+
+    # Time
+
+    def _arm(self) -> None:
+        """Sets the timer for the purgatory's next wakeup, when that is earlier than what it is set for."""
+        due_ms = self.cluster.purgatory.next_wakeup_ms
+        if due_ms is None or self._ticking or (self._armed_for_ms is not None and self._armed_for_ms <= due_ms):
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        delay_s = self.clock.seconds_until(due_ms)
+        if delay_s is None:
+            self._timer = self._armed_for_ms = None
+            return
+        self._armed_for_ms = due_ms
+        self._timer = self.loop.call_later(delay_s, self._tick)
+
+    def rearm(self) -> None:
+        """Sets the timer anew: the clock goes otherwise than it did."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._armed_for_ms = None
+        self._arm()
+
+    def _tick(self) -> None:
+        self._timer = self._armed_for_ms = None
+        self.advance(self.clock.now_ms())
+
+    def advance(self, now_ms: int) -> None:
+        """Does everything that is due until `now_ms`, and what follows from it."""
+        self._ticking = True
+        try:
+            self.cluster.purgatory.advance(now_ms)
+        except Exception:
+            log.error("an operation that fell due failed")
+        try:
+            perform(self.cluster, now_ms)
+            self.end_turn(now_ms)
+        finally:
+            self._ticking = False
+            self._arm()
+
+
+class IdleSweep(DelayedOperation):
+    """Closes connections that have been silent for `connections.max.idle.ms`; one look at all, not a timer for each."""
+
+    __slots__ = ("_interval_ms", "_limit_ms", "_server")
+
+    def __init__(self, server: Server) -> None:
+        super().__init__(0)
+        self._server = server
+        self._limit_ms = server.cluster.settings.connections_max_idle_ms
+        self._interval_ms = max(min(LONGEST_SWEEP_MS, self._limit_ms // 4), 1)
+
+    def start(self, now_ms: int) -> None:
+        """Sweeps for the first time one interval from now."""
+        self.deadline_ms = now_ms + self._interval_ms
+        self.completed = False
+        self._server.cluster.purgatory.wait(self)
+
+    def on_complete(self, now_ms: int, *, expired: bool) -> None:
+        """Looks at every connection, and comes back later."""
+        for connection in list(self._server.connections):
+            if now_ms - connection.heard_at_ms >= self._limit_ms:
+                if connection.closed:
+                    connection.abort()  # it was hung up on, and does not read what it is still owed
+                else:
+                    connection.close(f"it was silent for {self._limit_ms} ms (connections.max.idle.ms)")
+        self.start(now_ms)
+
+
+def bind(host: str, port: int) -> list[socket.socket]:
+    """Listening sockets for every address that `host` stands for, all on one port. Raises ListenError."""
+    try:
+        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (socket.gaierror, UnicodeError, OverflowError) as problem:
+        reason = getattr(problem, "strerror", None) or problem
+        raise ListenError(f"cannot listen on {host}: {reason}; {_EXAMPLE}") from None
+    sockets: list[socket.socket] = []
+    for family, kind, _, _, address in dict.fromkeys(found):
+        chosen = sockets[0].getsockname()[1] if sockets else port
+        try:
+            sockets.append(_bind(family, kind, (address[0], chosen, *address[2:])))
+        except OSError as problem:
+            # A name may stand for addresses of a family that this machine does not speak; one that works is enough.
+            if sockets and problem.errno != errno.EADDRINUSE:
+                continue
+            for each in sockets:
+                each.close()
+            raise ListenError(_advice(host, port, problem)) from None
+    return sockets
+
+
+def _bind(family: int, kind: int, address: tuple[object, ...]) -> socket.socket:
+    made = socket.socket(family, kind)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            # `::` serves both families, a single address only its own.
+            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0 if address[0] == "::" else 1)
+        made.bind(address)
+        made.setblocking(False)
+    except BaseException:
+        made.close()
+        raise
+    return made
+
+
+def _advice(host: str, port: int, problem: OSError) -> str:
+    where = show_address(host, port)
+    if problem.errno == errno.EADDRINUSE:
+        free = show_address(host, 0)
+        return f"{where} is in use; stop what listens there, or choose another port ({free}: any free one)"
+    if problem.errno == errno.EACCES:
+        return f"{where} is not ours to listen on; take a port from 1024 on"
+    return f"cannot listen on {where}: {problem.strerror}; {_EXAMPLE}"

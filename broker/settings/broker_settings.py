@@ -1,0 +1,163 @@
+"""The broker's settings, under Kafka's names and with the defaults of Kafka 4.3.
+
+What counts, later over earlier: the defaults here, the profile, the file of `--config`, `--set`.
+Names of Kafka that have no meaning here are listed in foreign_settings.py.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from kohort.broker.settings.setting import (
+    INT_MAX,
+    LONG_MAX,
+    Setting,
+    SettingError,
+    boolean,
+    integer,
+    long_integer,
+    optional_long,
+    text,
+    words,
+)
+
+__all__ = ["PROFILES", "SettingError", "Settings"]
+
+PROFILES: dict[str, dict[str, str]] = {
+    "faithful": {},
+    "test": {
+        "group.initial.rebalance.delay.ms": "50",
+        "group.min.session.timeout.ms": "10",
+        "kohort.offsets.topic.at.start": "true",
+    },
+}
+"""What a profile changes. `faithful` is Kafka 4.3 as it comes; `test` does not let a test wait."""
+
+_FACTORS = (
+    "offsets.topic.replication.factor",
+    "transaction.state.log.replication.factor",
+    "transaction.state.log.min.isr",
+)
+"""Lowered to the number of nodes unless somebody says otherwise: Kafka's 3 would leave a single node without groups."""
+
+
+class Settings:
+    """Every setting as a typed attribute: `settings.group_max_size` is `group.max.size`."""
+
+    # Groups
+    group_min_session_timeout_ms = integer(6_000, "shortest session timeout a member may ask for")
+    group_max_session_timeout_ms = integer(1_800_000, "longest session timeout a member may ask for")
+    group_initial_rebalance_delay_ms = integer(3_000, "how long a new group waits for more members")
+    group_max_size = integer(INT_MAX, "members a group may have", 1)
+
+    # Offsets, and the topic that keeps them
+    offset_metadata_max_bytes = integer(4_096, "longest note a commit may carry")
+    offsets_retention_minutes = integer(10_080, "how long offsets outlive their group", 1)
+    offsets_retention_check_interval_ms = long_integer(600_000, "how often expired offsets are looked for", 1)
+    offsets_commit_timeout_ms = integer(5_000, "longest wait for a write of the coordinator", 1)
+    offsets_topic_num_partitions = integer(50, "partitions of __consumer_offsets", 1)
+    offsets_topic_replication_factor = integer(
+        3, "copies of __consumer_offsets; at most the nodes there are", 1, 32_767
+    )
+    offsets_topic_segment_bytes = integer(104_857_600, "segment size of __consumer_offsets", 1)
+    kohort_offsets_topic_at_start = boolean(False, "create __consumer_offsets at start, not on first use")
+
+    # Topics
+    auto_create_topics_enable = boolean(True, "asking for a topic creates it")
+    delete_topic_enable = boolean(True, "topics may be deleted")
+    num_partitions = integer(1, "partitions of a topic when nobody says how many", 1)
+    default_replication_factor = integer(1, "copies of a topic when nobody says how many", 1)
+    min_insync_replicas = integer(1, "copies that must have a record before acks=all is answered", 1)
+    message_max_bytes = integer(1_048_588, "largest record batch", 0)
+    compression_type = text(
+        "producer",
+        "how batches are stored; all but `producer` are taken as it",
+        ("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
+    )
+    log_cleanup_policy = words(("delete",), "what happens to old records", ("delete", "compact"))
+    log_retention_ms = optional_long("how long records are kept; -1 for ever; before minutes and hours", -1)
+    log_retention_minutes = optional_long("the same in minutes; before hours", -1)
+    log_retention_hours = integer(168, "the same in hours")
+    log_retention_bytes = long_integer(-1, "bytes a partition keeps; -1: all")
+    log_retention_check_interval_ms = long_integer(300_000, "how often old records are looked for", 1)
+    log_segment_bytes = integer(1_073_741_824, "size at which a new segment begins", 1_048_576)
+    log_flush_interval_ms = long_integer(1_000, "how often --fsync interval syncs; Kafka: never", 1)
+    log_roll_ms = optional_long("age at which a new segment begins; before hours", 1)
+    log_roll_hours = integer(168, "the same in hours", 1)
+    log_message_timestamp_type = text("CreateTime", "whose time a record carries", ("CreateTime", "LogAppendTime"))
+    log_message_timestamp_before_max_ms = long_integer(LONG_MAX, "how old a record's time may be", 0)
+    log_message_timestamp_after_max_ms = long_integer(3_600_000, "how far ahead a record's time may be", 0)
+    log_cleaner_backoff_ms = long_integer(15_000, "how often logs to be compacted are looked for", 0)
+    log_cleaner_delete_retention_ms = long_integer(86_400_000, "how long a compacted topic keeps tombstones", 0)
+    fetch_max_bytes = integer(57_671_680, "most bytes one Fetch is answered with", 1_024)
+    max_incremental_fetch_session_cache_slots = integer(
+        1_000, "fetch sessions a node remembers; more are served without, or evict old ones", 0
+    )
+    max_request_partition_size_limit = integer(2_000, "most partitions DescribeTopicPartitions answers", 1)
+    producer_id_expiration_ms = integer(86_400_000, "how long an idle producer's sequence is remembered", 1)
+
+    # Transactions, and the topic that keeps them
+    transaction_max_timeout_ms = integer(900_000, "longest transaction a producer may ask for", 1)
+    transactional_id_expiration_ms = integer(604_800_000, "how long an unused transactional id is remembered", 1)
+    transaction_abort_timed_out_transaction_cleanup_interval_ms = integer(
+        10_000, "how often transactions that take too long are looked for", 1
+    )
+    transaction_remove_expired_transaction_cleanup_interval_ms = integer(
+        3_600_000, "how often transactional ids that nobody uses are looked for", 1
+    )
+    transaction_state_log_num_partitions = integer(50, "partitions of __transaction_state", 1)
+    transaction_state_log_replication_factor = integer(
+        3, "copies of __transaction_state; at most the nodes there are", 1, 32_767
+    )
+    transaction_state_log_min_isr = integer(2, "copies of it that must have a record; at most the nodes there are", 1)
+    transaction_state_log_segment_bytes = integer(104_857_600, "segment size of __transaction_state", 1)
+
+    # Leaders
+    auto_leader_rebalance_enable = boolean(True, "preferred leaders take over again when their node is back")
+    leader_imbalance_check_interval_seconds = long_integer(300, "how long after it is back", 1)
+
+    # Connections
+    socket_request_max_bytes = integer(104_857_600, "largest request; a larger one closes the connection", 1)
+    socket_listen_backlog_size = integer(4_096, "connections waiting to be accepted; Kafka: 50", 1)
+    connections_max_idle_ms = long_integer(600_000, "a connection silent for so long is closed; negative: never")
+    max_connections = integer(INT_MAX, "connections at a time; more are closed", 0)
+    max_connections_per_ip = integer(INT_MAX, "connections at a time from one address; more are closed", 0)
+
+    # Nodes
+    node_id = integer(1, "id of the first node; further nodes count on from it; Kafka has no default", 0)
+    broker_rack = text("", "rack told in metadata; empty: none")
+
+    def __init__(
+        self, given: Mapping[str, str] | Iterable[tuple[str, str]] = (), profile: str = "faithful", nodes: int = 1
+    ) -> None:
+        """`given` overrides the profile, as text; raises SettingError for unknown names and bad values."""
+        self.profile = profile
+        self.given = dict(given)
+        self.ignored: list[str] = []
+        """Names that Kafka has but that mean nothing here; worth a line in the log."""
+        values = self.__dict__
+        for name, setting in SETTINGS.items():
+            values[name.replace(".", "_")] = setting.default
+        for name in _FACTORS:
+            values[name.replace(".", "_")] = min(SETTINGS[name].default, nodes)
+        for name, value in (PROFILES[profile] | self.given).items():
+            known = SETTINGS.get(name)
+            if known is not None:
+                values[name.replace(".", "_")] = known.read(value)
+            else:
+                _refuse_unless_foreign(name, value)
+                self.ignored.append(name)
+
+    def __iter__(self) -> Iterator[tuple[Setting[Any], object]]:
+        """Every setting and its value, by name."""
+        for name, setting in sorted(SETTINGS.items()):
+            yield setting, getattr(self, name.replace(".", "_"))
+
+
+SETTINGS: dict[str, Setting[Any]] = {each.name: each for each in vars(Settings).values() if isinstance(each, Setting)}
+"""All settings that mean something here, by Kafka's name."""
+
+
+def _refuse_unless_foreign(name: str, value: str) -> None:
+    from kohort.broker.settings.unsupported import refuse_unless_foreign
+
+    refuse_unless_foreign(name, value, SETTINGS)

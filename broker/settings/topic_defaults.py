@@ -1,0 +1,58 @@
+"""The broker's settings as defaults of topics' settings, and where the value of a topic's setting comes from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kohort.broker.settings.broker_settings import SETTINGS
+from kohort.storage.topic_configs import TOPIC_CONFIGS
+
+if TYPE_CHECKING:
+    from kohort.broker.settings.broker_settings import Settings
+    from kohort.storage.topics import Topic
+
+DYNAMIC_TOPIC_CONFIG, STATIC_BROKER_CONFIG, DEFAULT_CONFIG = 1, 4, 5
+"""Sources of a value as the protocol numbers them (KIP-226)."""
+
+_FINER_FIRST = {
+    "log.retention.ms": ("log.retention.minutes", "log.retention.hours"),
+    "log.roll.ms": ("log.roll.hours",),
+}
+"""Settings that count in the place of one that is not given."""
+
+_MS = {"ms": 1, "minutes": 60_000, "hours": 3_600_000}
+
+
+def topic_defaults(settings: Settings) -> dict[str, str]:
+    """What topics have where nothing is set for them, as text, by the topics' names of the settings."""
+    defaults = {}
+    for name, config in TOPIC_CONFIGS.items():
+        value = None if config.synonym is None else _value(settings, config.synonym)
+        defaults[name] = config.default if value is None else value
+    return defaults
+
+
+def _value(settings: Settings, name: str) -> str | None:
+    for candidate in (name, *_FINER_FIRST.get(name, ())):
+        setting = SETTINGS.get(candidate)
+        value = None if setting is None else getattr(settings, candidate.replace(".", "_"))
+        if setting is not None and value is not None:
+            return (
+                str(max(value, -1) * _MS[candidate.rsplit(".", 1)[1]]) if name in _FINER_FIRST else setting.show(value)
+            )
+    return None
+
+
+def given_synonym(settings: Settings, name: str) -> str | None:
+    """The broker setting, given at start, that a topic's setting has its default from; None: it is Kafka's."""
+    synonym = TOPIC_CONFIGS[name].synonym
+    if synonym is None:
+        return None
+    return next((each for each in (synonym, *_FINER_FIRST.get(synonym, ())) if each in settings.given), None)
+
+
+def source_of(settings: Settings, topic: Topic, name: str) -> int:
+    """Where the value of a topic's setting comes from."""
+    if name in topic.configs:
+        return DYNAMIC_TOPIC_CONFIG
+    return DEFAULT_CONFIG if given_synonym(settings, name) is None else STATIC_BROKER_CONFIG

@@ -1,0 +1,5 @@
+"""`python -m kohort.cli` is `kohort`."""
+
+from kohort.cli.main import main
+
+main()

@@ -1,0 +1,22 @@
+"""`kohort admin move-leader TOPIC PARTITION NODE`."""
+
+from urllib.parse import quote
+
+import click
+
+from kohort.cli.admin.asking import ask, control_options
+
+
+@click.command("move-leader")
+@click.argument("topic")
+@click.argument("partition", type=click.IntRange(0))
+@click.argument("node", type=int)
+@control_options
+def move_leader(topic: str, partition: int, node: int, control: str, token: str) -> None:
+    """Let NODE lead PARTITION of TOPIC, and be its preferred leader from now on.
+
+    A partition of __consumer_offsets takes the groups that it keeps along: their coordinator moves.
+    """
+    path = f"/leaders/{quote(topic, safe='')}/{partition}"
+    moved = ask(control, token, path, {"node": node}, post=True)
+    click.echo(f"{topic}-{partition} is led by node {moved['leader']}, leader epoch {moved['leader_epoch']}")

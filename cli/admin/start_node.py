@@ -1,0 +1,18 @@
+"""`kohort admin start-node ID`."""
+
+import click
+
+from kohort.cli.admin.asking import ask, control_options
+
+
+@click.command("start-node")
+@click.argument("node_id", metavar="ID", type=int)
+@control_options
+def start_node(node_id: int, control: str, token: str) -> None:
+    """Start a node that was stopped, on the port that it had.
+
+    It leads at once what had no leader; what it is preferred for, after leader.imbalance.check.interval.seconds or when
+    somebody asks for an election (`kafka-leader-election`).
+    """
+    state = ask(control, token, f"/nodes/{node_id}/start", post=True)
+    click.echo(f"node {state['id']} runs (port {state['port']})")

@@ -1,0 +1,18 @@
+"""`kohort admin stop-node ID`."""
+
+import click
+
+from kohort.cli.admin.asking import ask, control_options
+
+
+@click.command("stop-node")
+@click.argument("node_id", metavar="ID", type=int)
+@control_options
+def stop_node(node_id: int, control: str, token: str) -> None:
+    """Stop a node while the others run.
+
+    Others take over what it leads, where they have a copy; a partition without one has no leader till the node is back.
+    Its connections and its port are closed.
+    """
+    state = ask(control, token, f"/nodes/{node_id}/stop", post=True)
+    click.echo(f"node {state['id']} is stopped (port {state['port']})")

@@ -1,0 +1,28 @@
+"""`kohort ctl`: the laboratory of a running broker, from the command line. Only the subcommand given is loaded."""
+
+from __future__ import annotations
+
+import click
+
+from kohort.cli.lazy import LazyGroup
+
+COMMANDS = {
+    "appends": "Let what coordinators write fail, be slow, or be held.",
+    "clock": "Pause the brokers' clock, let it run, let it jump.",
+    "events": "Tell what happens, as it happens.",
+    "faults": "List, add and remove rules that spoil requests.",
+    "gates": "Hold requests, see who waits, let them through.",
+    "groups": "Show groups, wait for one, tell what happened to it.",
+    "reset": "End all rules, open all gates, let the clock run.",
+    "topics": "Create topics, give them partitions and records.",
+    "violations": "Tell what has happened that must never happen.",
+}
+"""Each is a module beside this one that has a function of the same name."""
+
+
+@click.group(cls=LazyGroup, table=COMMANDS, home=lambda name: f"{__name__}.{name}")
+def ctl() -> None:
+    """Control a broker that was started with `kohort serve --control HOST:PORT`: its clock, faults and gates.
+
+    Exit code 0: done; 1: refused, nobody answers, or what was waited for did not come; 2: the command line is wrong.
+    """

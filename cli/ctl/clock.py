@@ -1,0 +1,52 @@
+"""`kohort ctl clock`."""
+
+import click
+
+from kohort.cli.admin.asking import ask, control_options
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def clock(context: click.Context) -> None:
+    """Pause the brokers' clock, let it run, let it jump. Only their timers follow it."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+@clock.command()
+@control_options
+def show(control: str, token: str) -> None:
+    """Tell where it stands."""
+    _tell(ask(control, token, "/clock"))
+
+
+@clock.command()
+@control_options
+def pause(control: str, token: str) -> None:
+    """Let it stand still: no session ends, no rebalance times out."""
+    _tell(ask(control, token, "/clock/pause", post=True))
+
+
+@clock.command()
+@click.option("--scale", type=click.FloatRange(0, min_open=True), help="How many times as fast as the machine's.")
+@control_options
+def run(scale: float | None, control: str, token: str) -> None:
+    """Let it go on."""
+    _tell(ask(control, token, "/clock/run", {"scale": scale}, post=True))
+
+
+@clock.command()
+@click.argument("seconds", type=click.FloatRange(0))
+@click.option("--expire-the-living", is_flag=True, help="Let sessions of live members end too.")
+@control_options
+def advance(seconds: float, expire_the_living: bool, control: str, token: str) -> None:
+    """Let it jump by SECONDS; everything that falls due on the way happens."""
+    body = {"seconds": seconds, "expire_the_living": expire_the_living}
+    _tell(ask(control, token, "/clock/advance", body, post=True))
+
+
+def _tell(state: dict[str, object]) -> None:
+    how = "stands still" if state["paused"] else f"runs, {state['scale']} times as fast as the machine's"
+    now_ms = state["now_ms"]
+    assert isinstance(now_ms, int)
+    click.echo(f"{now_ms / 1000:.3f} s since start; it {how}")

@@ -1,0 +1,28 @@
+"""`kohort ctl events`."""
+
+from urllib.error import HTTPError
+from urllib.parse import urlencode
+from urllib.request import Request, urlopen
+
+import click
+
+from kohort.cli.admin.asking import control_options, detail, fail, nobody_answers
+
+
+@click.command()
+@click.option("--group", help="Only this group's.")
+@click.option("--past", is_flag=True, help="Begin with what was recorded.")
+@control_options
+def events(group: str | None, past: bool, control: str, token: str) -> None:
+    """Tell group events as JSON lines, as they happen, until Ctrl-C."""
+    asked = urlencode(({"group": group} if group else {}) | {"past": str(past).lower()})
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    try:
+        with urlopen(Request(f"http://{control}/events?{asked}", headers=headers)) as answer:
+            for line in answer:
+                if line.startswith(b"data: "):
+                    click.echo(line[6:].rstrip(b"\n"))
+    except HTTPError as problem:
+        fail(detail(problem))
+    except (OSError, ValueError) as problem:
+        nobody_answers(control, problem)

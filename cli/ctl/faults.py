@@ -1,0 +1,64 @@
+"""`kohort ctl faults`."""
+
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from kohort.cli.admin.asking import ask, control_options, fail
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def faults(context: click.Context) -> None:
+    """List, add and remove rules that spoil requests."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+@faults.command("list")
+@control_options
+def list_(control: str, token: str) -> None:
+    """List the rules, with how often they have acted."""
+    for rule in ask(control, token, "/faults"):
+        _tell(rule)
+
+
+@faults.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@control_options
+def add(file: Path, control: str, token: str) -> None:
+    """Make the rules of a YAML file, all of them or none.
+
+    Each is as in `- {match: {api: Heartbeat, group: billing}, do: drop, times: 2}`."""
+    from importlib import import_module
+
+    try:
+        told = import_module("kohort.control.faults.files").read_rules(file)
+    except ModuleNotFoundError as missing:
+        fail(f"reading rules needs {missing.name}; pip install 'kohort[control]' brings it")
+    except ValueError as problem:
+        fail(str(problem))
+    made: list[dict[str, Any]] = []
+
+    def refused(sentence: str) -> NoReturn:
+        for rule in made:
+            ask(control, token, f"/faults/{rule['number']}", method="DELETE")
+        fail(f"{file}, rule {len(made) + 1}: {sentence}" + ("; none of its rules is at work" if made else ""))
+
+    for each in told:
+        made.append(ask(control, token, "/faults", each, post=True, refused=refused))
+    for rule in made:
+        _tell(rule)
+
+
+@faults.command()
+@click.argument("number", type=int, required=False)
+@control_options
+def remove(number: int | None, control: str, token: str) -> None:
+    """End rule NUMBER, or all of them: what they hold goes on."""
+    ask(control, token, "/faults" if number is None else f"/faults/{number}", method="DELETE")
+
+
+def _tell(rule: dict[str, object]) -> None:
+    click.echo(f"{rule['text']} (seen {rule['seen']}, acted {rule['acted']})")

@@ -1,0 +1,75 @@
+"""`kohort ctl groups`."""
+
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import click
+
+from kohort.cli.admin.asking import ask, control_options
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def groups(context: click.Context) -> None:
+    """Show groups, wait for one, tell what happened to it."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+@groups.command("list")
+@control_options
+def list_(control: str, token: str) -> None:
+    """List all groups."""
+    for group in ask(control, token, "/groups"):
+        _tell(group)
+
+
+@groups.command()
+@click.argument("group")
+@control_options
+def show(group: str, control: str, token: str) -> None:
+    """Show GROUP with its members."""
+    state = ask(control, token, f"/groups/{quote(group, safe='')}")
+    _tell(state)
+    for member in state["members"]:
+        parts = [f"{topic} {', '.join(map(str, each))}" for topic, each in member["partitions"].items()]
+        waits = f", waits for its {member['waits_for']}" if member["waits_for"] else ""
+        name = member["instance_id"] or member["client_id"]
+        click.echo(f"  {name}@{member['client_host']}{waits}: {'; '.join(parts) or 'nothing'}")
+
+
+@groups.command()
+@click.argument("group")
+@click.option("--state", default="Stable", show_default=True)
+@click.option("--members", type=int, help="So many of them.")
+@click.option("--timeout", type=float, default=10.0, show_default=True, help="In seconds.")
+@control_options
+def wait(group: str, state: str, members: int | None, timeout: float, control: str, token: str) -> None:
+    """Wait until GROUP is in a state; exit code 1 when that does not come about in time."""
+    asked: dict[str, Any] = {"state": state, "timeout": timeout} | ({} if members is None else {"members": members})
+    _tell(ask(control, token, f"/groups/{quote(group, safe='')}/wait?{urlencode(asked)}", timeout_s=timeout + 30))
+
+
+@groups.command()
+@click.argument("group")
+@control_options
+def timeline(group: str, control: str, token: str) -> None:
+    """Tell everything that happened to GROUP, a line an event."""
+    for line in ask(control, token, f"/groups/{quote(group, safe='')}/timeline"):
+        click.echo(line)
+
+
+@groups.command()
+@click.argument("group")
+@control_options
+def explain(group: str, control: str, token: str) -> None:
+    """Say whom GROUP waits for and until when, what each client should do, what is badly set."""
+    for line in ask(control, token, f"/groups/{quote(group, safe='')}/explanation"):
+        click.echo(line)
+
+
+def _tell(group: dict[str, Any]) -> None:
+    click.echo(
+        f"{group['id']}: {group['state']}, generation {group['generation']}, {len(group['members'])} members, "
+        f"coordinator {group['coordinator']}"
+    )

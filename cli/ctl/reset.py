@@ -1,0 +1,14 @@
+"""`kohort ctl reset`."""
+
+import click
+
+from kohort.cli.admin.asking import ask, control_options
+
+
+@click.command()
+@control_options
+def reset(control: str, token: str) -> None:
+    """End all rules, open all gates, and let the clock run; tell what was left held, and what must never be."""
+    left = ask(control, token, "/reset", post=True)
+    for line in (*left["gates"], *left["violations"]):
+        click.echo(line)

@@ -1,0 +1,73 @@
+"""`kohort ctl topics`."""
+
+from typing import Any
+from urllib.parse import quote
+
+import click
+
+from kohort.cli.admin.asking import ask, control_options
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def topics(context: click.Context) -> None:
+    """Create topics, give them partitions and records, without a Kafka client."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+@topics.command("list")
+@click.option("--internal", is_flag=True, help="The brokers' own, too.")
+@control_options
+def list_(internal: bool, control: str, token: str) -> None:
+    """List topics, with how many records there are."""
+    for topic in ask(control, token, "/topics"):
+        if internal or not topic["internal"]:
+            _tell(topic)
+
+
+@topics.command()
+@click.argument("name")
+@click.option("--partitions", type=click.IntRange(1), default=1, show_default=True)
+@click.option("--config", "configs", metavar="NAME=VALUE", multiple=True, help="A setting of the topic's; repeatable.")
+@control_options
+def create(name: str, partitions: int, configs: tuple[str, ...], control: str, token: str) -> None:
+    """Create topic NAME, its leaders spread over the nodes."""
+    given = dict(_pair(each) for each in configs)
+    _tell(ask(control, token, "/topics", {"name": name, "partitions": partitions, "configs": given}, post=True))
+
+
+@topics.command()
+@click.argument("name")
+@click.argument("partitions", type=click.IntRange(1))
+@control_options
+def grow(name: str, partitions: int, control: str, token: str) -> None:
+    """Give topic NAME more partitions, so that there are PARTITIONS."""
+    _tell(ask(control, token, f"/topics/{quote(name, safe='')}/partitions", {"partitions": partitions}, post=True))
+
+
+@topics.command()
+@click.argument("name")
+@click.argument("values", nargs=-1, required=True)
+@click.option("--partition", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--key", help="Of all of them.")
+@control_options
+def append(name: str, values: tuple[str, ...], partition: int, key: str | None, control: str, token: str) -> None:
+    """Write VALUES to topic NAME as one batch."""
+    records = {"values": values, "partition": partition, "key": key}
+    offset = ask(control, token, f"/topics/{quote(name, safe='')}/records", records, post=True)["offset"]
+    click.echo(f"{name}-{partition}: offset {offset}" + (f" to {offset + len(values) - 1}" if len(values) > 1 else ""))
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise click.BadParameter(f"{text}: wants NAME=VALUE", param_hint="--config")
+    return name, value
+
+
+def _tell(topic: dict[str, Any]) -> None:
+    partitions = topic["partitions"]
+    records = sum(each["end_offset"] - each["start_offset"] for each in partitions)
+    count = len(partitions)
+    click.echo(f"{topic['name']}: {count} partition{'s'[count == 1 :]}, {records} record{'s'[records == 1 :]}")

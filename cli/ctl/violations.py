@@ -1,0 +1,18 @@
+"""`kohort ctl violations`."""
+
+import sys
+
+import click
+
+from kohort.cli.admin.asking import ask, control_options
+
+
+@click.command()
+@click.option("--clear", is_flag=True, help="Begin anew.")
+@control_options
+def violations(clear: bool, control: str, token: str) -> None:
+    """Tell what has happened that must never happen, a line each; then the exit code is 1."""
+    found = ask(control, token, "/violations", method="DELETE" if clear else "GET")
+    for line in found:
+        click.echo(line)
+    sys.exit(1 if found else 0)

@@ -1,0 +1,148 @@
+"""`kohort demo`: the play, watched live or told in plain lines."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import time
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING
+
+import click
+
+from kohort.demo.libraries import missing_libraries
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from kohort.demo.stage import Stage
+    from kohort.demo.troupe import Troupe
+    from kohort.demo.verdict import Check
+
+WITHIN_S = 88
+INTERRUPTED = 130
+
+
+@click.command()
+@click.option(
+    "--plain", is_flag=True, help="Plain lines instead of a live view; always so where stdout is no terminal."
+)
+@click.option("--seed", default=1, show_default=True, help="Of what is left to chance: ids, payloads, who crashes.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="For the event log and the analysis; a new directory among the system's temporary ones if left out.",
+)
+@click.option("--no-analysis", is_flag=True, help="End with the play.")
+def demo(plain: bool, seed: int, out: Path | None, no_analysis: bool) -> None:
+    """Watch three client libraries share a group: join, stall, crash, come back, and lose nothing.
+
+    Takes about a minute. Then its own logs are analysed, as kohort analyze does it, if kohort[pipeline] is installed:
+    half a minute more. Exit code 0 only if every record was consumed, no partition ever had two owners, and the
+    analysis found who stalled the group.
+    """
+    missing = missing_libraries()
+    if missing:
+        click.echo(f"kohort: the demo needs {', '.join(missing)}: pip install 'kohort[demo]'", err=True)
+        sys.exit(2)
+
+    if out is not None and out.is_dir() and any(out.iterdir()):
+        click.echo(f"kohort: {out} is not empty; --out wants a new directory", err=True)
+        sys.exit(2)
+
+    import uvloop
+
+    from kohort.broker.runtime.run import collect_garbage_seldom, raise_file_limit
+
+    raise_file_limit()
+    collect_garbage_seldom()
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        sys.exit(runner.run(_until_interrupted(plain or not sys.stdout.isatty(), seed, out, not no_analysis)))
+
+
+async def _until_interrupted(plain: bool, seed: int, out: Path | None, analysed: bool) -> int:
+    playing = asyncio.ensure_future(_play(plain, seed, out or Path(mkdtemp(prefix="kohort-demo-")), analysed))
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, playing.cancel)
+    try:
+        return await playing
+    except asyncio.CancelledError:
+        click.echo("kohort: the demo was interrupted; all its processes are stopped", err=True)
+        return INTERRUPTED
+
+
+async def _play(plain: bool, seed: int, out: Path, analysed: bool) -> int:
+    from rich.console import Console
+
+    from kohort.broker.cluster.group_events import EventLogError
+    from kohort.broker.logs import log
+    from kohort.demo.acts import PARTITIONS, TOPIC, Play
+    from kohort.demo.plain import PlainView
+    from kohort.demo.stage import BrokerLog, Stage
+    from kohort.demo.summary import WIDTH, show
+    from kohort.demo.troupe import Troupe
+    from kohort.demo.verdict import judge
+    from kohort.demo.view import LiveView
+    from kohort.demo.watch import PlayError, Watch
+
+    began = time.monotonic()
+    console = Console(width=WIDTH if plain else None, highlight=False)
+    stage, troupe = Stage(seed, TOPIC, PARTITIONS), Troupe()
+    watch = Watch(stage)
+    log.configure(level="info", json=True, stream=BrokerLog(watch.hear_broker))
+    view = PlainView() if plain else LiveView(console, watch, troupe)
+    watch.on_line = view.broker_says
+    play = Play(stage, watch, troupe, view, seed)
+    problem = ""
+    events = out / "events"
+    try:
+        await stage.open(events)
+    except EventLogError as refused:
+        click.echo(f"kohort: {str(refused).replace('--event-log', '--out')}", err=True)
+        return 2
+    try:
+        try:
+            with view:
+                async with asyncio.timeout(WITHIN_S):
+                    await play.perform()
+        except PlayError as stopped:
+            problem = str(stopped)
+        except TimeoutError:
+            problem = f"the play was not over within {WITHIN_S} s"
+        await _end(stage, troupe)
+        checks = judge(watch, play.outcomes, problem)
+        show(console, play.outcomes, checks, time.monotonic() - began)
+        if analysed and not problem:
+            watch.on_line = lambda text: None
+            checks += await _analyse(console, stage, events, out)
+    finally:
+        await _end(stage, troupe)
+        stage.close()
+    return 0 if all(check.holds for check in checks) else 1
+
+
+async def _end(stage: Stage, troupe: Troupe) -> None:
+    """The actors go, and nothing more is told of them."""
+    troupe.kill()
+    await asyncio.shield(troupe.gone())
+    stage.end_events()
+
+
+async def _analyse(console: Console, stage: Stage, events: Path, out: Path) -> list[Check]:
+    """What the logs of the play say about it. The cluster still serves its offsets topic."""
+    from kohort.demo import analysis
+    from kohort.demo.summary import show_analysis
+    from kohort.demo.verdict import Check
+
+    if not analysis.is_installed():
+        console.print(analysis.how_to_get_it(events), soft_wrap=True)
+        return []
+    console.print("\nNow kohort analyze reads the play's own logs: its offsets topic, and its event log")
+    failed = await analysis.analyse(stage.bootstrap, events, out, lambda text: console.print(f"  {text}", style="dim"))
+    check, told = (Check(False, failed), []) if failed else analysis.judge(out)
+    show_analysis(console, check, told, out / "report.html")
+    return [check]

@@ -1,0 +1,44 @@
+"""The command `kohort`: a group of commands, of which only the one that is given is loaded."""
+
+from __future__ import annotations
+
+import gc
+
+import click
+
+from kohort.cli.lazy import LazyGroup
+
+# Loading makes tens of thousands of objects that all stay: looking for garbage among them costs a tenth of the start.
+# `serve` turns collection on again; the other commands live too briefly to need it.
+gc.disable()
+
+COMMANDS = {
+    "admin": "Move leaders, stop and start nodes of a running cluster.",
+    "analyze": "Find out from a cluster's logs why groups rebalanced, and what to change.",
+    "ctl": "Control a broker's clock, faults and gates; see what happened to its groups.",
+    "demo": "Watch three client libraries share a group.",
+    "health": "Ask a broker whether it serves: exit code 0 or 1.",
+    "serve": "Run a broker, or a cluster of them.",
+    "settings": "List the settings: names, defaults, what they allow.",
+    "watch": "Watch the groups of any Kafka cluster: members, owners, lag, changes.",
+}
+"""Each is a module beside this one that has a function of the same name."""
+
+
+def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        from importlib.metadata import version  # 30 ms: not for everybody
+
+        click.echo(f"kohort {version('kohort')}")
+        ctx.exit()
+
+
+@click.group(
+    cls=LazyGroup,
+    table=COMMANDS,
+    home=lambda name: f"kohort.cli.{name}",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=_version, help="Show the version.")
+def main() -> None:
+    """Kafka's group coordination without a Kafka cluster."""

@@ -1,0 +1,162 @@
+"""`kohort serve`: a broker, until it is told to stop."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from kohort.broker.address import AddressError, parse_address
+from kohort.broker.lean_imports import without
+from kohort.broker.settings.broker_settings import PROFILES, SettingError, Settings
+from kohort.broker.settings.properties import parse_properties
+
+if TYPE_CHECKING:
+    from kohort.broker.runtime.run import Control
+
+LOOPBACK = "127.0.0.1"
+FSYNC = ("never", "interval", "always")
+_TEST_SETTINGS = [f"{name}={value}" for name, value in PROFILES["test"].items()]
+
+
+@click.command()
+@click.option(
+    "--listen", default="127.0.0.1:9092", show_default=True, metavar="HOST:PORT", help="Port 0: any free one."
+)
+@click.option("--nodes", default=1, show_default=True, type=click.IntRange(1, 100), help="On consecutive ports.")
+@click.option("--advertise", default="", metavar="HOST", help="Told to clients instead of the address they dialled.")
+@click.option(
+    "--profile",
+    type=click.Choice(sorted(PROFILES)),
+    default="faithful",
+    show_default=True,
+    help="faithful: as Kafka 4.3. test: does not let a test wait, by " + ", ".join(_TEST_SETTINGS) + ".",
+)
+@click.option(
+    "--set", "assignments", multiple=True, metavar="NAME=VALUE", help="A setting; `kohort settings` lists them."
+)
+@click.option("--config", metavar="FILE", help="Settings, as in server.properties.")
+@click.option(
+    "--data-dir",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Where to keep topics and groups, in Kafka's layout, so that they are there after a restart. Without it they "
+    "are in memory.",
+)
+@click.option(
+    "--fsync",
+    type=click.Choice(FSYNC),
+    default="never",
+    show_default=True,
+    help="When the data directory is synced. never: the system writes it when it likes to, as with Kafka's defaults, "
+    "which survives the end of the process. interval: every log.flush.interval.ms. always: before anything is "
+    "acknowledged.",
+)
+@click.option(
+    "--event-log",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Where to write what happens to groups, as JSON lines; `kohort analyze DIR` reads it.",
+)
+@click.option(
+    "--control",
+    metavar="HOST:PORT",
+    help="Serve HTTP there for `kohort admin`; a PORT alone: on this machine only. Off unless given.",
+)
+@click.option(
+    "--control-token",
+    default="",
+    metavar="TOKEN",
+    envvar="KOHORT_CONTROL_TOKEN",
+    show_envvar=True,
+    help="What must be shown there.",
+)
+@click.option("--log-format", type=click.Choice(["console", "json"]), default="console", show_default=True)
+@click.option(
+    "--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info", show_default=True
+)
+def serve(
+    listen: str,
+    nodes: int,
+    advertise: str,
+    profile: str,
+    assignments: tuple[str, ...],
+    config: str | None,
+    data_dir: Path | None,
+    fsync: str,
+    event_log: Path | None,
+    control: str | None,
+    control_token: str,
+    log_format: str,
+    log_level: str,
+) -> None:
+    """Run a broker, or with --nodes a cluster of them, until SIGINT or SIGTERM.
+
+    When every node accepts, one line goes to stdout: READY bootstrap=HOST:PORT[,HOST:PORT...], and behind that
+    control=HOST:PORT if --control is given. Logs go to stderr.
+
+    Of settings the later counts: Kafka's defaults, the profile, --config, --set. The copies of __consumer_offsets
+    are as many as there are nodes, up to Kafka's 3, unless offsets.topic.replication.factor is set.
+    """
+    try:
+        host, port = parse_address(listen)
+        settings = Settings(read_settings(config, assignments), profile, nodes)
+        if port and port + nodes - 1 > 65_535:
+            raise AddressError(f"{nodes} nodes from port {port} on need ports beyond 65535; choose a lower one")
+        controlled = None if control is None else control_at(control, control_token)
+    except (AddressError, SettingError) as problem:
+        refuse(str(problem))
+    if data_dir is None and fsync != "never":
+        refuse(f"--fsync {fsync} syncs nothing while everything is in memory; name a directory with --data-dir")
+
+    # Loaded only now: a mistake in the line above is told at once.
+    with without("hypothesis"):
+        from kohort.broker.cluster.group_events import EventLogError
+        from kohort.broker.logs import log
+        from kohort.broker.runtime.run import Places, run
+        from kohort.broker.runtime.server import ListenError
+        from kohort.storage.disk.ownership import DataDirectoryError
+
+    log.configure(level=log_level, json=log_format == "json")
+    try:
+        run(settings, host, port, nodes, advertise, controlled, Places(event_log, data_dir, fsync))
+    except (ListenError, EventLogError, DataDirectoryError) as problem:
+        refuse(str(problem))
+
+
+def control_at(where: str, token: str) -> Control:
+    """The control address, whose room is above this one: named, and loaded only when somebody wants it."""
+    host, port = parse_address(f"{LOOPBACK}:{where.removeprefix(':')}" if where.lstrip(":").isdigit() else where)
+    try:
+        made: Control = import_module("kohort.control.listening").Control(host, port, token)
+    except ModuleNotFoundError as missing:
+        refuse(f"--control needs {missing.name}, which is not installed; pip install 'kohort[control]' brings it")
+    return made
+
+
+def read_settings(config: str | None, assignments: tuple[str, ...]) -> dict[str, str]:
+    """What the file and then the command line set. Raises SettingError for what is no setting at all."""
+    given: dict[str, str] = {}
+    if config is not None:
+        try:
+            with open(config, encoding="utf-8") as file:
+                given |= parse_properties(file.read())
+        except OSError as problem:
+            raise SettingError(f"cannot read {config}: {problem.strerror}; --config wants a file of settings") from None
+        except UnicodeDecodeError:
+            raise SettingError(f"{config} is not text; --config wants lines of NAME=VALUE") from None
+    for assignment in assignments:
+        name, equals, value = assignment.partition("=")
+        if not equals or not name.strip():
+            raise SettingError(f"--set {assignment} sets nothing; write --set NAME=VALUE")
+        given[name.strip()] = value.strip()
+    return given
+
+
+def refuse(sentence: str) -> NoReturn:
+    """Says why not, and ends with exit code 2."""
+    click.echo(f"kohort: {sentence}", err=True)
+    sys.exit(2)

@@ -1,5 +1,0 @@
-"""`python -m kohort.pipeline` is `kohort analyze`."""
-
-from kohort.pipeline.cli import analyze
-
-analyze()

@@ -1,19 +1,13 @@
-"""The packages: every room is a top-level folder, and installs as `kohort.<room>`. All else is in pyproject.toml."""
+"""Finds the packages: each top-level folder is a room, installed as `kohort.<room>`. The rest is in pyproject.toml."""
 
 from pathlib import Path
 
 from setuptools import setup
 
-ROOMS = (
-    *("protocol", "purgatory", "coordinator", "storage", "broker", "control"),
-    *("testing", "demo", "watch", "pipeline", "cli"),
-)
 HERE = Path(__file__).parent
+NOT_INSTALLED = {"tests"}
 
-folders = [
-    file.parent.relative_to(HERE).as_posix() for room in ROOMS for file in sorted((HERE / room).rglob("__init__.py"))
-]
-setup(
-    packages=["kohort." + folder.replace("/", ".") for folder in folders],
-    package_dir={"kohort." + folder.replace("/", "."): folder for folder in folders},
-)
+rooms = {file.parent for file in HERE.glob("*/__init__.py") if file.parent.name not in NOT_INSTALLED}
+folders = sorted(file.parent.relative_to(HERE).as_posix() for room in rooms for file in room.rglob("__init__.py"))
+places = {"kohort." + folder.replace("/", "."): folder for folder in folders}
+setup(packages=list(places), package_dir=places)

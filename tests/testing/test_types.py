@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import tomllib
 from pathlib import Path
 from subprocess import run
 from textwrap import dedent
@@ -15,13 +14,6 @@ from tests.testing.twin import ROOT, TWIN, made
 
 def test_the_synchronous_words_are_the_asynchronous_ones() -> None:
     assert TWIN.read_text() == made(), "run python -m tests.testing.twin"
-
-
-def test_every_room_says_that_it_is_typed() -> None:
-    setuptools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
-    assert setuptools["package-data"] == {"*": ["py.typed"]}
-    rooms = {path.split("/")[0] for path in setuptools["package-dir"].values()}
-    assert [room for room in sorted(rooms) if not (ROOT / room / "py.typed").exists()] == []
 
 
 def checked(folder: Path, text: str) -> str:

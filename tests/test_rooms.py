@@ -1,0 +1,40 @@
+"""The lists of rooms in pyproject.toml agree with the folders."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+NOT_INSTALLED = {"tests"}
+"""Packages of Python that stay in the repository."""
+
+
+def configured(*keys: str) -> Any:
+    """A value in pyproject.toml."""
+    value = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    for key in keys:
+        value = value[key]
+    return value
+
+
+def rooms() -> set[str]:
+    """The top-level folders that are packages."""
+    return {file.parent.name for file in ROOT.glob("*/__init__.py")} - NOT_INSTALLED
+
+
+def test_every_folder_with_modules_is_a_package() -> None:
+    folders = {file.parent for room in rooms() for file in (ROOT / room).rglob("*.py")}
+    assert [str(folder) for folder in sorted(folders) if not (folder / "__init__.py").exists()] == []
+
+
+def test_every_room_is_checked_for_types_and_import_directions() -> None:
+    expected = {f"kohort.{room}" for room in rooms()}
+    assert set(configured("tool", "mypy", "packages")) == expected
+    assert set(configured("tool", "importlinter", "root_packages")) == expected
+
+
+def test_every_room_says_that_it_is_typed() -> None:
+    assert configured("tool", "setuptools", "package-data") == {"*": ["py.typed"]}
+    assert [room for room in sorted(rooms()) if not (ROOT / room / "py.typed").exists()] == []

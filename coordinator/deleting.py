@@ -175,17 +175,22 @@ def _forget(group: ClassicGroup, offsets: list[tuple[str, int]]) -> None:
 
 
 def _delete_group(group: ClassicGroup, now_ms: int, done: Done | None = None) -> None:
-    """The group and all its offsets. What begins while this is being written lives on: members, and newer offsets."""
+    """The group and all its offsets. What begins while this is being written lives on: members, newer offsets.
+
+    So does a group that has had members meanwhile and is empty again: the log holds its newer generation behind this.
+    Kafka 4 takes the group away at once, and who joins then begins a new one (`GroupMetadataManager.replay`).
+    """
     coordinator = group.coordinator
     offsets = [] if group.offsets is None else [(topic, partition) for topic, partition, _ in group.offsets]
     if group.pending_offsets is not None:
         offsets += [place for place in group.pending_offsets if place not in offsets]
+    generation_id = group.generation_id
     bodies = [*tombstones(group.group_id, offsets), encode_record(group_key(group.group_id), None, len(offsets))]
 
     def written(error: ErrorCode, now_ms: int) -> None:
         if error is ErrorCode.none:
             _forget(group, offsets)
-            if group.state is State.EMPTY:
+            if group.state is State.EMPTY and group.generation_id == generation_id:
                 dissolve_but_for_offsets(group, error, Cause("group_deleted"), now_ms)
         if done is not None:
             done(error)

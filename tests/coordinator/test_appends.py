@@ -341,6 +341,31 @@ def test_a_group_that_somebody_joins_while_it_is_deleted_lives_on() -> None:
     assert world.state() == "CompletingRebalance 1"
 
 
+def test_a_group_that_somebody_has_joined_and_left_while_it_is_deleted_is_what_the_log_says_last() -> None:
+    """Nobody is in it again when the deletion is written. But a newer generation follows in the log."""
+    world = World()
+    (ada,) = world.stable("ada", needs_id=False)
+    ada.leaves()
+    assert world.state() == "Empty 2"
+    world.holding = True
+    delete = world.deletes_group()
+    bob = world.speaker("bob", needs_id=False)
+    bob.joins()
+    world.after(0)
+    assert world.state() == "CompletingRebalance 3"
+    bob.leaves()
+    assert world.state() == "Empty 4"
+    world.write()
+    assert delete.error is E.none
+    assert world.state() == "Empty 4"
+    world.restart()
+    assert world.state() == "Empty 4"
+    world.holding = False
+    assert world.deletes_group().error is E.none
+    world.restart()
+    assert world.state() == ""
+
+
 def test_the_sweep_does_not_delete_what_is_just_committed_again() -> None:
     world = World(offsets_retention_ms=1_000, offsets_retention_check_interval_ms=600)
     ada = world.speaker("ada")

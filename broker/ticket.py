@@ -38,7 +38,7 @@ class Ticket:
         self.version = version
         self.correlation_id = correlation_id
         self.client_id = client_id
-        """Empty for a null one (spec §0)."""
+        """Empty for a null one (classic-groups §0)."""
         self.received_at_ms = received_at_ms
         """Monotonic; when handling it began. The `now_ms` of a handler."""
         self.answered = False

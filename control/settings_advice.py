@@ -33,7 +33,7 @@ def badly_set(group: ClassicGroup, names: Names, events: Iterable[GroupEvent] = 
 
 
 def _assignors(group: ClassicGroup, names: Names) -> Iterator[str]:
-    """A protocol can be chosen only if all members list it (spec §2.7)."""
+    """A protocol can be chosen only if all members list it (classic-groups §2.7)."""
     listed: dict[str, list[str]] = {}
     for member_id, member in group.members.items():
         for name in dict.fromkeys(name for name, _ in member.protocols):

@@ -1,4 +1,4 @@
-"""OffsetCommit, the group's part of it (spec §7.2). Whether the topics exist is asked before, in the API's file.
+"""OffsetCommit, the group's part of it (classic-groups §7.2). The API's file has asked whether the topics exist.
 
 The most frequent request after Heartbeat, hence little ceremony: one object a commit, and answers that are kept.
 """
@@ -251,7 +251,7 @@ def _topic_answer(
 def _merged(
     refused: list[OffsetCommitResponseTopic], answered: list[OffsetCommitResponseTopic]
 ) -> list[OffsetCommitResponseTopic]:
-    """One entry per topic: what was refused first, then what the group says (spec §7.1)."""
+    """One entry per topic: what was refused first, then what the group says (classic-groups §7.1)."""
     merged = {(topic.name, topic.topic_id): topic for topic in refused}
     for topic in answered:
         before = merged.get((topic.name, topic.topic_id))

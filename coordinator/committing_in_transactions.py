@@ -1,4 +1,4 @@
-"""TxnOffsetCommit, the group's part of it (spec §7.3): offsets that count once their transaction is committed."""
+"""TxnOffsetCommit, the group's part of it (classic-groups §7.3): offsets that count when their transaction does."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple

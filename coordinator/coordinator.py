@@ -86,7 +86,7 @@ class GroupCoordinator:
     def creatable(self, group_id: str) -> ErrorCode:
         """Whether a group that this node does not know may be created: as `availability`, or UNKNOWN_SERVER_ERROR.
 
-        A newer request can carry a longer id than a record's key; Kafka fails to write it (spec §1.3, last row).
+        A request can carry a longer id than a record's key. Kafka fails to write it (classic-groups §1.3 rule 4).
         """
         error = self.availability(group_id)
         if error is _NONE and not is_storable(group_id):
@@ -138,7 +138,7 @@ class GroupCoordinator:
             self._conclude(token, told, now_ms)
 
     def abandon_appends(self, partition: int, now_ms: int) -> None:
-        """Waits no longer for what is being written to a partition: for the clients that failed (spec §1.5)."""
+        """Waits no longer for what is being written to a partition: it failed for its clients (classic-groups §1.5)."""
         for token in [token for token, (where, _) in self._awaited.items() if where == partition]:
             self._conclude(token, ErrorCode.not_coordinator, now_ms)
 
@@ -159,4 +159,4 @@ STORAGE_ERRORS: dict[ErrorCode, ErrorCode] = {
     ErrorCode.record_list_too_large: ErrorCode.unknown_server_error,
     ErrorCode.invalid_fetch_size: ErrorCode.unknown_server_error,
 }
-"""What a client hears when a record could not be written (spec §1.3)."""
+"""What a client hears when a record could not be written (classic-groups §1.3)."""

@@ -1,4 +1,4 @@
-"""How offsets and groups go: OffsetDelete, DeleteGroups, deleted topics, the sweep for what is old (spec §7.5-8.3)."""
+"""OffsetDelete, DeleteGroups, deleted topics, and the sweep for what is old (classic-groups §7.5, §7.6, §8.3)."""
 
 from collections.abc import Callable, Iterable
 from uuid import UUID
@@ -87,7 +87,7 @@ class Sweep(DelayedOperation):
 
 
 def sweep(coordinator: GroupCoordinator, now_ms: int) -> None:
-    """One sweep over all groups (KIP-211; spec §7.6)."""
+    """One sweep over all groups (KIP-211; classic-groups §7.6)."""
     wall_ms = coordinator.wall_ms(now_ms)
     for group in list(coordinator.groups.values()):
         if group.commits_in_flight or group.pending_offsets is not None:

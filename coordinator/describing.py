@@ -1,4 +1,4 @@
-"""DescribeGroups and ListGroups (spec §8.1, §8.2)."""
+"""DescribeGroups and ListGroups (classic-groups §8.1, §8.2)."""
 
 from kohort.coordinator.classic.group import ClassicGroup
 from kohort.coordinator.classic.states import State

@@ -51,7 +51,7 @@ class WriteMarkers(NamedTuple):
 
 
 class Cause(NamedTuple):
-    """Why a group changes its state: a name of the closed list of spec/offsets-topic §9.3, and who brought it about."""
+    """Why a group changes its state: a name of the closed list of offsets-topic §9.3, and who brought it about."""
 
     name: str
     member_id: str = ""

@@ -1,4 +1,4 @@
-"""Group events: what a coordinator did, as values (spec/offsets-topic §9). Somebody who listens gets them as effects.
+"""Group events: what a coordinator did, as values (offsets-topic §9). Somebody who listens gets them as effects.
 
 The event log writes them, the laboratory keeps them. Nobody is asked anything to make one, and with nobody listening
 none is made.
@@ -24,9 +24,9 @@ NOBODY_KNOWN = Client("", "")
 
 @dataclass(slots=True, kw_only=True)
 class GroupEvent:
-    """One row of spec §9.1 but for what the process adds: `v`, `event_id`, `seq`, `boot_id`, `node_id`.
+    """One row of offsets-topic §9.1 but for what the process adds: `v`, `event_id`, `seq`, `boot_id`, `node_id`.
 
-    None: does not apply. `kind` is of §9.2 and says what `duration_us` measures; `cause` is of §9.3.
+    None: does not apply. `kind` and `cause`, and what `duration_us` measures: offsets-topic §9.2, §9.3.
     """
 
     ts: int
@@ -76,4 +76,4 @@ KINDS = frozenset({
     "sync_timeout", "rebalance_completed", "rebalance_superseded", "heartbeat_gap", "heartbeat_stats", "commit_stats",
     "commit_rejected", "offsets_expired", "coordinator_elected", "coordinator_resigned",
 })  # fmt: skip
-"""Those of §9.2 that classic groups have."""
+"""Those of offsets-topic §9.2."""

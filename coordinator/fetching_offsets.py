@@ -1,4 +1,4 @@
-"""OffsetFetch (spec §7.4): what groups have committed. Asks neither for members nor for generations."""
+"""OffsetFetch (classic-groups §7.4): what groups have committed. Asks neither for members nor for generations."""
 
 from functools import lru_cache
 

@@ -1,4 +1,4 @@
-"""Becoming the coordinator of a partition's groups, and ceasing to be (spec §1.5, §1.6)."""
+"""Becoming the coordinator of a partition's groups, and ceasing to be (classic-groups §1.5, §1.6)."""
 
 from collections.abc import Iterable
 from operator import itemgetter

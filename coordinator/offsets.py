@@ -44,7 +44,7 @@ class CommittedOffset:
         self.metadata = metadata
         self.commit_timestamp_ms = -1
         self.expire_timestamp_ms = NO_EXPIRY
-        """-1: as long as the broker keeps offsets (spec §7.6)."""
+        """-1: as long as the broker keeps offsets (classic-groups §7.6)."""
         self.topic_id = topic_id
         self.answer: OffsetFetchResponsePartition | None = None
         """What OffsetFetch last said of it; see fetching_offsets.py."""

@@ -2,7 +2,7 @@
 
 As far as a coordinator can tell. A member gives up what it does not name when it joins again (everything, with an eager
 assignor; KIP-429), what its new share lacks when it is told of that, and all of it when it is gone; it owns its share
-from the answer of its SyncGroup on. Definitions: spec/pipeline §10, "partition downtime", "moved", "minimum moves".
+from the answer of its SyncGroup on. Definitions: analysis §2.
 """
 
 from collections import Counter

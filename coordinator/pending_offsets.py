@@ -1,4 +1,4 @@
-"""Offsets that were committed in a transaction which is still open (KIP-447; spec §7.3).
+"""Offsets that were committed in a transaction which is still open (KIP-447; classic-groups §7.3).
 
 Nobody sees them before the transaction ends; who insists on stable offsets waits for that. Of several commits, plain or
 in transactions, the last one in the log counts, in whatever order the transactions end.

@@ -1,4 +1,4 @@
-"""Which partition of `__consumer_offsets` holds a group (spec §1.1)."""
+"""Which partition of `__consumer_offsets` holds a group (classic-groups §1.1)."""
 
 import struct
 

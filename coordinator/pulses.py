@@ -1,4 +1,4 @@
-"""Heartbeats and commits of members in sums: one row a minute each, not one a heartbeat (spec/offsets-topic §9.2)."""
+"""Heartbeats and commits of members in sums: one row a minute each, not one a heartbeat (offsets-topic §9.2)."""
 
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple

@@ -1,4 +1,4 @@
-"""Keys and values of `__consumer_offsets`, as Kafka writes them (spec/offsets-topic §4, §5).
+"""Keys and values of `__consumer_offsets`, as Kafka writes them (offsets-topic §4, §5).
 
 Written: type 1 (offset commit, value version 4, or 1 with an expiry of its own) and type 2 (group metadata, value
 version 3). Read: every version of both, from Kafka 0.9 on.

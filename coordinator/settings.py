@@ -3,21 +3,21 @@
 from dataclasses import dataclass
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
-"""How long a newcomer's join may wait before the member is removed. Not configurable in Kafka 4 (spec §4.4)."""
+"""How long a newcomer's join may wait before the member is removed. Cannot be set in Kafka (classic-groups §4.4)."""
 
 UNLIMITED = 2**31 - 1
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)
 class GroupSettings:
-    """Kafka's settings of the group coordinator, with the defaults of Kafka 4.3 (spec §9)."""
+    """Kafka's settings of the group coordinator, with the defaults of Kafka 4.3 (classic-groups §9)."""
 
     group_min_session_timeout_ms: int = 6_000
     group_max_session_timeout_ms: int = 1_800_000
     group_initial_rebalance_delay_ms: int = 3_000
     group_max_size: int = UNLIMITED
     offset_metadata_max_bytes: int = 4_096
-    """Counted in UTF-16 code units, whatever the name says (spec §7.2)."""
+    """Counted in UTF-16 code units, whatever the name says (classic-groups §7.2)."""
     offsets_retention_ms: int = 10_080 * 60_000
     """`offsets.retention.minutes`, in milliseconds."""
     offsets_retention_check_interval_ms: int = 600_000

@@ -1,4 +1,4 @@
-"""Turns what happens to groups into events (spec/offsets-topic §9.2), while somebody listens.
+"""Turns what happens to groups into events (offsets-topic §9.2), while somebody listens.
 
 `GroupCoordinator.watch` is None while nobody does. What a watch has to remember about a group and a member stands in
 `event_making.GroupWatch` and `Pulse`; the group itself decides nothing by it.

@@ -13,7 +13,7 @@ from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
 
 ALL_OPERATIONS = 3400
-"""READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS and ALTER_CONFIGS: what Kafka 4 tells without an authorizer (spec §8.1)."""
+"""READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS and ALTER_CONFIGS: told without an authorizer (classic-groups §8.1)."""
 
 
 def handle(node: Node, request: DescribeGroupsRequest, ticket: Ticket) -> DescribeGroupsResponse:

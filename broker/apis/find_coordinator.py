@@ -9,7 +9,7 @@ v6  KIP-932: keys of share groups
 
 The first one asks for `__consumer_offsets` or `__transaction_state`, and hears COORDINATOR_NOT_AVAILABLE until that is
 there. Left out: share groups have no coordinator yet; well-formed keys hear COORDINATOR_NOT_AVAILABLE.
-Source: spec §1.2; the group id is not checked, even "" has a coordinator.
+Source: classic-groups §1.2; the group id is not checked, even "" has a coordinator.
 """
 
 import re

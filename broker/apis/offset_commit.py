@@ -5,7 +5,7 @@ v7: KIP-345, group instance ids. v8: flexible. v9: KIP-848, a generation of a
 group that does not exist hears GROUP_ID_NOT_FOUND, before ILLEGAL_GENERATION. v10: topics by id.
 
 Whether topics exist is asked before the group is looked at: what does not exist is refused by itself, and if nothing is
-left the group is not asked at all (spec §7.1). Left out on purpose: groups of the newer protocols, authorization.
+left the group is not asked at all (classic-groups §7.1). Left out on purpose: newer protocols, authorization.
 """
 
 from kohort.broker.cluster.node import Node

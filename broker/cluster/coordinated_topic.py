@@ -42,7 +42,7 @@ class CoordinatedTopic(ABC):
     def coordinator_of(self, key: str) -> Node | None:
         """The node that coordinates a group, or a transactional id; None while there is no such topic.
 
-        Source: spec §1.1.
+        Source: classic-groups §1.1.
         """
         topic = self._topic
         if topic is None:
@@ -59,7 +59,7 @@ class CoordinatedTopic(ABC):
     def create(self, now_ms: int) -> None:
         """Creates it, and has each partition's leader take it over. With too few nodes for its copies: a log line.
 
-        One that a client has created itself is taken as it is, with its own number of partitions (spec §1.1). One
+        One that a client has created itself keeps its number of partitions (classic-groups §1.1). One
         that was taken over before is left alone: members loaded twice would fall silent once.
         """
         self._creation = None

@@ -169,7 +169,7 @@ CAUSES = {
     "coordinator_failover": "the coordinator moved",
     "group_deleted": "the group was deleted",
 }
-"""Causes of spec/offsets-topic §9.3 in words."""
+"""Causes of offsets-topic §9.3 in words."""
 
 
 def describe(transition: Transition) -> str:

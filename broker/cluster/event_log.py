@@ -1,8 +1,8 @@
-"""`--event-log DIR`: group events as files of JSON lines (spec/offsets-topic §9.4), for `kohort analyze` and others.
+"""`--event-log DIR`: group events as files of JSON lines (offsets-topic §9.4), for `kohort analyze` and others.
 
 A file bears its final name only when it is complete: whoever watches the directory never sees half of one.
 
-Left out on purpose: events as a topic (§9.4), which would make the broker a client of itself, and packing files.
+Left out on purpose: events as a topic, which would make the broker a client of itself, and packing files.
 """
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ def finish_left_over(directory: Path) -> None:
 
 
 def row_of(recorded: Recorded) -> dict[str, Any]:
-    """The row of spec §9.1; columns without a value are left out."""
+    """The row of offsets-topic §9.1; columns without a value are left out."""
     row: dict[str, Any] = {
         "v": SCHEMA,
         "event_id": recorded.event_id,

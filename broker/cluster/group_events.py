@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Recorded(NamedTuple):
-    """An event with its place in the row of all events of a node since it was started (spec/offsets-topic §9.1)."""
+    """An event with its place in the row of all events of a node since it was started (offsets-topic §9.1)."""
 
     node_id: int
     boot_id: str

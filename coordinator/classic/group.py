@@ -1,4 +1,4 @@
-"""A classic group: who is in it, in which state and generation (spec §2). What happens to it is in the files beside."""
+"""A classic group: who is in it, in which state and generation (classic-groups §2). The files beside change it."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -24,7 +24,7 @@ CONSUMER = "consumer"
 
 
 class ClassicGroup:
-    """Its state, as the table of spec §2.1 lists it. Collections that most groups never need are made when needed."""
+    """Its state, as classic-groups §2.1 lists it. Collections that most groups never need are made when needed."""
 
     __slots__ = (
         "commits_in_flight",
@@ -113,7 +113,7 @@ class ClassicGroup:
         return self.protocol_type is None and self.state is State.EMPTY and not self.pending_joins
 
     def supports_protocols(self, protocol_type: str, protocols: Protocols) -> bool:
-        """Whether somebody with these protocols may join (spec §2.4).
+        """Whether somebody with these protocols may join (classic-groups §2.4).
 
         Judged before membership is, and counting the own, old list of whoever asks: a sole member cannot trade its
         protocols for others.
@@ -126,7 +126,7 @@ class ClassicGroup:
         return any(supported.get(name, 0) == count for name, _ in protocols)
 
     def accepts(self, member_id: str, max_size: int) -> bool:
-        """Whether there is room (spec §3.8). While a group rebalances the waiting joins count, not the members."""
+        """Whether there is room (classic-groups §3.8). In a rebalance the waiting joins count, not the members."""
         if self.state is State.EMPTY:
             return True
         member = self.members.get(member_id)
@@ -183,7 +183,7 @@ class ClassicGroup:
     def remove(self, member_id: str) -> None:
         """Forgets a member or a pending id. The one who led is followed by the first of those who remain.
 
-        Its waiting requests are the caller's to answer; a waiting sync never is (spec §6.4).
+        Its waiting requests are the caller's to answer; a waiting sync never is (classic-groups §6.4).
         """
         member = self.members.pop(member_id, None)
         if member is not None:
@@ -210,7 +210,7 @@ class ClassicGroup:
                 self.pending_joins = None
 
     def await_join(self, member: Member, ticket: object | None) -> None:
-        """Lets a member's join wait under `ticket`, or (None) no more. An earlier one is never answered (spec §3.5)."""
+        """Lets a member's join wait; None: no longer. An earlier one is never answered (classic-groups §3.5)."""
         self.waiting_joins += (ticket is not None) - (member.join_ticket is not None)
         member.join_ticket = ticket
 
@@ -228,7 +228,7 @@ class ClassicGroup:
     def rename_member(self, member: Member, member_id: str) -> None:
         """Gives a member another id; it keeps everything else, leadership and instance id included.
 
-        `pending_sync` is left alone: a stale id in it makes the sync timer start a rebalance (spec §3.6, step 5).
+        `pending_sync` stays: a stale id in it makes the sync timer start a rebalance (classic-groups §3.6 step 5).
         """
         old = member.member_id
         del self.members[old]
@@ -244,7 +244,7 @@ class ClassicGroup:
         """The next generation: its protocol, what it subscribes to, and nobody synced. The state is the caller's.
 
         Raises NoCommonProtocol and consumer.ImpossibleLengthError when the generation has already been counted: as in
-        Kafka, a phase that fails here leaves the group rebalancing at the new generation (spec §2.4).
+        Kafka, a phase that fails here leaves the group rebalancing at the new generation (classic-groups §2.4).
         """
         self.generation_id += 1
         self.protocol_name = self.choose_protocol() if self.members else None

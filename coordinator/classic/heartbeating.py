@@ -1,4 +1,4 @@
-"""Heartbeat (spec §6.1). The most frequent request by far, hence one function, and no look at what it does not need."""
+"""Heartbeat (classic-groups §6.1). The most frequent request: one function, which looks only at what it needs."""
 
 from kohort.coordinator.classic.sessions import extend
 from kohort.coordinator.classic.states import HEARTBEAT, State
@@ -19,7 +19,7 @@ def heartbeat(
     """Keeps a member alive, and tells it when to rejoin.
 
     Answers INVALID_GROUP_ID, NOT_COORDINATOR, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION, or what
-    `states.HEARTBEAT` says. While the group's partition is loading everything is fine, whoever asks (spec §1.3).
+    `states.HEARTBEAT` says. While the group's partition loads the answer is NONE, whoever asks (classic-groups §1.3).
     """
     group = coordinator.groups.get(group_id)
     if group is None or not group_id:  # the empty id may hold offsets, but nobody is a member of it

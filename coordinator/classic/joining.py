@@ -1,4 +1,4 @@
-"""JoinGroup (spec §3)."""
+"""JoinGroup (classic-groups §3)."""
 
 from dataclasses import dataclass
 
@@ -76,7 +76,7 @@ def join_group(
 
     Answers INVALID_GROUP_ID, INVALID_SESSION_TIMEOUT, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, UNKNOWN_MEMBER_ID,
     GROUP_MAX_SIZE_REACHED, INCONSISTENT_GROUP_PROTOCOL, FENCED_INSTANCE_ID, MEMBER_ID_REQUIRED in this order of checks
-    (spec §3.3), and UNKNOWN_SERVER_ERROR where Kafka fails too.
+    (classic-groups §3.3), and UNKNOWN_SERVER_ERROR where Kafka fails too.
     """
     member_id, settings = request.member_id, coordinator.settings
     if not request.group_id:
@@ -104,7 +104,7 @@ def join_group(
 
 
 def _create(coordinator: GroupCoordinator, group_id: str, now_ms: int) -> ClassicGroup:
-    """A group begins with a record of its own, even if whoever asked for it is then refused (spec §1.4 a)."""
+    """A group begins with a record of its own, even if whoever asked for it is then refused (classic-groups §1.4 a)."""
     group = coordinator.create_group(group_id, now_ms)
 
     def written(error: ErrorCode, now_ms: int) -> None:
@@ -121,7 +121,7 @@ def _create(coordinator: GroupCoordinator, group_id: str, now_ms: int) -> Classi
 def _admit(group: ClassicGroup, join: _Join) -> JoinGroupResponse | None:
     member_id = join.request.member_id
     if not group.accepts(member_id, group.coordinator.settings.group_max_size):
-        # No check whether this ends the phase: as in Kafka it then waits for its timer (spec §3.8).
+        # No check whether this ends the phase: as in Kafka it then waits for its timer (classic-groups §3.8).
         removed = group.members.get(member_id)
         group.remove(member_id)
         if removed is not None and group.coordinator.watch is not None:
@@ -142,7 +142,7 @@ def _admit(group: ClassicGroup, join: _Join) -> JoinGroupResponse | None:
 
 
 def _newcomer(group: ClassicGroup, join: _Join) -> JoinGroupResponse | None:
-    """Somebody without an id (spec §3.4)."""
+    """Somebody without an id (classic-groups §3.4)."""
     instance_id = join.request.group_instance_id
     prefix = join.joiner.client_id if instance_id is None else instance_id
     member_id = f"{prefix}-{group.coordinator.new_uuid()}"
@@ -186,7 +186,7 @@ def _add(group: ClassicGroup, member_id: str, join: _Join) -> JoinGroupResponse 
 
 
 def _rejoin(group: ClassicGroup, member: Member, join: _Join) -> JoinGroupResponse | None:
-    """A known member (spec §3.5). Nothing of the request counts where it is answered at once."""
+    """A known member (classic-groups §3.5). Nothing of the request counts where it is answered at once."""
     error = REJOIN[group.state]
     if error is not None:
         return join_refused(error, member.member_id)
@@ -216,7 +216,7 @@ def _update(group: ClassicGroup, member: Member, join: _Join) -> None:
 
 
 def _replace(group: ClassicGroup, member: Member, member_id: str, join: _Join) -> JoinGroupResponse | None:
-    """A static member has come back without its id: it takes its own place under a new one (spec §3.6; KIP-345)."""
+    """A static member comes back without its id: it takes its place under a new one (classic-groups §3.6; KIP-345)."""
     old_id, old_leader, watch = member.member_id, group.leader_id, group.coordinator.watch
     before = member.protocols, member.rebalance_timeout_ms, member.session_timeout_ms
     if watch is not None and (member.join_ticket is not None or member.sync_ticket is not None):
@@ -279,7 +279,7 @@ def _renew_session(group: ClassicGroup, member: Member, now_ms: int) -> None:
 
 
 def _answered_in_error(group: ClassicGroup, join: _Join) -> JoinGroupResponse:
-    """The join that would have ended the phase is answered, yet its member still counts as waiting (spec §2.4)."""
+    """The join that would have ended the phase is answered. Its member still waits for it (classic-groups §2.4)."""
     for member in group.members.values():
         if member.join_ticket is join.joiner.ticket:
             member.join_ticket = NOBODY

@@ -1,4 +1,4 @@
-"""LeaveGroup (spec §6.4)."""
+"""LeaveGroup (classic-groups §6.4)."""
 
 from kohort.coordinator.classic.group import ClassicGroup
 from kohort.coordinator.classic.rebalancing import UNFORESEEN, maybe_complete_join, prepare_rebalance, stuck
@@ -60,7 +60,7 @@ def _leave(group: ClassicGroup, leaver: MemberIdentity) -> Cause | ErrorCode:
         return _remove(group, by_instance, "leave_admin", reason)
     if group.is_pending(member_id):
         group.forget_pending(member_id)
-        # Counts as a success, so that a running group rebalances for somebody who never was in it (spec §6.4).
+        # Counts as a success: a running group rebalances for somebody who never was in it (classic-groups §6.4).
         return Cause("leave_explicit", member_id, reason=reason)
     error = group.check_member(member_id, instance_id)
     if error is not ErrorCode.none:

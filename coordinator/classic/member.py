@@ -1,4 +1,4 @@
-"""A member of a classic group (spec §2.1)."""
+"""A member of a classic group (classic-groups §2.1)."""
 
 from typing import TYPE_CHECKING
 
@@ -71,7 +71,7 @@ class Member:
 
     @property
     def satisfies_heartbeat(self) -> bool:
-        """A member whose join or sync waits need not beat; a new one is only given its time (spec §6.3)."""
+        """A member whose join or sync waits need not beat; a new one is only given its time (classic-groups §6.3)."""
         return not self.is_new and (self.join_ticket is not None or self.sync_ticket is not None)
 
     def metadata(self, protocol_name: str | None) -> bytes:

@@ -1,4 +1,4 @@
-"""Members that joined a generation and never sync for it (spec §5.4; KAFKA-12890)."""
+"""Members that joined a generation and never sync for it (classic-groups §5.4; KAFKA-12890)."""
 
 # This module and `rebalancing` need each other: a completed join phase starts this timer, which starts a rebalance.
 from kohort.coordinator.classic import rebalancing

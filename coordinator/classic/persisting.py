@@ -1,4 +1,4 @@
-"""A group's record in `__consumer_offsets`, at the moments that spec §1.4 lists."""
+"""A group's record in `__consumer_offsets`, at the moments that classic-groups §1.4 lists."""
 
 from collections.abc import Callable, Mapping
 

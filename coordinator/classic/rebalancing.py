@@ -1,4 +1,4 @@
-"""A rebalance from its cause to the next generation: the join phase and its timers (spec §4).
+"""A rebalance from its cause to the next generation: the join phase and its timers (classic-groups §4).
 
 Whatever gives a group's record to the log returns the token of that `Append`: answers that depend on it wait for it.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kohort.coordinator.watching import Watch
 
 UNFORESEEN = (NoCommonProtocol, ImpossibleLengthError)
-"""What Kafka does not foresee when a join phase completes: the group is stuck at its new generation (spec §2.4)."""
+"""Kafka does not foresee this when a join phase ends: the group hangs in its new generation (classic-groups §2.4)."""
 
 
 class JoinPhase(DelayedOperation):
@@ -64,7 +64,7 @@ class InitialDelay(JoinPhase):
 
 
 def prepare_rebalance(group: ClassicGroup, cause: Cause, now_ms: int) -> int | None:
-    """Sends everybody back to join (spec §4.1). Returns the token of a record that this wrote, if it did.
+    """Sends everybody back to join (classic-groups §4.1). Returns the token of a record that this wrote, if it did.
 
     Raises what `complete_join` raises, where nobody is missing.
     """
@@ -101,20 +101,20 @@ def rebalance_or_complete(group: ClassicGroup, cause: Cause, now_ms: int) -> int
 
 
 def maybe_complete_join(group: ClassicGroup, now_ms: int) -> int | None:
-    """Ends the join phase if nobody is missing; an initial one goes on till its timer (spec §4.2)."""
+    """Ends the join phase if nobody is missing; an initial one goes on till its timer (classic-groups §4.2)."""
     if group.state is not State.PREPARING_REBALANCE or group.previous_state is State.EMPTY:
         return None
     return complete_join(group, now_ms) if group.has_all_members_joined else None
 
 
 def complete_if_nobody_is_missing(group: ClassicGroup, now_ms: int) -> None:
-    """As above when a session or a handed-out id has ended: that ends an initial phase too (spec §4.2)."""
+    """As above when a session or a handed-out id has ended: that ends an initial phase too (classic-groups §4.2)."""
     if group.state is State.PREPARING_REBALANCE and group.has_all_members_joined:
         unattended(group, lambda: complete_join(group, now_ms))
 
 
 def complete_join(group: ClassicGroup, now_ms: int) -> int | None:
-    """Ends the join phase (spec §4.3). Returns the token of the record of a group that is empty now.
+    """Ends the join phase (classic-groups §4.3). Returns the token of the record of a group that is empty now.
 
     Raises NoCommonProtocol or consumer.ImpossibleLengthError: the group then stays as it is, one generation further.
     """

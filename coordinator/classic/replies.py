@@ -9,7 +9,7 @@ from kohort.protocol.messages.sync_group import SyncGroupResponse
 
 
 def join_refused(error: ErrorCode, member_id: str) -> JoinGroupResponse:
-    """A refusal; which id it names is a matter of the error (spec §3.2)."""
+    """A refusal; which id it names is a matter of the error (classic-groups §3.2)."""
     return JoinGroupResponse(
         error_code=error,
         generation_id=-1,
@@ -43,7 +43,7 @@ def joined(
 
 
 def members_for_leader(group: ClassicGroup) -> tuple[JoinGroupResponseMember, ...]:
-    """All members with their metadata for the selected protocol; those who have not rejoined too (spec §3.2)."""
+    """All members with their metadata for the selected protocol, absent ones too (classic-groups §3.2)."""
     name = group.protocol_name
     return tuple(
         JoinGroupResponseMember(

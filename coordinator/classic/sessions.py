@@ -1,4 +1,4 @@
-"""Sessions: how long a member, or an id that was handed out, may be silent (spec §3.7, §4.4, §6.2, §6.3).
+"""Sessions: how long a member, or an id that was handed out, may be silent (classic-groups §3.7, §4.4, §6.2, §6.3).
 
 A heartbeat only moves the session's deadline; the timing wheel finds out when the old one comes up.
 """

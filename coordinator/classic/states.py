@@ -1,4 +1,4 @@
-"""The states of a classic group, where each may go, and what each answers to which request, as data (spec §2.2).
+"""The states of a classic group, where each may go, and what each answers, as data (classic-groups §2.2).
 
 A test walks every pair of state and request. `None` means: there is real work, done by the function named in the
 table's comment.
@@ -38,7 +38,7 @@ HEARTBEAT: dict[State, ErrorCode] = {
     State.STABLE: ErrorCode.none,
     State.DEAD: ErrorCode.coordinator_not_available,
 }
-"""A valid member's heartbeat (spec §6.1)."""
+"""A valid member's heartbeat (classic-groups §6.1)."""
 
 SYNC: dict[State, ErrorCode | None] = {
     State.EMPTY: ErrorCode.unknown_member_id,
@@ -47,7 +47,7 @@ SYNC: dict[State, ErrorCode | None] = {
     State.STABLE: None,  # syncing.current_assignment
     State.DEAD: ErrorCode.coordinator_not_available,
 }
-"""A valid member's SyncGroup (spec §5.2)."""
+"""A valid member's SyncGroup (classic-groups §5.2)."""
 
 REJOIN: dict[State, ErrorCode | None] = {
     State.EMPTY: ErrorCode.unknown_member_id,
@@ -56,16 +56,16 @@ REJOIN: dict[State, ErrorCode | None] = {
     State.STABLE: None,
     State.DEAD: ErrorCode.coordinator_not_available,
 }
-"""A known member's JoinGroup (spec §3.5)."""
+"""A known member's JoinGroup (classic-groups §3.5)."""
 
 COMMIT: dict[State, ErrorCode] = {
-    State.EMPTY: ErrorCode.unknown_member_id,  # with a generation; without one anybody may (spec §7.2)
+    State.EMPTY: ErrorCode.unknown_member_id,  # with a generation; without one anybody may (classic-groups §7.2)
     State.PREPARING_REBALANCE: ErrorCode.none,
     State.COMPLETING_REBALANCE: ErrorCode.rebalance_in_progress,
     State.STABLE: ErrorCode.none,
     State.DEAD: ErrorCode.coordinator_not_available,
 }
-"""A valid member's OffsetCommit in the current generation (spec §7.2)."""
+"""A valid member's OffsetCommit in the current generation (classic-groups §7.2)."""
 
 DELETE: dict[State, ErrorCode] = {
     State.EMPTY: ErrorCode.none,
@@ -74,7 +74,7 @@ DELETE: dict[State, ErrorCode] = {
     State.STABLE: ErrorCode.non_empty_group,
     State.DEAD: ErrorCode.group_id_not_found,
 }
-"""DeleteGroups (spec §8.3)."""
+"""DeleteGroups (classic-groups §8.3)."""
 
 REBALANCES = ALLOWED_FROM[State.PREPARING_REBALANCE]
 """The states from which a rebalance can start."""

@@ -1,4 +1,4 @@
-"""SyncGroup (spec §5)."""
+"""SyncGroup (classic-groups §5)."""
 
 from kohort.coordinator.classic import pending_sync, sessions
 from kohort.coordinator.classic.group import ClassicGroup
@@ -19,7 +19,7 @@ def sync_group(
 
     `request.protocol_type` and `protocol_name` are None where the version has none. Answers INVALID_GROUP_ID,
     NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION,
-    INCONSISTENT_GROUP_PROTOCOL, or what `states.SYNC` says, in this order of checks (spec §5.1).
+    INCONSISTENT_GROUP_PROTOCOL, or what `states.SYNC` says, in this order of checks (classic-groups §5.1).
     """
     if not request.group_id:
         return sync_refused(ErrorCode.invalid_group_id)
@@ -62,7 +62,7 @@ def _differ(told: str | None, known: str | None) -> bool:
 def _await_assignment(
     group: ClassicGroup, member: Member, request: SyncGroupRequest, ticket: object, now_ms: int
 ) -> None:
-    """The sync waits, an earlier one of this member in vain; the leader's brings everybody's share (spec §5.2)."""
+    """The sync waits, an earlier one of its member in vain; the leader's has the assignment (classic-groups §5.2)."""
     member.sync_ticket = ticket
     pending_sync.received(group, member.member_id)
     if member.member_id != group.leader_id:

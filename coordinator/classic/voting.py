@@ -1,4 +1,4 @@
-"""Which protocol a generation uses (spec §2.7)."""
+"""Which protocol a generation uses (classic-groups §2.7)."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""The event log: what its files are called, when they are complete, what their lines say (spec/offsets-topic §9.4)."""
+"""The event log: what its files are called, when they are complete, what their lines say (offsets-topic §9.4)."""
 
 from __future__ import annotations
 

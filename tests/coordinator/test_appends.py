@@ -1,4 +1,4 @@
-"""Append, then answer: what happens while a record is being written, and when it cannot be (spec §1.3, §1.5, §5.3)."""
+"""Append, then answer: while a record is being written, and when it cannot be (classic-groups §1.3, §1.5, §5.3)."""
 
 import pytest
 
@@ -83,7 +83,7 @@ def test_somebody_who_joins_while_it_is_written_makes_it_worthless(outcome: E) -
 
 
 def test_the_assignment_of_a_generation_that_is_over_is_not_handed_out() -> None:
-    """It is in the log, and a coordinator that loads it now restores it (spec §5.3)."""
+    """It is in the log, and a coordinator that loads it now restores it (classic-groups §5.3)."""
     world = World()
     ada, bob = world.stable("ada", "bob")
     world.joined(ada, bob)
@@ -169,7 +169,7 @@ def test_a_leave_whose_record_fails_says_so_and_the_group_is_empty_all_the_same(
     assert world.state() == "Empty 2"
 
 
-# Static members (spec §3.6)
+# Static members (classic-groups §3.6)
 
 
 def static_pair(world: World) -> list[Speaker]:
@@ -382,7 +382,7 @@ def test_the_sweep_does_not_delete_what_is_just_committed_again() -> None:
     assert world.offsets("t") == {"t-0": 6}
 
 
-# Losing the partition meanwhile (spec §1.5)
+# Losing the partition meanwhile (classic-groups §1.5)
 
 
 def test_what_is_not_written_when_the_partition_goes_fails_at_once() -> None:

@@ -1,4 +1,4 @@
-"""Group events, each kind reached by a conversation (spec/offsets-topic §9.2)."""
+"""Group events, each kind reached by a conversation (offsets-topic §9.2)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""When offsets and groups are old enough to go (KIP-211; spec §7.6)."""
+"""When offsets and groups are old enough to go (KIP-211; classic-groups §7.6)."""
 
 from uuid import UUID
 

@@ -20,7 +20,7 @@ IMPOSSIBLE = b"\x00\x00\x7f\xff\xff\xff"
     ],
 )
 def test_the_initial_delay(rebalance_ms: int, joins_at: list[int], completes_at: int) -> None:
-    """The table of spec §4.2."""
+    """The table of classic-groups §4.2."""
     world = World(group_initial_rebalance_delay_ms=3_000)
     joins = []
     for moment in joins_at:
@@ -156,7 +156,7 @@ def test_a_session_that_ends_while_a_return_is_written_is_renewed() -> None:
     assert static.beats() is E.unknown_member_id
 
 
-# What Kafka does not foresee (spec §2.4)
+# What Kafka does not foresee (classic-groups §2.4)
 
 
 def test_impossible_metadata_leaves_the_group_where_it_is() -> None:

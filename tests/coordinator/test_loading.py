@@ -1,4 +1,4 @@
-"""Becoming the coordinator of a partition, and ceasing to be (spec §1.3, §1.5, §1.6)."""
+"""Becoming the coordinator of a partition, and ceasing to be (classic-groups §1.3, §1.5, §1.6)."""
 
 import pytest
 
@@ -112,7 +112,7 @@ def test_a_join_phase_whose_assignment_was_not_written_is_lost() -> None:
 
 
 def test_a_group_over_its_limit_rebalances_at_once() -> None:
-    """The first who rejoin stay; who comes too late is removed (spec §3.8)."""
+    """The first who rejoin stay; who comes too late is removed (classic-groups §3.8)."""
     world = World()
     ada, bob = world.stable("ada", "bob")
     smaller = World(lead=False, group_max_size=1)
@@ -130,7 +130,7 @@ def test_a_group_over_its_limit_rebalances_at_once() -> None:
 
 
 def test_an_empty_group_comes_back_empty_and_subscribes_to_nothing() -> None:
-    """So that offsets can be deleted while its first new member joins (spec §7.5)."""
+    """So that offsets can be deleted while its first new member joins (classic-groups §7.5)."""
     world = World()
     (ada,) = world.stable("ada")
     ada.commits(7)

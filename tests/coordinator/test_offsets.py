@@ -1,4 +1,4 @@
-"""Commits, fetches and deletions, row by row of the tables (spec §7.2, §7.4, §7.5, §8.3)."""
+"""Commits, fetches and deletions, row by row of the tables (classic-groups §7.2, §7.4, §7.5, §8.3)."""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""Which partition holds a group (spec §1.1, spec/offsets-topic §1), and which protocol a generation uses (§2.7)."""
+"""Which partition holds a group (classic-groups §1.1), and which protocol a generation uses (classic-groups §2.7)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Bytes of `__consumer_offsets` as Kafka writes them (spec/offsets-topic §6), every version read, ours written."""
+"""Bytes of `__consumer_offsets` as Kafka writes them (offsets-topic §6), every version read, ours written."""
 
 from contextlib import suppress
 from uuid import UUID

@@ -147,7 +147,7 @@ def test_leave(state: State, leaver: str) -> None:
     assert leave.error is E.none
     assert leave.heard.members[0].error_code is (E.none if is_in else E.unknown_member_id)
     expected = {
-        # Somebody who leaves with an id that was never used makes a running group rebalance all the same (spec §6.4).
+        # Leaving with an id that was never used makes a running group rebalance all the same (classic-groups §6.4).
         "pending": {State.COMPLETING_REBALANCE: State.PREPARING_REBALANCE, State.STABLE: State.PREPARING_REBALANCE},
         "member": {
             State.PREPARING_REBALANCE: State.COMPLETING_REBALANCE,  # bob is left, and waits

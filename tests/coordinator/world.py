@@ -47,7 +47,7 @@ Record = tuple[bytes, bytes | None]
 
 
 def subscription(*topics: str) -> bytes:
-    """What a consumer says of itself when it joins (spec/offsets-topic §5.3, version 0)."""
+    """What a consumer says of itself when it joins (offsets-topic §5.3, version 0)."""
     names = b"".join(pack(">h", len(raw)) + raw for raw in map(str.encode, topics))
     return pack(">hi", 0, len(topics)) + names + pack(">i", -1)
 

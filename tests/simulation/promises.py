@@ -17,7 +17,7 @@ def groups(simulation: Simulation) -> list[ClassicGroup]:
 
 
 def no_ticket_is_forgotten(simulation: Simulation) -> None:
-    """Each is held by a member or waits for the log, but for those that Kafka does not answer (spec §3.5, §6.4)."""
+    """A member holds it or it waits for the log, but for those that Kafka never answers (classic-groups §3.5, §6.4)."""
     held = {
         id(ticket)
         for group in groups(simulation)
@@ -194,7 +194,7 @@ def _offsets(world: World, group_id: str) -> dict[str, int]:
 
 
 def _compare(group: ClassicGroup, loaded: ClassicGroup | None) -> None:
-    """Not what they subscribe to: a static member may return with other topics, and nobody looks (spec §3.6)."""
+    """Not what they subscribe to: a static member may return with other topics unseen (classic-groups §3.6)."""
     if group.state not in (STABLE, State.EMPTY):
         assert loaded is None or loaded.generation_id <= group.generation_id
         return

@@ -1,0 +1,54 @@
+"""Rules are cited from docs/behaviour, and whatever is cited is there."""
+
+import re
+
+from tests.docs.citations import citations, has_rule, sections
+from tests.docs.sources import BEHAVIOUR, ROOT, conversations, documents, python_files
+from tests.docs.tables import made_pages
+
+
+def test_every_citation_names_a_section_and_a_rule_that_there_are() -> None:
+    there = sections()
+    unknown = []
+    for path in [*documents(), *python_files(), *conversations()]:
+        if path.parent.name == "docs" and path.parent.parent.name == "tests":
+            continue
+        for cited in citations(path.read_text(), path.stem if path.parent == BEHAVIOUR else ""):
+            body = there.get((cited.document, cited.section))
+            if body is None or (cited.rule is not None and not has_rule(body, cited.rule)):
+                unknown.append(f"{path.relative_to(ROOT)}: {' §'.join(cited[:2])} {cited.rule or ''}")
+    assert unknown == []
+
+
+def test_every_section_names_code_that_there_is() -> None:
+    silent = []
+    for (document, section), body in sections().items():
+        if document in ("conversations", "README"):
+            continue
+        named = re.findall(r"`([\w/]+(?:\.py|/))`", body)
+        subsections = any(other.startswith(f"{section}.") for name, other in sections() if name == document)
+        if not named and not subsections and "](" not in body:
+            silent.append(f"{document} §{section} names no file")
+        silent += [f"{document} §{section}: {name}" for name in named if not (ROOT / name).exists()]
+    assert silent == []
+
+
+def test_the_pages_that_are_made_are_as_the_code_would_make_them() -> None:
+    stale = [path.name for path, text in made_pages().items() if path.read_text() != text]
+    assert stale == [], "make them anew: python -m tests.docs.tables"
+
+
+def test_the_event_kinds_and_causes_that_are_told_are_those_that_there_are() -> None:
+    from kohort.broker.cluster.effects import CAUSES
+    from kohort.coordinator.events import KINDS
+
+    there = sections()
+    kinds = {name for row in _first_cells(there["offsets-topic", "9.2"]) for name in row}
+    causes = {name for row in _first_cells(there["offsets-topic", "9.3"]) for name in row}
+    assert kinds == KINDS
+    assert causes == CAUSES.keys()
+
+
+def _first_cells(body: str) -> list[list[str]]:
+    cells = re.findall(r"^\| (`[^|]+) \|", body, re.MULTILINE)
+    return [re.findall(r"`(\w+)`", cell) for cell in cells]

@@ -12,6 +12,10 @@ NO_TRANSACTION, COMMITTED, ABORTED, PENDING = 0, 1, 2, 3
 TRANSACTION_NAMES = (None, "committed", "aborted", "pending")
 
 
+LogRow = tuple[int, int, int, bytes | None, bytes | None]
+"""Partition, offset, timestamp, key and value of a record."""
+
+
 @dataclass(slots=True)
 class Issue:
     """Something a person must know about the data: a row of `dq_issues`.
@@ -45,10 +49,8 @@ class Chunk:
         return len(self.offset)
 
 
-def chunk_of_rows(
-    rows: list[tuple[int, int, int, bytes | None, bytes | None]], issues: list[Issue] | None = None
-) -> Chunk:
-    """(partition, offset, timestamp, key, value) in any order; duplicates fall out."""
+def chunk_of_rows(rows: list[LogRow], issues: list[Issue] | None = None) -> Chunk:
+    """Makes a chunk of rows in any order. Of two rows with one partition and offset it keeps the later."""
     rows = sorted({(row[0], row[1]): row for row in rows}.values(), key=lambda row: row[:2])
     blob = bytearray()
     numbers = np.zeros((7, len(rows)), np.int64)

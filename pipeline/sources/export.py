@@ -20,19 +20,17 @@ import numpy as np
 from kohort.pipeline.records.codec import encode_key, encode_value, uuid_bytes
 from kohort.pipeline.records.layouts import KEYS, VALUES
 from kohort.pipeline.records.schema import Array, RecordError, Struct
-from kohort.pipeline.sources.chunk import ABORTED, COMMITTED, PENDING, Chunk, Issue, chunk_of_rows
+from kohort.pipeline.sources.chunk import ABORTED, COMMITTED, PENDING, Chunk, Issue, LogRow, chunk_of_rows
 from kohort.pipeline.sources.lines import LONGEST_LINE, read_lines
 from kohort.protocol.consumer import Assignment, Subscription, write_assignment, write_subscription
 
 _ROWS_AT_ONCE = 100_000
 _MOST_ISSUES = 20
 
-Row = tuple[int, int, int, bytes | None, bytes | None]
-
 
 def read_export(path: Path) -> Iterator[Chunk]:
     """JSON Lines or CSV, told apart by the first character."""
-    rows: list[Row] = []
+    rows: list[LogRow] = []
     issues = _Issues(path)
     for number, fields in _fields(path, issues):
         try:
@@ -132,7 +130,7 @@ def read_dump(path: Path) -> Iterator[Chunk]:
 class _DumpedPartition:
     def __init__(self, partition: int) -> None:
         self.partition = partition
-        self.rows: list[Row] = []
+        self.rows: list[LogRow] = []
         self.batch: dict[int, tuple[int, int]] = {}  # offset -> leader epoch, producer id or -1
         self.markers: list[tuple[int, int, int]] = []
         self.control: set[int] = set()

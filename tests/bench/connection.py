@@ -4,7 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from time import perf_counter_ns
-from typing import Any
+from typing import Any, TypeVar
 
 from kohort.protocol.wire import INT
 from tests.bench.failures import Failures, UnmeasurableError
@@ -14,6 +14,8 @@ TOGETHER = 32
 
 ANSWER_WITHIN_S = 20
 LOST = "connection lost"
+
+T = TypeVar("T")
 
 
 class Connection(asyncio.Protocol):
@@ -171,7 +173,7 @@ async def connect(host: str, port: int, count: int, failures: Failures) -> list[
     return made
 
 
-async def within(awaitable: Awaitable[Any], seconds: float, otherwise: str) -> Any:
+async def within(awaitable: Awaitable[T], seconds: float, otherwise: str) -> T:
     """Waits no longer than that. Raises UnmeasurableError with `otherwise`."""
     try:
         return await asyncio.wait_for(awaitable, seconds)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from kohort.protocol.codec import Frame
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages import heartbeat as heartbeat_messages
 from kohort.protocol.messages import join_group, leave_group, offset_commit, offset_fetch, sync_group
@@ -38,6 +39,10 @@ def connected() -> tuple[Connection, Wire]:
     return client, wire
 
 
+def whole(frame: Frame) -> bytes:
+    return frame if isinstance(frame, bytes) else b"".join(frame)
+
+
 def reply_to(request: bytes, rest: bytes) -> bytes:
     """A frame with the correlation id of `request`."""
     return (len(rest) + 4).to_bytes(4, "big") + request[8:12] + rest
@@ -56,7 +61,7 @@ def joined(member_id: str, generation: int, leader: str, listed: tuple[str, ...]
             join_group.JoinGroupResponseMember(member_id=each, metadata=requests.METADATA) for each in listed
         ),
     )
-    return join_group.MESSAGE.write(9, 0, response)[8:]
+    return whole(join_group.MESSAGE.write(9, 0, response))[8:]
 
 
 class TestConnection:
@@ -90,7 +95,7 @@ class TestConnection:
         loop.counting = True
         loop.start()
         refused = heartbeat_messages.HeartbeatResponse(error_code=ErrorCode.unknown_member_id)
-        for body in (replies.BEAT, heartbeat_messages.MESSAGE.write(4, 0, refused)[8:], replies.BEAT + b"\0"):
+        for body in (replies.BEAT, whole(heartbeat_messages.MESSAGE.write(4, 0, refused))[8:], replies.BEAT + b"\0"):
             client.data_received(reply_to(wire.sent[-1], body))
         assert len(wire.sent) == 4
         assert len(loop.latencies_ns) == 3

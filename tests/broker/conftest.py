@@ -159,7 +159,7 @@ class Broker:
         directory: DataDirectory | None = None,
         clock: ManualClock | None = None,
         seed: int = 1,
-        **settings: object,
+        **settings: Any,
     ) -> None:
         given = {name.replace("_", "."): str(value) for name, value in settings.items()}
         self.clock = clock or ManualClock()

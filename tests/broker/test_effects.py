@@ -11,14 +11,15 @@ from kohort.protocol.batches import EncodedRecords, encode_record
 from kohort.protocol.errors import ErrorCode
 from tests.broker.conftest import Broker
 
-PARTITION = 7
+PARTITION, NO_PARTITION = 7, 99
+ONE_RECORD = EncodedRecords(encode_record(b"k", b"v", 0), 1)
 
 
 class Listener:
     """Somebody who waits for answers."""
 
     client_host = "/10.0.0.7"
-    client_software = None
+    client_software: str | None = None
     listener = ("10.0.0.1", 9092)
 
     def __init__(self) -> None:
@@ -58,7 +59,7 @@ def test_records_are_written_before_the_answer_goes_out() -> None:
 
 def test_without_an_offsets_topic_nothing_can_be_written() -> None:
     offsets_topic = Broker().cluster.offsets_topic
-    assert offsets_topic.append(PARTITION, [(b"k", b"v")], 0, 0) == (ErrorCode.unknown_topic_or_partition, None)
+    assert offsets_topic.append(PARTITION, ONE_RECORD, 0, 0) == (ErrorCode.unknown_topic_or_partition, None)
 
 
 def test_an_effect_that_fails_takes_no_other_with_it(lines: StringIO) -> None:
@@ -78,10 +79,11 @@ def test_what_cannot_be_written_is_logged_and_the_group_is_told(
     heard: list[ErrorCode] = []
     coordinator = broker.cluster.coordinators[0]
     monkeypatch.setattr(coordinator, "appended", lambda token, error, now_ms, last_offset: heard.append(error))
-    coordinator.effects.append(Append(1, 99, [(b"k", b"v")], 0))
+    coordinator.effects.append(Append(1, NO_PARTITION, ONE_RECORD, 0))
     perform(broker.cluster, 50)
     assert heard == [ErrorCode.unknown_server_error]
     assert "writing to __consumer_offsets-99 failed" in lines.getvalue()
+    assert "IndexError" in lines.getvalue(), "it must fail because there is no such partition"
 
 
 def transition(cause: Cause) -> Transition:

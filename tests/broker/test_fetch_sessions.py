@@ -3,6 +3,9 @@ tests/conversations/cluster/fetch-session-*.talk."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from random import Random
+
 from kohort.broker.cluster.fetch_sessions import FetchSession, FetchSessions
 from kohort.broker.cluster.moving import start_node, stop_node
 from kohort.protocol.errors import ErrorCode
@@ -86,16 +89,17 @@ def test_a_node_that_stops_forgets_its_sessions() -> None:
 
 
 def test_an_id_is_given_once() -> None:
-    class Repeating:
+    class Repeating(Random):
         """Chance that says the same when the first shard has its second turn."""
 
         def __init__(self) -> None:
-            self._numbers = iter([5, *range(10, 17), 5, 6])
+            super().__init__(1)
+            self._numbers: Iterator[int] = iter([5, *range(10, 17), 5, 6])
 
-        def randrange(self, lowest: int, end: int) -> int:
+        def randrange(self, start: int, stop: int | None = None, step: int = 1) -> int:
             return next(self._numbers)
 
-    sessions = FetchSessions(1_000, Repeating())  # type: ignore[arg-type]
+    sessions = FetchSessions(1_000, Repeating())
     ids = []
     for _ in range(9):
         session = FetchSession(by_id=False)
@@ -110,9 +114,9 @@ def test_partitions_without_news_cost_no_look_into_their_logs() -> None:
     given_topic(ada.client, partitions=100)
     session_id = ada.begins(100)
     produce(ada.client, batch(b"news"), index=7)
-    looked = []
+    looked: list[int] = []
     for partition in broker.cluster.topics.by_name("topic").partitions:  # type: ignore[union-attr]
-        partition.log = Watched(partition.log, looked)  # type: ignore[assignment]
+        partition.log = Watched(partition.log, looked)
     answer = ada.asks(session_id=session_id, epoch=1)
     assert records(answer) == [(0, None, b"news")]
     assert len(looked) == 1

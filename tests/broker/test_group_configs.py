@@ -168,7 +168,11 @@ def test_a_share_group_begins_where_kafka_understands(value: str) -> None:
 
 def test_values_are_told_as_they_were_understood() -> None:
     ada = Broker().client()
-    given = {"share.auto.offset.reset": " earliest ", "share.renew.acknowledge.enable": "FALSE", SESSION: " 050000"}
+    given: dict[str, str | None] = {
+        "share.auto.offset.reset": " earliest ",
+        "share.renew.acknowledge.enable": "FALSE",
+        SESSION: " 050000",
+    }
     changes(ada, given)
     assert [told(ada)[name].value for name in given] == ["earliest", "false", "50000"]
 

@@ -1,5 +1,6 @@
 """Produce: what is stored, what is refused, and what idempotent producers hear."""
 
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -15,7 +16,7 @@ def test_records_come_back_as_they_were_sent(version: int) -> None:
     broker = Broker()
     ada = broker.client()
     topic_id = given_topic(ada)
-    by_id = {"topic_id": topic_id} if version >= 13 else {}
+    by_id: dict[str, Any] = {"topic_id": topic_id} if version >= 13 else {}
     first = produce(ada, batch((b"k", b"v"), b"w"), version=version, **by_id)
     second = produce(ada, batch(b"x"), version=version, **by_id)
     assert (first.error_code, first.base_offset, first.log_append_time_ms) == (ErrorCode.none, 0, -1)

@@ -28,7 +28,7 @@ TOPIC, ID, GROUP = "t", "x", "g"
 class Producer:
     """A transactional producer, and somebody who reads what it wrote."""
 
-    def __init__(self, nodes: int = 1, **settings: object) -> None:
+    def __init__(self, nodes: int = 1, **settings: Any) -> None:
         broker = Broker(nodes=nodes, **settings)
         broker.cluster.offsets_topic.create(0)
         broker.cluster.transaction_topic.create(0)
@@ -61,7 +61,8 @@ class Producer:
         )
         if answer.error_code is E.none:
             self.producer_id, self.epoch, self.sequences = answer.producer_id, answer.producer_epoch, [0, 0]
-        return answer.error_code
+        error: E = answer.error_code
+        return error
 
     def adds(self, *partitions: int, epoch: int | None = None) -> list[E]:
         transaction = AddPartitionsToTxnTransaction(
@@ -100,7 +101,8 @@ class Producer:
         )
         if answer.error_code is E.none and version >= 5:
             self.producer_id, self.epoch, self.sequences = answer.producer_id, answer.producer_epoch, [0, 0]
-        return answer.error_code
+        error: E = answer.error_code
+        return error
 
     def commits_offset(self, version: int, offset: int) -> E:
         topic = TxnOffsetCommitRequestTopic(
@@ -120,7 +122,8 @@ class Producer:
             producer_epoch=self.epoch,
             topics=(topic,),
         )
-        return answer.topics[0].partitions[0].error_code
+        error: E = answer.topics[0].partitions[0].error_code
+        return error
 
     def offset(self) -> list[int]:
         """What the group has committed, as everybody sees it."""

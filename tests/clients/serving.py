@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import IO
 
 ELSEWHERE = os.environ.get("KOHORT_CLIENTS_BOOTSTRAP", "")
 STOP_WITHIN_S = 20
@@ -46,6 +47,6 @@ def serving(*, nodes: int = 1, host: str = "127.0.0.1", options: tuple[str, ...]
         assert not mistakes
 
 
-def _read(log: tempfile._TemporaryFileWrapper[str]) -> str:
+def _read(log: IO[str]) -> str:
     log.seek(0)
     return log.read()

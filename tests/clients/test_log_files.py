@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+from collections.abc import Hashable
 from pathlib import Path
 from random import Random
 
@@ -75,7 +76,7 @@ def records(text: str) -> dict[str, str]:
 def test_groups_and_offsets(play: Play) -> None:
     text = dumped(files(play, "__consumer_offsets", ".log"), "--offsets-decoder", "--deep-iteration", compacted=True)
     found = {key: value for key, value in records(text).items() if value not in ("null", "<DELETE>")}
-    commits = {}
+    commits: dict[Hashable, int] = {}
     generations = {}
     for key, value in found.items():
         data, told = json.loads(key)["data"], json.loads(value)["data"]
@@ -84,8 +85,8 @@ def test_groups_and_offsets(play: Play) -> None:
         else:
             generations[data["group"]] = told["generation"]
     assert commits
-    for key in play.truth.commits:
-        play.truth.commits.found(key, commits.get(key, -1))  # type: ignore[call-overload]
+    for place in play.truth.commits:
+        play.truth.commits.found(place, commits.get(place, -1))
     groups = play.life.cluster.coordinators[0].groups
     assert set(play.truth.generations) <= set(generations)
     for name, generation in play.truth.generations.items():

@@ -28,12 +28,16 @@ def test_commits_and_generations_can_be_read_from_it(company: Company, library: 
         message = reader.poll(PATIENCE_S)
         assert message is not None
         assert message.error() is None, message.error()
-        position = message.offset() + 1
-        match read_key(message.key()):
+        key, value, offset = message.key(), message.value(), message.offset()
+        assert isinstance(key, bytes)
+        assert isinstance(value, bytes)
+        assert offset is not None
+        position = offset + 1
+        match read_key(key):
             case OffsetKey(company.group, company.topic, partition):
-                commits[partition] = read_offset_value(message.value()).offset
+                commits[partition] = read_offset_value(value).offset
             case GroupKey(company.group):
-                members.append([each.client_id for each in read_group_value(message.value()).members])
+                members.append([each.client_id for each in read_group_value(value).members])
             case _:
                 pass  # of another test's group
     reader.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
@@ -131,9 +131,13 @@ class Application:
         before = self.end()
         eventually(lambda: self.end() > before, "the stream goes on", 60)
 
-    def _read(  # type: ignore[no-untyped-def]
-        self, topic, enough, enough_rows=lambda rows: False, isolation="read_committed"
-    ):
+    def _read(
+        self,
+        topic: str,
+        enough: Callable[[Counter[str]], bool],
+        enough_rows: Callable[[list[tuple[str, str]]], bool] = lambda rows: False,
+        isolation: str = "read_committed",
+    ) -> tuple[Counter[str], list[tuple[str, str]]]:
         consumer = Consumer(
             {
                 "bootstrap.servers": self.bootstrap,
@@ -151,8 +155,11 @@ class Application:
         while calm_until is None or time.monotonic() < calm_until:
             message = consumer.poll(0.2)
             if message is not None and message.error() is None:
-                heard[message.value().decode()] += 1
-                rows.append((message.key().decode(), message.value().decode()))
+                key, value = message.key(), message.value()
+                assert isinstance(key, bytes)
+                assert isinstance(value, bytes)
+                heard[value.decode()] += 1
+                rows.append((key.decode(), value.decode()))
             elif calm_until is None and (enough(heard) or enough_rows(rows)):
                 calm_until = time.monotonic() + 1  # whatever comes twice comes now
             assert time.monotonic() < deadline, f"{topic} has {len(rows)} records"

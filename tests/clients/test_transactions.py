@@ -28,12 +28,14 @@ def read_committed(bootstrap: str, topic: str, count: int) -> list[bytes]:
     """The first `count` committed records of a partition, and that there are no more."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "reader", "isolation.level": "read_committed"})
     consumer.assign([TopicPartition(topic, 0, 0)])
-    heard = []
+    heard: list[bytes] = []
     while len(heard) < count:
         message = consumer.poll(PATIENCE_S)
         assert message is not None, f"only {len(heard)} of {count} records"
         assert message.error() is None
-        heard.append(message.value())
+        value = message.value()
+        assert isinstance(value, bytes)
+        heard.append(value)
     assert consumer.poll(0.5) is None
     consumer.close()
     return heard

@@ -1,5 +1,6 @@
 """Requests that are spoiled on purpose."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from kohort.broker.cluster.moving import move_leader
 from kohort.control import assignments
 from kohort.control.errors import ControlError, NotFoundError
+from kohort.control.faults.matching import Conditions
 from kohort.protocol.consumer import read_assignment
 from kohort.storage.topics import Topic
 from tests.control.talking import Lab
@@ -93,7 +95,7 @@ def test_chance_comes_from_the_seed() -> None:
     ],
     ids=lambda conditions: next(iter(conditions)),
 )
-def test_a_request_that_misses_one_condition_is_left_alone(lab: Lab, conditions: dict[str, object]) -> None:
+def test_a_request_that_misses_one_condition_is_left_alone(lab: Lab, conditions: Conditions) -> None:
     lab.talk("given ada shares a stable group")
     rule = lab.faults.on("Heartbeat", **conditions).drop()
     lab.talk("""
@@ -256,7 +258,7 @@ def test_a_client_that_is_cut_off_from_a_node_reaches_the_others() -> None:
     lab.stage.close()
 
 
-SHARES = {
+SHARES: dict[str, tuple[Any, dict[str, dict[str, tuple[int, ...]] | None]]] = {
     "nothing": (assignments.NOTHING, {"ada": None, "bob": None}),
     "everything": (assignments.everything_to_everybody(), {"ada": {"t": (0, 1)}, "bob": {"t": (0, 1)}}),
     "exactly": (assignments.exactly({}), {"ada": None, "bob": None}),
@@ -319,18 +321,19 @@ def test_garbage_reaches_every_member(lab: Lab) -> None:
         ("JoinGroup", {"generation": 1}, "a JoinGroup tells of no generation"),
     ],
 )
-def test_a_rule_that_can_never_match_is_refused(lab: Lab, api: str, conditions: dict[str, object], advice: str) -> None:
+def test_a_rule_that_can_never_match_is_refused(lab: Lab, api: str, conditions: Conditions, advice: str) -> None:
     with pytest.raises(ControlError, match=advice.replace("?", r"\?")):
         lab.faults.on(api, **conditions)
 
 
 def test_a_node_that_is_not_there_is_not_found(lab: Lab) -> None:
-    for spoil in (
+    spoils: tuple[Callable[[], object], ...] = (
         lambda: lab.faults.on("Heartbeat", node=9).drop(),
         lambda: lab.faults.hide_node(9),
         lambda: lab.faults.cut_off("ada", 9),
         lambda: lab.faults.zombie(group="billing", node=9),
-    ):
+    )
+    for spoil in spoils:
         with pytest.raises(NotFoundError, match="there is no node 9; there are 1"):
             spoil()
     assert len(lab.faults) == 0
@@ -365,12 +368,13 @@ def test_a_length_that_is_none_is_refused(lab: Lab, length: Any) -> None:
 @pytest.mark.parametrize("number", ["2", 1.5, float("nan"), True])
 def test_a_number_that_is_none_is_refused(lab: Lab, number: Any) -> None:
     plan = lab.faults.on("Heartbeat")
-    for spoil in (
+    spoils: tuple[Callable[[], object], ...] = (
         lambda: plan.drop(times=number),
         lambda: plan.drop(nth=number),
         lambda: plan.truncate(number),
         lambda: plan.error(number),
-    ):
+    )
+    for spoil in spoils:
         with pytest.raises(ControlError, match=f"not {number!r}|no error {number!r}"):
             spoil()
     assert len(lab.faults) == 0

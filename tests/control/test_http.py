@@ -301,7 +301,12 @@ async def test_one_waits_for_a_member_to_wait(http: httpx.AsyncClient, lab: Lab)
           <- nothing for 100 ms
         """)
     wait = f"/groups/{lab.name('group')}/wait"
-    wanted = {"state": "PreparingRebalance", "member": "bob", "waits_for": "join", "generation": 1}
+    wanted: dict[str, str | float] = {
+        "state": "PreparingRebalance",
+        "member": "bob",
+        "waits_for": "join",
+        "generation": 1,
+    }
     assert (await http.get(wait, params=wanted)).status_code == 200
     late = await http.get(wait, params=wanted | {"member": "ada", "timeout": 0.01})
     assert (late.status_code, "with a member ada that waits for join" in late.json()["detail"]) == (408, True)

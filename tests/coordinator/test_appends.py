@@ -154,7 +154,7 @@ def test_a_leave_that_empties_the_group_is_answered_when_that_is_written() -> No
     (ada,) = world.stable("ada")
     world.holding = True
     leave = ada.leaves()
-    assert leave.heard is None
+    assert not leave.answers
     assert world.state() == "Empty 2"
     world.write()
     assert (leave.error, leave.heard.members[0].error_code) == (E.none, E.none)
@@ -187,7 +187,7 @@ def test_a_static_member_takes_its_place_back_when_that_is_written() -> None:
     world.holding = True
     old_id = bob.member_id
     back = bob.joins(member_id="")
-    assert back.heard is None
+    assert not back.answers
     assert bob.beats() is E.fenced_instance_id
     world.write()
     assert (back.error, back.heard.leader, back.heard.members) == (E.none, ada.member_id, ())

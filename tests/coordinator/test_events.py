@@ -1,5 +1,7 @@
 """Group events, each kind reached by a conversation (offsets-topic §9.2)."""
 
+from typing import Any
+
 import pytest
 
 from kohort.coordinator.events import KINDS, GroupEvent
@@ -8,7 +10,7 @@ from kohort.protocol.errors import ErrorCode as E
 from tests.coordinator.world import EPOCH_MS, World, subscription
 
 
-def listening(**settings: int) -> World:
+def listening(**settings: Any) -> World:
     world = World(**settings)
     world.listen()
     return world
@@ -337,7 +339,7 @@ STORIES = [story for name, story in list(globals().items()) if name.startswith("
 def test_every_kind_is_reached_by_the_conversations_above(monkeypatch: pytest.MonkeyPatch) -> None:
     worlds: list[World] = []
 
-    def remembered(**settings: int) -> World:
+    def remembered(**settings: Any) -> World:
         world = World(**settings)
         world.listen()
         worlds.append(world)

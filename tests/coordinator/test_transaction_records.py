@@ -60,7 +60,7 @@ def test_version_0_is_read() -> None:
         "0000 0000000000000007 0003 0000ea60 01 00000001 000174 00000001 00000001 0000000000000006 0000000000000005"
     )
     read = read_transaction_value("x", value)
-    assert (read.producer_id, read.partitions, read.updated_ms, read.started_ms) == (7, {("t", 1)}, 6, 5)
+    assert (read.producer_id, read.partitions, read.updated_ms, read.started_ms) == (7, frozenset({("t", 1)}), 6, 5)
 
 
 @pytest.mark.parametrize("value", ["", "0002", "0001 00", "0001 0000000000000007 0003 0000ea60 09"])

@@ -28,6 +28,7 @@ from kohort.coordinator.fetching_offsets import offset_fetch
 from kohort.coordinator.loading import load, unload
 from kohort.coordinator.settings import GroupSettings
 from kohort.coordinator.watching import Watch
+from kohort.protocol.batches import EncodedRecords
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from kohort.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
@@ -74,10 +75,19 @@ class Ticket:
         return None if self.heard is None else self.heard.error_code
 
 
+def keyed(records: EncodedRecords) -> list[Record]:
+    """Keys and values. In the offsets topic every record has a key."""
+    found: list[Record] = []
+    for key, value in records:
+        assert key is not None
+        found.append((key, value))
+    return found
+
+
 class World:
     """One coordinator that leads all partitions of the offsets topic, and the log behind it."""
 
-    def __init__(self, *, partitions: int = 1, lead: bool = True, **settings: int) -> None:
+    def __init__(self, *, partitions: int = 1, lead: bool = True, **settings: Any) -> None:
         """`settings` as in GroupSettings; other than in Kafka there is no initial delay unless it is asked for."""
         settings.setdefault("group_initial_rebalance_delay_ms", 0)
         self.now_ms = 0
@@ -153,7 +163,7 @@ class World:
         for _ in range(len(self.held) if count is None else count):
             append = self.held.pop(0)
             if error is E.none:
-                self.log[append.partition] += append.records
+                self.log[append.partition] += keyed(append.records)
             last_offset = len(self.log[append.partition]) - 1 if error is E.none else None
             self.coordinator.appended(append.token, error, self.now_ms, last_offset)
             self.settle()

@@ -310,7 +310,7 @@ class Killing:
 
     async def _load(self, port: int, seconds: float, process: Process) -> None:
         wires = [Wire(port) for _ in (*self.producers, *self.members, *self.committers)]
-        everybody = (*self.producers, *self.members, *self.committers)
+        everybody: list[Producer | Member | Committer] = [*self.producers, *self.members, *self.committers]
         tasks = [
             asyncio.create_task(_until_it_dies(each.runs(wire, self.random, self.told)))
             for each, wire in zip(everybody, wires, strict=True)

@@ -112,7 +112,7 @@ class Life(Broker):
         *,
         seed: int = 1,
         at_ms: int = EPOCH_MS,
-        **settings: object,
+        **settings: Any,
     ) -> None:
         self.log = StringIO()
         log.configure(level="warning", stream=self.log)

@@ -44,7 +44,7 @@ class Machine:
         self.life = Life(self.path, self.disk, self.fsync, seed=2, at_ms=self.life.wall_ms)
 
     def creates(self, name: str = T, **configs: str) -> None:
-        given_topic(self.life.client(), name, **configs)
+        given_topic(self.life.client(), name, 1, **configs)
 
     def produces(self, *values: bytes, name: str = T) -> E:
         answer = self.life.hears("produce", 9, **production(batch(*values), name))

@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -160,7 +161,7 @@ class Bench:
         self.figures.add("bronze Parquet -> silver commits", "kohort", millions / seconds)
         expected = committed(self.place / "from-bronze")
         for who, decode in (("DuckDB", peers.duckdb_decode), ("Polars", peers.polars_decode)):
-            seconds, found = timed(lambda decode=decode: decode(bronze, target))
+            seconds, found = timed(partial(decode, bronze, target))
             assert found == expected, f"{who} reads {found}, not {expected}"
             self.figures.add("bronze Parquet -> silver commits", who, millions / seconds)
         some = sorted(bronze.glob("*.parquet"))[-1]
@@ -184,7 +185,7 @@ class Bench:
             ("DuckDB", peers.duckdb_gaps),
             ("Polars", peers.polars_gaps),
         ):
-            seconds, found = timed(lambda work=work: work(commits))
+            seconds, found = timed(partial(work, commits))
             assert found == expected, f"{who} finds {found}, not {expected}"
             self.figures.add("commit gaps", who, seconds)
 
@@ -203,7 +204,7 @@ class Bench:
             ("DuckDB", peers.duckdb_movement),
             ("Polars", peers.polars_movement),
         ):
-            seconds, found = timed(lambda work=work: work(silver / "member_partitions"))
+            seconds, found = timed(partial(work, silver / "member_partitions"))
             assert found == expected, f"{who} finds {found}, not {expected}"
             self.figures.add("movement", who, seconds)
 
@@ -213,7 +214,7 @@ class Bench:
 
         for number, count in enumerate(self.counts):
             sources, _ = find_sources([str(self.place / f"logs{number}")])
-            seconds, _ = timed(lambda s=sources: analyse(spark, s, [], self.place / "out", lambda _: None))
+            seconds, _ = timed(partial(analyse, spark, sources, [], self.place / "out", lambda _: None))
             self.figures.add(f"files to report, {count / MILLION:.2f} M records", "kohort", seconds)
 
 

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from kohort.protocol.codec import Frame
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages import api_versions, metadata
 
@@ -69,7 +70,7 @@ class LockedBroker:
             key, version, correlation, client = struct.unpack_from(">hhih", frame)
             body = frame[10 + client :]
             if key == 18:
-                connection.sendall(bytes(api_versions.MESSAGE.write(version, correlation, _VERSIONS)))
+                _send(connection, api_versions.MESSAGE.write(version, correlation, _VERSIONS))
             elif key == 17:
                 wanted = body[2:].decode()
                 error = 0 if wanted == self.mechanism else 33
@@ -84,7 +85,7 @@ class LockedBroker:
                 _answer(connection, correlation, struct.pack(">h", 58 if refusal else 0) + words + packed + lasts)
             elif key == 3 and let_in:
                 nothing = metadata.MetadataResponse(brokers=(), cluster_id="c", controller_id=-1, topics=())
-                connection.sendall(bytes(metadata.MESSAGE.write(version, correlation, nothing)))
+                _send(connection, metadata.MESSAGE.write(version, correlation, nothing))
             else:
                 return  # as Kafka does with whoever hasn't logged in
 
@@ -109,6 +110,10 @@ _VERSIONS = api_versions.ApiVersionsResponse(
         for key, low, high in ((1, 4, 12), (2, 1, 7), (3, 0, 12), (17, 0, 1), (18, 0, 4), (36, 0, 2))
     ),
 )
+
+
+def _send(connection: socket.socket, frame: Frame) -> None:
+    connection.sendall(frame if isinstance(frame, bytes) else b"".join(frame))
 
 
 def _answer(connection: socket.socket, correlation: int, body: bytes) -> None:

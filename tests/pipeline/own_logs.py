@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from kohort.broker.cluster.event_log import line_of
 from kohort.broker.cluster.group_events import Recorded
@@ -16,7 +17,7 @@ TOPIC, PARTITIONS = "orders", 6
 class LoggedWorld(World):
     """A world that keeps what a broker would write to its disk."""
 
-    def __init__(self, **settings: int) -> None:
+    def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.listen()
         self.batches: list[bytes] = []

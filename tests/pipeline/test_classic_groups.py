@@ -12,7 +12,7 @@ from kohort.pipeline.records.classic import ClassicGroup, GroupReader, plain_gro
 from kohort.pipeline.records.codec import decode, encode_key, encode_value
 from kohort.pipeline.records.schema import RecordError
 from kohort.pipeline.silver.rows import SilverRows
-from kohort.pipeline.sources.chunk import chunk_of_rows
+from kohort.pipeline.sources.chunk import LogRow, chunk_of_rows
 from kohort.protocol.consumer import (
     Assignment,
     ImpossibleLengthError,
@@ -186,7 +186,8 @@ def test_the_rows_one_would_write_by_hand(found: list[bytes], at_once: int) -> N
     silver = SilverRows("k", 1)
     rows: dict[str, list[dict[str, Any]]] = {}
     for first in range(0, len(found), at_once):
-        chunk = chunk_of_rows([(3, n, 0, KEY, value) for n, value in enumerate(found)][first : first + at_once])
+        rows_now: list[LogRow] = [(3, n, 0, KEY, value) for n, value in enumerate(found)]
+        chunk = chunk_of_rows(rows_now[first : first + at_once])
         for table, written in silver.add(chunk):
             rows.setdefault(table, []).extend(written.to_pylist())
     expected: dict[str, list[dict[str, Any]]] = {}

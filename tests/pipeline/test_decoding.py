@@ -35,8 +35,8 @@ def values_of(kind: Any, version: int) -> st.SearchStrategy[Any]:
         return st.integers(0, 65535)
     if kind == "uuid":
         return st.binary(min_size=16, max_size=16)
-    some = TEXT if kind.startswith("string") else st.binary(max_size=20)
-    return st.none() | some if kind.endswith("?") else some
+    text: st.SearchStrategy[Any] = TEXT if kind.startswith("string") else st.binary(max_size=20)
+    return st.none() | text if kind.endswith("?") else text
 
 
 @st.composite

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kohort.pipeline.records.codec import Decoded, decode, decode_key, encode_key, encode_value
+from kohort.pipeline.records.codec import Decoded, Value, decode, decode_key, encode_key, encode_value
 from kohort.pipeline.records.schema import RecordError
 
 ID = bytes(range(16))
@@ -18,7 +18,7 @@ MEMBER = {
     "classicMemberMetadata": None,
 }  # fmt: skip
 
-VALUES = {
+VALUES: dict[str, tuple[int, str, Value]] = {
     "commit v3": (1, "0003 0000000000000064 0000000a 0001 6d 00000000000004d2", COMMIT | {"topicId": bytes(16)}),
     "commit v1, no leader epoch, no expiry": (
         1, "0001 0000000000000064 0001 6d 00000000000004d2 ffffffffffffffff",

@@ -6,6 +6,7 @@ import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -17,6 +18,7 @@ from kohort.pipeline.report.html import write_report
 from kohort.pipeline.report.lists import MOST_ROWS
 from kohort.pipeline.report.results import add_issues, findings
 from kohort.pipeline.report.words import by_group, headline
+from kohort.pipeline.sources.events import COLUMNS
 
 EVIL = "<script>alert('x')</script>\"&"
 
@@ -82,24 +84,19 @@ def test_the_report_of_the_recording(recorded_groups: dict[str, GroupInput], tmp
 def test_names_are_text_and_nothing_else(tmp_path: Path) -> None:
     """A group and a client called like a tag, from events alone."""
     member = f"{EVIL}-71478f57-e382-43cf-81a9-3f338ceedade"
-    base = dict.fromkeys(("member_id", "client_id", "instance_id", "client_host", "client_reason", "cause", "evicted",
-                          "generation", "members", "duration_us", "rebalance_id", "detail", "error", "protocol"))  # fmt: skip
-    events = [
-        base | {"kind": kind, "ts": ts, "seq": n, "origin": "text_log"} | more
-        for n, (kind, ts, more) in enumerate(
-            [
-                ("rebalance_started", 1000, {"generation": 0, "cause": "join_new"}),
-                ("member_added", 1001, {"member_id": member, "client_id": EVIL}),
-                ("join_completed", 4000, {"generation": 1, "members": 1}),
-                ("assignment_received", 4010, {"generation": 1, "members": 1}),
-                ("rebalance_started", 9000, {"generation": 1, "cause": "join_new", "member_id": "b", "client_id": "b"}),
-                ("member_added", 9001, {"member_id": "b", "client_id": "b"}),
-                ("barrier_evicted", 19_000, {"evicted": [member], "cause": "barrier_timeout"}),
-                ("join_completed", 19_000, {"generation": 2, "members": 1}),
-                ("assignment_received", 19_010, {"generation": 2, "members": 1}),
-            ]
-        )
+    base: dict[str, Any] = dict.fromkeys(COLUMNS) | {"origin": "text_log"}
+    happened: list[tuple[str, int, dict[str, Any]]] = [
+        ("rebalance_started", 1000, {"generation": 0, "cause": "join_new"}),
+        ("member_added", 1001, {"member_id": member, "client_id": EVIL}),
+        ("join_completed", 4000, {"generation": 1, "members": 1}),
+        ("assignment_received", 4010, {"generation": 1, "members": 1}),
+        ("rebalance_started", 9000, {"generation": 1, "cause": "join_new", "member_id": "b", "client_id": "b"}),
+        ("member_added", 9001, {"member_id": "b", "client_id": "b"}),
+        ("barrier_evicted", 19_000, {"evicted": [member], "cause": "barrier_timeout"}),
+        ("join_completed", 19_000, {"generation": 2, "members": 1}),
+        ("assignment_received", 19_010, {"generation": 2, "members": 1}),
     ]
+    events = [base | {"kind": kind, "ts": ts, "seq": n} | more for n, (kind, ts, more) in enumerate(happened)]
     gold = write_gold([GroupInput(EVIL, events=events, until_ms=20_000)], tmp_path)
     found = findings(gold)
     assert [(row["rule"], row["clients"]) for row in found if row["severity"] == "critical"] == [("R01", [EVIL])]
@@ -139,7 +136,7 @@ def test_a_thousand_restless_groups_make_no_endless_file(tmp_path: Path, monkeyp
 
 def restless(name: str, times: int) -> GroupInput:
     """Ninety members, one of whom is thrown out and comes back again and again."""
-    base = dict.fromkeys(("member_id", "client_id", "instance_id", "client_host", "client_reason", "cause", "evicted",
+    base: dict[str, Any] = dict.fromkeys(("member_id", "client_id", "instance_id", "client_host", "client_reason", "cause", "evicted",
                           "generation", "members", "duration_us", "rebalance_id", "detail", "error", "protocol"))  # fmt: skip
     events: list[dict[str, object]] = []
     for n in range(times):

@@ -115,7 +115,7 @@ def rolling_restart() -> Story:
     story = Story().generation(1, 0.5, {m: {} for m in now.values()})
     for n, client in enumerate(now):
         old, new, at = now[client], f"{client}/1", 100 + 30 * n
-        rest = {m: {} for m in now.values() if m != old}
+        rest: dict[str, dict[str, Any]] = {m: {} for m in now.values() if m != old}
         story.event(at, "member_removed", member_id=old, cause="leave_explicit")
         story.rebalance(2 * n + 2, at, at + 0.5, rest, "leave_explicit", old)
         story.event(at + 5, "member_added", member_id=new, cause="join_new")

@@ -115,8 +115,9 @@ def compressed(batch: bytes, codec: int, block: bytes) -> bytes:
 
     info = read_batch(batch)
     checked = (info.attributes | codec).to_bytes(2, "big") + batch[23:61] + block
+    crc: int = google_crc32c.value(checked)
     return (
-        batch[:8] + (len(checked) + 9).to_bytes(4, "big") + batch[12:17] + google_crc32c.value(checked).to_bytes(4, "big")
+        batch[:8] + (len(checked) + 9).to_bytes(4, "big") + batch[12:17] + crc.to_bytes(4, "big")
         + checked
     )  # fmt: skip
 
@@ -195,7 +196,7 @@ def test_the_recording_agrees_with_the_tail_copy(recording: Path) -> None:
     copy = {
         (int(chunk.partition[n]), int(chunk.offset[n])): (chunk.places.key(n), chunk.places.value(n))
         for chunk in read_export(recording / "tail-copy.jsonl.gz")
-        for n in np.flatnonzero(chunk.partition == 14)
+        for n in np.flatnonzero(chunk.partition == 14).tolist()
     }
     found = {
         (14, int(chunk.offset[n])): (chunk.places.key(n), chunk.places.value(n))

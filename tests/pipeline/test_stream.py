@@ -135,7 +135,9 @@ def test_a_stream_with_limits_and_restarts_is_a_batch(spark: Any, world: World, 
     streamed = tables(places.silver)
     assert streamed == batch_of(spark, world.kafka, tmp_path / "batch")
     assert streamed["offset_commits"]
-    roll(places.silver, query.lastProgress.batchId)
+    progress = query.lastProgress
+    assert progress is not None
+    roll(places.silver, progress.batchId)
     assert tables(places.silver) == streamed
 
 

@@ -206,7 +206,7 @@ def test_following_ends_when_told(
 
 def test_asked_again_following_ends_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def follow(*_: Any, **__: Any) -> None:
-        for _ in range(2):
+        for _again in range(2):
             os.kill(os.getpid(), signal.SIGINT)
         raise AssertionError("it hangs")
 

@@ -28,7 +28,7 @@ def test_golden_subscription() -> None:
     subscription = Subscription(topics=("t",), owned_partitions={"t": (0, 1)}, generation_id=7)
     assert read_subscription(SUBSCRIPTION) == subscription
     assert write_subscription(subscription) == SUBSCRIPTION
-    assert subscribed_topics(SUBSCRIPTION) == {"t"}
+    assert subscribed_topics(SUBSCRIPTION) == frozenset({"t"})
 
 
 def test_golden_assignment() -> None:
@@ -58,7 +58,7 @@ def test_every_version_is_read_as_it_was_written(
         rack_id=rack_id if version >= 3 else None,
     )
     assert read_subscription(write_subscription(subscription)) == subscription
-    assert subscribed_topics(write_subscription(subscription)) == set(topics)
+    assert subscribed_topics(write_subscription(subscription)) == frozenset(topics)
     assignment = Assignment(version=version, partitions=owned, user_data=user_data)
     assert read_assignment(write_assignment(assignment)) == assignment
 
@@ -100,20 +100,20 @@ def test_bytes_that_announce_more_than_is_left_are_not_foreseen(metadata: str) -
 
 def test_the_coordinator_does_not_look_behind_the_user_data() -> None:
     broken = bytes.fromhex("0003 00000001 0001 74 ffffffff 7fffffff")
-    assert subscribed_topics(broken) == {"t"}
+    assert subscribed_topics(broken) == frozenset({"t"})
     with pytest.raises(ImpossibleLengthError):
         read_subscription(broken)
 
 
 def test_negative_versions() -> None:
     negative = b"\xff\xff" + SUBSCRIPTION[2:]
-    assert subscribed_topics(negative) == {"t"}
+    assert subscribed_topics(negative) == frozenset({"t"})
     assert read_subscription(negative) is None
     assert read_assignment(b"\xff\xff" + ASSIGNMENT[2:]) is None
 
 
 def test_topics_that_are_no_text_are_read_as_java_does() -> None:
-    assert subscribed_topics(bytes.fromhex("0000 00000001 0002 74ff ffffffff")) == {"t\ufffd"}
+    assert subscribed_topics(bytes.fromhex("0000 00000001 0002 74ff ffffffff")) == frozenset({"t\ufffd"})
 
 
 @given(st.binary(max_size=40), st.integers(0, 40))

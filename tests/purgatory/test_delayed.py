@@ -73,7 +73,8 @@ def test_at_its_deadline_it_is_forced() -> None:
 
 
 def test_several_deadlines_come_each_at_their_own_moment() -> None:
-    purgatory, heard = Purgatory(), []
+    purgatory = Purgatory()
+    heard: list[int] = []
     for deadline_ms in (900, 300, 600, 300):
         purgatory.wait(Operation(deadline_ms, heard.append))
     assert purgatory.advance(1_000) == 4
@@ -159,7 +160,8 @@ def test_the_first_of_a_moment_may_start_more_of_that_moment_and_before_the_next
 
 def test_one_that_fails_takes_nobody_with_it() -> None:
     """A fault is reported; what else is due at that moment comes at the next turn."""
-    purgatory, heard = Purgatory(), []
+    purgatory = Purgatory()
+    heard: list[int] = []
 
     def fail(now_ms: int) -> None:
         raise ZeroDivisionError

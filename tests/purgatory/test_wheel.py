@@ -2,7 +2,7 @@
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
+from hypothesis.stateful import Bundle, MultipleResults, RuleBasedStateMachine, consumes, invariant, multiple, rule
 
 from kohort.purgatory import TimerEntry, TimingWheel
 
@@ -35,7 +35,7 @@ class WheelAndList(RuleBasedStateMachine):
         self.list = SortedList()
 
     @rule(target=entries, delays=st.lists(st.one_of(NEAR, FAR, AGES), min_size=1, max_size=8))
-    def add(self, delays: list[int]) -> object:
+    def add(self, delays: list[int]) -> MultipleResults[TimerEntry]:
         added = [TimerEntry(self.now_ms + delay) for delay in delays]
         for entry in added:
             self.wheel.add(entry)

@@ -15,7 +15,7 @@ from kohort.coordinator.deleting import Sweep
 from kohort.coordinator.loading import Loading
 from kohort.coordinator.records import offset_key, read_offset_value
 from kohort.protocol.errors import ErrorCode as E
-from tests.coordinator.world import Record, Speaker, Ticket, World, commit_error, compacted, subscription
+from tests.coordinator.world import Record, Speaker, Ticket, World, commit_error, compacted, keyed, subscription
 
 PREPARING = State.PREPARING_REBALANCE
 GROUPS = ("orders", "billing", "polygenelubricants")
@@ -198,7 +198,7 @@ class Simulation:
 
     def write(self, error: E, count: int) -> None:
         for append in self.world.held[:count]:
-            for key, _ in append.records:
+            for key, _ in keyed(append.records):
                 if key[:2] == b"\x00\x02":
                     group_id = key[4:].decode()
                     (self.unsaved.discard if error is E.none else self.unsaved.add)(group_id)
@@ -213,7 +213,7 @@ class Simulation:
         lost = [append for append in world.held if append.partition == partition]
         world.held = [append for append in world.held if append.partition != partition]
         for append in lost[: self.random.randint(0, len(lost))]:
-            world.log[partition] += append.records
+            world.log[partition] += keyed(append.records)
         world.unload(partition)
         self.unsaved -= {g for g in self.unsaved if world.coordinator.partition_of(g) == partition}
         if self.random.random() < 0.5:

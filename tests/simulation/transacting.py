@@ -503,8 +503,8 @@ def transactions_hold_back_what_follows(bank: Bank) -> None:
     open_at: dict[int, int] = {}
     for work in bank.works():
         if work.committed is None:
-            for partition, offset, _ in work.records:
-                open_at[partition] = min(offset, open_at.get(partition, offset))
+            for number, offset, _ in work.records:
+                open_at[number] = min(offset, open_at.get(number, offset))
     for partition in bank.topic.partitions:
         stable = partition.last_stable_offset
         assert bank.stable[partition.index] <= stable <= partition.log.high_watermark

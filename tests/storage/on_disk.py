@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 from kohort.storage.disk.directory import DataDirectory
@@ -18,10 +19,10 @@ ID = UUID(int=7)
 class OnDisk:
     """The topic, as the broker that has the directory open knows it."""
 
-    def __init__(self, path: Path, disk: Disk | None = None, **config: object) -> None:
+    def __init__(self, path: Path, disk: Disk | None = None, **config: Any) -> None:
         self.path = path
         self.disk = disk
-        self._config = LogConfig(**config)  # type: ignore[arg-type]
+        self._config = LogConfig(**config)
         self._open()
         made = self.topics.create(NAME, 1, topic_id=ID)
         assert isinstance(made, Topic), made

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -15,7 +16,7 @@ from tests.storage.batches import Pair, batch, contents
 from tests.storage.on_disk import OnDisk
 
 EVERYTHING = 1 << 30
-COMPACTED = {"compact": True, "delete": False, "segment_bytes": 600}
+COMPACTED: dict[str, Any] = {"compact": True, "delete": False, "segment_bytes": 600}
 
 keys = st.sampled_from([b"a", b"b", b"c", b"d"])
 pairs = st.tuples(keys, st.one_of(st.none(), st.binary(max_size=200)))
@@ -61,7 +62,7 @@ def last_values(log: PartitionLog) -> dict[bytes | None, bytes | None]:
 @settings(max_examples=60, deadline=None)
 @given(st.lists(pairs, max_size=40), st.lists(pairs, max_size=10))
 def test_files_keep_what_memory_keeps(story: list[Pair], more: list[Pair]) -> None:
-    memory = PartitionLog(LogConfig(**COMPACTED))  # type: ignore[arg-type]
+    memory = PartitionLog(LogConfig(**COMPACTED))
     with TemporaryDirectory() as path:
         disk = OnDisk(Path(path), **COMPACTED)
         for log in (memory, disk.log):

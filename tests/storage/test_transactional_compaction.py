@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kohort.protocol.batches import CONTROL, TRANSACTIONAL, Marker, marker_batch, read_batches
+from kohort.protocol.batches import CONTROL, TRANSACTIONAL, BatchInfo, Marker, marker_batch, read_batches
 from kohort.storage.log import PartitionLog
 from kohort.storage.producers import Producers, Remembered
 from kohort.storage.topic_configs import LogConfig
@@ -72,7 +72,7 @@ class Story:
     def stable(self) -> int:
         return self.producers.transactions.last_stable_offset(self.log.high_watermark)
 
-    def _headers(self):  # type: ignore[no-untyped-def]
+    def _headers(self) -> list[BatchInfo]:
         return [read_batches(each)[0] for each in split(self.log.read(self.log.log_start_offset, EVERYTHING))]
 
     def records(self) -> list[tuple[int, bytes | None, bytes | None]]:

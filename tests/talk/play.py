@@ -174,7 +174,7 @@ class Player:
         self._make_up_names(step.text)
         cluster, node = self.stage.server.cluster, self._node(step)
         topic = cluster.topics.by_name(fill(step.words["topic"], self.names))
-        partition = topic and topic.partition(int(fill(step.words["partition"], self.names)))
+        partition = topic.partition(int(fill(step.words["partition"], self.names))) if topic is not None else None
         if topic is None or partition is None:
             raise ValueError(f"there is no {step.words['topic']} partition {step.words['partition']}")
         self.stage.server.act(partial(move_leader, cluster, topic, partition, node.id))

@@ -4,6 +4,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 SHARED ?= ../shared
 TIMES ?= 1000
+# Seeds of the simulations that nobody has played before, beside the fixed ones. The last lines of the run name them.
+NEW_SEEDS ?= 2
 
 .DEFAULT_GOAL := help
 
@@ -45,7 +47,7 @@ check: $(VENV)/.test  ## format, lint, types, import directions, fast tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	PYTHONPATH=typings $(BIN)/lint-imports
-	$(BIN)/python -m pytest -m "not clients and not spark and not libraries"
+	KOHORT_NEW_SEEDS=$(NEW_SEEDS) $(BIN)/python -m pytest -m "not clients and not spark and not libraries"
 
 crash: $(VENV)/.test  ## a broker under load, killed ROUNDS=200 times; what it acknowledged must be there
 	$(BIN)/python -m tests.crash $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SEED),--seed $(SEED))

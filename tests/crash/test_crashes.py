@@ -1,11 +1,10 @@
 """Whatever a broker acknowledged is there after it was killed, and after the machine lost its power.
 
-`KOHORT_SEED=7` plays one seed again; `KOHORT_STEPS`, `KOHORT_SEEDS` as in tests/simulation/test_simulation.py.
+How to play a seed again, or more of them: tests/seeds.py.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from errno import EIO, ENOSPC
@@ -20,10 +19,9 @@ from tests.crash.disk import Died, FaultyDisk, failing
 from tests.crash.life import EPOCH_MS, Life, process_is_gone
 from tests.crash.play import MONEY, Play
 from tests.crash.truth import Truth
-from tests.simulation.test_simulation import SEEDS, STEPS
+from tests.seeds import SEEDS_ON_DISK, STEPS
 
 LIVES = max(STEPS // 600, 2)
-FEW = SEEDS if os.environ.keys() & {"KOHORT_SEED", "KOHORT_SEEDS"} else SEEDS[:3]
 STORAGE = {E.kafka_storage_error, E.not_coordinator}
 pytestmark = pytest.mark.usefixtures("no_threads")
 
@@ -132,7 +130,7 @@ def begins(world: World) -> None:
     world.play.begin()
 
 
-@pytest.mark.parametrize("seed", FEW)
+@pytest.mark.parametrize("seed", SEEDS_ON_DISK)
 @pytest.mark.parametrize("fsync", ["never", "always"])
 def test_nothing_acknowledged_is_lost_when_the_process_is_killed(seed: int, fsync: str, tmp_path: Path) -> None:
     world = World(tmp_path, seed, fsync)
@@ -146,7 +144,7 @@ def test_nothing_acknowledged_is_lost_when_the_process_is_killed(seed: int, fsyn
     assert world.play.acknowledged, "nothing much happened"
 
 
-@pytest.mark.parametrize("seed", FEW)
+@pytest.mark.parametrize("seed", SEEDS_ON_DISK)
 def test_nothing_acknowledged_is_lost_when_everything_unsynced_is(seed: int, tmp_path: Path) -> None:
     world = World(tmp_path, seed, "always")
     with told(world, seed):
@@ -160,7 +158,7 @@ def test_nothing_acknowledged_is_lost_when_everything_unsynced_is(seed: int, tmp
     assert world.play.acknowledged, "nothing much happened"
 
 
-@pytest.mark.parametrize("seed", FEW)
+@pytest.mark.parametrize("seed", SEEDS_ON_DISK)
 def test_a_broker_that_never_synced_starts_after_a_power_cut_with_what_is_intact(seed: int, tmp_path: Path) -> None:
     world = World(tmp_path, seed, "never")
     with told(world, seed):
@@ -181,7 +179,7 @@ def test_a_broker_that_never_synced_starts_after_a_power_cut_with_what_is_intact
 TROUBLES = ("full", "open", "write", "rename", "keep", "remove", "folder")
 
 
-@pytest.mark.parametrize("seed", FEW)
+@pytest.mark.parametrize("seed", SEEDS_ON_DISK)
 @pytest.mark.parametrize("fsync", ["never", "always"])
 def test_a_disk_that_fails_now_and_then_loses_nothing_acknowledged(seed: int, fsync: str, tmp_path: Path) -> None:
     world = World(tmp_path, seed, fsync)
@@ -215,7 +213,7 @@ def test_a_disk_that_fails_now_and_then_loses_nothing_acknowledged(seed: int, fs
     assert world.play.acknowledged, "nothing much happened"
 
 
-@pytest.mark.parametrize("seed", FEW)
+@pytest.mark.parametrize("seed", SEEDS_ON_DISK)
 def test_a_sync_that_fails_ends_all_writing_and_no_reading(seed: int, tmp_path: Path) -> None:
     world = World(tmp_path, seed, "always")
     with told(world, seed):

@@ -1,6 +1,6 @@
 """A whole cluster, driven by a seed: leaders move, brokers stop and start, clients look for whoever leads now.
 
-`KOHORT_SEED=7` plays one seed again; `KOHORT_STEPS`, `KOHORT_SEEDS` as in test_simulation.py.
+How to play a seed again, or more of them: tests/seeds.py.
 """
 
 from functools import partial
@@ -19,7 +19,7 @@ from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup, Offse
 from kohort.protocol.messages.produce import PartitionProduceData, TopicProduceData
 from kohort.storage.topics import Topic
 from tests.broker.conftest import Broker, Client
-from tests.simulation.test_simulation import SEEDS, STEPS
+from tests.seeds import SEEDS, STEPS
 
 GROUPS = ("orders", "billing", "shipping", "refunds")
 SEARCHING = (E.not_leader_or_follower, E.not_coordinator, E.coordinator_load_in_progress, E.coordinator_not_available)

@@ -1,13 +1,9 @@
-"""The simulated world keeps its promises.
-
-`KOHORT_SEED=7` plays one seed again; `KOHORT_STEPS=100000` plays longer, `KOHORT_SEEDS=50` more of them.
-"""
-
-import os
+"""The simulated world keeps its promises. How to play a seed again, or more of them: tests/seeds.py."""
 
 import pytest
 
 from kohort.protocol.errors import ErrorCode as E
+from tests.seeds import SEEDS, STEPS
 from tests.simulation.promises import (
     PROMISES,
     events_tell_of_whole_rebalances,
@@ -15,13 +11,6 @@ from tests.simulation.promises import (
     replay_gives_the_same,
 )
 from tests.simulation.simulated import Simulation
-
-STEPS = int(os.environ.get("KOHORT_STEPS", "2000"))
-SEEDS = (
-    [int(os.environ["KOHORT_SEED"])]
-    if "KOHORT_SEED" in os.environ
-    else list(range(int(os.environ.get("KOHORT_SEEDS", "5"))))
-)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -1,6 +1,6 @@
 """All or nothing, whatever happens to producers and brokers.
 
-`KOHORT_SEED=7` plays one seed again; `KOHORT_STEPS`, `KOHORT_SEEDS` as in test_simulation.py.
+How to play a seed again, or more of them: tests/seeds.py.
 """
 
 import pytest
@@ -9,7 +9,7 @@ from kohort.broker.cluster import replay
 from kohort.protocol.batches import read_batches
 from kohort.protocol.errors import ErrorCode as E
 from kohort.storage.producers import Producers
-from tests.simulation.test_simulation import SEEDS, STEPS
+from tests.seeds import SEEDS, STEPS
 from tests.simulation.transacting import (
     GROUPS,
     PARTITIONS,

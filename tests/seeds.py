@@ -1,0 +1,39 @@
+"""Seeds of the simulated worlds, and how long each is played.
+
+`KOHORT_SEED=7` plays one seed again. `KOHORT_SEEDS=50` plays the seeds 0 to 49. `KOHORT_NEW_SEEDS=3` plays three seeds
+beside the fixed ones that nobody has played before: they come from the time. `make check` does so, and the last lines
+of the test run name them. `KOHORT_STEPS=100000` plays longer.
+"""
+
+from __future__ import annotations
+
+import os
+from time import time
+
+STEPS = int(os.environ.get("KOHORT_STEPS", "2000"))
+
+_FIXED, _FIXED_ON_DISK = 5, 3
+_FROM = "KOHORT_NEW_SEEDS_FROM"
+
+
+def choose_new_seeds() -> None:
+    """Chooses the first of the new seeds. The worker processes of a test run inherit it."""
+    os.environ.setdefault(_FROM, str(int(time()) * 10))
+
+
+def new_seeds() -> list[int]:
+    """Seeds that nobody has played before."""
+    first = int(os.environ.get(_FROM, "0"))
+    return list(range(first, first + int(os.environ.get("KOHORT_NEW_SEEDS", "0"))))
+
+
+def seeds(fixed: int = _FIXED) -> list[int]:
+    """The seeds to play."""
+    if "KOHORT_SEED" in os.environ:
+        return [int(os.environ["KOHORT_SEED"])]
+    return [*range(int(os.environ.get("KOHORT_SEEDS", fixed))), *new_seeds()]
+
+
+SEEDS = seeds()
+SEEDS_ON_DISK = seeds(_FIXED_ON_DISK)
+"""Worlds with a disk are slower."""

@@ -15,6 +15,10 @@ class Asker(Protocol):
         """Sends the response of the request that `ticket` stands for."""
         ...
 
+    def close(self, reason: str) -> None:
+        """Hangs up."""
+        ...
+
 
 class Ticket:
     """What a handler knows about the request beside its content, and how it answers later."""
@@ -58,3 +62,8 @@ class Ticket:
         assert not self.answered, "a ticket is answered once"
         self.answered = True
         self.asker.answer(self, response)
+
+    def fail(self) -> None:
+        """Ends the connection of a request whose answer failed. The caller logs the exception."""
+        self.answered = True
+        self.asker.close("answering its request failed, which is kohort's fault")

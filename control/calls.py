@@ -128,6 +128,10 @@ class Call:
         if outcome is not None:
             self.connection.answer(ticket, outcome)
 
+    def close(self, reason: str) -> None:
+        """Hangs up."""
+        self.connection.close(reason)
+
     def _leaving(self, response: object) -> Any:
         if self.stage == ANSWER:  # it was stopped here before
             return response
@@ -182,10 +186,13 @@ class Call:
             now_ms = self._laboratory.cluster.clock.now_ms()
         if self.connection.closed:
             return
-        if self.stage == ANSWER:
-            self._resume_answer(response, faults)
-        else:
-            self._resume_request(now_ms, faults)
+        try:
+            if self.stage == ANSWER:
+                self._resume_answer(response, faults)
+            else:
+                self._resume_request(now_ms, faults)
+        except Exception:
+            self.connection.fail()
         perform(self._laboratory.cluster, now_ms)
         server.end_turn(now_ms)
 

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from kohort.broker.logs import log
 from kohort.control.history import Rebalance, rebalances, tell
 
 if TYPE_CHECKING:
@@ -83,7 +84,10 @@ class Recorder:
         if self.disowns(recorded):
             self._disowned.add(recorded.event_id)
         for listener in list(self._listeners):
-            listener(recorded)
+            try:
+                listener(recorded)
+            except Exception:  # the others hear it all the same
+                log.error(f"a listener of the recorder failed: {recorded}")
 
     def _of(self, group_id: str) -> Iterable[Recorded]:
         return self._of_groups.get(group_id, ())

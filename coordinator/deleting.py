@@ -81,9 +81,9 @@ class Sweep(DelayedOperation):
         self.coordinator = coordinator
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
-        """Sweeps, and waits for the next time."""
-        sweep(self.coordinator, now_ms)
+        """Waits for the next time, which comes even if this one fails, and sweeps."""
         self.coordinator.purgatory.wait(Sweep(self.coordinator, now_ms))
+        sweep(self.coordinator, now_ms)
 
 
 def sweep(coordinator: GroupCoordinator, now_ms: int) -> None:

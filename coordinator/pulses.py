@@ -70,11 +70,11 @@ class StatsTimer(DelayedOperation):
         watch.coordinator.purgatory.wait(self)
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
-        """Tells, and waits for the next minute."""
+        """Waits for the next minute, and tells."""
         watch = self._watch
         if watch.coordinator.watch is not watch:
             return  # nobody listens any more
-        watch.flush_stats()
         self.deadline_ms = now_ms + STATS_INTERVAL_MS
         self.completed = False
         watch.coordinator.purgatory.wait(self)
+        watch.flush_stats()

@@ -28,15 +28,28 @@ class DelayedOperation(TimerEntry):
         """The effect; called once. `expired`: by its deadline, which then is `now_ms`."""
         raise NotImplementedError
 
+    def abandon(self) -> None:
+        """One of the two above has raised, and the operation waits no more. Lets go of whoever waits for it."""
+
 
 class Purgatory:
     """Where operations wait, all of them on one wheel."""
 
-    def __init__(self, now_ms: int = 0, changed: Callable[[], None] | None = None) -> None:
-        """`changed` is told whenever an operation starts to wait, so that a shell can arm its timer anew."""
+    def __init__(
+        self,
+        now_ms: int = 0,
+        changed: Callable[[], None] | None = None,
+        failed: Callable[[DelayedOperation, Exception], None] | None = None,
+    ) -> None:
+        """`changed` is told whenever an operation starts to wait, so that a shell can arm its timer anew.
+
+        `failed` is told of an operation that raises in `check` or `advance`, and the others go on. Without it the
+        exception leaves the call, and what else is due completes at the next.
+        """
         self._wheel = TimingWheel(now_ms)
         self._watched: dict[Hashable, dict[DelayedOperation, None]] = {}
         self._changed = changed
+        self._failed = failed
 
     def __len__(self) -> int:
         """How many operations wait."""
@@ -72,8 +85,12 @@ class Purgatory:
             return 0
         count = 0
         for operation in list(waiting):
-            if not operation.completed and operation.can_complete(now_ms):
-                count += self.complete(operation, now_ms)
+            try:
+                if not operation.completed and operation.can_complete(now_ms):
+                    count += self.complete(operation, now_ms)
+            except Exception as problem:
+                self.cancel(operation)
+                self._report(operation, problem)
         return count
 
     def complete(self, operation: DelayedOperation, now_ms: int) -> bool:
@@ -102,8 +119,7 @@ class Purgatory:
     def advance(self, now_ms: int) -> int:
         """Completes by force what is due until `now_ms`, each at its own deadline. Returns how many completed.
 
-        Operations that are added meanwhile and are already due complete too, in their turn. One that raises ends this
-        call; what else is due completes at the next.
+        Operations that are added meanwhile and are already due complete too, in their turn.
         """
         count = 0
         wheel = self._wheel
@@ -122,13 +138,21 @@ class Purgatory:
                 operation = due.pop()
                 assert isinstance(operation, DelayedOperation)
                 if operation.deadline_ms <= now_ms:
-                    count += self._complete(operation, now_ms, expired=True)
+                    try:
+                        count += self._complete(operation, now_ms, expired=True)
+                    except Exception as problem:
+                        self._report(operation, problem)
                 elif not operation.completed:
                     self._wheel.add(operation)
         finally:
             for entry in reversed(due):
                 self._wheel.add(entry)
         return count
+
+    def _report(self, operation: DelayedOperation, problem: Exception) -> None:
+        if self._failed is None:
+            raise
+        self._failed(operation, problem)
 
     def _complete(self, operation: DelayedOperation, now_ms: int, *, expired: bool) -> bool:
         if operation.completed:

@@ -7,6 +7,10 @@ authorized operations of the cluster (KIP-700) · v12 topics by id · v13 an err
 
 Left out: authorization, so that everything is allowed. REBOOTSTRAP_REQUIRED (v13) is never answered.
 A topic that is created on the way is still unknown in this answer, as in Kafka; clients ask again.
+
+Ids, or null names, before v12 refuse the whole request: INVALID_REQUEST. From v12 on one id makes all go by ids:
+topics that are named without one are passed over. A null name where nothing has an id is what Kafka does not foresee:
+UNKNOWN_SERVER_ERROR. (`KafkaApis.handleTopicMetadataRequest`, `MetadataRequest.getErrorResponse`; heard from 4.3.0.)
 """
 
 from __future__ import annotations
@@ -31,6 +35,8 @@ if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
     from kohort.broker.ticket import Ticket
 
+TOPIC_IDS_FROM = 12
+
 ALL_TOPIC_OPERATIONS = 3576
 """What one may do to a topic without an authorizer, as bits (KIP-430)."""
 
@@ -41,6 +47,9 @@ def handle(node: Node, request: MetadataRequest, ticket: Ticket) -> MetadataResp
     if request.topics is None or (ticket.version == 0 and not request.topics):
         topics = [_described(cluster.topics, topic) for topic in cluster.topics]
     else:
+        refusal = _refusal(request.topics, ticket.version)
+        if refusal is not None:
+            return error_response(request, refusal)
         topics = [_asked(node, asked, request, ticket) for asked in _once(request.topics)]
     if request.include_topic_authorized_operations:
         for topic in topics:
@@ -64,9 +73,30 @@ def handle(node: Node, request: MetadataRequest, ticket: Ticket) -> MetadataResp
     return response
 
 
+def error_response(request: MetadataRequest, error_code: ErrorCode) -> MetadataResponse:
+    """Every topic of a request that failed, and no broker. No version could tell of a null name."""
+    return MetadataResponse(
+        error_code=error_code,
+        brokers=(),
+        topics=tuple(
+            MetadataResponseTopic(error_code=error_code, name=asked.name or "", topic_id=asked.topic_id, partitions=())
+            for asked in request.topics or ()
+        ),
+    )
+
+
+def _refusal(topics: tuple[MetadataRequestTopic, ...], version: int) -> ErrorCode | None:
+    by_id = any(topic.topic_id is not None for topic in topics)
+    nameless = any(topic.name is None for topic in topics)
+    if version < TOPIC_IDS_FROM:
+        return ErrorCode.invalid_request if by_id or nameless else None
+    return ErrorCode.unknown_server_error if nameless and not by_id else None
+
+
 def _once(topics: tuple[MetadataRequestTopic, ...]) -> list[MetadataRequestTopic]:
-    """A topic that is asked for twice is answered once."""
-    return list({(topic.name, topic.topic_id): topic for topic in topics}.values())
+    """A topic that is asked for twice is answered once; those without an id only where none has one."""
+    with_id = [topic for topic in topics if topic.topic_id is not None]
+    return list({(topic.topic_id or topic.name): topic for topic in with_id or topics}.values())
 
 
 def _asked(node: Node, asked: MetadataRequestTopic, request: MetadataRequest, ticket: Ticket) -> MetadataResponseTopic:

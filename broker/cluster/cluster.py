@@ -75,7 +75,7 @@ class Cluster:
         self.on_wakeup_changed: Callable[[], None] = _nobody_cares
         """Called when `purgatory.next_wakeup_ms` may have become earlier; the server sets its timer then."""
         now_ms = clock.now_ms()
-        self.purgatory = Purgatory(now_ms, lambda: self.on_wakeup_changed())
+        self.purgatory = Purgatory(now_ms, lambda: self.on_wakeup_changed(), _operation_failed)
         self.wait_for_records: Callable[[DelayedOperation, Iterable[Hashable]], None] = self.purgatory.wait
         """Lets a fetch wait for what is appended under its keys. The laboratory's waits in real time."""
         self.directory = directory
@@ -249,6 +249,12 @@ def group_settings(settings: Settings) -> GroupSettings:
 def transaction_settings(settings: Settings) -> TransactionSettings:
     """The same for the transaction coordinators."""
     return TransactionSettings(**{name: getattr(settings, name) for name in TransactionSettings.__dataclass_fields__})
+
+
+def _operation_failed(operation: DelayedOperation, problem: Exception) -> None:
+    """Our bug. What else is due, or waits for the same event, goes on."""
+    log.error(f"a waiting {type(operation).__name__} failed", problem)
+    operation.abandon()
 
 
 def _nobody_cares() -> None:

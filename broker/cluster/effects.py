@@ -60,6 +60,8 @@ def perform(cluster: Cluster, now_ms: int) -> None:
                     _tell(effect)
             except Exception:  # each effect stands alone: the others must not be lost
                 log.error(f"an effect failed: {effect}")
+                if type(effect) is Reply:
+                    effect.ticket.fail()  # type: ignore[attr-defined]
         effects.clear()
     for coordinator in cluster.coordinators:
         if coordinator.effects:  # what one node had done wants something done by one before it

@@ -80,7 +80,12 @@ class EventLog:
         waiting, self._waiting = self._waiting, []
         lines: dict[tuple[int, str], list[bytes]] = {}
         for recorded in waiting:
-            lines.setdefault((recorded.node_id, recorded.boot_id), []).append(line_of(recorded))
+            try:
+                line = line_of(recorded)
+            except Exception:  # the others are written all the same
+                log.error(f"a group event cannot be written: {recorded}")
+            else:
+                lines.setdefault((recorded.node_id, recorded.boot_id), []).append(line)
         for (node_id, boot_id), of_node in lines.items():
             try:
                 self._file(node_id, boot_id).write(b"".join(of_node))

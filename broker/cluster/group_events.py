@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from kohort.broker.logs import log
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.events import Client, GroupEvent
 
@@ -72,8 +73,11 @@ class GroupEvents:
         node_id = next(node.id for node in self._cluster.nodes if node.coordinator is coordinator)
         self._numbers[node_id] = number = self._numbers.get(node_id, 0) + 1
         recorded = Recorded(node_id, self._boot_id, number, event)
-        for listener in self._listeners:
-            listener(recorded)
+        for listener in list(self._listeners):
+            try:
+                listener(recorded)
+            except Exception:  # the others hear it all the same
+                log.error(f"a listener of group events failed: {recorded}")
 
     def stopping(self) -> None:
         """The process ends in good order: its nodes coordinate nothing any more. A crash shows by the lack of this."""

@@ -174,15 +174,17 @@ class Replays:
         """Loads for a while; what is left then goes on in a later turn."""
         self._slice = None
         room, until_ms = SLICE_BYTES, self._clock.now_ms() + SLICE_MS
-        while self._waiting and room > 0 and self._clock.now_ms() < until_ms:
-            replay = self._waiting[0]
-            if not replay.over:
-                room -= replay.step(self._clock.now_ms, self.gate)
-            if replay.over or replay.held:
-                self._waiting.popleft()
-        if self._waiting:
-            # Counted from now, not from `now_ms`: what is due before the clock's time runs in this same turn.
-            self._go_on(self._clock.now_ms() + PAUSE_MS)
+        try:
+            while self._waiting and room > 0 and self._clock.now_ms() < until_ms:
+                replay = self._waiting[0]
+                if not replay.over:
+                    room -= replay.step(self._clock.now_ms, self.gate)
+                if replay.over or replay.held:
+                    self._waiting.popleft()
+        finally:
+            if self._waiting:
+                # Counted from now, not from `now_ms`: what is due before the clock's time runs in this same turn.
+                self._go_on(self._clock.now_ms() + PAUSE_MS)
 
     def _go_on(self, at_ms: int) -> None:
         if self._slice is None:

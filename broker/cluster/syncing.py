@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from errno import EIO
 from threading import Lock
 from typing import TYPE_CHECKING, Protocol
 
@@ -105,7 +106,10 @@ class Syncs:
                 partition.log.synced(end_offset)
                 cluster.purgatory.check(partition, now_ms)
         for report in waiting:
-            report(now_ms, problem)
+            try:
+                report(now_ms, problem)
+            except Exception:  # whoever waits beside it is told all the same
+                log.error("telling that something is on the disk failed")
         if self._written or self._waiting:
             self.begin()
 
@@ -150,6 +154,8 @@ def _sync(files: Sequence[Unsynced]) -> OSError | None:
             each.sync()
     except OSError as problem:
         return problem
+    except Exception as problem:  # our bug: whoever waits for the disk must hear of it all the same
+        return OSError(EIO, f"syncing failed: {problem!r}")
     return None
 
 
@@ -171,6 +177,6 @@ class SyncNowAndThen(DelayedOperation):
         self._cluster.purgatory.wait(self)
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
-        """Syncs, and comes back."""
-        self._syncs.begin()
+        """Comes back later, and syncs."""
         self.wait(now_ms)
+        self._syncs.begin()

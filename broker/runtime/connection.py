@@ -112,17 +112,20 @@ class Connection(asyncio.Protocol):
             self._keep(data)
             return
         self.in_turn = True
-        if not self._received and self._is_one_request(data):
-            server.dispatcher.handle(self, data[4:], now_ms)
-        else:
-            if self._received:
-                self._received += data
+        try:
+            if not self._received and self._is_one_request(data):
+                server.dispatcher.handle(self, data[4:], now_ms)
             else:
-                self._received = data
-            self._handle_received(now_ms)
+                if self._received:
+                    self._received += data
+                else:
+                    self._received = data
+                self._handle_received(now_ms)
+            if self._out:
+                self._write()
+        except Exception:
+            self.fail()
         self.in_turn = False
-        if self._out:
-            self._write()
         if server.woken:
             server.end_turn(now_ms)
 
@@ -168,13 +171,22 @@ class Connection(asyncio.Protocol):
         self._transport.writelines(frame)
 
     def go_on(self, now_ms: int) -> None:
-        """Takes up what was left lying, if nothing is in its way any more, and writes what there is to write."""
+        """Takes up what was left lying, if nothing is in its way any more, and writes what there is to write.
+
+        Raises nothing: several connections go on one after the other.
+        """
         if self.closed:
             return
+        try:
+            self._go_on(now_ms)
+        except Exception:
+            self.fail()
+        self.in_turn = False
+
+    def _go_on(self, now_ms: int) -> None:
         if self._received and not self._obstacles:
             self.in_turn = True
             self._handle_received(now_ms)
-            self.in_turn = False
         if self._out:
             self.heard_at_ms = now_ms
             self._write()
@@ -189,13 +201,20 @@ class Connection(asyncio.Protocol):
         self._obstacles |= CLOSED
         log.info(f"{self.client}: connection closed, {reason}", client=self.client, reason=reason)
         self._received = b""
-        self._write()
-        self._transport.close()
+        try:
+            self._write()
+        finally:
+            self._transport.close()
 
     def abort(self) -> None:
         """Hangs up at once, whatever the client has not read."""
         self._obstacles |= CLOSED
         self._transport.abort()
+
+    def fail(self) -> None:
+        """Ends this connection, and nothing else, because serving it raised the exception that is being handled."""
+        log.error(f"{self.client}: connection closed, serving this connection failed, which is kohort's fault")
+        self.abort()
 
     # Within
 

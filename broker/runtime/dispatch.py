@@ -89,8 +89,12 @@ class Dispatcher:
             log.error(
                 f"{connection.client}: writing a response of {api.spec.name} v{ticket.version} failed: {response}"
             )
-            unknown = error_response(ticket.api, ticket.request, ErrorCode.unknown_server_error)
-            frame = api.write(ticket.version, ticket.correlation_id, unknown)
+            try:
+                unknown = error_response(ticket.api, ticket.request, ErrorCode.unknown_server_error)
+                frame = api.write(ticket.version, ticket.correlation_id, unknown)
+            except Exception:
+                connection.fail()
+                return
         if log.debug_enabled:
             log.debug(f"{connection.client}: {api.spec.name} v{ticket.version} is answered {response}")
         if isinstance(frame, bytes):

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from kohort.broker.address import show_address
 from kohort.broker.cluster.effects import perform
-from kohort.broker.logs import log
 from kohort.broker.runtime.connection import Connection
 from kohort.broker.runtime.dispatch import Dispatcher
 from kohort.purgatory import DelayedOperation
@@ -147,7 +146,7 @@ class Server:
     def end_turn(self, now_ms: int) -> None:
         """Lets connections go on whose requests have been answered meanwhile."""
         woken = self.woken
-        for connection in woken:  # may wake further ones
+        for connection in woken:  # may wake further ones, and raises nothing
             connection.go_on(now_ms)
         woken.clear()
 
@@ -183,9 +182,6 @@ class Server:
         self._ticking = True
         try:
             self.cluster.purgatory.advance(now_ms)
-        except Exception:
-            log.error("an operation that fell due failed")
-        try:
             perform(self.cluster, now_ms)
             self.end_turn(now_ms)
         finally:
@@ -211,14 +207,14 @@ class IdleSweep(DelayedOperation):
         self._server.cluster.purgatory.wait(self)
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
-        """Looks at every connection, and comes back later."""
+        """Comes back later, and looks at every connection."""
+        self.start(now_ms)
         for connection in list(self._server.connections):
             if now_ms - connection.heard_at_ms >= self._limit_ms:
                 if connection.closed:
                     connection.abort()  # it was hung up on, and does not read what it is still owed
                 else:
                     connection.close(f"it was silent for {self._limit_ms} ms (connections.max.idle.ms)")
-        self.start(now_ms)
 
 
 def bind(host: str, port: int) -> list[socket.socket]:

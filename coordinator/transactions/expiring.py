@@ -18,12 +18,12 @@ class AbortTimedOut(DelayedOperation):
         self.coordinator = coordinator
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
-        """Looks at all transactions, and waits for the next time."""
+        """Waits for the next time, which comes even if this one fails, and looks at all transactions."""
+        self.coordinator.purgatory.wait(AbortTimedOut(self.coordinator, now_ms))
         wall_ms = self.coordinator.wall_ms(now_ms)
         for each in self.coordinator.transactions.values():
             if each.state is State.ONGOING and each.pending is None and each.started_ms + each.timeout_ms < wall_ms:
                 fence(self.coordinator, each, lambda error, producer: None, now_ms)
-        self.coordinator.purgatory.wait(AbortTimedOut(self.coordinator, now_ms))
 
 
 class RemoveExpired(DelayedOperation):
@@ -37,12 +37,12 @@ class RemoveExpired(DelayedOperation):
         self.coordinator = coordinator
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
-        """Looks at all ids, and waits for the next time."""
+        """Waits for the next time, which comes even if this one fails, and looks at all ids."""
+        self.coordinator.purgatory.wait(RemoveExpired(self.coordinator, now_ms))
         before_ms = self.coordinator.wall_ms(now_ms) - self.coordinator.settings.transactional_id_expiration_ms
         for each in list(self.coordinator.transactions.values()):
             if each.state in OVER and each.pending is None and each.updated_ms <= before_ms:
                 _remove(self.coordinator, each, now_ms)
-        self.coordinator.purgatory.wait(RemoveExpired(self.coordinator, now_ms))
 
 
 def _remove(coordinator: TransactionCoordinator, transaction: Transaction, now_ms: int) -> None:

@@ -28,6 +28,9 @@ class Listener:
     def answer(self, ticket: Ticket, response: object) -> None:
         self.heard.append(response)
 
+    def close(self, reason: str) -> None:
+        """Never called: nothing fails while this one is answered."""
+
     def ticket(self) -> Ticket:
         return Ticket(self, None, None, 0, 0, "c-3", 0)
 

@@ -107,6 +107,32 @@ def test_a_topic_asked_for_twice_is_answered_once() -> None:
     assert len(asks(ada, "topic", "topic")) == 1
 
 
+def heard_of(client: Client, version: int, *topics: tuple[str | None, UUID | None]) -> list[tuple[Any, ...]]:
+    asked = tuple(MetadataRequestTopic(name=name, topic_id=topic_id) for name, topic_id in topics)
+    response = client.asks("metadata", version, topics=asked, allow_auto_topic_creation=False)
+    return [(len(response.brokers), each.name, each.topic_id, each.error_code) for each in response.topics]
+
+
+@pytest.mark.parametrize("version", [10, 11])
+def test_ids_and_null_names_refuse_the_whole_request_before_version_12(version: int) -> None:
+    """As heard from Kafka 4.3.0, where no broker is named then."""
+    client, refused = Broker().client(), ErrorCode.invalid_request
+    assert heard_of(client, version, (None, UNKNOWN_ID)) == [(0, "", UNKNOWN_ID, refused)]
+    assert heard_of(client, version, (None, None)) == [(0, "", None, refused)]
+    assert heard_of(client, version, ("a", None), ("b", UNKNOWN_ID), ("a", None)) == [
+        (0, "a", None, refused), (0, "b", UNKNOWN_ID, refused), (0, "a", None, refused)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("version", [12, 13])
+def test_one_id_makes_it_a_question_for_ids(version: int) -> None:
+    client = Broker().client()
+    assert heard_of(client, version, ("a", None), (None, UNKNOWN_ID), ("b", UNKNOWN_ID)) == [
+        (1, None, UNKNOWN_ID, ErrorCode.unknown_topic_id)
+    ]
+    assert heard_of(client, version, (None, None)) == [(0, "", None, ErrorCode.unknown_server_error)]
+
+
 def test_everything_is_allowed_if_one_wants_to_know() -> None:
     ada = Broker().client()
     given_topic(ada)

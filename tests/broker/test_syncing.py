@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kohort.broker.cluster.syncing import SyncNowAndThen, Syncs
+from kohort.broker.cluster.syncing import SyncNowAndThen, Syncs, _sync
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from kohort.storage.disk.directory import DataDirectory
@@ -155,3 +155,21 @@ def test_now_and_then_is_enough_where_nobody_waits(tmp_path: Path) -> None:
     broker.sync()
     assert not broker.directory.disk.unsynced
     broker.directory.abandon()
+
+
+def test_an_answer_that_fails_keeps_nobody_else_waiting(broker: OnSlowDisk) -> None:
+    client = broker.client()
+    broker.syncs.after(lambda now_ms, problem: 1 / 0 and None)
+    produce(client, b"1")
+    broker.sync()
+    assert len(client.heard()) == 1
+
+
+def test_a_sync_that_fails_as_nobody_foresaw_is_a_failed_sync() -> None:
+    class Closed:
+        def sync(self) -> None:
+            raise ValueError("I/O operation on closed file")
+
+    problem = _sync([Closed()])
+    assert problem is not None
+    assert problem.errno == EIO

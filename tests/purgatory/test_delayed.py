@@ -175,6 +175,38 @@ def test_one_that_fails_takes_nobody_with_it() -> None:
     assert heard == [500, 501]
 
 
+def test_a_shell_that_wants_to_hear_of_it_loses_no_time_either() -> None:
+    failed: list[tuple[DelayedOperation, Exception]] = []
+    purgatory, heard = Purgatory(failed=lambda *told: failed.append(told)), []
+
+    def fail(now_ms: int) -> None:
+        raise ZeroDivisionError
+
+    first, second = Operation(500, fail), Operation(500, heard.append)
+    for each in first, second:
+        purgatory.wait(each, ["a"])
+    assert purgatory.advance(600) == 1
+    assert heard == [500]
+    assert [each for each, _ in failed] == [first]
+
+
+def test_an_event_passes_over_one_that_fails() -> None:
+    failed: list[DelayedOperation] = []
+    purgatory, heard = Purgatory(failed=lambda each, problem: failed.append(each)), []
+
+    def fail(now_ms: int) -> None:
+        raise ZeroDivisionError
+
+    first, second = Operation(500, fail), Operation(500, heard.append)
+    for each in first, second:
+        each.may_complete = True
+        purgatory.wait(each, ["a"])
+    assert purgatory.check("a", 7) == 1
+    assert heard == [7]
+    assert failed == [first]
+    assert len(purgatory) == 0
+
+
 def test_the_shell_hears_when_a_new_deadline_may_be_the_first() -> None:
     heard: list[str] = []
     purgatory = Purgatory(changed=lambda: heard.append("changed"))

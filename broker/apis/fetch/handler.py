@@ -100,6 +100,10 @@ class DelayedFetch(DelayedOperation):
         reading.read()
         return reading.failed or reading.full or reading.size_bytes >= reading.min_bytes
 
+    def abandon(self) -> None:
+        """It has failed: its connection ends."""
+        self._reading.ticket.fail()
+
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
         """Answers with what made it complete, or with what there is when the time is up."""
         if expired:

@@ -1,0 +1,207 @@
+"""Whatever fails while one connection is served ends that connection and nothing else."""
+
+from io import StringIO
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from kohort.broker.apis.fetch.handler import DelayedFetch
+from kohort.broker.cluster.effects import perform
+from kohort.broker.cluster.group_events import Recorded
+from kohort.broker.runtime.connection import Connection
+from kohort.broker.ticket import Ticket
+from kohort.coordinator.effects import Reply
+from kohort.protocol.api_keys import APIS, ApiSpec
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.fetch import FetchPartition, FetchTopic
+from kohort.protocol.messages.heartbeat import HeartbeatResponse
+from kohort.protocol.messages.metadata import MetadataRequestTopic
+from kohort.purgatory import DelayedOperation
+from tests.broker.conftest import Broker, Client, frame, heartbeat
+from tests.broker.data import produce
+from tests.storage.batches import batch
+
+NONE = HeartbeatResponse(error_code=ErrorCode.none)
+
+
+BEAT = {"group_id": "g", "generation_id": 1, "member_id": "m"}
+
+
+def waiting_fetch(correlation_id: int = 1, wait_ms: int = 500) -> bytes:
+    """A fetch that waits for the first record of t-0."""
+    partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)
+    topic = FetchTopic(topic="t", partitions=(partition,))
+    return frame("fetch", 4, correlation_id, max_wait_ms=wait_ms, min_bytes=1, max_bytes=1 << 20, topics=(topic,))
+
+
+def unencodable() -> bytes:
+    """Neither the answer of this request nor its error response could be written once."""
+    topic = MetadataRequestTopic(name=None, topic_id=UUID(int=5))
+    return frame("metadata", 10, 2, topics=(topic,))
+
+
+def is_served(client: Client) -> bool:
+    client.says(heartbeat(7))
+    return [correlation_id for correlation_id, _ in client.hears("heartbeat")] == [7]
+
+
+def broken(*_: object, **__: object) -> Any:
+    raise ZeroDivisionError("out of the blue")
+
+
+def with_topic() -> Broker:
+    broker = Broker()
+    broker.cluster.topics.create("t")
+    return broker
+
+
+def test_99_bytes_cut_off_nobody() -> None:
+    broker = with_topic()
+    eve, *others = (broker.client() for _ in range(51))
+    eve.says(waiting_fetch(wait_ms=10), unencodable())
+    broker.loop.wait(20)
+    (fetched, refused) = eve.heard()
+    assert (fetched[:4], refused[:4]) == (bytes((0, 0, 0, 1)), bytes((0, 0, 0, 2)))
+    assert all(is_served(each) for each in others)
+    assert all(is_served(each) for each in others)
+
+
+def test_a_reply_that_can_be_written_in_no_way_ends_its_connection_only(lines: StringIO) -> None:
+    broker = with_topic()
+    broker.api("metadata").write = broken
+    eve, bob, dan = broker.client(), broker.client(), broker.client()
+    for each in eve, bob:  # both are woken by the same turn
+        each.says(waiting_fetch(wait_ms=10), unencodable() if each is eve else heartbeat(2))
+    broker.loop.wait(20)
+    assert eve.closed
+    assert len(bob.heard()) == 2
+    assert is_served(bob)
+    assert is_served(dan)
+    text = lines.getvalue()
+    assert "writing a response of metadata v10 failed" in text
+    assert "ZeroDivisionError" in text
+    assert "connection closed" in text
+
+
+@pytest.mark.parametrize("what", ["handle", "write", "read", "both", "error_response"])
+@pytest.mark.parametrize("api", APIS, ids=lambda api: api.name)
+def test_an_api_that_fails_takes_nobody_with_it(api: ApiSpec, what: str, lines: StringIO) -> None:
+    """Each one fails in each way, behind a fetch that waits, while others are woken in the same turn and later."""
+    broker = with_topic()
+    eve, bob, dan = broker.client(), broker.client(), broker.client()
+    api_under_test = broker.api(api.name)
+    body = b"".join((api.key.to_bytes(2), api_under_test.lowest.to_bytes(2), (9).to_bytes(4), b"\x00\x01e", bytes(80)))
+    eve.says(waiting_fetch(wait_ms=10), len(body).to_bytes(4) + body)
+    sentinel = "heartbeat" if api.name != "heartbeat" else "list_groups"
+    bob.says(waiting_fetch(wait_ms=10), frame(sentinel, 0, 2, **({} if sentinel == "list_groups" else BEAT)))
+    for name in {"both": ("handle", "write"), "error_response": ("handle", "error_response")}.get(what, (what,)):
+        setattr(api_under_test, name, broken)
+    broker.loop.wait(60_000)
+    assert bob.closed if api.name == "fetch" and what in ("write", "both") else len(bob.heard()) == 2
+    for client in dan, broker.client():
+        client.says(frame(sentinel, 0, 3, **({} if sentinel == "list_groups" else BEAT)))
+        assert [each[:4] for each in client.heard()] == [bytes((0, 0, 0, 3))]
+
+
+def test_a_connection_that_fails_in_the_loops_own_calls_ends_alone(
+    lines: StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker = with_topic()
+    eve, bob = broker.client(), broker.client()
+    monkeypatch.setattr(broker.server.dispatcher, "handle", broken)
+    eve.says(heartbeat(1))
+    eve.says(heartbeat(2), heartbeat(3))
+    monkeypatch.undo()
+    assert eve.closed
+    assert "serving this connection failed" in lines.getvalue()
+    assert is_served(bob)
+
+
+def test_an_answer_that_fails_as_an_effect_ends_its_connection(
+    lines: StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker = Broker()
+    tickets: list[Ticket] = []
+    broker.api("heartbeat").handle = lambda node, request, ticket: tickets.append(ticket)
+    eve, bob = broker.client(), broker.client()
+    eve.says(heartbeat(1))
+    bob.says(heartbeat(1))
+    answer = Connection.answer
+    monkeypatch.setattr(
+        Connection, "answer", lambda self, *rest: broken() if self is eve.connection else answer(self, *rest)
+    )
+    broker.cluster.coordinators[0].effects += [Reply(ticket, NONE) for ticket in tickets]
+    perform(broker.cluster, 0)
+    broker.server.end_turn(0)
+    assert eve.closed
+    assert bob.hears("heartbeat") == [(1, NONE)]
+    assert "an effect failed" in lines.getvalue()
+
+
+class Failing(DelayedOperation):
+    """Due at its deadline, and nothing but trouble."""
+
+    __slots__ = ()
+
+    def on_complete(self, now_ms: int, *, expired: bool) -> None:
+        raise ZeroDivisionError
+
+
+def test_one_that_fails_when_it_falls_due_loses_none_of_the_others(lines: StringIO) -> None:
+    broker = with_topic()
+    bob = broker.client()
+    broker.cluster.purgatory.wait(Failing(10))
+    bob.says(waiting_fetch(wait_ms=10))
+    broker.cluster.purgatory.wait(Failing(10))
+    broker.loop.wait(10)
+    assert len(bob.heard()) == 1
+    assert "ZeroDivisionError" in lines.getvalue()
+
+
+def test_a_fetch_that_fails_costs_its_own_connection_and_not_the_producer_that_wakes_it(
+    lines: StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker = with_topic()
+    eve, bob, ada = broker.client(), broker.client(), broker.client()
+    eve.says(waiting_fetch())
+    bob.says(waiting_fetch())
+    (first, _) = (each for each in waiting_operations(broker) if isinstance(each, DelayedFetch))
+    can_complete = DelayedFetch.can_complete
+    monkeypatch.setattr(
+        DelayedFetch, "can_complete", lambda self, now_ms: broken() if self is first else can_complete(self, now_ms)
+    )
+    assert produce(ada, batch(b"1"), "t").error_code == ErrorCode.none
+    assert len(bob.heard()) == 1
+    assert eve.closed
+
+
+def waiting_operations(broker: Broker) -> list[DelayedOperation]:
+    partition = broker.cluster.topics.by_name("t").partitions[0]  # type: ignore[union-attr]
+    return list(broker.cluster.purgatory._watched[partition])
+
+
+def test_what_comes_again_and_again_comes_again_after_it_failed(
+    lines: StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker = Broker(connections_max_idle_ms=10_000)
+    ada = broker.client()
+    monkeypatch.setattr(Connection, "close", broken)
+    broker.loop.wait(12_500)
+    assert not ada.closed
+    monkeypatch.undo()
+    broker.loop.wait(12_500)
+    assert ada.closed
+
+
+def test_a_listener_that_fails_takes_no_event_from_the_others(lines: StringIO) -> None:
+    broker = Broker()
+    broker.cluster.offsets_topic.create(0)
+    heard: list[Recorded] = []
+    broker.cluster.group_events.listen(broken)
+    broker.cluster.group_events.listen(heard.append)
+    broker.loop.wait(50)
+    broker.cluster.group_events.stopping()
+    perform(broker.cluster, broker.clock.now_ms())
+    assert heard
+    assert "a listener of group events failed" in lines.getvalue()

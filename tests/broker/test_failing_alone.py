@@ -25,7 +25,7 @@ from tests.storage.batches import batch
 NONE = HeartbeatResponse(error_code=ErrorCode.none)
 
 
-BEAT = {"group_id": "g", "generation_id": 1, "member_id": "m"}
+BEAT: dict[str, Any] = {"group_id": "g", "generation_id": 1, "member_id": "m"}
 
 
 def waiting_fetch(correlation_id: int = 1, wait_ms: int = 500) -> bytes:

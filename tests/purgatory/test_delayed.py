@@ -177,7 +177,8 @@ def test_one_that_fails_takes_nobody_with_it() -> None:
 
 def test_a_shell_that_wants_to_hear_of_it_loses_no_time_either() -> None:
     failed: list[tuple[DelayedOperation, Exception]] = []
-    purgatory, heard = Purgatory(failed=lambda *told: failed.append(told)), []
+    heard: list[int] = []
+    purgatory = Purgatory(failed=lambda *told: failed.append(told))
 
     def fail(now_ms: int) -> None:
         raise ZeroDivisionError
@@ -192,7 +193,8 @@ def test_a_shell_that_wants_to_hear_of_it_loses_no_time_either() -> None:
 
 def test_an_event_passes_over_one_that_fails() -> None:
     failed: list[DelayedOperation] = []
-    purgatory, heard = Purgatory(failed=lambda each, problem: failed.append(each)), []
+    heard: list[int] = []
+    purgatory = Purgatory(failed=lambda each, problem: failed.append(each))
 
     def fail(now_ms: int) -> None:
         raise ZeroDivisionError

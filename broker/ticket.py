@@ -2,6 +2,13 @@
 
 from typing import Any, Protocol
 
+NO_REPLY = object()
+"""What a handler returns for a request that is never answered (Produce with acks=0)."""
+
+
+class CloseConnection(Exception):
+    """Raised by a handler that answers by hanging up; the text is the reason for the log."""
+
 
 class Asker(Protocol):
     """Where a request came from: a connection, or a test."""
@@ -37,7 +44,7 @@ class Ticket:
     ) -> None:
         self.asker = asker
         self.api: Any = api
-        """Of `registry.Api`; nobody but the dispatcher asks."""
+        """A `registry.Api`; nobody but the dispatcher asks."""
         self.request = request
         self.version = version
         self.correlation_id = correlation_id

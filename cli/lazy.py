@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
@@ -12,13 +12,13 @@ import click
 class LazyGroup(click.Group):
     """`table` has the help of each command by its name, so that the group's own help loads none of them.
 
-    `home` names the module of a command; in it is a function of the command's name, with underscores.
+    `package` has a module for each command, and in it a function; both have the command's name, with underscores.
     """
 
-    def __init__(self, *arguments: Any, table: Mapping[str, str], home: Callable[[str], str], **options: Any) -> None:
+    def __init__(self, *arguments: Any, table: Mapping[str, str], package: str, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._table = table
-        self._home = home
+        self._package = package
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """All of them, by name."""
@@ -29,7 +29,7 @@ class LazyGroup(click.Group):
         if cmd_name not in self._table:
             return None
         name = cmd_name.replace("-", "_")
-        command: click.Command = getattr(import_module(self._home(name)), name)
+        command: click.Command = getattr(import_module(f"{self._package}.{name}"), name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -36,7 +36,7 @@ def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 @click.group(
     cls=LazyGroup,
     table=COMMANDS,
-    home=lambda name: f"kohort.cli.{name}",
+    package="kohort.cli",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=_version, help="Show the version.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -15,7 +14,7 @@ from kohort.broker.settings.broker_settings import PROFILES, SettingError, Setti
 from kohort.broker.settings.properties import parse_properties
 
 if TYPE_CHECKING:
-    from kohort.broker.runtime.run import Control
+    from kohort.control.listening import Control
 
 LOOPBACK = "127.0.0.1"
 FSYNC = ("never", "interval", "always")
@@ -128,13 +127,13 @@ def serve(
 
 
 def control_at(where: str, token: str) -> Control:
-    """The control address, whose room is above this one: named, and loaded only when somebody wants it."""
+    """The control address; what serves it is loaded only when somebody wants it."""
     host, port = parse_address(f"{LOOPBACK}:{where.removeprefix(':')}" if where.lstrip(":").isdigit() else where)
     try:
-        made: Control = import_module("kohort.control.listening").Control(host, port, token)
+        from kohort.control.listening import Control
     except ModuleNotFoundError as missing:
         refuse(f"--control needs {missing.name}, which is not installed; pip install 'kohort[control]' brings it")
-    return made
+    return Control(host, port, token)
 
 
 def read_settings(config: str | None, assignments: tuple[str, ...]) -> dict[str, str]:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from kohort.broker.cluster.effects import perform
 from kohort.broker.logs import log
 from kohort.broker.runtime.error_response import error_response
-from kohort.broker.runtime.registry import NO_REPLY, Api, CloseConnection, Registry
-from kohort.broker.ticket import Ticket
+from kohort.broker.runtime.registry import Api, Registry
+from kohort.broker.ticket import NO_REPLY, CloseConnection, Ticket
 from kohort.control.stops import ANSWER, REQUEST
 from kohort.control.subject import NO_GENERATION, Subject
 from kohort.protocol.errors import ErrorCode

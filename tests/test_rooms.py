@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -38,3 +39,23 @@ def test_every_room_is_checked_for_types_and_import_directions() -> None:
 def test_every_room_says_that_it_is_typed() -> None:
     assert configured("tool", "setuptools", "package-data") == {"*": ["py.typed"]}
     assert [room for room in sorted(rooms()) if not (ROOT / room / "py.typed").exists()] == []
+
+
+BY_NAME = {
+    "broker.runtime.registry": ["f'kohort.broker.apis.{spec.name}'"],
+    "cli.lazy": ["f'{self._package}.{name}'"],  # the folder that a group of commands is in
+    "demo.workers.consuming": ["f'kohort.demo.workers.{module}'"],
+    "protocol.messages": ["f'{__name__}.{api}'"],
+}
+"""The imports that import-linter does not see: who imports which modules by name. None of them points upwards."""
+
+
+def test_imports_by_name_are_declared() -> None:
+    found: dict[str, list[str]] = {}
+    for room in rooms():
+        for path in (ROOT / room).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("import_module", "__import__")):
+                    name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+                    found.setdefault(name, []).append(ast.unparse(node.args[0]))
+    assert found == BY_NAME

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import struct
-from importlib import import_module
 from typing import Any
 
 from kohort.broker.address import show_address
 from kohort.protocol.api_keys import API_BY_NAME
+from kohort.protocol.messages import message_of
 from kohort.protocol.messages.api_versions import ApiVersionsRequest
 
 CLIENT_ID = "kohort-watch"
@@ -79,7 +79,7 @@ class Broker:
     async def _exchange(self, name: str, version: int, request: Any) -> Any:
         assert self._streams is not None, "opened by whoever asks"
         reader, writer = self._streams
-        message = import_module(f"kohort.protocol.messages.{name}").MESSAGE
+        message = message_of(name)
         self._correlation_id += 1
         frame = message.write_request(version, self._correlation_id, CLIENT_ID, request)
         writer.write(struct.pack(">i", len(frame)) + frame)

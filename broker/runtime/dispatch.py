@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from kohort.broker.cluster.effects import perform
 from kohort.broker.logs import log
 from kohort.broker.runtime.error_response import error_response
-from kohort.broker.runtime.registry import NO_REPLY, Api, CloseConnection, Registry
-from kohort.broker.ticket import Ticket
+from kohort.broker.runtime.registry import Api, Registry
+from kohort.broker.ticket import NO_REPLY, CloseConnection, Ticket
 from kohort.protocol.errors import DecodeError, ErrorCode
 from kohort.protocol.headers import RequestHeader, read_header
 

@@ -7,18 +7,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from kohort.protocol.api_keys import API_BY_KEY, ApiSpec
+from kohort.protocol.messages import message_of
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
     from kohort.broker.ticket import Ticket
     from kohort.protocol.codec import Frame
-
-NO_REPLY = object()
-"""What a handler returns for a request that is never answered (Produce with acks=0)."""
-
-
-class CloseConnection(Exception):
-    """Raised by a handler that answers by hanging up; the text is the reason for the log."""
 
 
 class Api:
@@ -28,13 +22,13 @@ class Api:
 
     def __init__(self, spec: ApiSpec) -> None:
         self.spec = spec
-        messages = import_module(f"kohort.protocol.messages.{spec.name}")
+        message = message_of(spec.name)
         module = import_module(f"kohort.broker.apis.{spec.name}")
         self.lowest = max(spec.min_version, spec.readable_from)
         self.highest = spec.max_version
-        self.read: Callable[[int, bytes, int], Any] = messages.MESSAGE.read
-        self.write: Callable[[int, int, Any], Frame] = messages.MESSAGE.write
-        self.response: type = messages.MESSAGE.response
+        self.read: Callable[[int, bytes, int], Any] = message.read
+        self.write: Callable[[int, int, Any], Frame] = message.write
+        self.response: type = message.response
         self.handle: Callable[[Node, Any, Ticket], Any] = module.handle
         self.error_response: Callable[[Any, Any], Any] | None = getattr(module, "error_response", None)
 

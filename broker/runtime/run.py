@@ -36,8 +36,10 @@ nothing, and heartbeats waited. So the young are looked at in small portions (a 
 class Control(Protocol):
     """What `--control` adds to a broker. Its room is above this one, so it is only named here."""
 
-    clock: Clock
-    """The brokers', for whoever controls them to move."""
+    @property
+    def clock(self) -> Clock:
+        """The brokers', for whoever controls them to move."""
+        ...
 
     def registry(self, cluster: Cluster) -> Registry:
         """The APIs, behind what may hold or spoil their requests."""

@@ -16,7 +16,7 @@ COMMANDS = {
 """Each is a module beside this one, with underscores, that has a function of the same name."""
 
 
-@click.group(cls=LazyGroup, table=COMMANDS, home=lambda name: f"{__name__}.{name}")
+@click.group(cls=LazyGroup, table=COMMANDS, package=__name__)
 def admin() -> None:
     """Move leaders, stop and start nodes of a running cluster; check the files of a data directory.
 

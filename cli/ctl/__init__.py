@@ -20,7 +20,7 @@ COMMANDS = {
 """Each is a module beside this one that has a function of the same name."""
 
 
-@click.group(cls=LazyGroup, table=COMMANDS, home=lambda name: f"{__name__}.{name}")
+@click.group(cls=LazyGroup, table=COMMANDS, package=__name__)
 def ctl() -> None:
     """Control a broker that was started with `kohort serve --control HOST:PORT`: its clock, faults and gates.
 

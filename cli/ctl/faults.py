@@ -31,10 +31,10 @@ def add(file: Path, control: str, token: str) -> None:
     """Make the rules of a YAML file, all of them or none.
 
     Each is as in `- {match: {api: Heartbeat, group: billing}, do: drop, times: 2}`."""
-    from importlib import import_module
-
     try:
-        told = import_module("kohort.control.faults.files").read_rules(file)
+        from kohort.control.faults.files import read_rules
+
+        told = read_rules(file)
     except ModuleNotFoundError as missing:
         fail(f"reading rules needs {missing.name}; pip install 'kohort[control]' brings it")
     except ValueError as problem:

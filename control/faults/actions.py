@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from kohort.broker.runtime.registry import CloseConnection
+from kohort.broker.ticket import CloseConnection
 from kohort.control.assignments import Change
 from kohort.control.calls import ON
 from kohort.control.errors import unknown

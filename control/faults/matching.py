@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
 from functools import cache
-from importlib import import_module
 from typing import Any, TypedDict
 
 from kohort.control.errors import ControlError, unknown
 from kohort.control.subject import Subject, kafka_name
 from kohort.coordinator.classic.states import State
 from kohort.protocol.api_keys import API_BY_NAME
+from kohort.protocol.messages import message_of
 
 ANY = "*"
 VERSIONS = 100
@@ -36,8 +36,7 @@ TOLD_AS = {
 def told_by(api: str) -> frozenset[str]:
     """The fields of an API's requests."""
     name = next(each for each in API_BY_NAME if kafka_name(each) == api)
-    messages = import_module(f"kohort.protocol.messages.{name}")
-    return frozenset(each.name for each in fields(getattr(messages, f"{api}Request")))
+    return frozenset(each.name for each in fields(message_of(name).request))
 
 
 class Conditions(TypedDict, total=False):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import socket
 import ssl
 import struct
@@ -12,6 +11,7 @@ from typing import Any
 
 from kohort.pipeline.sources import sasl
 from kohort.pipeline.sources.security import OPEN, Security
+from kohort.protocol.messages import message_of
 from kohort.protocol.messages.api_versions import ApiVersionsRequest
 
 CLIENT_ID = "kohort-analyze"
@@ -106,7 +106,7 @@ class Connection:
         self._until = time.monotonic() + _SESSION_KEPT * lasts_ms / 1000 if lasts_ms > 0 else None
 
     def _exchange(self, sock: socket.socket, name: str, version: int, request: Any) -> Any:
-        message = importlib.import_module(f"kohort.protocol.messages.{name}").MESSAGE
+        message = message_of(name)
         self._correlation += 1
         frame = self._send(sock, message.write_request(version, self._correlation, CLIENT_ID, request))
         try:

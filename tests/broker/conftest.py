@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from importlib import import_module
 from io import StringIO
 from typing import Any
 
@@ -17,6 +16,7 @@ from kohort.broker.runtime.registry import Api, Registry
 from kohort.broker.runtime.server import Server
 from kohort.broker.settings.broker_settings import Settings
 from kohort.protocol.api_keys import API_BY_NAME
+from kohort.protocol.messages import message_of
 from kohort.storage.disk.directory import DataDirectory
 
 
@@ -91,9 +91,8 @@ class Wire:
         self.closed = True
 
 
-def message(name: str) -> Any:
-    """The `Message` of an API."""
-    return import_module(f"kohort.protocol.messages.{name}").MESSAGE
+message = message_of
+"""The messages of an API."""
 
 
 def frame(

@@ -7,8 +7,7 @@ import pytest
 
 from kohort.broker.cluster.node import Node
 from kohort.broker.runtime.connection import REQUESTS_PER_TURN, WAITING_BYTES, java_address
-from kohort.broker.runtime.registry import NO_REPLY, CloseConnection
-from kohort.broker.ticket import Ticket
+from kohort.broker.ticket import NO_REPLY, CloseConnection, Ticket
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.heartbeat import HeartbeatResponse
 from tests.broker.conftest import Broker, Client, frame, heartbeat

@@ -1,6 +1,5 @@
 """All messages, for tests that go through each API and version."""
 
-from importlib import import_module
 from io import BytesIO
 from typing import Any
 
@@ -10,6 +9,7 @@ from kio.static.constants import EntityType
 
 from kohort.protocol.api_keys import APIS
 from kohort.protocol.codec import Message
+from kohort.protocol.messages import message_of
 from tests.protocol.strategies import entities
 
 VERSIONS = [
@@ -20,7 +20,7 @@ VERSIONS = [
 
 
 def load(name: str) -> Message[Any, Any]:
-    message = import_module(f"kohort.protocol.messages.{name}").MESSAGE
+    message = message_of(name)
     assert isinstance(message, Message)
     return message
 

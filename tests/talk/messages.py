@@ -11,13 +11,13 @@ import struct
 from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
-from importlib import import_module
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
 
 from kohort.protocol.api_keys import API_BY_NAME
 from kohort.protocol.errors import DecodeError, ErrorCode
+from kohort.protocol.messages import message_of
 from tests.talk.values import Value, from_bytes, read_records, to_bytes, to_text
 
 NO_ID = UUID(int=0)
@@ -158,7 +158,7 @@ def _message(api: str) -> Any:
     name = re.sub(r"(?<!^)(?=[A-Z])", "_", api).lower()
     if name not in API_BY_NAME:
         raise ValueError(f"kohort does not serve {api}")
-    return import_module(f"kohort.protocol.messages.{name}").MESSAGE
+    return message_of(name)
 
 
 @cache

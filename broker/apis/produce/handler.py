@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kohort.broker.apis.leadership import led_partition
-from kohort.broker.runtime.registry import NO_REPLY, CloseConnection
+from kohort.broker.ticket import NO_REPLY, CloseConnection
 from kohort.protocol.batches import NO_PRODUCER, TRANSACTIONAL, BatchInfo
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.leaders import LeaderIdAndEpoch, NodeEndpoint

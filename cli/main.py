@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import gc
+import os
+import sys
+from typing import Any
 
 import click
 
+from kohort.broker.line_writer import stand_in_for_closed
 from kohort.cli.lazy import LazyGroup
 
 # Loading makes tens of thousands of objects that all stay: looking for garbage among them costs a tenth of the start.
@@ -33,8 +38,24 @@ def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
         ctx.exit()
 
 
+class Kohort(LazyGroup):
+    """All commands, with a stdin, stdout and stderr wherever they are started from."""
+
+    def main(self, *arguments: Any, **options: Any) -> Any:
+        """Runs the command line; before anything else is opened. A full disk behind stdout ends it with a sentence."""
+        stand_in_for_closed()
+        try:
+            return super().main(*arguments, **options)
+        except OSError as problem:
+            if problem.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+                raise
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - what is left in the old one can't be written either
+            click.echo(f"kohort: cannot write: {problem.strerror}", err=True)
+            sys.exit(1)
+
+
 @click.group(
-    cls=LazyGroup,
+    cls=Kohort,
     table=COMMANDS,
     package="kohort.cli",
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -16,6 +16,7 @@ from kohort.broker.settings.properties import parse_properties
 if TYPE_CHECKING:
     from kohort.control.listening import Control
 
+STDERR = 2
 LOOPBACK = "127.0.0.1"
 FSYNC = ("never", "interval", "always")
 _TEST_SETTINGS = [f"{name}={value}" for name, value in PROFILES["test"].items()]
@@ -114,16 +115,22 @@ def serve(
     # Loaded only now: a mistake in the line above is told at once.
     with without("hypothesis"):
         from kohort.broker.cluster.group_events import EventLogError
+        from kohort.broker.line_writer import LineWriter
         from kohort.broker.logs import log
         from kohort.broker.runtime.run import Places, run
         from kohort.broker.runtime.server import ListenError
         from kohort.storage.disk.ownership import DataDirectoryError
 
-    log.configure(level=log_level, json=log_format == "json")
+    log.configure(level=log_level, json=log_format == "json", writer=LineWriter(STDERR))
+    sentence = ""
     try:
         run(settings, host, port, nodes, advertise, controlled, Places(event_log, data_dir, fsync))
     except (ListenError, EventLogError, DataDirectoryError) as problem:
-        refuse(str(problem))
+        sentence = str(problem)
+    finally:
+        log.close()
+    if sentence:
+        refuse(sentence)
 
 
 def control_at(where: str, token: str) -> Control:

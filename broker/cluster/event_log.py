@@ -1,28 +1,29 @@
 """`--event-log DIR`: group events as files of JSON lines (offsets-topic §9.4), for `kohort analyze` and others.
 
-A file bears its final name only when it is complete: whoever watches the directory never sees half of one.
+A file bears its final name only when it is complete: whoever watches the directory never sees half of one. `serve`
+writes from a thread (`event_files.py`), so that a slow disk costs events, which are counted, and nothing else.
 
 Left out on purpose: events as a topic, which would make the broker a client of itself, and packing files.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kohort.broker.cluster.effects import perform
+from kohort.broker.cluster.event_files import EventFile, EventFiles, finish_left_over
 from kohort.broker.cluster.group_events import EventLogError
+from kohort.broker.job_thread import JOBS_HERE, Jobs
 from kohort.broker.logs import log
 from kohort.coordinator.events import COLUMNS
 from kohort.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
-    from io import FileIO
-
     from kohort.broker.cluster.cluster import Cluster
     from kohort.broker.cluster.group_events import Recorded
 
@@ -30,28 +31,29 @@ SCHEMA = 1
 """Raised when a column changes its meaning; new columns do not."""
 
 ROLL_AFTER_MS = 600_000
-ROLL_BYTES = 64 << 20
 WRITE_AFTER_S = 0.25
 """How long events wait to be written, so that a rebalance is one write and in nobody's way. A crash loses as much."""
-
-OPEN = ".open"
+EVENTS_WAITING = 100_000
+"""How many may wait for a slow disk. Further ones are lost, and counted."""
 
 Later = Callable[[float, Callable[[], None]], object]
 """`call_later` of an event loop: seconds, and what to do then."""
 
 
 class EventLog:
-    """Listens to a cluster's group events, and keeps a file for each node that has any."""
+    """Listens to a cluster's group events, and has them written."""
 
-    def __init__(self, cluster: Cluster, directory: Path, later: Later) -> None:
+    def __init__(self, cluster: Cluster, directory: Path, later: Later, jobs: Jobs = JOBS_HERE) -> None:
+        """`jobs`: where files are written; unless given, in the caller's thread."""
         self._cluster = cluster
         self._directory = directory
         self._later = later
+        self._jobs = jobs
+        self._files = EventFiles(directory)
         self._waiting: list[Recorded] = []
-        self._files: dict[int, _File] = {}
-        self._numbers: dict[int, int] = {}
+        self._being_written = 0
         self._lost = 0
-        """Events that could not be written since the last one that could."""
+        """Events that were not written since the last one that was."""
 
     def open(self) -> None:
         """Finishes what an earlier process left, and listens from now on. Raises EventLogError."""
@@ -69,78 +71,87 @@ class EventLog:
         self._cluster.group_events.listen(self._hear)
 
     def close(self) -> None:
-        """Writes what waits, and gives every file its final name."""
+        """Writes what waits, and gives every file its final name. Waits for a slow disk, but not for ever."""
         self._cluster.group_events.leave(self._hear)
         self.flush()
-        for node_id in list(self._files):
-            self.roll(node_id)
+        self._jobs.run(self._finish)
+        if not self._jobs.close():
+            log.warning(f"{self._directory} is too slow: its last group events are lost, and names end in .open")
 
     def flush(self) -> None:
-        """Writes what waits."""
+        """Has written what waits."""
         waiting, self._waiting = self._waiting, []
-        lines: dict[tuple[int, str], list[bytes]] = {}
+        if self._being_written + len(waiting) > EVENTS_WAITING:
+            self._not_written("it is too slow", len(waiting))
+            return
+        by_node: dict[tuple[int, str], list[bytes]] = {}
         for recorded in waiting:
             try:
                 line = line_of(recorded)
             except Exception:  # the others are written all the same
                 log.error(f"a group event cannot be written: {recorded}")
             else:
-                lines.setdefault((recorded.node_id, recorded.boot_id), []).append(line)
-        for (node_id, boot_id), of_node in lines.items():
-            try:
-                self._file(node_id, boot_id).write(b"".join(of_node))
-            except OSError as problem:
-                self._failed(problem, len(of_node))
-            else:
-                self._recovered()
-                if self._files[node_id].size >= ROLL_BYTES:
-                    self.roll(node_id)
-
-    def roll(self, node_id: int) -> None:
-        """A node's file is complete; its next event begins another one."""
-        file = self._files.pop(node_id, None)
-        if file is not None:
-            try:
-                file.finish()
-            except OSError as problem:
-                log.error(f"{file.path} could not be given its final name: {problem.strerror}", problem)
+                by_node.setdefault((recorded.node_id, recorded.boot_id), []).append(line)
+        for (node_id, boot_id), lines in by_node.items():
+            self._being_written += len(lines)
+            self._jobs.run(partial(self._write, node_id, boot_id, b"".join(lines), len(lines)))
 
     def _hear(self, recorded: Recorded) -> None:
         self._waiting.append(recorded)
         if len(self._waiting) == 1:
             self._later(WRITE_AFTER_S, self.flush)
 
-    def _file(self, node_id: int, boot_id: str) -> _File:
-        file = self._files.get(node_id)
-        if file is None:
-            number = self._numbers.get(node_id, 0) + 1
-            file = _File(self._directory / f"group-events-{node_id}-{boot_id}-{number}.jsonl{OPEN}")
-            self._files[node_id], self._numbers[node_id] = file, number
-            deadline_ms = self._cluster.clock.now_ms() + ROLL_AFTER_MS
-            self._cluster.purgatory.wait(_RollTimer(deadline_ms, self, node_id, file))
-        return file
+    # Where files are written, perhaps in another thread
 
-    def is_current(self, node_id: int, file: _File) -> bool:
-        """Whether a node's events still go to this file."""
-        return self._files.get(node_id) is file
+    def _write(self, node_id: int, boot_id: str, lines: bytes, count: int) -> None:
+        try:
+            begun = self._files.write(node_id, boot_id, lines)
+        except OSError as problem:
+            self._jobs.tell(partial(self._done, count, problem))
+        else:
+            self._jobs.tell(partial(self._done, count, None))
+            if begun is not None:
+                self._jobs.tell(partial(self._roll_later, node_id, begun))
 
-    def _failed(self, problem: OSError, count: int) -> None:
-        if not self._lost:
-            log.warning(
-                f"group events are being lost: {self._directory}: {problem.strerror}. kohort serves on; make room there"
-            )
-        self._lost += count
+    def _roll(self, node_id: int, file: EventFile) -> None:
+        try:
+            self._files.roll(node_id, file)
+        except OSError as problem:
+            self._jobs.tell(partial(log.error, f"{file.path} could not be given its final name", problem))
 
-    def _recovered(self) -> None:
-        if self._lost:
+    def _finish(self) -> None:
+        for node_id, file in self._files.open_files():
+            self._roll(node_id, file)
+
+    # How it went
+
+    def _roll_later(self, node_id: int, file: EventFile) -> None:
+        deadline_ms = self._cluster.clock.now_ms() + ROLL_AFTER_MS
+        self._cluster.purgatory.wait(_RollTimer(deadline_ms, self, node_id, file))
+
+    def _done(self, count: int, problem: OSError | None) -> None:
+        self._being_written -= count
+        if problem is not None:
+            self._not_written(problem.strerror or str(problem), count)
+        elif self._lost:
             log.warning(f"group events are written to {self._directory} again; {self._lost} were lost")
             self._lost = 0
 
+    def _not_written(self, why: str, count: int) -> None:
+        if not self._lost:
+            log.warning(f"group events are being lost: {self._directory}: {why}. kohort serves on; make room there")
+        self._lost += count
+
+    def roll(self, node_id: int, file: EventFile) -> None:
+        """A node's file is complete; its next event begins another one."""
+        self.flush()
+        self._jobs.run(partial(self._roll, node_id, file))
+
 
 @contextmanager
-def written(cluster: Cluster, directory: Path, later: Later) -> Iterator[EventLog]:
+def written(cluster: Cluster, directory: Path, later: Later, jobs: Jobs = JOBS_HERE) -> Iterator[EventLog]:
     """A cluster's events are, until the end of the context, which is the end of the cluster. Raises EventLogError."""
-    events = EventLog(cluster, directory, later)
+    events = EventLog(cluster, directory, later, jobs)
     events.open()
     try:
         yield events
@@ -150,42 +161,12 @@ def written(cluster: Cluster, directory: Path, later: Later) -> Iterator[EventLo
         events.close()
 
 
-class _File:
-    """One file while it is written. Locked, so that no other process takes it for one that was left behind."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.size = 0
-        self._raw: FileIO = open(path, "xb", buffering=0)  # noqa: SIM115 - it lives as long as this object
-        fcntl.flock(self._raw, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-    def write(self, lines: bytes) -> None:
-        """All of these, or, where that fails, nothing."""
-        left = memoryview(lines)
-        try:
-            while left:
-                left = left[self._raw.write(left) :]
-        except OSError:
-            self._raw.truncate(self.size)
-            self._raw.seek(self.size)
-            raise
-        self.size += len(lines)
-
-    def finish(self) -> None:
-        """Takes `.open` off its name; a file without a line goes."""
-        self._raw.close()
-        if self.size:
-            self.path.rename(self.path.with_suffix(""))
-        else:
-            self.path.unlink()
-
-
 class _RollTimer(DelayedOperation):
     """A file has been open long enough."""
 
     __slots__ = ("_event_log", "_file", "_node_id")
 
-    def __init__(self, deadline_ms: int, event_log: EventLog, node_id: int, file: _File) -> None:
+    def __init__(self, deadline_ms: int, event_log: EventLog, node_id: int, file: EventFile) -> None:
         super().__init__(deadline_ms)
         self._event_log = event_log
         self._node_id = node_id
@@ -193,20 +174,7 @@ class _RollTimer(DelayedOperation):
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
         """Unless it was full before."""
-        if self._event_log.is_current(self._node_id, self._file):
-            self._event_log.flush()
-            self._event_log.roll(self._node_id)
-
-
-def finish_left_over(directory: Path) -> None:
-    """Files that a process which is gone did not finish: they are as complete as they will ever be."""
-    for path in sorted(directory.glob(f"group-events-*.jsonl{OPEN}")):
-        with path.open("rb") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:
-                continue  # another broker writes it
-            path.rename(path.with_suffix(""))
+        self._event_log.roll(self._node_id, self._file)
 
 
 def row_of(recorded: Recorded) -> dict[str, Any]:

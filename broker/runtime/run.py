@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import resource
 import signal
 from collections.abc import Iterator
@@ -17,13 +18,16 @@ import uvloop
 from kohort.broker.address import reachable, show_address
 from kohort.broker.clock import Clock
 from kohort.broker.cluster.cluster import Cluster
-from kohort.broker.logs import log
+from kohort.broker.line_writer import LineWriter
+from kohort.broker.logs import LibraryLines, log
 from kohort.broker.runtime.registry import Registry
 from kohort.broker.runtime.server import Server
 from kohort.broker.settings.broker_settings import Settings
 
 if TYPE_CHECKING:
     from kohort.storage.disk.directory import DataDirectory
+
+STDOUT = 1
 
 RENDER_LOGS_AFTER_S = 0.25
 """How long the first log lines wait: the first member joins before structlog is loaded, not after it."""
@@ -85,6 +89,7 @@ async def _serve(
 ) -> None:
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(_caught_by_loop)
+    logging.getLogger().addHandler(LibraryLines(logging.WARNING))
     for name in settings.ignored:
         log.info(f"{name} has no meaning here", setting=name)
     clock = log.clock if control is None else control.clock
@@ -111,7 +116,7 @@ async def _until_stopped(cluster: Cluster, server: Server, host: str, port: int,
         async with AsyncExitStack() as open_:
             if control is not None:
                 ready += f" control={await open_.enter_async_context(control.serve(server))}"
-            print(ready, flush=True)
+            announce(ready, loop)
             collect_garbage_seldom()
             await stopped.wait()
         log.info("stopped")
@@ -172,14 +177,25 @@ def _events_written(cluster: Cluster, directory: Path | None, loop: asyncio.Abst
         yield
         return
     from kohort.broker.cluster.event_log import written
+    from kohort.broker.job_thread import JobThread
 
-    with written(cluster, directory, loop.call_later):
+    with written(cluster, directory, loop.call_later, JobThread(loop, "event-log")):
         yield
 
 
 def _caught_by_loop(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     """What slipped through everything else; the connection it came from is gone, the others are not."""
     log.error(context["message"], context.get("exception"))
+
+
+def announce(ready: str, loop: asyncio.AbstractEventLoop) -> None:
+    """Writes READY to stdout, whenever somebody reads there."""
+
+    def failed(problem: OSError) -> None:
+        sentence = f"READY could not be written to stdout: {problem.strerror}; kohort serves all the same"
+        loop.call_soon_threadsafe(log.warning, sentence)
+
+    LineWriter(STDOUT, failed=failed).write(f"{ready}\n".encode())
 
 
 def raise_file_limit() -> None:

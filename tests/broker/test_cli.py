@@ -126,3 +126,52 @@ def test_help_and_version_and_settings() -> None:
     assert run("--version").stdout.startswith("kohort ")
     assert "group.min.session.timeout.ms=10\n" in run("settings", "--profile", "test").stdout
     assert run("health", "nonsense").returncode == 2
+
+
+@pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1, 2)])
+def test_a_broker_serves_whatever_streams_are_closed(closed: tuple[int, ...], tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    closing = " ".join(f"{number}{'>' if number else '<'}&-" for number in closed)
+    events = tmp_path / "events"
+    command = f"exec {' '.join(KOHORT)} serve --listen {address} --control :0 --event-log {events} {closing}"
+    with subprocess.Popen(["sh", "-c", command], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        for _ in range(100):
+            if run("health", address).returncode == 0:
+                break
+        process.terminate()
+        out, err = process.communicate(timeout=30)
+    assert process.returncode == 0, "libuv aborts where it is handed one of the three numbers"
+    assert out.startswith(b"READY") == (1 not in closed)
+    assert err.endswith(b"stopped\n") == (2 not in closed)
+
+
+@pytest.mark.parametrize("command", [("health", "127.0.0.1:1"), ("ctl", "groups", "list"), ("watch", "127.0.0.1:1")])
+def test_other_commands_need_no_streams_either(command: tuple[str, ...]) -> None:
+    asked = f"exec {' '.join(KOHORT)} {' '.join(command)} <&- >&- 2>&-"
+    assert subprocess.run(["sh", "-c", asked], timeout=30, check=False).returncode == 1
+
+
+def test_a_full_disk_behind_stdout_is_told_in_a_sentence() -> None:
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run([*KOHORT, "settings"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (1, "kohort: cannot write: No space left on device\n")
+
+
+def test_a_pipe_that_nobody_reads_freezes_nobody() -> None:
+    """More lines than a pipe of 64 KiB holds; then the broker answers, and ends when it is told to."""
+    command = [*KOHORT, "serve", "--listen", "127.0.0.1:0", "--log-level", "debug"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        ready = process.stdout.readline().decode()
+        address = ready.removeprefix("READY bootstrap=").strip()
+        host, port = address.split(":")
+        for _ in range(1_500):
+            with socket.create_connection((host, int(port)), 10) as stranger:
+                stranger.sendall(b"\xff" * 16)
+                assert stranger.recv(1) == b"", "hung up on, and a line in the log"
+        assert run("health", address).returncode == 0
+        process.terminate()
+        assert process.wait(timeout=30) == 0
+        assert process.stderr is not None
+        assert process.stderr.read().count(b"\n") > 500, "what the pipe held was written"

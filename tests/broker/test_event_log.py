@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 from collections.abc import Callable, Iterator
 from errno import ENOSPC
 from io import StringIO
@@ -12,10 +14,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from kohort.broker import job_thread
+from kohort.broker.cluster import event_files
 from kohort.broker.cluster import event_log as module
 from kohort.broker.cluster.effects import perform
-from kohort.broker.cluster.event_log import EventLog, _File, finish_left_over
+from kohort.broker.cluster.event_files import EventFile, finish_left_over
+from kohort.broker.cluster.event_log import EventLog
 from kohort.broker.cluster.group_events import EventLogError
+from kohort.broker.job_thread import JOBS_HERE, Jobs, JobThread
 from kohort.cli.main import main
 from kohort.coordinator.events import COLUMNS
 from kohort.pipeline.sources.events import COLUMNS as READ
@@ -32,12 +38,12 @@ LINE = (
 class Logged:
     """A broker whose events are written, with somebody who decides when."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, jobs: Jobs = JOBS_HERE) -> None:
         self.broker = Broker()
         self.cluster = self.broker.cluster
         self.directory = directory
         self.due: list[Callable[[], None]] = []
-        self.log = EventLog(self.cluster, directory, lambda _, flush: self.due.append(flush))
+        self.log = EventLog(self.cluster, directory, lambda _, flush: self.due.append(flush), jobs)
         self.log.open()
         self.cluster.group_events._boot_id = "b007"
 
@@ -100,7 +106,7 @@ def test_after_ten_minutes_another_file_begins(logged: Logged) -> None:
 
 
 def test_a_full_file_is_followed_by_another(logged: Logged, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "ROLL_BYTES", len(LINE) + 1)
+    monkeypatch.setattr(event_files, "ROLL_BYTES", len(LINE) + 1)
     for _ in range(5):
         logged.happens()
         logged.written()
@@ -112,7 +118,7 @@ def test_a_full_file_is_followed_by_another(logged: Logged, monkeypatch: pytest.
 def test_what_an_earlier_process_left_is_finished_and_what_another_writes_is_not(tmp_path: Path) -> None:
     (tmp_path / "group-events-1-dead-3.jsonl.open").write_text(LINE)
     (tmp_path / "notes.open").write_text("mine")
-    other = _File(tmp_path / "group-events-1-live-1.jsonl.open")
+    other = EventFile(tmp_path / "group-events-1-live-1.jsonl.open")
     other.write(LINE.encode())
     finish_left_over(tmp_path)
     names = sorted(path.name for path in tmp_path.iterdir())
@@ -125,7 +131,7 @@ def test_a_full_disk_is_told_once_and_leaves_no_half_line(
 ) -> None:
     logged.happens()
     logged.written()
-    (file,) = logged.log._files.values()
+    ((_, file),) = logged.log._files.open_files()
 
     class Full:
         def __init__(self, raw: Any) -> None:
@@ -151,6 +157,74 @@ def test_a_full_disk_is_told_once_and_leaves_no_half_line(
     assert "again; 3 were lost" in lines.getvalue()
     logged.log.close()
     assert [event["seq"] for event in events(logged)] == [1, 5]
+
+
+class SlowDisk:
+    """Jobs that are done when the test says so."""
+
+    def __init__(self) -> None:
+        self.jobs: list[Callable[[], None]] = []
+
+    def run(self, job: Callable[[], None]) -> None:
+        self.jobs.append(job)
+
+    def tell(self, result: Callable[[], None]) -> None:
+        result()
+
+    def catch_up(self) -> None:
+        while self.jobs:
+            self.jobs.pop(0)()
+
+    def close(self) -> bool:
+        self.catch_up()
+        return True
+
+
+def test_a_slow_disk_costs_events_beyond_a_limit_and_nobody_waits(
+    logged: Logged, lines: StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = SlowDisk()
+    monkeypatch.setattr(logged.log, "_jobs", disk)
+    monkeypatch.setattr(module, "EVENTS_WAITING", 2)
+    for _ in range(5):
+        logged.happens()
+        logged.written()
+    assert len(disk.jobs) == 2
+    assert lines.getvalue().count("group events are being lost") == 1
+    assert "it is too slow" in lines.getvalue()
+    disk.catch_up()
+    assert "again; 3 were lost" in lines.getvalue()
+    logged.happens()
+    logged.log.close()
+    assert [event["seq"] for event in events(logged)] == [1, 2, 6]
+
+
+async def test_a_disk_that_never_answers_keeps_no_process_from_ending(
+    tmp_path: Path, lines: StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_thread, "LAST_JOBS_S", 0.0)
+    thread = JobThread(asyncio.get_running_loop(), "event-log")
+    logged = Logged(tmp_path / "events", thread)
+    answers = threading.Event()
+
+    def wait() -> None:
+        answers.wait()
+
+    thread.run(wait)
+    logged.happens()
+    logged.log.close()
+    assert "its last group events are lost" in lines.getvalue()
+    answers.set()
+
+
+async def test_a_thread_writes_what_happened(tmp_path: Path) -> None:
+    logged = Logged(tmp_path / "events", JobThread(asyncio.get_running_loop(), "event-log"))
+    for _ in range(3):
+        logged.happens()
+        logged.written()
+    logged.log.close()
+    assert logged.names() == ["group-events-1-b007-1.jsonl"]
+    assert [event["seq"] for event in events(logged)] == [1, 2, 3]
 
 
 def test_a_directory_that_cannot_be_one(tmp_path: Path) -> None:

@@ -1,0 +1,151 @@
+"""Writes lines to a file descriptor from a thread of its own, so that whoever reads there can't hold up anybody else.
+
+A pipe that nobody reads, a terminal after Ctrl-S and a slow disk all block a write, for as long as they like.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable
+
+BYTES_WAITING = 1 << 20
+"""How much waits to be written at most. Then lines are dropped and counted, until half of it is free."""
+BYTES_AT_ONCE = 1 << 16
+LAST_LINES_S = 1.0
+"""How long the end of the process waits for a reader."""
+
+
+class LineWriter:
+    """Lines on their way to `descriptor`. All of its methods return at once, except `close`."""
+
+    def __init__(
+        self,
+        descriptor: int,
+        *,
+        notice: Callable[[int], bytes] | None = None,
+        failed: Callable[[OSError], None] | None = None,
+    ) -> None:
+        """`notice` makes the line that tells how many were dropped. It and `failed` are called from the thread."""
+        self.descriptor = descriptor
+        self.notice = notice
+        self._failed = failed
+        self._changed = threading.Condition()
+        self._waiting: deque[tuple[bytes, int]] = deque()
+        """Lines, and for how many each one stands: a notice stands for those that were dropped."""
+        self._size = 0
+        self._dropped = 0
+        self._full = False
+        self._closing = False
+        self._thread: threading.Thread | None = None
+
+    @property
+    def full(self) -> bool:
+        """Whether the next line is dropped; then there is no need to make it, only to `drop` it."""
+        return self._full
+
+    def write(self, line: bytes) -> None:
+        """Takes a line, or several in one; drops it where too much waits already."""
+        with self._changed:
+            if self._full or self._size + len(line) > BYTES_WAITING:
+                self._full = True
+                self._dropped += 1
+                return
+            self._tell_dropped()
+            self._put(line, 1)
+
+    def drop(self) -> None:
+        """Counts a line that was not made, because there is no room for it."""
+        with self._changed:
+            self._dropped += 1
+
+    def close(self) -> None:
+        """Waits a moment until everything is written. What nobody reads by then is lost."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify()
+        if self._thread is not None:
+            self._thread.join(LAST_LINES_S)
+
+    def _put(self, line: bytes, stands_for: int) -> None:
+        self._waiting.append((line, stands_for))
+        self._size += len(line)
+        if self._thread is None:
+            # A daemon: a write that never returns must not keep the process from ending.
+            self._thread = threading.Thread(target=self._run, name=f"writer-{self.descriptor}", daemon=True)
+            self._thread.start()
+        self._changed.notify()
+
+    def _tell_dropped(self) -> None:
+        if self._dropped and self.notice is not None:
+            self._put(self.notice(self._dropped), self._dropped)
+        self._dropped = 0
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                while not self._waiting:
+                    if self._closing:
+                        return
+                    self._changed.wait()
+                chunk, stand_for = self._next()
+            problem = self._write(chunk)
+            with self._changed:
+                self._size -= len(chunk)
+                if problem is not None:
+                    self._dropped += stand_for
+                if self._full and self._size <= BYTES_WAITING // 2:
+                    self._full = False
+                    if problem is None:
+                        self._tell_dropped()
+            if problem is not None and self._failed is not None:
+                self._failed(problem)
+
+    def _next(self) -> tuple[bytes, int]:
+        lines: list[bytes] = []
+        size = stand_for = 0
+        while self._waiting and (not lines or size + len(self._waiting[0][0]) <= BYTES_AT_ONCE):
+            line, count = self._waiting.popleft()
+            lines.append(line)
+            size += len(line)
+            stand_for += count
+        return b"".join(lines), stand_for
+
+    def _write(self, chunk: bytes) -> OSError | None:
+        """Not through `sys.stderr`: a thread that waits holds its lock, over which the end of Python would abort."""
+        left = memoryview(chunk)
+        while left:
+            try:
+                left = left[os.write(self.descriptor, left) :]
+            except BlockingIOError:  # somebody who shares this end has made it so
+                _wait_for_room(self.descriptor)
+            except OSError as problem:
+                return problem
+        return None
+
+
+def _wait_for_room(descriptor: int) -> None:
+    poll = select.poll()
+    poll.register(descriptor, select.POLLOUT)
+    poll.poll()
+
+
+def stand_in_for_closed() -> None:
+    """Opens the null device for each of stdin, stdout and stderr that is closed, so that no other file gets its number.
+
+    Else a socket or a log would become the process's stdout, and libuv, which never closes those three, aborts.
+    """
+    for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(descriptor)
+        except OSError as problem:
+            if problem.errno != errno.EBADF:
+                raise
+            # The lowest free number is taken: this one, since all below are open.
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(descriptor, "w" if descriptor else "r", closefd=False))

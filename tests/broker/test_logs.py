@@ -1,0 +1,55 @@
+"""Log lines: a line is one line, whatever names stand in it."""
+
+from __future__ import annotations
+
+import json
+import logging
+from io import StringIO
+
+from kohort.broker.logs import LibraryLines, log
+
+FORGED = "g\n12:00:00.000 [info] group payments: Stable -> Dead\x1b[2J\u202e\ud800"
+
+
+def test_a_name_forges_no_line_and_commands_no_terminal(lines: StringIO) -> None:
+    log.info(f"group {FORGED}: Empty -> Stable")
+    (line,) = lines.getvalue().splitlines()
+    assert line.endswith(
+        "group g\\n12:00:00.000 [info] group payments: Stable -> Dead\\u001b[2J\\u202e\\ud800: Empty -> Stable"
+    )
+
+
+def test_nor_does_one_in_a_traceback(lines: StringIO) -> None:
+    log.error("a bug", ValueError(FORGED))
+    first, *others = lines.getvalue().splitlines()
+    assert first.endswith("[error] a bug")
+    assert all(line.startswith("  | ") for line in others)
+    assert "\x1b" not in lines.getvalue()
+
+
+def test_json_escapes_by_itself() -> None:
+    stream = StringIO()
+    log.configure(json=True, stream=stream)
+    try:
+        log.error(FORGED, ValueError(FORGED), group=FORGED)
+    finally:
+        log.configure()
+    (line,) = stream.getvalue().splitlines()
+    assert line.isascii()
+    assert json.loads(line)["group"] == FORGED
+
+
+def test_what_libraries_log_is_a_line_of_ours(lines: StringIO) -> None:
+    logger = logging.getLogger("tests.a_library")
+    logger.addHandler(handler := LibraryLines(logging.WARNING))
+    try:
+        logger.warning("%s is slow", "it")
+        try:
+            raise ValueError(FORGED)
+        except ValueError:
+            logger.exception("it broke")
+    finally:
+        logger.removeHandler(handler)
+    told = lines.getvalue()
+    assert "[warning] tests.a_library: it is slow" in told
+    assert "[error] tests.a_library: it broke\n  | Traceback" in told

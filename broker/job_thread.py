@@ -60,6 +60,7 @@ class JobThread:
         self._loop = loop
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         self._results: deque[Job] = deque()
+        self._closing = False
         # A daemon: a disk that never answers must not keep the process from ending.
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._thread.start()
@@ -71,10 +72,12 @@ class JobThread:
     def tell(self, result: Job) -> None:
         """Calls it in the event loop, or in `close`."""
         self._results.append(result)
-        self._loop.call_soon_threadsafe(self._tell)
+        if not self._closing:
+            self._loop.call_soon_threadsafe(self._tell)
 
     def close(self) -> bool:
         """Waits for LAST_JOBS_S at most."""
+        self._closing = True  # the loop may end before a job does
         self._jobs.put(None)
         self._thread.join(LAST_JOBS_S)
         self._tell()

@@ -1,22 +1,49 @@
-"""Makes the pages of docs/behaviour that follow from conversations and rules: `python -m tests.docs.tables`."""
+"""Makes what documents show of conversations, rules and states: `python -m tests.docs.tables`."""
 
 import ast
+import re
 from collections import defaultdict
 from pathlib import Path
 
+from kohort.coordinator.classic.states import ALLOWED_FROM, State
 from tests.docs.citations import citations, titles
 from tests.docs.sources import BEHAVIOUR, CONVERSATIONS, ROOT, conversations
 from tests.talk.script import read_conversation
 
 INDEX = BEHAVIOUR / "conversations.md"
 ANALYSIS = BEHAVIOUR / "analysis.md"
+ARCHITECTURE = ROOT / "ARCHITECTURE.md"
 _MARK = "<!-- made by `python -m tests.docs.tables`; a test compares it with the code -->\n"
+_DIAGRAM = re.compile(r"(?<=```mermaid\nstateDiagram-v2\n).*?(?=```)", re.DOTALL)
+
+WHY = {
+    (State.EMPTY, State.PREPARING_REBALANCE): "the first member is added",
+    (State.PREPARING_REBALANCE, State.COMPLETING_REBALANCE): "everybody has joined, or the rebalance timeout is over",
+    (State.PREPARING_REBALANCE, State.EMPTY): "nobody is left",
+    (State.COMPLETING_REBALANCE, State.STABLE): "the leader's assignment is written",
+    (State.COMPLETING_REBALANCE, State.PREPARING_REBALANCE): "a member joined, changed, left, expired or did not sync",
+    (State.STABLE, State.PREPARING_REBALANCE): "a member joined, changed, left, expired or did not sync",
+    (State.EMPTY, State.DEAD): "the group is deleted, or the coordinator moves",
+    (State.PREPARING_REBALANCE, State.DEAD): "the coordinator moves",
+    (State.COMPLETING_REBALANCE, State.DEAD): "the coordinator moves",
+    (State.STABLE, State.DEAD): "the coordinator moves",
+}
+"""What leads from one state to another. The pairs are those of `ALLOWED_FROM`."""
 
 
 def made_pages() -> dict[Path, str]:
     """Each page that is made, whole or behind its mark, as it should be."""
     kept, _, _ = ANALYSIS.read_text().partition(_MARK)
-    return {INDEX: _index(), ANALYSIS: kept + _MARK + _rules()}
+    architecture = _DIAGRAM.sub(_states(), ARCHITECTURE.read_text(), count=1)
+    return {INDEX: _index(), ANALYSIS: kept + _MARK + _rules(), ARCHITECTURE: architecture}
+
+
+def _states() -> str:
+    """The states of a classic group as a diagram, one line a move."""
+    moves = [(before, after) for after, allowed in ALLOWED_FROM.items() for before in State if before in allowed]
+    lines = ["[*] --> Empty"]
+    lines += [f"{before.value} --> {after.value} : {WHY[before, after]}" for before, after in moves if before != after]
+    return "".join(f"    {line}\n" for line in lines)
 
 
 def _index() -> str:

@@ -35,7 +35,7 @@ def test_every_section_names_code_that_there_is() -> None:
 
 def test_the_pages_that_are_made_are_as_the_code_would_make_them() -> None:
     stale = [path.name for path, text in made_pages().items() if path.read_text() != text]
-    assert stale == [], "make them anew: python -m tests.docs.tables"
+    assert stale == [], "make them anew: .venv/bin/python -m tests.docs.tables"
 
 
 def test_the_event_kinds_and_causes_that_are_told_are_those_that_there_are() -> None:

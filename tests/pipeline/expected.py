@@ -1,7 +1,7 @@
 """What a person who knows Kafka says about each group of the recording, in a form that a machine can compare.
 
 Per group: (rule, client or None, {evidence: (value, tolerance)}). Times in milliseconds. Where the recording's own
-`expected.md` counts from processes and we count from logs, the tolerance is a commit interval and a heartbeat.
+list of expectations counts from processes and we count from logs, the tolerance is a commit interval and a heartbeat.
 """
 
 from __future__ import annotations

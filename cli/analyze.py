@@ -148,7 +148,7 @@ def _run(found: list[Source], issues: list[Issue], out: Path, master: str | None
     gc.enable()  # the command line runs without; an analysis lives long enough to need it
     for issue in issues:
         say(f"{issue.keys}: {issue.detail}")
-    from kohort.pipeline.silver.ingest import expand
+    from kohort.pipeline.silver.read_sources import expand
 
     found, problems = expand(found)
     for issue in problems:
@@ -165,7 +165,7 @@ def _run(found: list[Source], issues: list[Issue], out: Path, master: str | None
             tell_progress("starting Spark …")
             spark = spark_session(master)
         try:
-            from kohort.pipeline.job.analysis import analyse
+            from kohort.pipeline.job.run import analyse
 
             with progress(spark_tasks(spark)) as tell_progress:
                 outcome = analyse(spark, found, issues, out, tell_progress, name)

@@ -10,7 +10,7 @@ import random
 from dataclasses import dataclass
 from pathlib import Path
 
-from kohort.pipeline.records.codec import encode_key, encode_value
+from kohort.pipeline.records.record_codec import encode_key, encode_value
 from kohort.protocol.batches import Record, build_batch
 from kohort.protocol.consumer import Assignment, Subscription, write_assignment, write_subscription
 

@@ -20,7 +20,7 @@ from kohort.pipeline.rules.finding import several
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from kohort.pipeline.job.analysis import Outcome
+    from kohort.pipeline.job.run import Outcome
     from kohort.pipeline.sources.found import Source
 
 _MARKS = {"critical": "!!", "warning": " !", "info": "  "}

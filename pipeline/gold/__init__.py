@@ -1,1 +1,1 @@
-"""Gold: the answers, as tables. `tables` names the columns, `rows` fills them from a group's picture."""
+"""Gold: the answers, as tables. `tables` names the columns, `rows` fills them from a group's analysis."""

@@ -6,20 +6,20 @@ from typing import Any
 
 import numpy as np
 
+from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.lag import lag_at_samples, time_lag_ms
-from kohort.pipeline.history.picture import Picture
 
 MINUTE_MS = 60_000
 STEPS_MS = (1_000, 2_000, 5_000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000, 600_000, 1_800_000, 3_600_000)
 MOST_STEPS = 900
 
 
-def commit_minutes(picture: Picture) -> list[dict[str, Any]]:
+def commit_minutes(analysis: GroupAnalysis) -> list[dict[str, Any]]:
     """Commits, offsets advanced (going back doesn't count), longest gap ending in the minute, and rewinds."""
     from kohort.pipeline.gold.rows import day_of
 
     rows = []
-    for (topic, part), partition in picture.commits.partitions.items():
+    for (topic, part), partition in analysis.commits.partitions.items():
         times = partition.commits.ts_ms
         minutes, start = np.unique(times // MINUTE_MS, return_index=True)
         delta = np.concatenate(([0], partition.deltas))
@@ -44,13 +44,13 @@ def commit_minutes(picture: Picture) -> list[dict[str, Any]]:
     return rows
 
 
-def lag_minutes(picture: Picture) -> list[dict[str, Any]]:
+def lag_minutes(analysis: GroupAnalysis) -> list[dict[str, Any]]:
     """Lag at the last sample of each minute, in records and in time."""
     from kohort.pipeline.gold.rows import day_of
 
     rows = []
-    for (topic, part), ends in picture.group.ends.items():
-        commits = picture.group.commits.get((topic, part))
+    for (topic, part), ends in analysis.group.ends.items():
+        commits = analysis.group.commits.get((topic, part))
         if commits is None or not len(commits.ts_ms) or not len(ends.sampled_ms):
             continue
         lag = lag_at_samples(ends, commits)
@@ -69,14 +69,14 @@ def lag_minutes(picture: Picture) -> list[dict[str, Any]]:
                     "minute": minute,
                     "lag": int(lag[n]),
                     "time_lag_ms": time_lag_ms(ends, int(commits.committed[at]), now) if lag[n] else 0,
-                    "owner": picture.ownership.owner_name((topic, part), now),
+                    "owner": analysis.ownership.owner_name((topic, part), now),
                     "day": day_of(minute),
                 }
             )
     return rows
 
 
-def throughput(picture: Picture) -> list[dict[str, Any]]:
+def throughput(analysis: GroupAnalysis) -> list[dict[str, Any]]:
     """Offsets that the group's commits advanced, in steps fine enough to see it stop; steps without any are left out.
 
     A step is as long as 19 of 20 pauses between the group's commits, so that an interval of commits doesn't look like a
@@ -84,7 +84,7 @@ def throughput(picture: Picture) -> list[dict[str, Any]]:
     """
     from kohort.pipeline.gold.rows import day_of
 
-    partitions = [p for p in picture.commits.partitions.values() if len(p.commits.ts_ms) > 1]
+    partitions = [p for p in analysis.commits.partitions.values() if len(p.commits.ts_ms) > 1]
     if not partitions:
         return []
     times = np.concatenate([p.commits.ts_ms[1:] for p in partitions])
@@ -96,8 +96,8 @@ def throughput(picture: Picture) -> list[dict[str, Any]]:
     usual = float(np.percentile(pauses, 95)) if len(pauses) else 0.0
     least = max(usual, int(moments[-1] - moments[0]) / MOST_STEPS)
     step = next((each for each in STEPS_MS if each >= least), STEPS_MS[-1] * int(-(-least // STEPS_MS[-1])))
-    steps, place = np.unique(times // step, return_inverse=True)
-    sums = np.bincount(place, weights=advanced).astype(np.int64)
+    steps, topic_partition = np.unique(times // step, return_inverse=True)
+    sums = np.bincount(topic_partition, weights=advanced).astype(np.int64)
     return [
         {"start_ms": start, "step_ms": step, "offsets": total, "day": day_of(start)}
         for start, total in zip((steps * step).tolist(), sums.tolist(), strict=True)

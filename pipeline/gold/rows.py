@@ -1,4 +1,4 @@
-"""A group's picture as rows of the gold tables."""
+"""A group's analysis as rows of the gold tables."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from functools import lru_cache
 from typing import Any
 
 from kohort.pipeline.gold.minutes import commit_minutes, lag_minutes, throughput
+from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.inputs import Generation
+from kohort.pipeline.history.member_sessions import is_flapping, lives
 from kohort.pipeline.history.movement import same_client
-from kohort.pipeline.history.picture import Picture
 from kohort.pipeline.history.rebalances import Rebalance
-from kohort.pipeline.history.sessions import is_flapping, lives
 
 Row = dict[str, Any]
 
@@ -29,24 +29,24 @@ def _name_of_day(number: int) -> str:
     return (datetime.date(1970, 1, 1) + datetime.timedelta(days=number)).isoformat()
 
 
-def gold_rows(picture: Picture) -> dict[str, list[Row]]:
+def gold_rows(analysis: GroupAnalysis) -> dict[str, list[Row]]:
     """Rows by table, without the diagnoses. Each row knows its day; group and cluster are added when written."""
     tables = {
-        "rebalances": [_rebalance(r) for r in picture.rebalances],
-        "generations": [_generation(picture, g) for g in picture.generations],
-        "rebalance_members": [row for r in picture.rebalances for row in _members(r)],
-        "partition_moves": [row for r in picture.rebalances for row in _moves(r)],
-        "member_sessions": _sessions(picture),
-        "client_flaps": _flaps(picture),
-        "storms": _storms(picture),
-        "assignment_skew": _skews(picture),
-        "commit_stalls": _stalls(picture),
-        "commit_minutes": commit_minutes(picture),
-        "lag_minutes": lag_minutes(picture),
-        "throughput": throughput(picture),
-        "group_health": _health(picture),
-        "static_effect": _static(picture),
-        "dq_issues": _checks(picture),
+        "rebalances": [_rebalance(r) for r in analysis.rebalances],
+        "generations": [_generation(analysis, g) for g in analysis.generations],
+        "rebalance_members": [row for r in analysis.rebalances for row in _members(r)],
+        "partition_moves": [row for r in analysis.rebalances for row in _moves(r)],
+        "member_sessions": _sessions(analysis),
+        "client_flaps": _flaps(analysis),
+        "storms": _storms(analysis),
+        "assignment_skew": _skews(analysis),
+        "commit_stalls": _stalls(analysis),
+        "commit_minutes": commit_minutes(analysis),
+        "lag_minutes": lag_minutes(analysis),
+        "throughput": throughput(analysis),
+        "group_health": _health(analysis),
+        "static_effect": _static(analysis),
+        "dq_issues": _checks(analysis),
     }
     return {table: rows for table, rows in tables.items() if rows}
 
@@ -109,9 +109,9 @@ def _rebalance(r: Rebalance) -> Row:
     }
 
 
-def _generation(picture: Picture, g: Generation) -> Row:
-    end = g.end_ms or picture.group.until_ms
-    commits, advanced = picture.commits.between(g.stable_ms, end)
+def _generation(analysis: GroupAnalysis, g: Generation) -> Row:
+    end = g.end_ms or analysis.group.until_ms
+    commits, advanced = analysis.commits.between(g.stable_ms, end)
     return {
         "generation": g.number,
         "kind": g.kind,
@@ -176,10 +176,10 @@ def _moves(r: Rebalance) -> list[Row]:
     pairs = same_client(r.before, r.after)
     rows = []
     for topic, part in sorted(r.before.owners.keys() | r.after.owners.keys()):
-        place = (topic, part)
-        old, new = r.before.owners.get(place), r.after.owners.get(place)
-        around = r.around.get(place)
-        down = r.downtime.get(place)
+        topic_partition = (topic, part)
+        old, new = r.before.owners.get(topic_partition), r.after.owners.get(topic_partition)
+        around = r.around.get(topic_partition)
+        down = r.downtime.get(topic_partition)
         rows.append(
             {
                 "rebalance_no": r.number,
@@ -203,7 +203,7 @@ def _moves(r: Rebalance) -> list[Row]:
     return rows
 
 
-def _sessions(picture: Picture) -> list[Row]:
+def _sessions(analysis: GroupAnalysis) -> list[Row]:
     return [
         {
             "member_id": s.member.member_id,
@@ -217,13 +217,13 @@ def _sessions(picture: Picture) -> list[Row]:
             "predecessor_member": s.predecessor,
             "day": day_of(s.first_ms),
         }
-        for s in picture.sessions
+        for s in analysis.sessions
     ]
 
 
-def _flaps(picture: Picture) -> list[Row]:
+def _flaps(analysis: GroupAnalysis) -> list[Row]:
     rows = []
-    for client, of_client in lives(picture.sessions).items():
+    for client, of_client in lives(analysis.sessions).items():
         by_day: dict[str, list[Any]] = {}
         for session in of_client:
             by_day.setdefault(day_of(session.first_ms), []).append(session)
@@ -243,7 +243,7 @@ def _flaps(picture: Picture) -> list[Row]:
     return rows
 
 
-def _storms(picture: Picture) -> list[Row]:
+def _storms(analysis: GroupAnalysis) -> list[Row]:
     return [
         {
             "storm_id": storm.storm_id,
@@ -256,11 +256,11 @@ def _storms(picture: Picture) -> list[Row]:
             "main_client": storm.main_client,
             "day": day_of(storm.start_ms),
         }
-        for storm in picture.storms
+        for storm in analysis.storms
     ]
 
 
-def skew_of(picture: Picture, generation: Generation) -> Row | None:
+def skew_of(analysis: GroupAnalysis, generation: Generation) -> Row | None:
     """Partitions per member, and offsets advanced per member; None for a generation without assignments."""
     if not generation.owners or not generation.members:
         return None
@@ -268,8 +268,8 @@ def skew_of(picture: Picture, generation: Generation) -> Row | None:
     counts.update(generation.owners.values())
     sizes = list(counts.values())
     mean = statistics.fmean(sizes)
-    end = generation.end_ms or picture.group.until_ms
-    weight = _advanced(picture, generation, end)
+    end = generation.end_ms or analysis.group.until_ms
+    weight = _advanced(analysis, generation, end)
     mean_weight = statistics.fmean(weight.values()) if weight else 0.0
     hot = max(weight, key=lambda m: weight[m]) if mean_weight > 0 else None
     return {
@@ -288,13 +288,13 @@ def skew_of(picture: Picture, generation: Generation) -> Row | None:
     }
 
 
-def _advanced(picture: Picture, generation: Generation, end_ms: int) -> dict[str, float]:
+def _advanced(analysis: GroupAnalysis, generation: Generation, end_ms: int) -> dict[str, float]:
     """Offsets that each member's partitions advanced while the generation lasted."""
     import numpy as np
 
     weight = dict.fromkeys(generation.members, 0.0)
-    for place, owner in generation.owners.items():
-        partition = picture.commits.partitions.get(place)
+    for topic_partition, owner in generation.owners.items():
+        partition = analysis.commits.partitions.get(topic_partition)
         if partition is None or owner not in weight:
             continue
         low, high = np.searchsorted(partition.commits.ts_ms, (generation.stable_ms, end_ms), "right")
@@ -303,15 +303,15 @@ def _advanced(picture: Picture, generation: Generation, end_ms: int) -> dict[str
     return weight
 
 
-def _skews(picture: Picture) -> list[Row]:
-    return [row for generation in picture.generations if (row := skew_of(picture, generation)) is not None]
+def _skews(analysis: GroupAnalysis) -> list[Row]:
+    return [row for generation in analysis.generations if (row := skew_of(analysis, generation)) is not None]
 
 
-def _stalls(picture: Picture) -> list[Row]:
+def _stalls(analysis: GroupAnalysis) -> list[Row]:
     return [
         {
-            "topic": stall.place[0] if stall.place else None,
-            "part": stall.place[1] if stall.place else None,
+            "topic": stall.topic_partition[0] if stall.topic_partition else None,
+            "part": stall.topic_partition[1] if stall.topic_partition else None,
             "start_ms": stall.start_ms,
             "end_ms": stall.end_ms,
             "kind": stall.kind,
@@ -322,13 +322,13 @@ def _stalls(picture: Picture) -> list[Row]:
             "offsets_back": stall.offsets or None,
             "day": day_of(stall.start_ms),
         }
-        for stall in picture.stalls
+        for stall in analysis.stalls
     ]
 
 
-def days_of(picture: Picture) -> list[tuple[str, int, int]]:
+def days_of(analysis: GroupAnalysis) -> list[tuple[str, int, int]]:
     """(day, from, to) of each day that anything is known of the group."""
-    start, end = picture.span_ms
+    start, end = analysis.span_ms
     if not end:
         return []
     first = start // DAY_MS
@@ -338,29 +338,29 @@ def days_of(picture: Picture) -> list[tuple[str, int, int]]:
     ]
 
 
-def _health(picture: Picture) -> list[Row]:
+def _health(analysis: GroupAnalysis) -> list[Row]:
     rows = []
-    for day, start, end in days_of(picture):
-        inside = [r for r in picture.rebalances if start <= r.begin_ms < end]
+    for day, start, end in days_of(analysis):
+        inside = [r for r in analysis.rebalances if start <= r.begin_ms < end]
         counted = [r for r in inside if r.counts]
         totals = sorted(r.stable_ms - r.begin_ms for r in counted)
         busy_ms = sum(max(0, r.stable_ms - r.begin_ms) for r in inside if r.outcome != "open" and r.before.size)
         members = max((r.after.size for r in inside), default=0)
-        ended = [s for s in picture.sessions if start <= s.last_ms < end]
+        ended = [s for s in analysis.sessions if start <= s.last_ms < end]
         evictions = sum(s.end_kind in ("barrier", "session_expired", "epoch_timeout") for s in ended)
-        silent_ms = sum(s.length_ms for s in picture.stalls if s.kind == "group_silent" and start <= s.start_ms < end)
+        silent_ms = sum(s.length_ms for s in analysis.stalls if s.kind == "group_silent" and start <= s.start_ms < end)
         low = sum(r.unavailable_partition_s[0] for r in inside)
         high = sum(r.unavailable_partition_s[1] for r in inside)
         partitions = max((len(r.after.owners) for r in inside), default=0)
         length_s = max(1e-3, (end - start) / 1000)
         share_down = min(1.0, high / (partitions * length_s)) if partitions else 0.0
-        storms = sum(start <= storm.start_ms < end for storm in picture.storms)
+        storms = sum(start <= storm.start_ms < end for storm in analysis.storms)
         minus = (min(60.0, 600 * share_down), min(25.0, 5.0 * storms), min(15.0, 3 * evictions / max(1, members)))
         causes = Counter(r.cause for r in counted if r.kind != "initial")
         clients = Counter(r.trigger_client for r in counted if r.trigger_client and r.kind != "initial")
         rows.append(
             {
-                "group_type": picture.group_type,
+                "group_type": analysis.group_type,
                 "rebalances": len(counted),
                 "follow_ups": sum(r.kind == "followup" for r in inside),
                 "evictions": evictions,
@@ -372,7 +372,7 @@ def _health(picture: Picture) -> list[Row]:
                 "unavailable_partition_s_lo": low,
                 "unavailable_partition_s_hi": high,
                 "no_commit_s": silent_ms / 1000,
-                "commits": picture.commits.between(start - 1, end - 1)[0],
+                "commits": analysis.commits.between(start - 1, end - 1)[0],
                 "top_cause": causes.most_common(1)[0][0] if causes else None,
                 "top_client": clients.most_common(1)[0][0] if clients else None,
                 "score": 100 - sum(minus),
@@ -390,25 +390,25 @@ def _percentile(values: list[int], percent: int) -> int | None:
     return values[max(0, -(-len(values) * percent // 100) - 1)] if values else None
 
 
-def _static(picture: Picture) -> list[Row]:
-    if not picture.is_static():
+def _static(analysis: GroupAnalysis) -> list[Row]:
+    if not analysis.is_static():
         return []
-    returned = [(ts, instance) for ts, instance, _ in (picture.consumer.returned if picture.consumer else ())]
+    returned = [(ts, instance) for ts, instance, _ in (analysis.consumer.returned if analysis.consumer else ())]
     rows = []
-    for day, start, end in days_of(picture):
-        swaps = [swap for swap in picture.course.swaps if start <= swap.ts_ms < end]
+    for day, start, end in days_of(analysis):
+        swaps = [swap for swap in analysis.timeline.swaps if start <= swap.ts_ms < end]
         back = [ts for ts, _ in returned if start <= ts < end]
         unserved = 0.0
         for swap in swaps:
-            generation = picture.ownership.generation_at(swap.ts_ms)
-            places = generation.parts_of(swap.new.member_id) if generation else set()
-            before = picture.commits.last_of(places, swap.ts_ms)
-            after = picture.commits.first_of(places, swap.ts_ms + 1)
+            generation = analysis.ownership.generation_at(swap.ts_ms)
+            topic_partitions = generation.parts_of(swap.new.member_id) if generation else set()
+            before = analysis.commits.last_of(topic_partitions, swap.ts_ms)
+            after = analysis.commits.first_of(topic_partitions, swap.ts_ms + 1)
             if before is not None and after is not None:
-                unserved += (after - before) / 1000 * len(places)
+                unserved += (after - before) / 1000 * len(topic_partitions)
         static = {
             m.instance_id
-            for g in picture.generations
+            for g in analysis.generations
             if g.stable_ms < end and (g.end_ms is None or g.end_ms >= start)
             for m in g.members.values()
             if m.instance_id
@@ -419,18 +419,18 @@ def _static(picture: Picture) -> list[Row]:
                 "swaps_without_rebalance": len(swaps) + len(back),
                 "est_rebalances_avoided": 2 * (len(swaps) + len(back)),
                 "unserved_partition_s": unserved,
-                "fenced": sum(start <= event["ts"] < end for event in picture.events.fenced),
+                "fenced": sum(start <= event["ts"] < end for event in analysis.events.fenced),
                 "day": day,
             }
         )
     return rows
 
 
-def _checks(picture: Picture) -> list[Row]:
+def _checks(analysis: GroupAnalysis) -> list[Row]:
     """Facts that always hold in a sound log; what breaks them is reported, not hidden."""
     found: list[tuple[str, str, int]] = []
     last: Generation | None = None
-    for generation in picture.course.generations:
+    for generation in analysis.timeline.generations:
         if generation.from_events:
             break
         if last is not None and last.end_ms == generation.stable_ms and generation.number < last.number:
@@ -440,21 +440,21 @@ def _checks(picture: Picture) -> list[Row]:
         if last is not None and generation.stable_ms < last.stable_ms:
             found.append(("clock_step", f"back by {last.stable_ms - generation.stable_ms} ms", generation.stable_ms))
         last = generation
-    if not picture.group.commits and not picture.group.records and picture.events.any:
+    if not analysis.group.commits and not analysis.group.records and analysis.events.any:
         found.append(("events_only", "no offsets topic: causes and times are known, owners and commits are not", 0))
-    if picture.group.zone_ms:
-        found.append(("time_zone", _zone(picture.group.zone_ms), picture.span_ms[0]))
-    if picture.group.conflicts:
+    if analysis.group.zone_ms:
+        found.append(("time_zone", _zone(analysis.group.zone_ms), analysis.span_ms[0]))
+    if analysis.group.conflicts:
         text = (
-            f"{picture.group.conflicts} records differ between sources that name the same place of the log, and one of "
-            "each was left out: are these logs of different clusters? Analyse each cluster by itself"
+            f"{analysis.group.conflicts} records differ between sources that name the same place of the log, and one "
+            "of each was left out: are these logs of different clusters? Analyse each cluster by itself"
         )
-        found.append(("conflicting_sources", text, picture.span_ms[0]))
-    if any(not r.complete for r in picture.rebalances):
+        found.append(("conflicting_sources", text, analysis.span_ms[0]))
+    if any(not r.complete for r in analysis.rebalances):
         text = "records before the first generation seen are missing (compacted?): earlier and lost ones are unknown"
-        found.append(("compacted_range", text, picture.span_ms[0]))
+        found.append(("compacted_range", text, analysis.span_ms[0]))
     return [
-        {"rule": rule, "keys": picture.group_id, "detail": detail, "day": day_of(ts or picture.span_ms[0])}
+        {"rule": rule, "keys": analysis.group_id, "detail": detail, "day": day_of(ts or analysis.span_ms[0])}
         for rule, detail, ts in found
     ]
 

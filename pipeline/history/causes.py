@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kohort.pipeline.history.commits import CommitHistory
+from kohort.pipeline.history.commit_history import CommitHistory
 from kohort.pipeline.history.departures import Verdict, departure
 
 if TYPE_CHECKING:

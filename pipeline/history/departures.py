@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kohort.pipeline.history.commits import CommitHistory
+from kohort.pipeline.history.commit_history import CommitHistory
 
 if TYPE_CHECKING:
-    from kohort.pipeline.history.inputs import Place
+    from kohort.pipeline.history.inputs import TopicPartition
     from kohort.pipeline.history.rebalances import Rebalance
 
 SHARE_OF_BARRIER = 0.9
@@ -71,18 +71,25 @@ def gave_up(r: Rebalance, member_id: str, commits: CommitHistory) -> bool:
     return last is not None and _just_over(r.barrier_ms - last, timeout, mine, commits)
 
 
-def usual_gap_ms(places: set[Place], commits: CommitHistory) -> float:
+def usual_gap_ms(topic_partitions: set[TopicPartition], commits: CommitHistory) -> float:
     """Between two commits of partitions, as far as known."""
-    return max((gap for place in places if (gap := commits.usual_gap_ms(place))), default=USUAL_GAP_MS)
+    return max(
+        (gap for topic_partition in topic_partitions if (gap := commits.usual_gap_ms(topic_partition))),
+        default=USUAL_GAP_MS,
+    )
 
 
-def _just_over(age_ms: int, timeout_ms: int, mine: set[Place], commits: CommitHistory) -> bool:
+def _just_over(age_ms: int, timeout_ms: int, mine: set[TopicPartition], commits: CommitHistory) -> bool:
     """The last sign of life was at most a commit gap after the last commit."""
     return 0 < timeout_ms <= age_ms <= timeout_ms + usual_gap_ms(mine, commits) + LATE_MS
 
 
-def _waiting(r: Rebalance, mine: set[Place]) -> set[Place]:
+def _waiting(r: Rebalance, mine: set[TopicPartition]) -> set[TopicPartition]:
     """Partitions of those who went into the barrier at once: one who came last commits when the wait is over."""
     late = r.laggard.member_id if r.laggard is not None and r.laggard.how == "rejoined" else None
-    stayed = {place for place, owner in r.before.owners.items() if owner in r.after.members and owner != late}
-    return stayed or {place for place, owner in r.before.owners.items() if owner != late} - mine
+    stayed = {
+        topic_partition
+        for topic_partition, owner in r.before.owners.items()
+        if owner in r.after.members and owner != late
+    }
+    return stayed or {topic_partition for topic_partition, owner in r.before.owners.items() if owner != late} - mine

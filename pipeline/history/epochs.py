@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import itertools
 
-from kohort.pipeline.history.consumer import ConsumerCourse, Epoch
+from kohort.pipeline.history.consumer_timeline import ConsumerTimeline, Epoch
 from kohort.pipeline.history.inputs import Generation
 from kohort.pipeline.history.movement import movement
 from kohort.pipeline.history.rebalances import Rebalance
 
 
-def epoch_rebalances(course: ConsumerCourse, intact_from: int) -> list[Rebalance]:
+def epoch_rebalances(timeline: ConsumerTimeline, intact_from: int) -> list[Rebalance]:
     """One rebalance per epoch: from its record to the moment every member was stable in it."""
     result = []
-    for number, epoch in enumerate(course.epochs, 1):
+    for number, epoch in enumerate(timeline.epochs, 1):
         after = epoch.generation or _unfinished(epoch)
         r = Rebalance(number, epoch.before, after)
         r.kind, r.eager = "epoch", False
@@ -46,9 +46,9 @@ def epoch_rebalances(course: ConsumerCourse, intact_from: int) -> list[Rebalance
     return result
 
 
-def epoch_generations(course: ConsumerCourse, gone_ms: list[int]) -> list[Generation]:
-    """Settled epochs one after another, for the picture and for who owned what."""
-    generations = [epoch.generation for epoch in course.epochs if epoch.generation is not None]
+def epoch_generations(timeline: ConsumerTimeline, gone_ms: list[int]) -> list[Generation]:
+    """Settled epochs one after another, for the analysis and for who owned what."""
+    generations = [epoch.generation for epoch in timeline.epochs if epoch.generation is not None]
     for was, now in itertools.pairwise(generations):
         was.end_ms = now.stable_ms
     return generations

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from kohort.pipeline.records.commits import Ints
+from kohort.pipeline.records.offset_commits import Ints
 
 Row = dict[str, Any]
-Place = tuple[str, int]
+TopicPartition = tuple[str, int]
 """A topic partition."""
 
 
@@ -53,12 +53,12 @@ class GroupInput:
 
     group_id: str
     cluster: str = ""
-    commits: dict[Place, PartitionCommits] = field(default_factory=dict)
+    commits: dict[TopicPartition, PartitionCommits] = field(default_factory=dict)
     records: list[Row] = field(default_factory=list)
     members: list[Row] = field(default_factory=list)
     parts: list[Row] = field(default_factory=list)
     events: list[Row] = field(default_factory=list)
-    ends: dict[Place, LogEnds] = field(default_factory=dict)
+    ends: dict[TopicPartition, LogEnds] = field(default_factory=dict)
     topic_names: dict[str, str] = field(default_factory=dict)
     coordinator_moves: list[tuple[int, int]] = field(default_factory=list)
     intact_from: int = 0
@@ -80,7 +80,7 @@ class Member:
     rebalance_timeout_ms: int | None = None
     topics: tuple[str, ...] | None = None
     regex: str | None = None
-    owned: frozenset[Place] | None = None
+    owned: frozenset[TopicPartition] | None = None
     speaks: str = "classic"
     is_leader: bool = False
     epoch: int = -1
@@ -110,7 +110,7 @@ class Generation:
     stable_ms: int
     barrier_ms: int | None = None
     members: dict[str, Member] = field(default_factory=dict)
-    owners: dict[Place, str] = field(default_factory=dict)
+    owners: dict[TopicPartition, str] = field(default_factory=dict)
     kind: str = "classic"
     protocol: str | None = None
     leader: str | None = None
@@ -121,8 +121,8 @@ class Generation:
     from_events: bool = False
     conversion: bool = False
 
-    def parts_of(self, member_id: str) -> set[Place]:
-        return {place for place, owner in self.owners.items() if owner == member_id}
+    def parts_of(self, member_id: str) -> set[TopicPartition]:
+        return {topic_partition for topic_partition, owner in self.owners.items() if owner == member_id}
 
     @property
     def rebalance_timeout_ms(self) -> int | None:

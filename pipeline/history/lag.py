@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kohort.pipeline.history.inputs import GroupInput, LogEnds, PartitionCommits, Place
-from kohort.pipeline.records.commits import Ints
+from kohort.pipeline.history.inputs import GroupInput, LogEnds, PartitionCommits, TopicPartition
+from kohort.pipeline.records.offset_commits import Ints
 
 BURROW_WINDOW = 10
 
@@ -31,9 +31,9 @@ def time_lag_ms(ends: LogEnds, committed: int, now_ms: int) -> int | None:
     return max(0, round(now_ms - passed))
 
 
-def most_lag(group: GroupInput, place: Place, start_ms: int, end_ms: int) -> int | None:
+def most_lag(group: GroupInput, topic_partition: TopicPartition, start_ms: int, end_ms: int) -> int | None:
     """The largest lag in a stretch of time; None without samples in it or without a commit."""
-    ends, commits = group.ends.get(place), group.commits.get(place)
+    ends, commits = group.ends.get(topic_partition), group.commits.get(topic_partition)
     if ends is None or commits is None or not len(commits.ts_ms):
         return None
     inside = (ends.sampled_ms >= start_ms) & (ends.sampled_ms <= end_ms)
@@ -42,9 +42,9 @@ def most_lag(group: GroupInput, place: Place, start_ms: int, end_ms: int) -> int
     return int(lag.max()) if len(lag) else None
 
 
-def log_grew(group: GroupInput, place: Place, start_ms: int, end_ms: int) -> int | None:
+def log_grew(group: GroupInput, topic_partition: TopicPartition, start_ms: int, end_ms: int) -> int | None:
     """Records appended to a partition in a stretch; None when samples don't cover it."""
-    ends = group.ends.get(place)
+    ends = group.ends.get(topic_partition)
     if ends is None:
         return None
     inside = ends.log_end[(ends.sampled_ms >= start_ms) & (ends.sampled_ms <= end_ms)]

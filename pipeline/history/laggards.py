@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kohort.pipeline.history.commits import CommitHistory
+from kohort.pipeline.history.commit_history import CommitHistory
 from kohort.pipeline.history.departures import gave_up, whole_barrier
-from kohort.pipeline.history.starts import GroupEvents, Removal
+from kohort.pipeline.history.events_by_kind import GroupEvents, Removal
 
 if TYPE_CHECKING:
     from kohort.pipeline.history.rebalances import Rebalance

@@ -45,8 +45,10 @@ def same_client(before: Generation, after: Generation) -> dict[str, str]:
 def movement(before: Generation, after: Generation) -> Movement:
     pairs = same_client(before, after)
     common = before.owners.keys() & after.owners.keys()
-    moved = sum(pairs.get(before.owners[place]) != after.owners[place] for place in common)
-    orphans = sum(before.owners[place] not in pairs for place in common)
+    moved = sum(
+        pairs.get(before.owners[topic_partition]) != after.owners[topic_partition] for topic_partition in common
+    )
+    orphans = sum(before.owners[topic_partition] not in pairs for topic_partition in common)
     excess = None
     if _same_topics(after.members) and after.members:
         excess = max(0, moved - fewest_moves(before, after, pairs))
@@ -66,8 +68,8 @@ def fewest_moves(before: Generation, after: Generation, pairs: dict[str, str]) -
     common = before.owners.keys() & after.owners.keys()
     held: dict[str, int] = {}
     orphans = 0
-    for place in common:
-        if successor := pairs.get(before.owners[place]):
+    for topic_partition in common:
+        if successor := pairs.get(before.owners[topic_partition]):
             held[successor] = held.get(successor, 0) + 1
         else:
             orphans += 1

@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kohort.pipeline.history.causes import cause_without_events
-from kohort.pipeline.history.commits import Around, CommitHistory
+from kohort.pipeline.history.commit_history import Around, CommitHistory
 from kohort.pipeline.history.departures import Verdict
-from kohort.pipeline.history.inputs import Generation, GroupInput, Place
+from kohort.pipeline.history.events_by_kind import GroupEvents
+from kohort.pipeline.history.inputs import Generation, GroupInput, TopicPartition
 from kohort.pipeline.history.laggards import Laggard, find_laggard
 from kohort.pipeline.history.movement import Movement, eager_members, is_eager, movement
-from kohort.pipeline.history.starts import GroupEvents
 
 FOLLOW_UP_WITHIN_MS = 10_000
 
@@ -53,14 +53,14 @@ class Rebalance:
     rebalance_id: str | None = None
     storm_id: str | None = None
     complete: bool = True
-    around: dict[Place, Around] = field(default_factory=dict)
+    around: dict[TopicPartition, Around] = field(default_factory=dict)
     rejoin_us: dict[str, int] = field(default_factory=dict)
     sync_us: dict[str, int] = field(default_factory=dict)
     unavailable_member_s: tuple[float, float] = (0.0, 0.0)
     unavailable_partition_s: tuple[float, float] = (0.0, 0.0)
     """Lower and upper bound; equal where exact."""
     delayed_records: int = 0
-    downtime: dict[Place, tuple[int, int]] = field(default_factory=dict)
+    downtime: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)
     """New protocol: when each moved partition was nobody's."""
     grown: list[tuple[str, int, int]] = field(default_factory=list)
     """Topics with more partitions than were ever seen before: name, was, is."""
@@ -198,7 +198,7 @@ def _is_follow_up(r: Rebalance) -> bool:
     start = r.start_ms if r.start_ms is not None else r.barrier_ms
     if start - r.before.stable_ms > FOLLOW_UP_WITHIN_MS:
         return False
-    return any(place not in r.before.owners for place in r.after.owners) or (
+    return any(topic_partition not in r.before.owners for topic_partition in r.after.owners) or (
         bool(r.after.owners) and r.cause == "cooperative_followup"
     )
 
@@ -234,9 +234,9 @@ def explain(rebalances: list[Rebalance], commits: CommitHistory, events: GroupEv
     for r in rebalances:
         if r.outcome == "open":
             continue
-        for place in r.before.owners.keys() | r.after.owners.keys():
-            if place in commits.partitions:
-                r.around[place] = commits.around(place, r.barrier_ms, r.stable_ms)
+        for topic_partition in r.before.owners.keys() | r.after.owners.keys():
+            if topic_partition in commits.partitions:
+                r.around[topic_partition] = commits.around(topic_partition, r.barrier_ms, r.stable_ms)
         if not r.is_epoch:
             r.laggard = find_laggard(r, commits, events)
             if r.laggard is not None and r.start_ms is None:
@@ -269,7 +269,7 @@ def _cost(r: Rebalance, commits: CommitHistory) -> None:
     if not r.after.size or not r.before.size:
         return
     if r.is_epoch:
-        down = {place: (b - a) / 1000 for place, (a, b) in r.downtime.items()}
+        down = {topic_partition: (b - a) / 1000 for topic_partition, (a, b) in r.downtime.items()}
         r.unavailable_partition_s = (sum(down.values()),) * 2
         r.delayed_records = round(sum(s * commits.throughput(p, r.begin_ms) for p, s in down.items()))
         return
@@ -287,14 +287,14 @@ def _cost(r: Rebalance, commits: CommitHistory) -> None:
     else:
         r.unavailable_member_s = (len(stayed) * complete_s, len(stayed) * total_s)
     affected = [
-        place
-        for place, owner in r.before.owners.items()
-        if place in r.after.owners
+        topic_partition
+        for topic_partition, owner in r.before.owners.items()
+        if topic_partition in r.after.owners
         and (r.eager is not False or owner in r.eager_members or owner not in r.after.members)
     ]
     low = high = 0.0
-    for place in affected:
-        owner, fresh = r.before.owners[place], r.after.owners[place]
+    for topic_partition in affected:
+        owner, fresh = r.before.owners[topic_partition], r.after.owners[topic_partition]
         if owner in r.evicted:
             stop = r.barrier_ms
         elif owner in r.rejoin_us and r.start_ms is not None:
@@ -305,7 +305,7 @@ def _cost(r: Rebalance, commits: CommitHistory) -> None:
         down_s = (start - stop) / 1000
         low += down_s if stop >= 0 else complete_s
         high += down_s if stop >= 0 else total_s
-        r.delayed_records += round((down_s if stop >= 0 else total_s) * commits.throughput(place, r.begin_ms))
+        r.delayed_records += round((down_s if stop >= 0 else total_s) * commits.throughput(topic_partition, r.begin_ms))
     r.unavailable_partition_s = (low, high)
 
 

@@ -8,10 +8,10 @@ from itertools import accumulate
 
 import numpy as np
 
-from kohort.pipeline.history.commits import CommitHistory
-from kohort.pipeline.history.inputs import GroupInput, Place
+from kohort.pipeline.history.commit_history import CommitHistory
+from kohort.pipeline.history.inputs import GroupInput, TopicPartition
 from kohort.pipeline.history.lag import burrow_status, lag_at_samples, log_grew, most_lag
-from kohort.pipeline.history.ownership import Ownership
+from kohort.pipeline.history.partition_owners import Ownership
 from kohort.pipeline.history.rebalances import Rebalance
 
 SILENCE_MS = 30_000
@@ -26,12 +26,12 @@ has nothing new looks the same."""
 
 @dataclass(slots=True)
 class Stall:
-    """kind: group_silent / member_silent / partition_stuck / rewind. place: None for a whole group."""
+    """kind: group_silent / member_silent / partition_stuck / rewind. topic_partition: None for a whole group."""
 
     kind: str
     start_ms: int
     end_ms: int
-    place: Place | None = None
+    topic_partition: TopicPartition | None = None
     owner: str | None = None
     owner_id: str | None = None
     during_rebalance: int | None = None
@@ -52,9 +52,9 @@ def find_stalls(
 ) -> list[Stall]:
     overlaps = Overlaps(rebalances)
     stalls = _group_silences(group, commits, overlaps, ownership)
-    for place in commits.partitions:
-        stalls += _stuck(group, commits, place, ownership)
-        stalls += _rewinds(group, commits, place, ownership, overlaps)
+    for topic_partition in commits.partitions:
+        stalls += _stuck(group, commits, topic_partition, ownership)
+        stalls += _rewinds(group, commits, topic_partition, ownership, overlaps)
     stalls += _silent_members(group, commits, overlaps, ownership)
     return sorted(stalls, key=lambda stall: (stall.start_ms, stall.kind))
 
@@ -102,18 +102,20 @@ def _group_silences(
 
 def _something_to_read(group: GroupInput, commits: CommitHistory, start: int, end: int) -> bool:
     """Lag, where it is known; else that the group was moving before."""
-    lags = [most_lag(group, place, start, end) for place in commits.partitions]
+    lags = [most_lag(group, topic_partition, start, end) for topic_partition in commits.partitions]
     known = [lag for lag in lags if lag is not None]
     return any(lag > 0 for lag in known) if known else True
 
 
-def _stuck(group: GroupInput, commits: CommitHistory, place: Place, ownership: Ownership) -> list[Stall]:
+def _stuck(
+    group: GroupInput, commits: CommitHistory, topic_partition: TopicPartition, ownership: Ownership
+) -> list[Stall]:
     """No progress for long while records wait and the owner's other partitions move.
 
     A Java client that commits by itself repeats the same offset, so it is progress that is looked at, not commits.
     """
-    partition = commits.partitions[place]
-    usual = commits.usual_gap_ms(place)
+    partition = commits.partitions[topic_partition]
+    usual = commits.usual_gap_ms(topic_partition)
     if usual is None:
         return []
     times = partition.commits.ts_ms
@@ -127,15 +129,15 @@ def _stuck(group: GroupInput, commits: CommitHistory, place: Place, ownership: O
     result = []
     for n in np.flatnonzero(gaps >= max(SILENCE_MS, TIMES_USUAL * usual_step)).tolist():
         start, end = int(edges[n]), int(edges[n + 1])
-        owner = ownership.owner(place, start + 1)
-        if owner is None or ownership.owner(place, end - 1) != owner:
+        owner = ownership.owner(topic_partition, start + 1)
+        if owner is None or ownership.owner(topic_partition, end - 1) != owner:
             continue
         generation = ownership.generation_at(start + 1)
-        others = (generation.parts_of(owner) if generation else set()) - {place}
+        others = (generation.parts_of(owner) if generation else set()) - {topic_partition}
         if not _others_move(commits, others, start, end):
             continue
-        lag = most_lag(group, place, start + (end - start) // 4, end)
-        grew = log_grew(group, place, start, end)
+        lag = most_lag(group, topic_partition, start + (end - start) // 4, end)
+        grew = log_grew(group, topic_partition, start, end)
         if lag == 0 or grew == 0:
             continue
         if lag is None and (n + 1 < BUSY_STEPS or end - start < TIMES_BUSY * usual_step):
@@ -145,10 +147,10 @@ def _stuck(group: GroupInput, commits: CommitHistory, place: Place, ownership: O
                 "partition_stuck",
                 start,
                 end,
-                place,
-                ownership.owner_name(place, start + 1),
+                topic_partition,
+                ownership.owner_name(topic_partition, start + 1),
                 owner,
-                burrow=_burrow(group, commits, place, end),
+                burrow=_burrow(group, commits, topic_partition, end),
                 lag=lag,
                 open=open_end and n == len(gaps) - 1,
             )
@@ -156,22 +158,22 @@ def _stuck(group: GroupInput, commits: CommitHistory, place: Place, ownership: O
     return result
 
 
-def _others_move(commits: CommitHistory, others: set[Place], start: int, end: int) -> bool:
+def _others_move(commits: CommitHistory, others: set[TopicPartition], start: int, end: int) -> bool:
     """At least two steps of other partitions well inside the stretch."""
     margin = (end - start) // 5
     steps = 0
-    for place in others & commits.partitions.keys():
-        partition = commits.partitions[place]
+    for topic_partition in others & commits.partitions.keys():
+        partition = commits.partitions[topic_partition]
         low, high = np.searchsorted(partition.moved_ms, (start + margin, end - margin))
         steps += int(high - low)
     return steps >= 2
 
 
-def _burrow(group: GroupInput, commits: CommitHistory, place: Place, now: int) -> str:
-    own = commits.partitions[place].commits
+def _burrow(group: GroupInput, commits: CommitHistory, topic_partition: TopicPartition, now: int) -> str:
+    own = commits.partitions[topic_partition].commits
     until = int(np.searchsorted(own.ts_ms, now, "left"))
     times, offsets = own.ts_ms[:until], own.committed[:until]
-    ends = group.ends.get(place)
+    ends = group.ends.get(topic_partition)
     if ends is None or not until:
         return burrow_status(times, offsets, None, now)
     at = np.clip(np.searchsorted(ends.sampled_ms, times, "right") - 1, 0, None)
@@ -183,14 +185,18 @@ def _burrow(group: GroupInput, commits: CommitHistory, place: Place, now: int) -
 
 
 def _rewinds(
-    group: GroupInput, commits: CommitHistory, place: Place, ownership: Ownership, rebalances: Overlaps
+    group: GroupInput,
+    commits: CommitHistory,
+    topic_partition: TopicPartition,
+    ownership: Ownership,
+    rebalances: Overlaps,
 ) -> list[Stall]:
-    partition = commits.partitions[place]
+    partition = commits.partitions[topic_partition]
     result = []
     for n in np.flatnonzero(partition.deltas < 0).tolist():
         start, end = int(partition.commits.ts_ms[n]), int(partition.commits.ts_ms[n + 1])
-        owner = ownership.owner(place, end)
-        was = ownership.owner(place, start)
+        owner = ownership.owner(topic_partition, end)
+        was = ownership.owner(topic_partition, start)
         number = rebalances.longest(start, end) if owner != was else None
         caught_up = np.flatnonzero(partition.commits.committed[n + 1 :] >= partition.commits.committed[n])
         until = int(partition.commits.ts_ms[n + 1 + int(caught_up[0])]) if len(caught_up) else end
@@ -199,8 +205,8 @@ def _rewinds(
                 "rewind",
                 end,
                 until,
-                place,
-                ownership.owner_name(place, end),
+                topic_partition,
+                ownership.owner_name(topic_partition, end),
                 owner,
                 number,
                 "REWIND",
@@ -231,13 +237,13 @@ def _silent_members(
                 grew = [log_grew(group, p, start, stop) for p in mine]
                 if all(g == 0 for g in grew):
                     continue
-                place = min(mine)
+                topic_partition = min(mine)
                 result.append(
                     Stall(
                         "member_silent",
                         start,
                         stop,
-                        place,
+                        topic_partition,
                         member.name,
                         member.member_id,
                         rebalances.longest(start, stop),
@@ -248,23 +254,25 @@ def _silent_members(
     return result
 
 
-def _holes(commits: CommitHistory, places: set[Place], start: int, end: int) -> list[tuple[int, int]]:
+def _holes(
+    commits: CommitHistory, topic_partitions: set[TopicPartition], start: int, end: int
+) -> list[tuple[int, int]]:
     """Stretches of [start, end] without a commit of any of these partitions, longer than a second."""
     inside = []
-    for place in places:
-        times = commits.partitions[place].sorted_ms
+    for topic_partition in topic_partitions:
+        times = commits.partitions[topic_partition].sorted_ms
         inside.append(times[np.searchsorted(times, start, "right") : np.searchsorted(times, end, "left")])
     edges = np.concatenate(([start], np.sort(np.concatenate(inside)), [end]))
     gaps = np.diff(edges)
     return [(int(edges[n]), int(edges[n + 1])) for n in np.flatnonzero(gaps > 1000)]
 
 
-def lags_by_partition(group: GroupInput, ownership: Ownership) -> dict[Place, tuple[int, int]]:
+def lags_by_partition(group: GroupInput, ownership: Ownership) -> dict[TopicPartition, tuple[int, int]]:
     """(largest lag, when) of each partition, while the group had members."""
     start, end = ownership.lived()
     result = {}
-    for place, ends in group.ends.items():
-        commits = group.commits.get(place)
+    for topic_partition, ends in group.ends.items():
+        commits = group.commits.get(topic_partition)
         if commits is None or not len(commits.ts_ms):
             continue
         inside = np.flatnonzero((ends.sampled_ms >= start) & (ends.sampled_ms <= end))
@@ -273,5 +281,5 @@ def lags_by_partition(group: GroupInput, ownership: Ownership) -> dict[Place, tu
         lag = lag_at_samples(ends, commits)[inside]
         top = int(np.argmax(lag))
         if lag[top] >= 0:
-            result[place] = (int(lag[top]), int(ends.sampled_ms[inside[top]]))
+            result[topic_partition] = (int(lag[top]), int(ends.sampled_ms[inside[top]]))
     return result

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from kohort.pipeline.job.ingest import Read
-from kohort.pipeline.records.commits import places_of
-from kohort.pipeline.silver.files import Writer, publish
-from kohort.pipeline.silver.rows import SilverRows
+from kohort.pipeline.records.offset_commits import spans_of
+from kohort.pipeline.silver.parquet_files import Writer, publish
+from kohort.pipeline.silver.record_rows import SilverRows
 from kohort.pipeline.sources.chunk import Chunk, gaps
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def chunk_of_arrow(batch: pa.RecordBatch) -> Chunk:
         batch = batch.take(pa.array(order))
         partition, offset = partition[order], offset[order]
     return Chunk(
-        places_of(batch.column("key"), batch.column("value")),
+        spans_of(batch.column("key"), batch.column("value")),
         partition,
         offset,
         batch.column("ts_ms").to_numpy(zero_copy_only=False).astype(np.int64),

@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kohort.pipeline.job.analysis import Outcome, Progress, rebuild
 from kohort.pipeline.job.formats import register
+from kohort.pipeline.job.run import Outcome, Progress, rebuild
 from kohort.pipeline.job.stream_source import RANGES, reading
 from kohort.pipeline.job.tracking import alerts
-from kohort.pipeline.silver.files import UnseenTablesError, Writer, publish, written
-from kohort.pipeline.silver.ingest import issue_row, sample
+from kohort.pipeline.silver.parquet_files import UnseenTablesError, Writer, publish, written
+from kohort.pipeline.silver.read_sources import issue_row, sample
+from kohort.pipeline.silver.record_rows import SilverRows
 from kohort.pipeline.silver.rolling import clean, roll
-from kohort.pipeline.silver.rows import SilverRows
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.found import WIRE, Source
 from kohort.pipeline.sources.security import OPEN, Security
@@ -46,7 +46,7 @@ MOST_PER_TRIGGER = 2_000_000
 
 
 @dataclass(frozen=True)
-class Places:
+class OutputFolders:
     """What lies where under the output folder."""
 
     out: Path
@@ -67,7 +67,7 @@ class Places:
 def silver_stream(
     spark: SparkSession,
     address: str,
-    places: Places,
+    folders: OutputFolders,
     cluster: str = "",
     *,
     most: int = MOST_PER_TRIGGER,
@@ -76,8 +76,8 @@ def silver_stream(
     security: Security = OPEN,
 ) -> StreamingQuery:
     """Starts appending silver. `available_now`: takes what there is, in batches of at most `most`, and ends."""
-    folder = str(places.silver)
-    clean(places.silver)
+    folder = str(folders.silver)
+    clean(folders.silver)
 
     def write(batch: DataFrame, number: int) -> None:
         def work(ranges: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -102,7 +102,7 @@ def silver_stream(
         .options(**security.options)
         .load(address)
         .writeStream.foreachBatch(write)
-        .option("checkpointLocation", places.checkpoint("silver"))
+        .option("checkpointLocation", folders.checkpoint("silver"))
         .queryName("silver")
     )
     trigger = (
@@ -112,7 +112,7 @@ def silver_stream(
 
 
 def alert_stream(
-    spark: SparkSession, address: str, places: Places, cluster: str = "", security: Security = OPEN
+    spark: SparkSession, address: str, folders: OutputFolders, cluster: str = "", security: Security = OPEN
 ) -> StreamingQuery:
     """Starts the tracker. Its alerts go into a table, by batch: the code of a batch may run on another machine."""
 
@@ -120,7 +120,7 @@ def alert_stream(
         rows = batch.orderBy("ts_ms", "group_id").toArrow()
         if not len(rows):
             return
-        hidden, place = places.alerts / f"_{number}", places.alerts / f"batch={number}"
+        hidden, place = folders.alerts / f"_{number}", folders.alerts / f"batch={number}"
         for each in (hidden, place):
             shutil.rmtree(each, ignore_errors=True)
         hidden.mkdir(parents=True)
@@ -132,7 +132,7 @@ def alert_stream(
         alerts(spark, address, MOST_PER_TRIGGER, security)
         .writeStream.foreachBatch(write)
         .outputMode("update")
-        .option("checkpointLocation", places.checkpoint("alerts"))
+        .option("checkpointLocation", folders.checkpoint("alerts"))
         .queryName("alerts")
         .trigger(processingTime=f"{TRIGGER_S} seconds")
         .start()
@@ -181,29 +181,29 @@ def follow(
 ) -> Outcome | None:
     """Follows a cluster until interrupted, or `until` says so. Returns the last outcome, None: nothing was read."""
     register(spark)
-    places, source = Places(out), Source(WIRE, address, security=security)
+    folders, source = OutputFolders(out), Source(WIRE, address, security=security)
     starts = {
-        "silver": lambda: silver_stream(spark, address, places, cluster, security=security),
-        "alerts": lambda: alert_stream(spark, address, places, cluster, security),
+        "silver": lambda: silver_stream(spark, address, folders, cluster, security=security),
+        "alerts": lambda: alert_stream(spark, address, folders, cluster, security),
     }
     streams = _Streams(starts, say)
     outcome: Outcome | None = None
     built_at, built_batch, interrupted = time.monotonic(), -1, False
-    with telling(places.alerts, tell):
+    with telling(folders.alerts, tell):
         try:
             while not until():
                 for name, problem in streams.tend():
-                    _keep_issue(places, name, problem, cluster)
+                    _keep_issue(folders, name, problem, cluster)
                     interrupted = True
                 batch = streams.last_batch("silver")
                 if batch > built_batch and time.monotonic() - built_at >= every_s:
-                    outcome, built_batch = _rebuild(spark, source, places, batch, say, cluster), batch
+                    outcome, built_batch = _rebuild(spark, source, folders, batch, say, cluster), batch
                     built_at = time.monotonic()
                 time.sleep(LOOK_S)
         finally:
             streams.stop()
     if streams.last_batch("silver") > built_batch or (interrupted and outcome is not None):
-        outcome = _rebuild(spark, source, places, streams.last_batch("silver"), say, cluster)
+        outcome = _rebuild(spark, source, folders, streams.last_batch("silver"), say, cluster)
     return outcome
 
 
@@ -271,23 +271,25 @@ def _reason(query: StreamingQuery) -> str:
     return text.strip().splitlines()[0]
 
 
-def _keep_issue(places: Places, stream: str, problem: str, cluster: str) -> None:
+def _keep_issue(folders: OutputFolders, stream: str, problem: str, cluster: str) -> None:
     """A row of dq_issues: what the analysis may have missed is said in its report."""
     batch = f"issue-{time.time_ns()}"
-    with Writer(places.silver, batch) as writer:
+    with Writer(folders.silver, batch) as writer:
         issue_row(Issue("cluster_gone", stream, f"reading was interrupted: {problem}"), cluster, writer)
-    publish(places.silver, batch, [writer.task])
+    publish(folders.silver, batch, [writer.task])
 
 
-def _rebuild(spark: SparkSession, source: Source, places: Places, batch: int, say: Progress, cluster: str) -> Outcome:
+def _rebuild(
+    spark: SparkSession, source: Source, folders: OutputFolders, batch: int, say: Progress, cluster: str
+) -> Outcome:
     # The batch before the last is committed for certain; what may be written again is not rolled.
-    if not written(places.silver):
-        raise UnseenTablesError(places.silver)
-    roll(places.silver, batch - 1)
-    with Writer(places.silver, number := f"sample-{time.time_ns()}") as writer:
+    if not written(folders.silver):
+        raise UnseenTablesError(folders.silver)
+    roll(folders.silver, batch - 1)
+    with Writer(folders.silver, number := f"sample-{time.time_ns()}") as writer:
         sample([source], cluster, writer)
-    publish(places.silver, number, [writer.task])
-    return rebuild(spark, [source], [], places.out, say, cluster)
+    publish(folders.silver, number, [writer.task])
+    return rebuild(spark, [source], [], folders.out, say, cluster)
 
 
 _RANK = Source(WIRE, "").rank

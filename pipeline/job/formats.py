@@ -19,8 +19,8 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from kohort.pipeline.job.stream_source import RANGE_COLUMNS, RANGES, GroupLogStream
 from kohort.pipeline.silver.columns import integers
-from kohort.pipeline.silver.ingest import expand, split
-from kohort.pipeline.sources import events, export, found, samples, segments, text_log, wire
+from kohort.pipeline.silver.read_sources import expand, split
+from kohort.pipeline.sources import event_files, export, found, samples, segments, text_log, wire
 from kohort.pipeline.sources.chunk import TRANSACTION_NAMES, Chunk, Issue
 from kohort.pipeline.sources.found import Source
 from kohort.pipeline.sources.security import OPEN, Security, from_settings
@@ -51,7 +51,7 @@ class _Reader(DataSourceReader):
         wanted = [source for source in sources if source.kind in self.kinds]
         if not wanted:
             raise ValueError(f"{self.path}: nothing of the kind {' or '.join(self.kinds)}")
-        return [_Part(heap) for heap in split(wanted, len(wanted))]
+        return [_Part(shard) for shard in split(wanted, len(wanted))]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         assert isinstance(partition, _Part)
@@ -90,7 +90,7 @@ def _chunks(sources: list[Source]) -> Iterator[Chunk]:
 
 def records_of(chunk: Chunk) -> pa.Table:
     """A chunk as a table of raw records."""
-    places, rows = chunk.places, range(len(chunk))
+    spans, rows = chunk.spans, range(len(chunk))
     return pa.table(
         {
             "partition": integers(chunk.partition, pa.int32()),
@@ -98,8 +98,8 @@ def records_of(chunk: Chunk) -> pa.Table:
             "ts_ms": integers(chunk.timestamp, pa.int64()),
             "leader_epoch": integers(chunk.leader_epoch, pa.int32(), chunk.leader_epoch < 0),
             "txn": pa.array([TRANSACTION_NAMES[kind] for kind in chunk.transaction.tolist()], pa.string()),
-            "key": pa.array([places.key(n) for n in rows], pa.binary()),
-            "value": pa.array([places.value(n) for n in rows], pa.binary()),
+            "key": pa.array([spans.key(n) for n in rows], pa.binary()),
+            "value": pa.array([spans.value(n) for n in rows], pa.binary()),
         }
     )
 
@@ -107,7 +107,7 @@ def records_of(chunk: Chunk) -> pa.Table:
 def _rows(kind: str, source: Source) -> Iterator[dict[str, Any] | Issue]:
     path = Path(source.path)
     if kind == found.EVENTS:
-        yield from events.read_event_log(path)
+        yield from event_files.read_event_log(path)
     elif kind == found.TEXT_LOG:
         yield from text_log.read_text_log(path)
     else:

@@ -16,11 +16,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import functions as F
 
-from kohort.pipeline.gold.group import analyse_group, as_tables
-from kohort.pipeline.history.load import group_input
-from kohort.pipeline.job import commits
+from kohort.pipeline.gold.group_tables import analyse_group, as_tables
+from kohort.pipeline.history.silver_input import group_input
+from kohort.pipeline.job import packed_commits
 from kohort.pipeline.session import parallelism
-from kohort.pipeline.silver.tables import SCHEMAS as SILVER
+from kohort.pipeline.silver.silver_schemas import SCHEMAS as SILVER
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _BY_GROUP = ("group_records", "group_members", "member_partitions", "events")
 _RESULT = "cluster string, group_id string, table string, rows long, payload binary"
 _GROUP_TASKS_PER_CORE = 4
-"""Groups differ in size: more heaps than cores, so that a core with small ones takes the next."""
+"""Groups differ in size: more shards than cores, so that a core with small ones takes the next."""
 
 
 def silver_frame(spark: SparkSession, silver: Path, table: str) -> DataFrame:
@@ -99,11 +99,11 @@ def analyse_arrow(key: tuple[Any, ...], rows: pa.Table) -> pa.Table:
     by_table: dict[str, list[dict[str, Any]]] = {}
     payloads = []
     for table, text, payload in zip(*(rows[name].to_pylist() for name in ("table", "row", "payload")), strict=True):
-        if table == commits.TABLE:
+        if table == packed_commits.TABLE:
             payloads.append(payload)
         else:
             by_table.setdefault(table, []).append({**_DEFAULTS.get(table, {}), **json.loads(text)})
-    group = group_input(group_id, cluster or "", commits.unpack(payloads), by_table)
+    group = group_input(group_id, cluster or "", packed_commits.unpack(payloads), by_table)
     packed = []
     for table, found in as_tables(group, analyse_group(group)).items():
         sink = pa.BufferOutputStream()
@@ -118,21 +118,21 @@ def analyse_arrow(key: tuple[Any, ...], rows: pa.Table) -> pa.Table:
 
 def analyse_groups(spark: SparkSession, silver: Path, only: list[str] | None = None) -> DataFrame:
     """The packed gold tables of all groups, or of the ones named."""
-    places = commits.commit_places(
+    places = packed_commits.commit_places(
         spark, silver
     ).persist()  # a row for each topic of a group: small, and asked for often
     groups = groups_of(spark, silver, places)
-    packed = commits.packed_commits(spark, silver).where("group_id is not null")
+    packed = packed_commits.packed_commits(spark, silver).where("group_id is not null")
     every = (
         rows_by_group(spark, silver, places, groups)
         .withColumn("payload", F.lit(None).cast("binary"))
-        .unionByName(packed.withColumns({"table": F.lit(commits.TABLE), "row": F.lit(None).cast("string")}))
+        .unionByName(packed.withColumns({"table": F.lit(packed_commits.TABLE), "row": F.lit(None).cast("string")}))
     )
     if only is not None:
         every = every.where(F.col("group_id").isin(only))
-    heaps = _GROUP_TASKS_PER_CORE * parallelism(spark)
+    shards = _GROUP_TASKS_PER_CORE * parallelism(spark)
     return (
-        every.repartition(heaps, "cluster", "group_id")
+        every.repartition(shards, "cluster", "group_id")
         .groupBy("cluster", "group_id")
         .applyInArrow(analyse_arrow, _RESULT)
     )

@@ -1,4 +1,4 @@
-"""Sources to silver, one Spark task per heap of sources."""
+"""Sources to silver, one Spark task per shard of sources."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from kohort.pipeline.session import parallelism
-from kohort.pipeline.silver.files import UnseenTablesError, Writer, publish
-from kohort.pipeline.silver.ingest import ingest, sample, split
+from kohort.pipeline.silver.parquet_files import UnseenTablesError, Writer, publish
+from kohort.pipeline.silver.read_sources import ingest, sample, split
 from kohort.pipeline.sources.found import Source
 
 if TYPE_CHECKING:
@@ -34,14 +34,14 @@ def ingest_sources(
 
     Workers must see `silver`: UnseenTablesError says that they saw another one.
     """
-    heaps = split(sources, parallelism(spark) * TASKS_PER_CORE)
+    shards = split(sources, parallelism(spark) * TASKS_PER_CORE)
     folder = str(silver)
 
     def work(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for numbered in numbers:
             for number in numbered.column(0).to_pylist():
                 with Writer(Path(folder), batch) as writer:
-                    ingest(heaps[number], cluster, writer)
+                    ingest(shards[number], cluster, writer)
                 tables: list[str | None] = list(writer.rows) or [None]
                 yield pa.RecordBatch.from_pydict(
                     {
@@ -53,7 +53,7 @@ def ingest_sources(
 
     with Writer(silver, batch) as sampled:
         sample(sources, cluster, sampled)
-    numbers = spark.range(0, len(heaps), 1, len(heaps))
+    numbers = spark.range(0, len(shards), 1, len(shards))
     outcome = numbers.mapInArrow(work, "task string, table string, rows long").collect()
     shown = publish(silver, batch, [*dict.fromkeys(row["task"] for row in outcome), sampled.task])
     if shown < len(sampled.rows) + sum(row["table"] is not None for row in outcome):

@@ -106,10 +106,10 @@ class GroupLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 found.append(wire.Part(int(name), host, port, begin, stop))
         if self._emit == RECORDS:
             return [Ranges([part]) for part in found]
-        heaps: list[list[wire.Part]] = [[] for _ in range(min(TASKS, len(found)))]
+        shards: list[list[wire.Part]] = [[] for _ in range(min(TASKS, len(found)))]
         for part in sorted(found, key=lambda part: part.start - part.end):
-            min(heaps, key=lambda heap: sum(each.end - each.start for each in heap)).append(part)
-        return [Ranges(heap) for heap in heaps]
+            min(shards, key=lambda shard: sum(each.end - each.start for each in shard)).append(part)
+        return [Ranges(shard) for shard in shards]
 
     def commit(self, end: Offset) -> None:
         """Nothing is kept on the cluster's side."""

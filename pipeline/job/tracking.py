@@ -12,9 +12,9 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from kohort.pipeline.job.stream_source import RANGES, reading
-from kohort.pipeline.live.rows import tracker_rows
 from kohort.pipeline.live.tracker import Alert, GroupState, feed, look
-from kohort.pipeline.silver.rows import SilverRows
+from kohort.pipeline.live.tracker_rows import tracker_rows
+from kohort.pipeline.silver.record_rows import SilverRows
 from kohort.pipeline.sources.security import OPEN, Security
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from kohort.pipeline.gold.tables import SCHEMAS
+from kohort.pipeline.gold.gold_schemas import SCHEMAS
 from kohort.pipeline.report.results import Row
 
 _COLUMNS: dict[str, tuple[str, ...] | None] = {

@@ -6,7 +6,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from kohort.pipeline.report.cards import badge
-from kohort.pipeline.report.drawings.causes import cause_bars
+from kohort.pipeline.report.drawings.cause_bars import cause_bars
 from kohort.pipeline.report.drawings.heat import heat_map
 from kohort.pipeline.report.drawings.times import begin_of
 from kohort.pipeline.report.gathering import Pages, rebalances_in_short

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from kohort.pipeline.gold.tables import SCHEMAS
+from kohort.pipeline.gold.gold_schemas import SCHEMAS
 from kohort.pipeline.rules.finding import SEVERITIES
 
 Row = dict[str, Any]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from kohort.pipeline.history.picture import Picture
+from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.rules import (
     r01_slow_member,
     r02_poll_timeout,
@@ -37,7 +37,7 @@ from kohort.pipeline.rules import (
 )
 from kohort.pipeline.rules.finding import SEVERITIES, Finding
 
-Rule = Callable[[Picture], Iterator[Finding]]
+Rule = Callable[[GroupAnalysis], Iterator[Finding]]
 
 ALL: dict[str, Rule] = {
     rule.ID: rule.find
@@ -76,12 +76,12 @@ ALL: dict[str, Rule] = {
 _WITHOUT_MEMBERS = ("share", "streams")
 
 
-def diagnose(picture: Picture) -> list[Finding]:
+def diagnose(analysis: GroupAnalysis) -> list[Finding]:
     """Findings of one group, the gravest first. Share groups have no exclusive owners: only lost offsets are looked at."""
-    rules = {"R27": ALL["R27"]} if picture.group_type in _WITHOUT_MEMBERS else ALL
-    found = [finding for rule in rules.values() for finding in rule(picture)]
+    rules = {"R27": ALL["R27"]} if analysis.group_type in _WITHOUT_MEMBERS else ALL
+    found = [finding for rule in rules.values() for finding in rule(analysis)]
     for finding in found:
-        finding.group = picture.group_id
+        finding.group = analysis.group_id
         if finding.rule == "R26":
             r26_storm.explain(finding, found)
     return sorted(found, key=lambda f: (-SEVERITIES.index(f.severity), f.rule))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kohort.pipeline.history.picture import Picture
+from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.rebalances import Rebalance
 from kohort.pipeline.rules.finding import CERTAIN, CRITICAL, LIKELY, WARNING, Finding, seconds, times
 
@@ -25,9 +25,9 @@ _COOPERATIVE = "With the cooperative assignor the others read on meanwhile, but 
 _EAGER = "cooperative-sticky or the new protocol (group.protocol=consumer) would let the others go on consuming."
 
 
-def find(picture: Picture) -> Iterator[Finding]:
+def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     by_client: dict[str, list[Rebalance]] = {}
-    for r in picture.rebalances:
+    for r in analysis.rebalances:
         if r.laggard is None or r.laggard.how not in _ALIVE or not r.reached_barrier or not r.before.size:
             continue
         timeout = r.before.rebalance_timeout_ms
@@ -35,12 +35,12 @@ def find(picture: Picture) -> Iterator[Finding]:
         if r.prepare_ms >= shortest:
             by_client.setdefault(r.laggard.client, []).append(r)
     for client, hits in by_client.items():
-        yield _finding(picture, client, hits)
+        yield _finding(analysis, client, hits)
 
 
-def _finding(picture: Picture, client: str, hits: list[Rebalance]) -> Finding:
+def _finding(analysis: GroupAnalysis, client: str, hits: list[Rebalance]) -> Finding:
     waits = [r.prepare_ms for r in hits]
-    silences = [s for r in hits if (s := picture.commits.silence_over(r.begin_ms, r.barrier_ms)) is not None]
+    silences = [s for r in hits if (s := analysis.commits.silence_over(r.begin_ms, r.barrier_ms)) is not None]
     covered = [
         min(end, r.barrier_ms) - max(start, r.begin_ms) >= 0.8 * r.prepare_ms
         for r, (start, end) in zip(hits, silences, strict=False)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kohort.pipeline.history.picture import Picture
-from kohort.pipeline.history.sessions import Session
+from kohort.pipeline.history.group_analysis import GroupAnalysis
+from kohort.pipeline.history.member_sessions import Session
 from kohort.pipeline.rules.finding import LIKELY, WARNING, Finding, seconds, times, weakest
 
 ID = "R02"
@@ -17,12 +17,12 @@ OFTEN = 2
 _SILENT_SHARE = 0.9
 
 
-def find(picture: Picture) -> Iterator[Finding]:
+def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     by_client: dict[str, list[tuple[Session, str]]] = {}
-    for session in picture.sessions:
+    for session in analysis.sessions:
         if session.end_kind == "poll_timeout":
             by_client.setdefault(session.member.name, []).append((session, session.end_confidence))
-        elif session.end_kind == "left" and _looks_like_one(picture, session):
+        elif session.end_kind == "left" and _looks_like_one(analysis, session):
             by_client.setdefault(session.member.name, []).append((session, LIKELY))
     for client, hits in by_client.items():
         if len(hits) < OFTEN:
@@ -50,19 +50,19 @@ def find(picture: Picture) -> Iterator[Finding]:
         )
 
 
-def _looks_like_one(picture: Picture, session: Session) -> bool:
+def _looks_like_one(analysis: GroupAnalysis, session: Session) -> bool:
     timeout = session.member.rebalance_timeout_ms
-    removal = picture.events.removals.get(session.member.member_id)
+    removal = analysis.events.removals.get(session.member.member_id)
     if not timeout or (removal is not None and removal.reason):
         return False
-    if not any(other.predecessor == session.member.member_id for other in picture.sessions):
+    if not any(other.predecessor == session.member.member_id for other in analysis.sessions):
         return False
-    generation = picture.ownership.generation_at(session.last_ms - 1)
+    generation = analysis.ownership.generation_at(session.last_ms - 1)
     if generation is None or session.member.member_id not in generation.members:
         return False
     mine = generation.parts_of(session.member.member_id)
-    last = picture.commits.last_of(mine, session.last_ms)
-    others = picture.commits.last_of(set(generation.owners) - mine, session.last_ms)
+    last = analysis.commits.last_of(mine, session.last_ms)
+    others = analysis.commits.last_of(set(generation.owners) - mine, session.last_ms)
     if last is None or others is None or last < generation.stable_ms:
         return False
     return session.last_ms - last >= _SILENT_SHARE * timeout and others > last

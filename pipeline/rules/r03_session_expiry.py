@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kohort.pipeline.history.picture import Picture
-from kohort.pipeline.history.sessions import Session
+from kohort.pipeline.history.group_analysis import GroupAnalysis
+from kohort.pipeline.history.member_sessions import Session
 from kohort.pipeline.rules.finding import WARNING, Finding, listed, seconds, times, weakest
 from kohort.pipeline.rules.r05_crash_loop import find as crash_loops
 
@@ -13,44 +13,44 @@ ID = "R03"
 BACK_WITHIN_SESSIONS = 2
 
 
-def find(picture: Picture) -> Iterator[Finding]:
-    looping = {client for finding in crash_loops(picture) for client in finding.clients}
+def find(analysis: GroupAnalysis) -> Iterator[Finding]:
+    looping = {client for finding in crash_loops(analysis) for client in finding.clients}
     expired = [
         session
-        for session in picture.sessions
+        for session in analysis.sessions
         if session.end_kind == "session_expired"
         and session.member.name not in looping
-        and not _with_the_group(picture, session)
-        and not _left_for_a_while(picture, session)
+        and not _with_the_group(analysis, session)
+        and not _left_for_a_while(analysis, session)
     ]
     back: list[Session] = []
     dead: list[Session] = []
     for session in expired:
-        (back if _came_back_ms(picture, session) is not None else dead).append(session)
+        (back if _came_back_ms(analysis, session) is not None else dead).append(session)
     if back:
-        yield _alive(picture, back)
+        yield _alive(analysis, back)
     if dead:
-        yield _dead(picture, dead)
+        yield _dead(analysis, dead)
 
 
-def _with_the_group(picture: Picture, session: Session) -> bool:
+def _with_the_group(analysis: GroupAnalysis, session: Session) -> bool:
     """Static members don't say goodbye: at the end of a group they expire one after another."""
-    if any(other.first_ms > session.last_ms or other.end_kind == "alive" for other in picture.sessions):
+    if any(other.first_ms > session.last_ms or other.end_kind == "alive" for other in analysis.sessions):
         return False
     return all(
-        other.end_kind == "session_expired" for other in picture.sessions if other.last_ms >= session.last_ms
-    ) and any(other.last_ms >= session.last_ms and other.member.instance_id for other in picture.sessions)
+        other.end_kind == "session_expired" for other in analysis.sessions if other.last_ms >= session.last_ms
+    ) and any(other.last_ms >= session.last_ms and other.member.instance_id for other in analysis.sessions)
 
 
-def _left_for_a_while(picture: Picture, session: Session) -> bool:
+def _left_for_a_while(analysis: GroupAnalysis, session: Session) -> bool:
     """A static member that said it would be back (R12 tells of it)."""
-    away = picture.consumer.away if picture.consumer else []
+    away = analysis.consumer.away if analysis.consumer else []
     return any(name == session.member.instance_id and ts <= session.last_ms for ts, name in away)
 
 
-def _came_back_ms(picture: Picture, session: Session) -> int | None:
+def _came_back_ms(analysis: GroupAnalysis, session: Session) -> int | None:
     timeout = session.member.session_timeout_ms or 45_000
-    for other in picture.sessions:
+    for other in analysis.sessions:
         if other.predecessor == session.member.member_id:
             away = other.first_ms - session.last_ms
             if away <= BACK_WITHIN_SESSIONS * timeout:
@@ -58,7 +58,7 @@ def _came_back_ms(picture: Picture, session: Session) -> int | None:
     return None
 
 
-def _alive(picture: Picture, sessions: list[Session]) -> Finding:
+def _alive(analysis: GroupAnalysis, sessions: list[Session]) -> Finding:
     clients = list(dict.fromkeys(session.member.name for session in sessions))
     timeout = max((s.member.session_timeout_ms or 0 for s in sessions), default=0)
     return Finding(
@@ -77,17 +77,17 @@ def _alive(picture: Picture, sessions: list[Session]) -> Finding:
         {
             "expiries": len(sessions),
             "came_back": True,
-            "back_after_ms": [_came_back_ms(picture, session) for session in sessions],
+            "back_after_ms": [_came_back_ms(analysis, session) for session in sessions],
             "session_timeout_ms": timeout or None,
             "members": [session.member.member_id for session in sessions],
         },
     )
 
 
-def _dead(picture: Picture, sessions: list[Session]) -> Finding:
+def _dead(analysis: GroupAnalysis, sessions: list[Session]) -> Finding:
     clients = list(dict.fromkeys(session.member.name for session in sessions))
     timeout = max((s.member.session_timeout_ms or 0 for s in sessions), default=0)
-    unserved = [_unserved_ms(picture, session) for session in sessions]
+    unserved = [_unserved_ms(analysis, session) for session in sessions]
     return Finding(
         ID,
         "A member died without a goodbye",
@@ -112,9 +112,9 @@ def _dead(picture: Picture, sessions: list[Session]) -> Finding:
     )
 
 
-def _unserved_ms(picture: Picture, session: Session) -> int:
-    generation = picture.ownership.generation_at(session.last_ms - 1)
+def _unserved_ms(analysis: GroupAnalysis, session: Session) -> int:
+    generation = analysis.ownership.generation_at(session.last_ms - 1)
     if generation is None:
         return 0
-    last = picture.commits.last_of(generation.parts_of(session.member.member_id), session.last_ms)
+    last = analysis.commits.last_of(generation.parts_of(session.member.member_id), session.last_ms)
     return session.last_ms - last if last is not None else 0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kohort.pipeline.history.picture import Picture
-from kohort.pipeline.history.sessions import Session
+from kohort.pipeline.history.group_analysis import GroupAnalysis
+from kohort.pipeline.history.member_sessions import Session
 from kohort.pipeline.rules.finding import CERTAIN, INFO, LIKELY, WARNING, Finding, listed, several
 
 ID = "R04"
@@ -14,25 +14,25 @@ SHARE_OF_CLIENTS = 0.6
 RESTART_WITHIN_MS = 5 * 60_000
 
 
-def restarts(picture: Picture) -> list[tuple[Session, Session]]:
+def restarts(analysis: GroupAnalysis) -> list[tuple[Session, Session]]:
     """(old life, new life) of dynamic clients that closed in an orderly way and came back."""
-    by_id = {session.member.member_id: session for session in picture.sessions}
+    by_id = {session.member.member_id: session for session in analysis.sessions}
     found = []
-    for session in picture.sessions:
+    for session in analysis.sessions:
         old = by_id.get(session.predecessor or "")
         if old is None or session.member.instance_id or old.end_kind not in ("left", "unknown"):
             continue
-        if session.first_ms - old.last_ms <= RESTART_WITHIN_MS and not _emptied_between(picture, old, session):
+        if session.first_ms - old.last_ms <= RESTART_WITHIN_MS and not _emptied_between(analysis, old, session):
             found.append((old, session))
     return found
 
 
-def _emptied_between(picture: Picture, old: Session, new: Session) -> bool:
-    return any(g.size == 0 and old.last_ms - 100 <= g.stable_ms <= new.first_ms for g in picture.generations)
+def _emptied_between(analysis: GroupAnalysis, old: Session, new: Session) -> bool:
+    return any(g.size == 0 and old.last_ms - 100 <= g.stable_ms <= new.first_ms for g in analysis.generations)
 
 
-def find(picture: Picture) -> Iterator[Finding]:
-    hits = restarts(picture)
+def find(analysis: GroupAnalysis) -> Iterator[Finding]:
+    hits = restarts(analysis)
     if len(hits) < 2:
         return
     start, end = hits[0][0].last_ms, hits[-1][1].first_ms
@@ -40,10 +40,10 @@ def find(picture: Picture) -> Iterator[Finding]:
         hits = _densest(hits)
         start, end = hits[0][0].last_ms, hits[-1][1].first_ms
     clients = list(dict.fromkeys(new.member.name for _, new in hits))
-    alive = {s.member.name for s in picture.sessions if s.first_ms <= end and s.last_ms >= start}
+    alive = {s.member.name for s in analysis.sessions if s.first_ms <= end and s.last_ms >= start}
     if len(clients) < max(2, SHARE_OF_CLIENTS * len(alive)):
         return
-    inside = [r for r in picture.rebalances if start - 1000 <= r.begin_ms <= end + 10_000 and r.outcome == "completed"]
+    inside = [r for r in analysis.rebalances if start - 1000 <= r.begin_ms <= end + 10_000 and r.outcome == "completed"]
     counted = [r for r in inside if r.kind != "followup"]
     if len(counted) < 1.5 * len(hits):
         return
@@ -57,7 +57,7 @@ def find(picture: Picture) -> Iterator[Finding]:
         ID,
         "Rolling restart with dynamic members",
         INFO if changed else WARNING,
-        CERTAIN if picture.events.any or picture.consumer else LIKELY,
+        CERTAIN if analysis.events.any or analysis.consumer else LIKELY,
         text,
         "Static membership (group.instance.id, one per process) with a session.timeout.ms longer than a restart makes "
         "restarts free of rebalances; the new protocol makes them cheap.",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator
 
-from kohort.pipeline.history.picture import Picture
-from kohort.pipeline.history.sessions import Session, is_flapping, lives
+from kohort.pipeline.history.group_analysis import GroupAnalysis
+from kohort.pipeline.history.member_sessions import Session, is_flapping, lives
 from kohort.pipeline.rules.finding import CRITICAL, Finding, seconds, several, times, weakest
 
 ID = "R05"
@@ -19,8 +19,8 @@ def _session(crashed: list[Session]) -> str:
     return f" (its session timeout of {seconds(max(filter(None, expired)))} included)" if expired else ""
 
 
-def find(picture: Picture) -> Iterator[Finding]:
-    for client, sessions in lives(picture.sessions).items():
+def find(analysis: GroupAnalysis) -> Iterator[Finding]:
+    for client, sessions in lives(analysis.sessions).items():
         ended = [s for s in sessions if s.end_kind not in ("alive",)]
         crashed = [s for s in ended if s.end_kind in ("session_expired", "barrier", "epoch_timeout")]
         if not is_flapping(sessions) or len(crashed) < 3 or len(crashed) < 0.5 * len(ended):
@@ -29,7 +29,7 @@ def find(picture: Picture) -> Iterator[Finding]:
         if median >= SHORT_LIFE_MS:
             continue
         start, end = crashed[0].first_ms, crashed[-1].last_ms
-        caused = [r for r in picture.rebalances if start <= r.stable_ms <= end + 5000 and r.outcome == "completed"]
+        caused = [r for r in analysis.rebalances if start <= r.stable_ms <= end + 5000 and r.outcome == "completed"]
         yield Finding(
             ID,
             "Crash loop of one client",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
-from kohort.pipeline.history.picture import Picture
+from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.rules.finding import LIKELY, WARNING, Finding, busiest, seconds, several, times
 
 ID = "R06"
@@ -16,16 +16,18 @@ TURNS = 4
 WINDOW_MS = 30 * 60_000
 
 
-def find(picture: Picture) -> Iterator[Finding]:
-    returning = {s.predecessor for s in picture.sessions if s.predecessor}
-    steps = [(s.first_ms, 1) for s in picture.sessions if not s.predecessor]
-    steps += [(s.last_ms, -1) for s in picture.sessions if s.end_kind == "left" and s.member.member_id not in returning]
+def find(analysis: GroupAnalysis) -> Iterator[Finding]:
+    returning = {s.predecessor for s in analysis.sessions if s.predecessor}
+    steps = [(s.first_ms, 1) for s in analysis.sessions if not s.predecessor]
+    steps += [
+        (s.last_ms, -1) for s in analysis.sessions if s.end_kind == "left" and s.member.member_id not in returning
+    ]
     steps.sort()
     turns = [now for (_, was), (now, step) in itertools.pairwise(steps) if step != was]
     if busiest(turns, WINDOW_MS) < TURNS:
         return
     start, end = turns[0], turns[-1]
-    inside = [r for r in picture.rebalances if start <= r.stable_ms <= end + 60_000 and r.outcome == "completed"]
+    inside = [r for r in analysis.rebalances if start <= r.stable_ms <= end + 60_000 and r.outcome == "completed"]
     sizes = [r.after.size for r in inside]
     yield Finding(
         ID,

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kohort.pipeline.history.picture import Picture
+from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.rules.finding import INFO, WARNING, Finding, busiest, listed, several, weakest
 
 ID = "R07"
 OFTEN_AN_HOUR = 3
 
 
-def find(picture: Picture) -> Iterator[Finding]:
-    hits = [r for r in picture.rebalances if r.cause == "topic_metadata_changed" and r.counts and r.kind != "initial"]
+def find(analysis: GroupAnalysis) -> Iterator[Finding]:
+    hits = [r for r in analysis.rebalances if r.cause == "topic_metadata_changed" and r.counts and r.kind != "initial"]
     if not hits:
         return
     often = busiest([r.begin_ms for r in hits], 3_600_000) >= OFTEN_AN_HOUR

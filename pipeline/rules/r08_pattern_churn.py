@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kohort.pipeline.history.picture import Picture
+from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.rules.finding import CERTAIN, INFO, WARNING, Finding, busiest, listed, times
 
 ID = "R08"
@@ -15,29 +15,29 @@ OFTEN_AN_HOUR = 3
 AT_LEAST = 2
 
 
-def find(picture: Picture) -> Iterator[Finding]:
+def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     moments = [
         r.begin_ms
-        for r in picture.settled
+        for r in analysis.settled
         if not r.is_epoch and "subscriptions" in r.changes and "members" not in r.changes
     ]
     topics: set[str] = set()
-    for r in picture.settled:
+    for r in analysis.settled:
         if r.begin_ms in moments:
             for member in r.after.members.values():
                 before = r.before.members.get(member.member_id)
                 if before is not None:
                     topics |= set(member.topics or ()) ^ set(before.topics or ())
     pattern = None
-    if picture.consumer is not None:
+    if analysis.consumer is not None:
         known: dict[str, tuple[str, ...]] = {}
-        for ts_ms, regex, found in picture.consumer.regex_writes:
+        for ts_ms, regex, found in analysis.consumer.regex_writes:
             if regex in known and known[regex] != found:
                 moments.append(ts_ms)
                 topics |= set(found) ^ set(known[regex])
                 pattern = regex
             known[regex] = found
-        moments += [r.begin_ms for r in picture.rebalances if r.is_epoch and r.cause == "metadata_changed"]
+        moments += [r.begin_ms for r in analysis.rebalances if r.is_epoch and r.cause == "metadata_changed"]
     if len(moments) < AT_LEAST:
         return
     often = busiest(moments, 3_600_000) >= OFTEN_AN_HOUR

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.inputs import Generation
-from kohort.pipeline.history.picture import Picture
 from kohort.pipeline.rules.finding import CERTAIN, WARNING, Finding, listed
 
 ID = "R09"
 GENERATIONS = 2
 
 
-def find(picture: Picture) -> Iterator[Finding]:
+def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     seen: dict[frozenset[str], set[str]] = {}
     mixed = []
-    for generation in picture.generations:
+    for generation in analysis.generations:
         sets = {frozenset(member.topics) for member in generation.members.values() if member.topics}
         if len(sets) < 2 or not any(not a & b for a in sets for b in sets):
             continue
@@ -23,7 +23,7 @@ def find(picture: Picture) -> Iterator[Finding]:
         for member in generation.members.values():
             if member.topics:
                 seen.setdefault(frozenset(member.topics), set()).add(member.name)
-    if len(mixed) < GENERATIONS and not any(_lasted_ms(picture, g) >= 60_000 for g in mixed):
+    if len(mixed) < GENERATIONS and not any(_lasted_ms(analysis, g) >= 60_000 for g in mixed):
         return
     groups = sorted((sorted(topics), sorted(clients)) for topics, clients in seen.items())
     told = "; ".join(f"{listed(clients, 3)} read {listed(topics, 3)}" for topics, clients in groups)
@@ -35,7 +35,7 @@ def find(picture: Picture) -> Iterator[Finding]:
         f"members of one generation read disjoint topics: {told}. Every restart of one makes the other rebalance",
         "Give each application its own group.id.",
         mixed[0].stable_ms,
-        mixed[-1].end_ms or picture.group.until_ms,
+        mixed[-1].end_ms or analysis.group.until_ms,
         [client for _, clients in groups for client in clients],
         {
             "applications": [{"topics": topics, "clients": clients} for topics, clients in groups],
@@ -44,5 +44,5 @@ def find(picture: Picture) -> Iterator[Finding]:
     )
 
 
-def _lasted_ms(picture: Picture, generation: Generation) -> int:
-    return (generation.end_ms or picture.group.until_ms) - generation.stable_ms
+def _lasted_ms(analysis: GroupAnalysis, generation: Generation) -> int:
+    return (generation.end_ms or analysis.group.until_ms) - generation.stable_ms

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kohort.pipeline.history.picture import Picture
+from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.rebalances import Rebalance
 from kohort.pipeline.rules.finding import INFO, LIKELY, WARNING, Finding, busiest, several
 
@@ -14,8 +14,8 @@ STICKY_ENOUGH = 0.7
 FEW_MOVES = 0.3
 
 
-def find(picture: Picture) -> Iterator[Finding]:
-    hits = [r for r in picture.settled if r.kind == "normal" and r.eager and not r.is_epoch and r.movement is not None]
+def find(analysis: GroupAnalysis) -> Iterator[Finding]:
+    hits = [r for r in analysis.settled if r.kind == "normal" and r.eager and not r.is_epoch and r.movement is not None]
     if busiest([r.begin_ms for r in hits], 86_400_000) < OFTEN_A_DAY:
         return
     needless = [r for r in hits if _little_to_move(r)]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kohort.pipeline.history.picture import Picture
+from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.rules.finding import INFO, Finding, weakest
 
 ID = "R11"
 SHARE = 0.4
 
 
-def find(picture: Picture) -> Iterator[Finding]:
-    completed = [r for r in picture.rebalances if r.outcome == "completed" and not r.is_epoch and r.kind != "initial"]
+def find(analysis: GroupAnalysis) -> Iterator[Finding]:
+    completed = [r for r in analysis.rebalances if r.outcome == "completed" and not r.is_epoch and r.kind != "initial"]
     follow_ups = [r for r in completed if r.kind == "followup"]
     if len(follow_ups) < 2 or len(follow_ups) < SHARE * len(completed):
         return

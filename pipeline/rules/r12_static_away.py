@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kohort.pipeline.history.picture import Picture
+from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.rules.finding import CERTAIN, INFO, LIKELY, WARNING, Finding, listed, seconds, times
 
 ID = "R12"
 SHARE_OF_SESSION = 0.5
 
 
-def find(picture: Picture) -> Iterator[Finding]:
+def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     hits: list[tuple[str, int, int, bool]] = []
-    for stall in picture.stalls:
-        generation = picture.ownership.generation_at(stall.start_ms + 1)
+    for stall in analysis.stalls:
+        generation = analysis.ownership.generation_at(stall.start_ms + 1)
         member = generation.members.get(stall.owner_id or "") if generation else None
         if stall.kind != "member_silent" or member is None or not member.instance_id or stall.during_rebalance:
             continue
         timeout = member.session_timeout_ms
         if timeout and stall.length_ms >= SHARE_OF_SESSION * timeout:
             hits.append((member.instance_id, stall.start_ms, stall.end_ms, False))
-    hits += _away(picture)
+    hits += _away(analysis)
     if not hits:
         return
     hits.sort(key=lambda hit: hit[1])
@@ -36,7 +36,7 @@ def find(picture: Picture) -> Iterator[Finding]:
         ID,
         "Static member away, its partitions unserved",
         WARNING if late or longest >= 60_000 else INFO,
-        CERTAIN if picture.consumer else LIKELY,
+        CERTAIN if analysis.consumer else LIKELY,
         text,
         "A session.timeout.ms of about twice the restart time keeps restarts free of rebalances and the hole short. A "
         "member that is gone for good can be removed by its instance id.",
@@ -52,19 +52,19 @@ def find(picture: Picture) -> Iterator[Finding]:
     )
 
 
-def _away(picture: Picture) -> list[tuple[str, int, int, bool]]:
+def _away(analysis: GroupAnalysis) -> list[tuple[str, int, int, bool]]:
     """New protocol: the record says that a member left for a short time, and another that it is back or gone."""
-    if picture.consumer is None:
+    if analysis.consumer is None:
         return []
     found = []
-    for left_ms, name in picture.consumer.away:
-        back = [ts for ts, instance, _ in picture.consumer.returned if instance == name and ts >= left_ms]
+    for left_ms, name in analysis.consumer.away:
+        back = [ts for ts, instance, _ in analysis.consumer.returned if instance == name and ts >= left_ms]
         gone = [
-            ts for ts, _, member in picture.consumer.removed.values() if member.instance_id == name and ts >= left_ms
+            ts for ts, _, member in analysis.consumer.removed.values() if member.instance_id == name and ts >= left_ms
         ]
         expired = bool(gone) and (not back or min(gone) < min(back))
-        end = min(gone) if expired else (min(back) if back else picture.group.until_ms)
-        if expired and not any(s.first_ms >= end - 100 and s.member.instance_id == name for s in picture.sessions):
+        end = min(gone) if expired else (min(back) if back else analysis.group.until_ms)
+        if expired and not any(s.first_ms >= end - 100 and s.member.instance_id == name for s in analysis.sessions):
             continue  # never came back: a shut-down
         found.append((name, left_ms, end, expired))
     return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kohort.pipeline.history.picture import Picture
+from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.rules.finding import CERTAIN, CRITICAL, LIKELY, Finding, busiest, listed, several, times
 
 ID = "R13"
@@ -16,17 +16,17 @@ TAKE_OVERS = 3
 WINDOW_MS = 10 * 60_000
 
 
-def find(picture: Picture) -> Iterator[Finding]:
+def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     taken: dict[str, list[int]] = {}
     clients: dict[str, set[str]] = {}
-    for swap in picture.course.swaps:
+    for swap in analysis.timeline.swaps:
         taken.setdefault(swap.instance_id, []).append(swap.ts_ms)
         clients.setdefault(swap.instance_id, set()).update({swap.new.client_id, swap.old.client_id})
-    if not picture.course.swaps:
-        for event in picture.events.replaced:
+    if not analysis.timeline.swaps:
+        for event in analysis.events.replaced:
             taken.setdefault(event["instance_id"], []).append(event["ts"])
     fenced: dict[str, list[int]] = {}
-    for event in picture.events.fenced:
+    for event in analysis.events.fenced:
         if event["instance_id"]:
             fenced.setdefault(event["instance_id"], []).append(event["ts"])
     for instance in sorted(taken.keys() | fenced.keys()):

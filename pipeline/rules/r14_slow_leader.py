@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from kohort.pipeline.history.picture import Picture
+from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.rebalances import Rebalance
 from kohort.pipeline.rules.finding import LIKELY, WARNING, Finding, seconds
 
@@ -15,8 +15,8 @@ SAME_LEADER = 0.8
 AT_LEAST = 3
 
 
-def find(picture: Picture) -> Iterator[Finding]:
-    rounds = [r for r in picture.rebalances if r.outcome == "completed" and not r.is_epoch and r.after.size]
+def find(analysis: GroupAnalysis) -> Iterator[Finding]:
+    rounds = [r for r in analysis.rebalances if r.outcome == "completed" and not r.is_epoch and r.after.size]
     if len(rounds) < AT_LEAST:
         return
     lengths = sorted(r.stable_ms - r.barrier_ms for r in rounds)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from kohort.pipeline.history.picture import Picture
+from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.rules.finding import CERTAIN, LIKELY, WARNING, Finding
 
 ID = "R15"
@@ -13,8 +13,8 @@ AT_LEAST = 5
 SHARE = 0.5
 
 
-def find(picture: Picture) -> Iterator[Finding]:
-    rounds = [r for r in picture.settled if not r.is_epoch]
+def find(analysis: GroupAnalysis) -> Iterator[Finding]:
+    rounds = [r for r in analysis.settled if not r.is_epoch]
     late = [
         r for r in rounds if r.laggard is not None and r.laggard.how in ("rejoined", "evicted", "leave_poll_timeout")
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kohort.pipeline.history.picture import Picture
+from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.rules.finding import CERTAIN, INFO, WARNING, Finding, seconds, several
 
 ID = "R16"
@@ -12,21 +12,23 @@ AFTERWARDS_MS = 60_000
 LONG_SILENCE_MS = 30_000
 
 
-def find(picture: Picture) -> Iterator[Finding]:
+def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     moves = [
         (ts, epoch)
-        for ts, epoch in picture.group.coordinator_moves
-        if (generation := picture.ownership.generation_at(ts)) is not None and generation.size
+        for ts, epoch in analysis.group.coordinator_moves
+        if (generation := analysis.ownership.generation_at(ts)) is not None and generation.size
     ]
     if not moves:
         return
     first, last = moves[0][0], moves[-1][0]
     silences = [
-        picture.commits.silence_over(ts - 5000, min(ts + AFTERWARDS_MS, picture.group.until_ms)) for ts, _ in moves
+        analysis.commits.silence_over(ts - 5000, min(ts + AFTERWARDS_MS, analysis.group.until_ms)) for ts, _ in moves
     ]
     longest = max((end - start for silence in silences if silence for start, end in (silence,)), default=0)
     after = [
-        r for r in picture.rebalances if any(ts <= r.begin_ms <= ts + AFTERWARDS_MS for ts, _ in moves) and r.after.size
+        r
+        for r in analysis.rebalances
+        if any(ts <= r.begin_ms <= ts + AFTERWARDS_MS for ts, _ in moves) and r.after.size
     ]
     text = "the coordinator moved to another broker"
     text += f"; longest time without a step of any partition around it {seconds(longest)}" if longest else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kohort.pipeline.history.picture import Picture
+from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.rules.finding import CERTAIN, INFO, LIKELY, Finding, seconds
 
 ID = "R17"
@@ -12,13 +12,13 @@ SLOW_MS = 3000
 TOGETHER_MS = 1000
 
 
-def find(picture: Picture) -> Iterator[Finding]:
-    for r in picture.rebalances:
+def find(analysis: GroupAnalysis) -> Iterator[Finding]:
+    for r in analysis.rebalances:
         if r.kind != "initial" or r.is_epoch or r.start_ms is None or r.prepare_ms < SLOW_MS or not r.after.size:
             continue
         joined = [
             event["ts"]
-            for event in picture.group.events
+            for event in analysis.group.events
             if event["kind"] == "member_added" and r.start_ms - 100 <= event["ts"] <= r.barrier_ms
         ]
         if joined and max(joined) - min(joined) >= TOGETHER_MS:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from kohort.pipeline.gold.rows import skew_of
+from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.inputs import Generation
 from kohort.pipeline.history.lag import lag_at_samples
-from kohort.pipeline.history.picture import Picture
 from kohort.pipeline.history.stalls import lags_by_partition
 from kohort.pipeline.rules.finding import CERTAIN, LIKELY, WARNING, Finding
 
@@ -19,10 +19,10 @@ MUCH_LAG, TIMES_THE_OTHERS = 100, 5
 LAG_LASTED_MS = 30_000
 
 
-def find(picture: Picture) -> Iterator[Finding]:
-    yield from _hot_partition(picture)
-    for generation in picture.generations:
-        row = skew_of(picture, generation) if generation.size > 1 else None
+def find(analysis: GroupAnalysis) -> Iterator[Finding]:
+    yield from _hot_partition(analysis)
+    for generation in analysis.generations:
+        row = skew_of(analysis, generation) if generation.size > 1 else None
         if row is None or row["lasted_s"] < LASTED_S or len(generation.owners) < generation.size:
             continue
         equal = len({member.topics for member in generation.members.values()}) == 1
@@ -52,32 +52,32 @@ def _skewed(generation: Generation, row: dict[str, Any], by_count: bool) -> Find
     )  # fmt: skip
 
 
-def _hot_partition(picture: Picture) -> Iterator[Finding]:
-    tops = lags_by_partition(picture.group, picture.ownership)
-    stuck = {stall.place for stall in picture.stalls if stall.kind == "partition_stuck"}
-    place = max(tops, key=lambda p: tops[p][0], default=None)
-    if place is None or place in stuck or tops[place][0] < MUCH_LAG:
+def _hot_partition(analysis: GroupAnalysis) -> Iterator[Finding]:
+    tops = lags_by_partition(analysis.group, analysis.ownership)
+    stuck = {stall.topic_partition for stall in analysis.stalls if stall.kind == "partition_stuck"}
+    topic_partition = max(tops, key=lambda p: tops[p][0], default=None)
+    if topic_partition is None or topic_partition in stuck or tops[topic_partition][0] < MUCH_LAG:
         return
-    lag, at_ms = tops[place]
-    owner = picture.ownership.owner(place, at_ms)
-    generation = picture.ownership.generation_at(at_ms)
+    lag, at_ms = tops[topic_partition]
+    owner = analysis.ownership.owner(topic_partition, at_ms)
+    generation = analysis.ownership.generation_at(at_ms)
     if owner is None or generation is None or len(generation.members) < 2:
         return
     rest = [tops[p][0] for p, who in generation.owners.items() if who != owner and p in tops]
     if not rest or lag < TIMES_THE_OTHERS * max(1, *rest):
         return
-    ends = picture.group.ends[place]
-    high = ends.sampled_ms[lag_at_samples(ends, picture.group.commits[place]) >= MUCH_LAG]
+    ends = analysis.group.ends[topic_partition]
+    high = ends.sampled_ms[lag_at_samples(ends, analysis.group.commits[topic_partition]) >= MUCH_LAG]
     if not len(high) or high[-1] - high[0] < LAG_LASTED_MS:
         return
     name = generation.members[owner].name
-    beside = [tops[p][0] for p, who in generation.owners.items() if who == owner and p in tops and p != place]
+    beside = [tops[p][0] for p, who in generation.owners.items() if who == owner and p in tops and p != topic_partition]
     yield Finding(
         ID,
         "Lag piles up on one partition",
         WARNING,
         CERTAIN,
-        f"up to {lag} records wait on partition {place[1]} of {place[0]}, owner {name}; partitions of other members never "
+        f"up to {lag} records wait on partition {topic_partition[1]} of {topic_partition[0]}, owner {name}; partitions of other members never "
         f"had more than {max(rest)}" + (f", others of the same owner up to {max(beside)}" if beside else ""),
         "Look for a hot key (most records in one partition) and for what its owner does with each record; a rebalance "
         "doesn't help, more partitions or another key may.",
@@ -85,8 +85,8 @@ def _hot_partition(picture: Picture) -> Iterator[Finding]:
         int(high[-1]),
         [name],
         {
-            "topic": place[0],
-            "part": place[1],
+            "topic": topic_partition[0],
+            "part": topic_partition[1],
             "lag": lag,
             "others_lag": max(rest),
             "same_owner_lag": max(beside, default=None),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kohort.pipeline.history.picture import Picture
+from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.stalls import Stall
 from kohort.pipeline.rules.finding import CERTAIN, CRITICAL, LIKELY, POSSIBLE, WARNING, Finding, seconds
 
@@ -13,25 +13,25 @@ LONG_MS = 300_000
 MEMBER_SILENT_MS = 30_000
 
 
-def find(picture: Picture) -> Iterator[Finding]:
-    for stall in picture.stalls:
-        if stall.kind == "partition_stuck" and stall.place is not None:
+def find(analysis: GroupAnalysis) -> Iterator[Finding]:
+    for stall in analysis.stalls:
+        if stall.kind == "partition_stuck" and stall.topic_partition is not None:
             yield _stuck(stall)
-    for stall in picture.stalls:
+    for stall in analysis.stalls:
         silent = stall.kind == "member_silent" and stall.during_rebalance is None and stall.lag
-        if silent and stall.length_ms >= MEMBER_SILENT_MS and not _also_stuck(picture, stall):
+        if silent and stall.length_ms >= MEMBER_SILENT_MS and not _also_stuck(analysis, stall):
             yield _silent(stall)
 
 
-def _also_stuck(picture: Picture, silent: Stall) -> bool:
+def _also_stuck(analysis: GroupAnalysis, silent: Stall) -> bool:
     return any(
-        s.kind == "partition_stuck" and s.owner == silent.owner and s.start_ms < silent.end_ms for s in picture.stalls
+        s.kind == "partition_stuck" and s.owner == silent.owner and s.start_ms < silent.end_ms for s in analysis.stalls
     )
 
 
 def _stuck(stall: Stall) -> Finding:
-    assert stall.place is not None
-    topic, part = stall.place
+    assert stall.topic_partition is not None
+    topic, part = stall.topic_partition
     return Finding(
         ID,
         "A partition stands still",

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kohort.pipeline.history.picture import Picture
+from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.rules.finding import CERTAIN, INFO, LIKELY, WARNING, Finding, listed, seconds, several, times
 
 ID = "R21"
 UNCOMMITTED_MS = 5000
 
 
-def find(picture: Picture) -> Iterator[Finding]:
-    yield from _after_a_move(picture)
-    yield from _handed_over_uncommitted(picture)
-    yield from _set_back(picture)
+def find(analysis: GroupAnalysis) -> Iterator[Finding]:
+    yield from _after_a_move(analysis)
+    yield from _handed_over_uncommitted(analysis)
+    yield from _set_back(analysis)
 
 
-def _after_a_move(picture: Picture) -> Iterator[Finding]:
+def _after_a_move(analysis: GroupAnalysis) -> Iterator[Finding]:
     hits = []
-    for r in picture.settled:
-        for place, around in r.around.items():
-            old, new = r.before.owners.get(place), r.after.owners.get(place)
+    for r in analysis.settled:
+        for topic_partition, around in r.around.items():
+            old, new = r.before.owners.get(topic_partition), r.after.owners.get(topic_partition)
             if around.reread and old != new and old is not None and new is not None:
-                hits.append((r, place, around.reread, old))
+                hits.append((r, topic_partition, around.reread, old))
     if not hits:
         return
     clients = list(dict.fromkeys(r.before.members[old].name for r, _, _, old in hits if old in r.before.members))
@@ -43,22 +43,26 @@ def _after_a_move(picture: Picture) -> Iterator[Finding]:
     )
 
 
-def _handed_over_uncommitted(picture: Picture) -> Iterator[Finding]:
+def _handed_over_uncommitted(analysis: GroupAnalysis) -> Iterator[Finding]:
     """Its heartbeats went on until a session timeout before the expiry; commits had stopped long before that."""
-    for session in picture.sessions:
+    for session in analysis.sessions:
         timeout = session.member.session_timeout_ms
         if session.end_kind not in ("session_expired", "barrier") or not timeout:
             continue
-        generation = picture.ownership.generation_at(session.last_ms - 1)
+        generation = analysis.ownership.generation_at(session.last_ms - 1)
         mine = generation.parts_of(session.member.member_id) if generation else set()
-        last = picture.commits.last_of(mine, session.last_ms)
-        usual = max((gap for place in mine if (gap := picture.commits.usual_gap_ms(place))), default=0.0)
+        last = analysis.commits.last_of(mine, session.last_ms)
+        usual = max(
+            (gap for topic_partition in mine if (gap := analysis.commits.usual_gap_ms(topic_partition))), default=0.0
+        )
         if last is None or generation is None or last < generation.stable_ms:
             continue
         alive_ms = session.last_ms - timeout - last
         if alive_ms < max(UNCOMMITTED_MS, 3 * usual) or session.end_kind == "barrier":
             continue
-        again = round(sum(picture.commits.throughput(place, last) for place in mine) * alive_ms / 1000)
+        again = round(
+            sum(analysis.commits.throughput(topic_partition, last) for topic_partition in mine) * alive_ms / 1000
+        )
         name = session.member.name
         yield Finding(
             ID,
@@ -76,13 +80,13 @@ def _handed_over_uncommitted(picture: Picture) -> Iterator[Finding]:
         )
 
 
-def _set_back(picture: Picture) -> Iterator[Finding]:
-    hits = [s for s in picture.stalls if s.kind == "rewind" and s.during_rebalance is None and s.place]
+def _set_back(analysis: GroupAnalysis) -> Iterator[Finding]:
+    hits = [s for s in analysis.stalls if s.kind == "rewind" and s.during_rebalance is None and s.topic_partition]
     if not hits:
         return
     alive = [s for s in hits if s.owner]
     owners = list(dict.fromkeys(s.owner for s in alive if s.owner))
-    topics = listed(sorted({s.place[0] for s in hits if s.place}))
+    topics = listed(sorted({s.topic_partition[0] for s in hits if s.topic_partition}))
     moments = sorted({s.start_ms // 1000 for s in hits})
     far = max(s.offsets for s in hits)
     if alive:
@@ -104,5 +108,10 @@ def _set_back(picture: Picture) -> Iterator[Finding]:
         hits[0].start_ms,
         hits[-1].end_ms,
         owners,
-        {"times": len(moments), "records": far, "partitions": len({s.place for s in hits}), "while_empty": not alive},
+        {
+            "times": len(moments),
+            "records": far,
+            "partitions": len({s.topic_partition for s in hits}),
+            "while_empty": not alive,
+        },
     )

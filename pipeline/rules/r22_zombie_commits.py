@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.inputs import Row
-from kohort.pipeline.history.picture import Picture
 from kohort.pipeline.rules.finding import CERTAIN, WARNING, Finding, several
 
 ID = "R22"
 _ZOMBIE = ("ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID", "FENCED_INSTANCE_ID")
 
 
-def find(picture: Picture) -> Iterator[Finding]:
+def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     by_client: dict[str, list[Row]] = {}
-    for event in picture.events.rejected:
+    for event in analysis.events.rejected:
         if (event["error"] or "").upper() in _ZOMBIE:
             by_client.setdefault(event["client_id"] or event["member_id"] or "unknown", []).append(event)
-    rounds = max(1, len(picture.settled))
+    rounds = max(1, len(analysis.settled))
     for client, hits in by_client.items():
         refused = sum(_times(hit) for hit in hits)
         if refused < rounds:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kohort.pipeline.history.consumer import UNRELEASED, UNREVOKED, Wait
-from kohort.pipeline.history.picture import Picture
+from kohort.pipeline.history.consumer_timeline import UNRELEASED, UNREVOKED, Wait
+from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.rules.finding import CERTAIN, WARNING, Finding, listed, seconds, times
 
 ID = "R23"
@@ -13,12 +13,12 @@ SHARE_OF_TIMEOUT = 0.5
 LONG_MS = 5000
 
 
-def find(picture: Picture) -> Iterator[Finding]:
-    if picture.consumer is None:
+def find(analysis: GroupAnalysis) -> Iterator[Finding]:
+    if analysis.consumer is None:
         return
     by_client: dict[str, list[Wait]] = {}
-    until = picture.group.until_ms
-    waits = picture.consumer.waits
+    until = analysis.group.until_ms
+    waits = analysis.consumer.waits
     for wait in waits:
         if wait.state != UNREVOKED:
             continue

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kohort.pipeline.history.picture import Picture
+from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.rules.finding import CERTAIN, INFO, WARNING, Finding, busiest, times
 
 ID = "R24"
 FLAPPING_A_DAY = 2
 
 
-def find(picture: Picture) -> Iterator[Finding]:
-    moments = [r.begin_ms for r in picture.rebalances if r.kind == "conversion"]
+def find(analysis: GroupAnalysis) -> Iterator[Finding]:
+    moments = [r.begin_ms for r in analysis.rebalances if r.kind == "conversion"]
     if not moments:
-        moments = [ts for ts, _ in picture.course.conversions]
+        moments = [ts for ts, _ in analysis.timeline.conversions]
     if not moments:
         return
     flapping = busiest(moments, 86_400_000) >= FLAPPING_A_DAY

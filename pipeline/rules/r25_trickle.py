@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kohort.pipeline.history.picture import Picture
+from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.storms import in_ramp_up
 from kohort.pipeline.rules.finding import CERTAIN, INFO, WARNING, Finding, busiest, seconds, several, times
 
@@ -13,8 +13,8 @@ LOST_AN_HOUR = 2
 JOINS_IN_A_ROW = 3
 
 
-def find(picture: Picture) -> Iterator[Finding]:
-    lost = [r for r in picture.rebalances if r.lost and not r.is_epoch and r.after.size]
+def find(analysis: GroupAnalysis) -> Iterator[Finding]:
+    lost = [r for r in analysis.rebalances if r.lost and not r.is_epoch and r.after.size]
     moments = [r.begin_ms for r in lost for _ in range(r.lost or 0)]
     if busiest(moments, 3_600_000) >= LOST_AN_HOUR:
         yield Finding(
@@ -30,7 +30,7 @@ def find(picture: Picture) -> Iterator[Finding]:
             {"lost_generations": len(moments), "rebalances": [r.number for r in lost]},
         )
     ramp = [
-        r for r in picture.rebalances if not r.is_epoch and r.kind == "normal" and in_ramp_up(r, picture.rebalances)
+        r for r in analysis.rebalances if not r.is_epoch and r.kind == "normal" and in_ramp_up(r, analysis.rebalances)
     ]
     if len(ramp) >= JOINS_IN_A_ROW:
         yield Finding(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from kohort.pipeline.history.picture import Picture
+from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.storms import Storm
 from kohort.pipeline.rules.finding import CERTAIN, INFO, LIKELY, WARNING, Finding, seconds, several
 
@@ -13,8 +13,8 @@ ID = "R26"
 LEAST_SHARE_SAID = 0.01
 
 
-def find(picture: Picture) -> Iterator[Finding]:
-    for storm in picture.storms:
+def find(analysis: GroupAnalysis) -> Iterator[Finding]:
+    for storm in analysis.storms:
         causes = Counter(r.cause for r in storm.rebalances)
         clients = Counter(r.trigger_client for r in storm.rebalances if r.trigger_client)
         cause = causes.most_common(1)[0][0]

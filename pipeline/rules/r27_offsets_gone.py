@@ -4,26 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kohort.pipeline.history.picture import Picture
+from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.rules.finding import CERTAIN, INFO, LIKELY, WARNING, Finding, listed, several
 
 ID = "R27"
 
 
-def find(picture: Picture) -> Iterator[Finding]:
-    gone = [(int(ts), place) for place, commits in picture.group.commits.items() for ts in commits.gone_ms]
-    own_retention = sum(commits.expiring for commits in picture.group.commits.values())
+def find(analysis: GroupAnalysis) -> Iterator[Finding]:
+    gone = [
+        (int(ts), topic_partition)
+        for topic_partition, commits in analysis.group.commits.items()
+        for ts in commits.gone_ms
+    ]
+    own_retention = sum(commits.expiring for commits in analysis.group.commits.values())
     if own_retention:
-        yield _own_retention(picture, own_retention, gone)
+        yield _own_retention(analysis, own_retention, gone)
         return
     if not gone:
         return
     gone.sort()
     first, last = gone[0][0], gone[-1][0]
-    alive = picture.ownership.generation_at(first)
-    deleted = any(abs(ts - last) < 1000 for ts in picture.course.gone_ms)
-    missed = _went_on_elsewhere(picture)
-    topics = listed(sorted({place[0] for _, place in gone}))
+    alive = analysis.ownership.generation_at(first)
+    deleted = any(abs(ts - last) < 1000 for ts in analysis.timeline.gone_ms)
+    missed = _went_on_elsewhere(analysis)
+    topics = listed(sorted({topic_partition[0] for _, topic_partition in gone}))
     if alive is not None and alive.size:
         title, text = (
             "Offsets were deleted while the group lived",
@@ -36,7 +40,7 @@ def find(picture: Picture) -> Iterator[Finding]:
             f"offsets of {topics} were gone when the group came ",
         )
         text += f"back; {several(missed, 'partition')} went on at another position"
-    elif deleted and not _empty_for_long(picture, first):
+    elif deleted and not _empty_for_long(analysis, first):
         title, text = "The group was deleted", f"the group and its {len(gone)} offsets ({topics}) were deleted"
     else:
         title, text = (
@@ -54,12 +58,16 @@ def find(picture: Picture) -> Iterator[Finding]:
         first,
         last,
         [],
-        {"tombstones": len(gone), "topics": sorted({place[0] for _, place in gone}), "went_on_elsewhere": missed},
+        {
+            "tombstones": len(gone),
+            "topics": sorted({topic_partition[0] for _, topic_partition in gone}),
+            "went_on_elsewhere": missed,
+        },
     )
 
 
-def _own_retention(picture: Picture, commits: int, gone: list[tuple[int, tuple[str, int]]]) -> Finding:
-    start, end = picture.span_ms
+def _own_retention(analysis: GroupAnalysis, commits: int, gone: list[tuple[int, tuple[str, int]]]) -> Finding:
+    start, end = analysis.span_ms
     return Finding(
         ID,
         "Offsets with a retention time of their own",
@@ -75,15 +83,15 @@ def _own_retention(picture: Picture, commits: int, gone: list[tuple[int, tuple[s
     )
 
 
-def _empty_for_long(picture: Picture, ts_ms: int) -> bool:
+def _empty_for_long(analysis: GroupAnalysis, ts_ms: int) -> bool:
     """Expiry is checked at intervals of minutes; a deletion right after the last leave is an operator's."""
-    before = [g for g in picture.generations if g.stable_ms <= ts_ms]
+    before = [g for g in analysis.generations if g.stable_ms <= ts_ms]
     return bool(before) and before[-1].size == 0 and ts_ms - before[-1].stable_ms > 60_000
 
 
-def _went_on_elsewhere(picture: Picture) -> int:
+def _went_on_elsewhere(analysis: GroupAnalysis) -> int:
     count = 0
-    for commits in picture.group.commits.values():
+    for commits in analysis.group.commits.values():
         for ts in commits.gone_ms.tolist():
             before = commits.committed[commits.ts_ms <= ts]
             after = commits.committed[commits.ts_ms > ts]

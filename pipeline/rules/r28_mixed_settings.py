@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kohort.pipeline.history.picture import Picture
+from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.rules.finding import CERTAIN, INFO, WARNING, Finding, listed, seconds
 
 ID = "R28"
 
 
-def find(picture: Picture) -> Iterator[Finding]:
-    for generation in picture.generations:
+def find(analysis: GroupAnalysis) -> Iterator[Finding]:
+    for generation in analysis.generations:
         members = generation.members.values()
         sessions = {m.session_timeout_ms for m in members if m.session_timeout_ms}
         rebalance = {m.rebalance_timeout_ms for m in members if m.rebalance_timeout_ms}
@@ -37,7 +37,7 @@ def find(picture: Picture) -> Iterator[Finding]:
             ),
             "Give all members the same settings: the slowest decides for all.",
             generation.stable_ms,
-            generation.end_ms or picture.group.until_ms,
+            generation.end_ms or analysis.group.until_ms,
             slowest,
             {
                 "session_timeout_ms": sorted(sessions),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kohort.pipeline.records.commits import Ints
+from kohort.pipeline.records.offset_commits import Ints
 
 
 def integers(values: Ints, kind: pa.DataType, null: Any = None) -> pa.Array:

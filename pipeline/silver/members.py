@@ -9,16 +9,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kohort.pipeline.records.classic import ClassicGroup, Who
-from kohort.pipeline.records.commits import Ints
+from kohort.pipeline.records.classic_groups import ClassicGroup, Who
+from kohort.pipeline.records.offset_commits import Ints
 from kohort.pipeline.silver.columns import constant, constant_number, integers
-from kohort.pipeline.silver.tables import SCHEMAS
+from kohort.pipeline.silver.silver_schemas import SCHEMAS
 from kohort.protocol.consumer import ImpossibleLengthError, Subscription, read_assignment, read_subscription
 
 T = TypeVar("T")
-Place = tuple[int, int, int]
+RecordPosition = tuple[int, int, int]
 """Partition, offset and time of a record."""
-Problem = Callable[[Place, str, bytes], None]
+Problem = Callable[[RecordPosition, str, bytes], None]
 """Told of a blob that can't be read: its record, the member's id, the blob."""
 
 _KEPT = 20_000
@@ -49,12 +49,12 @@ class ClassicMembers:
         self._start()
 
     def _start(self) -> None:
-        self._records: list[tuple[Place, str, str | None]] = []
+        self._records: list[tuple[RecordPosition, str, str | None]] = []
         self._sizes: list[int] = []
         self._who, self._subscriptions, self._assignments = _Distinct(), _Distinct(), _Distinct()
         self._members: list[tuple[int, int, int]] = []
 
-    def add(self, place: Place, group_id: str, group: ClassicGroup) -> None:
+    def add(self, place: RecordPosition, group_id: str, group: ClassicGroup) -> None:
         """The members of one record."""
         self._records.append((place, group_id, group.head["leader"]))
         self._sizes.append(len(group.members))

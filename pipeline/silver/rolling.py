@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from kohort.pipeline.silver.files import batch_folder
+from kohort.pipeline.silver.parquet_files import batch_folder
 from kohort.pipeline.silver.ranges import joined
-from kohort.pipeline.silver.rows import table_of
-from kohort.pipeline.silver.tables import SCHEMAS
+from kohort.pipeline.silver.record_rows import table_of
+from kohort.pipeline.silver.silver_schemas import SCHEMAS
 
 ROLLED = "rolled-"
 FEWEST = 20

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kohort.pipeline.records.commits import Ints, Places
+from kohort.pipeline.records.offset_commits import Ints, RecordSpans
 
 NO_TRANSACTION, COMMITTED, ABORTED, PENDING = 0, 1, 2, 3
 TRANSACTION_NAMES = (None, "committed", "aborted", "pending")
@@ -36,7 +36,7 @@ class Chunk:
     transaction: one of the constants above. leader_epoch: -1 where the source doesn't tell.
     """
 
-    places: Places
+    spans: RecordSpans
     partition: Ints
     offset: Ints
     timestamp: Ints
@@ -62,7 +62,7 @@ def chunk_of_rows(rows: list[LogRow], issues: list[Issue] | None = None) -> Chun
         numbers[:, n] = (partition, offset, timestamp, *lies)
     partitions, offsets, timestamps, key_start, key_length, value_start, value_length = numbers
     return Chunk(
-        Places(np.frombuffer(bytes(blob), np.uint8), key_start, key_length, value_start, value_length),
+        RecordSpans(np.frombuffer(bytes(blob), np.uint8), key_start, key_length, value_start, value_length),
         partitions,
         offsets,
         timestamps,

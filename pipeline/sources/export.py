@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from kohort.pipeline.records.codec import encode_key, encode_value, uuid_bytes
 from kohort.pipeline.records.layouts import KEYS, VALUES
+from kohort.pipeline.records.record_codec import encode_key, encode_value, uuid_bytes
 from kohort.pipeline.records.schema import Array, RecordError, Struct
 from kohort.pipeline.sources.chunk import ABORTED, COMMITTED, PENDING, Chunk, Issue, LogRow, chunk_of_rows
 from kohort.pipeline.sources.lines import LONGEST_LINE, read_lines

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from kohort.pipeline.records.batches import HEADER_SIZE, Headers, Records, read_headers, read_segment, select
-from kohort.pipeline.records.commits import Ints
+from kohort.pipeline.records.offset_commits import Ints
+from kohort.pipeline.records.segment_batches import HEADER_SIZE, Headers, Records, read_headers, read_segment, select
 from kohort.pipeline.sources.chunk import ABORTED, COMMITTED, NO_TRANSACTION, PENDING, Chunk, Issue, chunk_of_rows
 
 _FOLDER = re.compile(r"__consumer_offsets-(\d+)(\.[0-9a-f]+-(delete|stray))?$")
@@ -66,7 +66,7 @@ def _chunk(partition: int, records: Records, gap: Ints, markers: Markers | None,
     if markers is not None:
         transaction = markers.outcomes(records.headers)[records.batch]
     return Chunk(
-        records.places,
+        records.spans,
         np.full(len(records.offset), partition, np.int64),
         records.offset,
         records.timestamp,

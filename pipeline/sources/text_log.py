@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from kohort.pipeline.sources.chunk import Issue
-from kohort.pipeline.sources.events import COLUMNS, Event
+from kohort.pipeline.sources.event_files import COLUMNS, Event
 from kohort.pipeline.sources.lines import read_lines
 
 _LINE = re.compile(

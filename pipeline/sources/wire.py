@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from kohort.pipeline.records.batches import HEADER_SIZE, Records, read_segment, select
+from kohort.pipeline.records.segment_batches import HEADER_SIZE, Records, read_segment, select
 from kohort.pipeline.sources.chunk import ABORTED, COMMITTED, NO_TRANSACTION, Chunk, Issue
 from kohort.pipeline.sources.connection import FETCH, LIST_OFFSETS, METADATA, Connection, WireError
 from kohort.pipeline.sources.found import Source
@@ -239,7 +239,7 @@ def _chunk(part: Part, records: Records, at: int, expected: int, aborted: _Abort
     transaction = outcomes[records.batch]
     records, gap, transaction = select(records, wanted), gap[wanted], transaction[wanted]
     return Chunk(
-        records.places,
+        records.spans,
         np.full(len(records.offset), part.partition, np.int64),
         records.offset,
         records.timestamp,
@@ -258,7 +258,7 @@ def _only(issue: Issue) -> Chunk:
 
 def sample(address: str, security: Security = OPEN) -> Iterator[tuple[str, dict[str, Any]]]:
     """(table, row): where every topic's log begins and ends now, and the ids of topics."""
-    from kohort.pipeline.records.codec import kafka_uuid
+    from kohort.pipeline.records.record_codec import kafka_uuid
 
     cluster = Cluster(address, security)
     try:

@@ -210,7 +210,7 @@ class Bench:
 
     def all_sizes(self, spark: SparkSession) -> None:
         """Files to report in a session that runs already, for each size."""
-        from kohort.pipeline.job.analysis import analyse
+        from kohort.pipeline.job.run import analyse
 
         for number, count in enumerate(self.counts):
             sources, _ = find_sources([str(self.place / f"logs{number}")])
@@ -226,9 +226,9 @@ def committed(silver: Path) -> int:
 
 def gaps_by_group(spark: SparkSession, silver: Path) -> tuple[int, int]:
     """(partitions, sum of their longest gaps) as the analysis has them: packed, shuffled, one group at a time."""
-    from kohort.pipeline.history.commits import CommitHistory
-    from kohort.pipeline.history.load import group_input
-    from kohort.pipeline.job.commits import packed_commits, unpack
+    from kohort.pipeline.history.commit_history import CommitHistory
+    from kohort.pipeline.history.silver_input import group_input
+    from kohort.pipeline.job.packed_commits import packed_commits, unpack
 
     def work(key: tuple[Any, ...], rows: pa.Table) -> pa.Table:
         group = group_input(key[0].as_py(), "", unpack(rows["payload"].to_pylist()), {})
@@ -248,14 +248,14 @@ def movement_by_group(spark: SparkSession, silver: Path) -> tuple[int, int]:
     from kohort.pipeline.job.gold import silver_frame
 
     def work(key: tuple[Any, ...], rows: pa.Table) -> pa.Table:
-        course: dict[int, Generation] = {}
+        timeline: dict[int, Generation] = {}
         for offset, member, topic, parts in zip(*(column.to_pylist() for column in rows.columns[1:]), strict=True):
-            generation = course.setdefault(offset, Generation(offset, offset))
+            generation = timeline.setdefault(offset, Generation(offset, offset))
             for part in parts:
                 generation.owners[topic, part] = member
-        for generation in course.values():
+        for generation in timeline.values():
             generation.members = {n: Member(n, client_id=n) for n in generation.owners.values()}
-        ordered = [course[offset] for offset in sorted(course)]
+        ordered = [timeline[offset] for offset in sorted(timeline)]
         found = [movement(before, after) for before, after in pairwise(ordered)]
         return pa.table({"common": [sum(m.common for m in found)], "moved": [sum(m.moved for m in found)]})
 

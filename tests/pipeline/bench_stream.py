@@ -14,7 +14,7 @@ from pathlib import Path
 
 from kohort.coordinator.placement import partition_for
 from kohort.coordinator.records import expiring_offset_value, offset_key
-from kohort.pipeline.job.follow import Places, silver_stream
+from kohort.pipeline.job.follow import OutputFolders, silver_stream
 from kohort.pipeline.job.formats import register
 from kohort.pipeline.session import spark_session
 from kohort.protocol.batches import Record, build_batch
@@ -36,7 +36,7 @@ def main() -> None:
         spark = spark_session("local[2]")
         register(spark)
         writer.start()
-        query = silver_stream(spark, kafka.bootstrap, Places(Path(folder)), trigger_s=TRIGGER_S)
+        query = silver_stream(spark, kafka.bootstrap, OutputFolders(Path(folder)), trigger_s=TRIGGER_S)
         time.sleep(SECONDS)
         if problem := query.exception():
             raise SystemExit(f"the stream failed: {problem}")

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from kohort.pipeline.gold.local import load_groups
 from kohort.pipeline.history.inputs import GroupInput
-from kohort.pipeline.silver.files import Writer, publish
-from kohort.pipeline.silver.ingest import ingest
+from kohort.pipeline.silver.parquet_files import Writer, publish
+from kohort.pipeline.silver.read_sources import ingest
 from kohort.pipeline.sources.found import find_sources
+from tests.pipeline.local_groups import load_groups
 
 SHARED = Path(os.environ.get("KOHORT_SHARED", Path(__file__).parents[3] / "shared"))
 

@@ -15,8 +15,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kohort.pipeline.records.batches import read_segment
-from kohort.pipeline.records.codec import decode
+from kohort.pipeline.records.record_codec import decode
+from kohort.pipeline.records.segment_batches import read_segment
 
 CORES = 2
 
@@ -54,7 +54,7 @@ def plain_segments(paths: list[Path], target: Path) -> int:
         for path in paths:
             for run in read_segment(path.read_bytes()):
                 for n in range(len(run.offset)):
-                    yield run.places.key(n), run.places.value(n)
+                    yield run.spans.key(n), run.spans.value(n)
 
     return _plain_rows(pairs(), target)
 
@@ -161,8 +161,8 @@ def plain_movement(silver: Path) -> tuple[int, int]:
                 owners[row["group_id"]][row["offset"]][row["topic"], part] = row["member_id"]
     common = moved = 0
     for generations in owners.values():
-        course = [generations[offset] for offset in sorted(generations)]
-        for before, after in pairwise(course):
+        timeline = [generations[offset] for offset in sorted(generations)]
+        for before, after in pairwise(timeline):
             for place in before.keys() & after.keys():
                 common += 1
                 moved += before[place] != after[place]

@@ -6,14 +6,14 @@ import sys
 import tempfile
 from pathlib import Path
 
-from kohort.pipeline.gold.local import load_groups
 from kohort.pipeline.report.html import write_report
 from kohort.pipeline.report.results import findings
-from kohort.pipeline.silver.files import Writer, publish
-from kohort.pipeline.silver.ingest import ingest
+from kohort.pipeline.silver.parquet_files import Writer, publish
+from kohort.pipeline.silver.read_sources import ingest
 from kohort.pipeline.sources.found import find_sources
 from tests.pipeline.browser import picture
 from tests.pipeline.conftest import SHARED
+from tests.pipeline.local_groups import load_groups
 from tests.pipeline.test_report import write_gold
 
 GROUP = "one-slow-member"

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from kohort.pipeline.history.inputs import GroupInput, LogEnds, PartitionCommits, Place
+from kohort.pipeline.history.inputs import GroupInput, LogEnds, PartitionCommits, TopicPartition
 from kohort.pipeline.records.layouts import GROUP_TYPES
-from kohort.pipeline.silver.tables import SCHEMAS
-from kohort.pipeline.sources.events import COLUMNS
+from kohort.pipeline.silver.silver_schemas import SCHEMAS
+from kohort.pipeline.sources.event_files import COLUMNS
 
 ZERO_MS = 1_760_000_000_000
 
@@ -33,7 +33,7 @@ class Story:
     commit_every: float = 1.0
     rows: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: {"records": [], "members": [], "parts": []})
     events: list[dict[str, Any]] = field(default_factory=list)
-    silent: dict[Place, list[tuple[float, float]]] = field(default_factory=dict)
+    silent: dict[TopicPartition, list[tuple[float, float]]] = field(default_factory=dict)
     offset: int = 0
 
     def generation(
@@ -45,8 +45,8 @@ class Story:
         took: float = 0.01,
         protocol: str = "range",
         leader: str | None = None,
-        owned: dict[str, list[Place]] | None = None,
-        owners: dict[str, list[Place]] | None = None,
+        owned: dict[str, list[TopicPartition]] | None = None,
+        owners: dict[str, list[TopicPartition]] | None = None,
     ) -> Story:
         """members: member id -> what differs from the usual (`topics`, `instance_id`, `session`, `poll`, `client`)."""
         self.offset += 10
@@ -114,7 +114,7 @@ class Story:
         return self.generation(epoch + 1, at + 0.5, members)
 
     def _record(self, at: float, op: int, kind: int, member: str | None = None, epoch: int | None = None,
-                parts: list[Place] | None = None, *, gone: bool = False, speaks: str = "consumer") -> None:  # fmt: skip
+                parts: list[TopicPartition] | None = None, *, gone: bool = False, speaks: str = "consumer") -> None:  # fmt: skip
         self.offset += 1
         where = {"partition": 0, "offset": self.offset, "group_id": self.name}
         self.rows["records"].append(
@@ -140,7 +140,7 @@ class Story:
         for topic, part in parts or ():
             self.rows["parts"].append(where | {"topic": topic, "topic_id": None, "role": "assigned", "parts": [part]})
 
-    def _shared(self, members: list[str]) -> dict[str, list[Place]]:
+    def _shared(self, members: list[str]) -> dict[str, list[TopicPartition]]:
         return {m: [("t", p) for p in range(self.parts) if p % len(members) == n] for n, m in enumerate(members)}
 
     def event(self, at: float, kind: str, **more: Any) -> Story:

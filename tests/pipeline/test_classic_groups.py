@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kohort.pipeline.records.classic import ClassicGroup, GroupReader, plain_group
-from kohort.pipeline.records.codec import decode, encode_key, encode_value
+from kohort.pipeline.records.classic_groups import ClassicGroup, GroupReader, plain_group
+from kohort.pipeline.records.record_codec import decode, encode_key, encode_value
 from kohort.pipeline.records.schema import RecordError
-from kohort.pipeline.silver.rows import SilverRows
+from kohort.pipeline.silver.record_rows import SilverRows
 from kohort.pipeline.sources.chunk import LogRow, chunk_of_rows
 from kohort.protocol.consumer import (
     Assignment,

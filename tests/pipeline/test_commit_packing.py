@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from kohort.pipeline.history.load import COMMIT_COLUMNS
-from kohort.pipeline.job.commits import pack, unpack
-from kohort.pipeline.silver.tables import SCHEMAS
+from kohort.pipeline.history.silver_input import COMMIT_COLUMNS
+from kohort.pipeline.job.packed_commits import pack, unpack
+from kohort.pipeline.silver.silver_schemas import SCHEMAS
 
 
 def silver(rows: list[tuple[str, str, int]]) -> pa.Table:

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kohort.pipeline.records.codec import decode, encode_key, encode_value
-from kohort.pipeline.records.commits import places_of, read_commits
 from kohort.pipeline.records.layouts import KEYS, VALUES
+from kohort.pipeline.records.offset_commits import read_commits, spans_of
+from kohort.pipeline.records.record_codec import decode, encode_key, encode_value
 from kohort.pipeline.records.schema import Array, RecordError, Struct
 
 TEXT = st.text(max_size=12)
@@ -124,7 +124,7 @@ def plain(key: bytes | None, value: bytes | None) -> tuple[Any, ...] | None:
 def test_the_fast_way_says_what_the_plain_one_says(rows: list[tuple[bytes | None, bytes | None]]) -> None:
     keys = pa.array([key for key, _ in rows], pa.binary())
     values = pa.array([value for _, value in rows], pa.binary())
-    fast = read_commits(places_of(keys, values))
+    fast = read_commits(spans_of(keys, values))
     columns = (
         fast.group.to_pylist(), fast.topic.to_pylist(), fast.partition, fast.version, fast.offset, fast.leader_epoch,
         fast.metadata.to_pylist(), fast.commit_ts_ms, fast.expire_ts_ms, [row.tobytes() for row in fast.topic_id],
@@ -148,7 +148,7 @@ def test_sliced_columns_with_nulls() -> None:
                      "metadata": "", "commitTimestamp": 5})  # fmt: skip
     keys = pa.array([b"x", None, row[0], row[0]], pa.binary())[1:]
     values = pa.array([b"y", row[1], None, row[1]], pa.binary())[1:]
-    fast = read_commits(places_of(keys, values))
+    fast = read_commits(spans_of(keys, values))
     assert fast.rows.tolist() == [1, 2]
     assert fast.offset.tolist() == [-1, 7]
 
@@ -156,4 +156,4 @@ def test_sliced_columns_with_nulls() -> None:
 @pytest.mark.parametrize("size", [0, 1])
 def test_hardly_any_rows(size: int) -> None:
     empty = pa.array([None] * size, pa.binary())
-    assert np.array_equal(read_commits(places_of(empty, empty)).rows, np.zeros(0))
+    assert np.array_equal(read_commits(spans_of(empty, empty)).rows, np.zeros(0))

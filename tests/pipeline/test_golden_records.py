@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kohort.pipeline.records.codec import Decoded, Value, decode, decode_key, encode_key, encode_value
+from kohort.pipeline.records.record_codec import Decoded, Value, decode, decode_key, encode_key, encode_value
 from kohort.pipeline.records.schema import RecordError
 
 ID = bytes(range(16))

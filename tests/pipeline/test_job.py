@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from kohort.pipeline.gold.group import analyse_group
+from kohort.pipeline.gold.group_tables import analyse_group
 from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.report.results import read_gold
 from kohort.pipeline.sources.found import find_sources
@@ -32,8 +32,8 @@ def sorted_rows(rows: list[dict[str, Any]]) -> list[str]:
 def test_the_recording_through_spark(
     spark: Any, recording: Path, recorded_groups: dict[str, GroupInput], tmp_path: Path
 ) -> None:
-    from kohort.pipeline.job.analysis import analyse
     from kohort.pipeline.job.ingest import ingest_sources
+    from kohort.pipeline.job.run import analyse
 
     sources, issues = find_sources([str(recording)])
     outcome = analyse(spark, sources, issues, tmp_path, lambda _: None)

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kohort.pipeline.gold.group import analyse_group, as_tables
+from kohort.pipeline.gold.group_tables import analyse_group, as_tables
 from kohort.pipeline.history.inputs import GroupInput
 
 duckdb = pytest.importorskip("duckdb", reason="DuckDB is the second opinion here")

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from kohort.pipeline.gold.group import analyse_group
-from kohort.pipeline.gold.local import load_groups
+from kohort.pipeline.gold.group_tables import analyse_group
 from kohort.pipeline.history.inputs import GroupInput
-from kohort.pipeline.silver.files import Writer, publish
-from kohort.pipeline.silver.ingest import ingest
-from kohort.pipeline.sources.events import number_check, read_event_log
+from kohort.pipeline.silver.parquet_files import Writer, publish
+from kohort.pipeline.silver.read_sources import ingest
+from kohort.pipeline.sources.event_files import number_check, read_event_log
 from kohort.pipeline.sources.found import find_sources
+from tests.pipeline.local_groups import load_groups
 from tests.pipeline.own_logs import LoggedWorld, slow_member, slow_member_that_leaves
 
 
@@ -87,7 +87,7 @@ def test_the_event_log_alone_is_enough_to_name_the_culprit(logs: Path, tmp_path:
 
 @pytest.mark.spark
 def test_through_spark(spark: Any, logs: Path, tmp_path: Path) -> None:
-    from kohort.pipeline.job.analysis import analyse
+    from kohort.pipeline.job.run import analyse
 
     sources, issues = find_sources([str(logs)])
     outcome = analyse(spark, sources, issues, tmp_path, lambda _: None)

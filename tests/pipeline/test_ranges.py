@@ -7,10 +7,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from kohort.pipeline.silver.files import Writer, publish
+from kohort.pipeline.silver.parquet_files import Writer, publish
 from kohort.pipeline.silver.ranges import joined, moves_between
+from kohort.pipeline.silver.record_rows import table_of
 from kohort.pipeline.silver.rolling import FEWEST, clean, roll
-from kohort.pipeline.silver.rows import table_of
 
 
 def range_(first: int, last: int, intact: int | None = None, **more: Any) -> dict[str, Any]:

@@ -6,25 +6,25 @@ import copy
 
 import pytest
 
-from kohort.pipeline.gold.group import analyse_group
+from kohort.pipeline.gold.group_tables import analyse_group
+from kohort.pipeline.history.group_analysis import GroupAnalysis, analyse
 from kohort.pipeline.history.inputs import GroupInput
-from kohort.pipeline.history.load import group_input
-from kohort.pipeline.history.picture import Picture, draw
+from kohort.pipeline.history.silver_input import group_input
 from kohort.pipeline.history.zones import settle_zone
 from kohort.pipeline.rules.diagnose import diagnose
-from kohort.pipeline.silver.tables import SCHEMAS
+from kohort.pipeline.silver.silver_schemas import SCHEMAS
 from tests.pipeline.expected import BARRIERS, EXPECTED, NOTHING_SERIOUS, Expected
 
 
 @pytest.fixture(scope="module")
-def pictures(recorded_groups: dict[str, GroupInput]) -> dict[str, Picture]:
-    return {name: draw(group) for name, group in recorded_groups.items()}
+def analyses(recorded_groups: dict[str, GroupInput]) -> dict[str, GroupAnalysis]:
+    return {name: analyse(group) for name, group in recorded_groups.items()}
 
 
 @pytest.mark.parametrize(("group", "expected"), [(g, e) for g, all_of in EXPECTED.items() for e in all_of], ids=str)
-def test_finds_what_happened(pictures: dict[str, Picture], group: str, expected: Expected) -> None:
+def test_finds_what_happened(analyses: dict[str, GroupAnalysis], group: str, expected: Expected) -> None:
     rule, client, evidence = expected
-    found = [finding for finding in diagnose(pictures[group]) if finding.rule == rule]
+    found = [finding for finding in diagnose(analyses[group]) if finding.rule == rule]
     assert found, f"{rule} is silent about {group}"
     assert client is None or client in found[0].clients
     for name, (value, tolerance) in evidence.items():
@@ -32,40 +32,40 @@ def test_finds_what_happened(pictures: dict[str, Picture], group: str, expected:
 
 
 @pytest.mark.parametrize("group", NOTHING_SERIOUS)
-def test_is_quiet_about_the_healthy(pictures: dict[str, Picture], group: str) -> None:
-    assert [(f.rule, f.text) for f in diagnose(pictures[group]) if f.severity != "info"] == []
+def test_is_quiet_about_the_healthy(analyses: dict[str, GroupAnalysis], group: str) -> None:
+    assert [(f.rule, f.text) for f in diagnose(analyses[group]) if f.severity != "info"] == []
 
 
 @pytest.mark.parametrize("group", BARRIERS)
-def test_barriers_and_their_waits(pictures: dict[str, Picture], group: str) -> None:
+def test_barriers_and_their_waits(analyses: dict[str, GroupAnalysis], group: str) -> None:
     count, waited_s = BARRIERS[group]
-    reached = [r for r in pictures[group].rebalances if r.reached_barrier and not r.is_epoch]
+    reached = [r for r in analyses[group].rebalances if r.reached_barrier and not r.is_epoch]
     assert len(reached) == count
     assert sum(r.prepare_ms for r in reached) / 1000 == pytest.approx(waited_s, abs=0.1)
 
 
-def test_aborted_offsets_do_not_count(pictures: dict[str, Picture]) -> None:
-    etl = pictures["txn-etl"]
+def test_aborted_offsets_do_not_count(analyses: dict[str, GroupAnalysis]) -> None:
+    etl = analyses["txn-etl"]
     assert etl.group.aborted_commits == 86
     assert not [stall for stall in etl.stalls if stall.kind == "rewind"]
 
 
-def test_share_groups_have_no_owners(pictures: dict[str, Picture]) -> None:
-    assert pictures["share-workers"].group_type == "share"
-    assert pictures["share-workers"].rebalances == []
+def test_share_groups_have_no_owners(analyses: dict[str, GroupAnalysis]) -> None:
+    assert analyses["share-workers"].group_type == "share"
+    assert analyses["share-workers"].rebalances == []
 
 
-def test_what_always_holds(pictures: dict[str, Picture]) -> None:
+def test_what_always_holds(analyses: dict[str, GroupAnalysis]) -> None:
     """Invariants on any input (design, section 13)."""
-    for picture in pictures.values():
-        for r in picture.rebalances:
+    for analysis in analyses.values():
+        for r in analysis.rebalances:
             if r.movement is not None:
                 assert 0 <= r.movement.moved <= r.movement.common
                 assert r.movement.stickiness is None or 0 <= r.movement.stickiness <= 1
             assert r.unavailable_partition_s[0] <= r.unavailable_partition_s[1] + 1e-9
             if r.prepare_hi_ms is not None and r.before.size:
                 assert r.prepare_lo_ms <= r.prepare_ms <= r.prepare_hi_ms
-        storms = [r for storm in picture.storms for r in storm.rebalances]
+        storms = [r for storm in analysis.storms for r in storm.rebalances]
         assert len(storms) == len({r.number for r in storms})
 
 
@@ -74,24 +74,24 @@ def test_without_the_text_log_the_slow_member_is_still_found(recorded_groups: di
     for name in ("one-slow-member", "slow-but-cooperative"):
         group = copy.copy(recorded_groups[name])
         group.events = []
-        (finding,) = [f for f in diagnose(draw(group)) if f.rule == "R01"]
+        (finding,) = [f for f in diagnose(analyse(group)) if f.rule == "R01"]
         assert finding.clients == ["c-2"]
         assert finding.confidence == "likely"
         assert finding.evidence["longest_wait_ms"] == pytest.approx(12_700, abs=1500)
 
 
-def test_a_death_is_not_dated_by_its_discovery(pictures: dict[str, Picture]) -> None:
-    (finding,) = [f for f in diagnose(pictures["crash-loop"]) if f.rule == "R05"]
+def test_a_death_is_not_dated_by_its_discovery(analyses: dict[str, GroupAnalysis]) -> None:
+    (finding,) = [f for f in diagnose(analyses["crash-loop"]) if f.rule == "R05"]
     assert "noticed about 10.1 s after it had joined (its session timeout of 6.0 s included)" in finding.text
 
 
-def test_mixed_settings_names_what_differs_and_nothing_else(pictures: dict[str, Picture]) -> None:
-    (finding,) = [f for f in diagnose(pictures["shared-group-id"]) if f.rule == "R28"]
+def test_mixed_settings_names_what_differs_and_nothing_else(analyses: dict[str, GroupAnalysis]) -> None:
+    (finding,) = [f for f in diagnose(analyses["shared-group-id"]) if f.rule == "R28"]
     assert finding.text.startswith("members differ: max.poll.interval.ms is 6.0 s, 15.0 s; the join barrier waits for")
 
 
 def test_no_share_of_time_is_claimed_where_no_start_is_known(recorded_groups: dict[str, GroupInput]) -> None:
-    found = diagnose(draw(_log_alone(recorded_groups["crash-loop"])))
+    found = diagnose(analyse(_log_alone(recorded_groups["crash-loop"])))
     assert [f.text for f in found if f.rule == "R26" and "%" in f.text] == []
     assert {f.evidence["share_is"] for f in found if f.rule == "R26"} == {"at least"}
 
@@ -104,14 +104,14 @@ def _log_alone(group: GroupInput) -> GroupInput:
 
 
 def test_the_log_alone_blames_nobody_whom_the_whole_story_does_not(
-    recorded_groups: dict[str, GroupInput], pictures: dict[str, Picture]
+    recorded_groups: dict[str, GroupInput], analyses: dict[str, GroupAnalysis]
 ) -> None:
-    def blamed(picture: Picture) -> set[tuple[str, str, str]]:
-        found = [f for f in diagnose(picture) if f.severity != "info"]
-        return {(picture.group.group_id, f.rule, client) for f in found for client in f.clients}
+    def blamed(analysis: GroupAnalysis) -> set[tuple[str, str, str]]:
+        found = [f for f in diagnose(analysis) if f.severity != "info"]
+        return {(analysis.group.group_id, f.rule, client) for f in found for client in f.clients}
 
     for name, group in recorded_groups.items():
-        assert blamed(draw(_log_alone(group))) <= blamed(pictures[name])
+        assert blamed(analyse(_log_alone(group))) <= blamed(analyses[name])
 
 
 @pytest.mark.parametrize(
@@ -121,29 +121,29 @@ def test_the_log_alone_blames_nobody_whom_the_whole_story_does_not(
 def test_the_log_alone_tells_who_ended_a_wait_and_how(
     recorded_groups: dict[str, GroupInput], name: str, rule: str, client: str
 ) -> None:
-    found = [f for f in diagnose(draw(_log_alone(recorded_groups[name]))) if f.rule == rule]
+    found = [f for f in diagnose(analyse(_log_alone(recorded_groups[name]))) if f.rule == rule]
     assert [(f.clients, f.confidence) for f in found] == [([client], "likely")]
 
 
 def test_from_the_text_log_alone_times_and_causes_are_known(recorded_groups: dict[str, GroupInput]) -> None:
     group = recorded_groups["frozen-at-barrier"]
     alone = GroupInput(group.group_id, events=group.events, until_ms=group.until_ms)
-    waits = [r.prepare_ms for r in draw(alone).rebalances if r.reached_barrier]
+    waits = [r.prepare_ms for r in analyse(alone).rebalances if r.reached_barrier]
     assert waits == [pytest.approx(ms, abs=100) for ms in (6000, 10_000, 800)]
-    assert any(f.rule == "R01" and f.clients == ["c-1"] for f in diagnose(draw(alone)))
+    assert any(f.rule == "R01" and f.clients == ["c-1"] for f in diagnose(analyse(alone)))
 
 
 @pytest.mark.parametrize("ahead_ms", [2 * 3_600_000, -(5 * 60 + 30) * 60_000])
 def test_a_text_log_in_local_time_is_moved_and_the_move_is_said(
-    recorded_groups: dict[str, GroupInput], pictures: dict[str, Picture], ahead_ms: int
+    recorded_groups: dict[str, GroupInput], analyses: dict[str, GroupAnalysis], ahead_ms: int
 ) -> None:
     for name in ("crash-loop", "rolling-dynamic", "kip848-slow-revoker"):
         group = copy.copy(recorded_groups[name])
         group.events = [event | {"ts": event["ts"] + ahead_ms} for event in group.events]
         settle_zone(group)
         assert group.zone_ms == ahead_ms
-        picture = draw(group)
-        assert [f.text for f in diagnose(picture)] == [f.text for f in diagnose(pictures[name])]
+        analysis = analyse(group)
+        assert [f.text for f in diagnose(analysis)] == [f.text for f in diagnose(analyses[name])]
         (said,) = [row for row in analyse_group(group)["dq_issues"] if row["rule"] == "time_zone"]
         assert ("2:00 h ahead of" if ahead_ms > 0 else "5:30 h behind") in said["detail"]
 

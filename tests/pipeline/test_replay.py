@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from kohort.pipeline.gold.group import analyse_group
-from kohort.pipeline.gold.local import load_groups
-from kohort.pipeline.records.codec import decode
-from kohort.pipeline.silver.files import Writer, publish
-from kohort.pipeline.silver.ingest import ingest
+from kohort.pipeline.gold.group_tables import analyse_group
+from kohort.pipeline.records.record_codec import decode
+from kohort.pipeline.silver.parquet_files import Writer, publish
+from kohort.pipeline.silver.read_sources import ingest
 from kohort.pipeline.sources.found import find_sources
 from kohort.pipeline.synthetic import Plan, write_segments
 from kohort.protocol.batches import iterate_records, read_batches
 from kohort.protocol.consumer import read_assignment
+from tests.pipeline.local_groups import load_groups
 
 Place = tuple[str, int]
 GROUP_METADATA, COMMIT = 2, 1

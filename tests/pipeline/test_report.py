@@ -11,14 +11,14 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from kohort.pipeline.gold.group import analyse_group, as_tables
+from kohort.pipeline.gold.group_tables import analyse_group, as_tables
 from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.report import html
 from kohort.pipeline.report.html import write_report
 from kohort.pipeline.report.lists import MOST_ROWS
 from kohort.pipeline.report.results import add_issues, findings
 from kohort.pipeline.report.words import by_group, headline
-from kohort.pipeline.sources.events import COLUMNS
+from kohort.pipeline.sources.event_files import COLUMNS
 
 EVIL = "<script>alert('x')</script>\"&"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kohort.pipeline.history.picture import draw
+from kohort.pipeline.history.group_analysis import analyse
 from kohort.pipeline.rules.diagnose import ALL, diagnose
 from tests.pipeline.stories import Story, ms
 
@@ -168,7 +168,7 @@ STORIES: dict[Callable[[], Story], tuple[set[str], set[str]]] = {
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
 def test_each_rule_on_its_story(story: Callable[[], Story]) -> None:
     must, may = STORIES[story]
-    found = diagnose(draw(story().told()))
+    found = diagnose(analyse(story().told()))
     assert must <= {f.rule for f in found} <= must | may, [(f.rule, f.text) for f in found]
     for finding in found:
         assert finding.advice
@@ -176,23 +176,23 @@ def test_each_rule_on_its_story(story: Callable[[], Story]) -> None:
 
 
 def test_the_slow_member_is_named_with_its_numbers() -> None:
-    (finding,) = diagnose(draw(one_slow_member().told()))
+    (finding,) = diagnose(analyse(one_slow_member().told()))
     assert finding.clients == ["c-2"]
     assert finding.evidence["longest_wait_ms"] == 40_000
     assert finding.evidence["without_progress_ms"] == pytest.approx(39_500, abs=1000)
 
 
 def test_a_migration_is_expected_once_and_trouble_when_it_goes_back_and_forth() -> None:
-    (once,) = diagnose(draw(migrated().told()))
+    (once,) = diagnose(analyse(migrated().told()))
     assert (once.severity, once.evidence["conversions"]) == ("info", 1)
-    picture = draw(migrated_back_and_forth().told())
-    (often,) = diagnose(picture)
+    analysis = analyse(migrated_back_and_forth().told())
+    (often,) = diagnose(analysis)
     assert (often.severity, often.title) == ("warning", "Migration between the protocols, back and forth")
     assert often.evidence["moments_ms"] == [ms(100), ms(200), ms(300), ms(400)]
-    assert [r.cause for r in picture.rebalances if r.kind == "conversion"] == ["protocol_migration"] * 4
-    ends = {session.member.member_id: session.end_kind for session in picture.sessions}
+    assert [r.cause for r in analysis.rebalances if r.kind == "conversion"] == ["protocol_migration"] * 4
+    ends = {session.member.member_id: session.end_kind for session in analysis.sessions}
     assert ends == {A: "alive", B: "alive", "u-1": "left", "u-2": "left"}
-    back = picture.rebalances[3]
+    back = analysis.rebalances[3]
     assert (back.kind, back.joined, back.left, back.lost) == ("conversion", [], [], 0)
 
 
@@ -206,14 +206,14 @@ def test_definitions_by_hand() -> None:
     Six partitions: c-1 held 0, 2, 4 and c-2 held 1, 3, 5. Round robin over three gives c-1 0, 3; c-2 1, 4; c-3 2, 5: four
     of six moved, while two would have been enough, one from each.
     """
-    picture = draw(
+    analysis = analyse(
         Story().generation(1, 0.5, TWO).silence([0], 100.5, 101.5).rebalance(2, 100, 101, THREE, "join_new", C).told()
     )
-    moved = picture.rebalances[1].movement
+    moved = analysis.rebalances[1].movement
     assert moved is not None
     assert (moved.moved, moved.excess, moved.orphans) == (4, 2, 0)
     assert moved.stickiness == pytest.approx(2 / 6)
-    assert picture.rebalances[1].prepare_us == 1_000_000
-    around = picture.rebalances[1].around[("t", 0)]
+    assert analysis.rebalances[1].prepare_us == 1_000_000
+    around = analysis.rebalances[1].around[("t", 0)]
     assert (around.gap_ms, around.base_ms) == (2000, 1000.0)
     assert around.excess_ms == 1000

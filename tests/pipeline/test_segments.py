@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kohort.pipeline.records.batches import read_segment
-from kohort.pipeline.records.codec import encode_key, encode_value
-from kohort.pipeline.silver.files import Writer, publish
-from kohort.pipeline.silver.ingest import ingest
+from kohort.pipeline.records.record_codec import encode_key, encode_value
+from kohort.pipeline.records.segment_batches import read_segment
+from kohort.pipeline.silver.parquet_files import Writer, publish
+from kohort.pipeline.silver.read_sources import ingest
 from kohort.pipeline.sources.chunk import ABORTED, COMMITTED, NO_TRANSACTION, PENDING
 from kohort.pipeline.sources.found import find_sources
 from kohort.pipeline.sources.segments import read_partition
@@ -29,7 +29,7 @@ def record(key: bytes | None, value: bytes | None, ts_ms: int = NOW) -> Record:
 
 def rows(data: bytes) -> list[tuple[int, int, bytes | None, bytes | None]]:
     return [
-        (int(run.offset[n]), int(run.timestamp[n]), run.places.key(n), run.places.value(n))
+        (int(run.offset[n]), int(run.timestamp[n]), run.spans.key(n), run.spans.value(n))
         for run in read_segment(data)
         for n in range(len(run.offset))
     ]
@@ -61,7 +61,7 @@ def test_reads_what_the_broker_writes(
         (r.offset, r.timestamp_ms, r.key, r.value) for info in read_batches(data) for r in iterate_records(data, info)
     ]
     found = [
-        (int(run.offset[n]), int(run.timestamp[n]), run.places.key(n), run.places.value(n))
+        (int(run.offset[n]), int(run.timestamp[n]), run.spans.key(n), run.spans.value(n))
         for run in read_segment(data, at_once)
         for n in range(len(run.offset))
     ]
@@ -194,12 +194,12 @@ def test_the_recording_agrees_with_the_tail_copy(recording: Path) -> None:
     from kohort.pipeline.sources.export import read_export
 
     copy = {
-        (int(chunk.partition[n]), int(chunk.offset[n])): (chunk.places.key(n), chunk.places.value(n))
+        (int(chunk.partition[n]), int(chunk.offset[n])): (chunk.spans.key(n), chunk.spans.value(n))
         for chunk in read_export(recording / "tail-copy.jsonl.gz")
         for n in np.flatnonzero(chunk.partition == 14).tolist()
     }
     found = {
-        (14, int(chunk.offset[n])): (chunk.places.key(n), chunk.places.value(n))
+        (14, int(chunk.offset[n])): (chunk.spans.key(n), chunk.spans.value(n))
         for chunk in read_partition(14, list((recording / "segments" / "__consumer_offsets-14").glob("*.log")))
         for n in range(len(chunk))
     }

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 from kohort.cli.analyze import analyze
 from kohort.pipeline.session import NoSparkError, connect_place
-from kohort.pipeline.silver.files import UnseenTablesError, Writer, publish
-from kohort.pipeline.silver.rows import table_of
+from kohort.pipeline.silver.parquet_files import UnseenTablesError, Writer, publish
+from kohort.pipeline.silver.record_rows import table_of
 from kohort.pipeline.synthetic import Plan, write_segments
 
 

@@ -21,7 +21,7 @@ from kohort.coordinator.records import (
     group_value,
     offset_key,
 )
-from kohort.pipeline.silver.tables import FROM_THE_LOG
+from kohort.pipeline.silver.silver_schemas import FROM_THE_LOG
 from kohort.protocol.batches import Record, build_batch
 from kohort.testing import Cluster
 
@@ -102,7 +102,7 @@ def tables(silver: Path) -> dict[str, list[str]]:
 def batch_of(spark: Any, kafka: Any, folder: Path) -> dict[str, list[str]]:
     """What one reading of everything gives."""
     from kohort.pipeline.job.ingest import ingest_sources
-    from kohort.pipeline.silver.ingest import expand
+    from kohort.pipeline.silver.read_sources import expand
     from kohort.pipeline.sources.found import WIRE, Source
 
     sources, issues = expand([Source(WIRE, kafka.bootstrap)])
@@ -112,13 +112,13 @@ def batch_of(spark: Any, kafka: Any, folder: Path) -> dict[str, list[str]]:
 
 
 def test_a_stream_with_limits_and_restarts_is_a_batch(spark: Any, world: World, tmp_path: Path) -> None:
-    from kohort.pipeline.job.follow import Places, silver_stream
+    from kohort.pipeline.job.follow import OutputFolders, silver_stream
     from kohort.pipeline.job.formats import register
     from kohort.pipeline.silver.rolling import roll
 
     print(f"KOHORT_SEED={SEED}")
     register(spark)
-    places = Places(tmp_path / "follow")
+    places = OutputFolders(tmp_path / "follow")
     for _ in range(4):
         world.write(world.random.randrange(20, 60))
         query = silver_stream(
@@ -143,11 +143,11 @@ def test_a_stream_with_limits_and_restarts_is_a_batch(spark: Any, world: World, 
 
 def test_a_batch_that_is_written_again_replaces_itself(spark: Any, world: World, tmp_path: Path) -> None:
     """The last batch's commit is taken away, as if the process had died between the rows and the note of them."""
-    from kohort.pipeline.job.follow import Places, silver_stream
+    from kohort.pipeline.job.follow import OutputFolders, silver_stream
     from kohort.pipeline.job.formats import register
 
     register(spark)
-    places = Places(tmp_path)
+    places = OutputFolders(tmp_path)
     for _ in range(2):
         world.write(20)
         silver_stream(spark, world.kafka.bootstrap, places, available_now=True).awaitTermination(120)

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 from kohort.cli.analyze import analyze
 from kohort.pipeline import terminal
-from kohort.pipeline.job.analysis import Outcome
+from kohort.pipeline.job.run import Outcome
 from kohort.pipeline.sources.found import Source
 
 SLOW = {

@@ -12,10 +12,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from kohort.pipeline.silver.files import Writer, publish
-from kohort.pipeline.silver.ingest import ingest
+from kohort.pipeline.silver.parquet_files import Writer, publish
+from kohort.pipeline.silver.read_sources import ingest
 from kohort.pipeline.sources.chunk import Issue
-from kohort.pipeline.sources.events import event_of, number_check, read_event_log
+from kohort.pipeline.sources.event_files import event_of, number_check, read_event_log
 from kohort.pipeline.sources.export import read_dump, read_export
 from kohort.pipeline.sources.found import END_OFFSETS, EVENTS, EXPORT, TEXT_LOG, WIRE, find_sources
 from kohort.pipeline.sources.samples import read_end_offsets
@@ -116,7 +116,7 @@ def test_exports_in_both_forms(tmp_path: Path) -> None:
     table.write_text(f"partition,offset,timestamp,key,value\n3,9,5,{key},\n")
     for path, bad in ((lines, 2), (table, 0)):
         (chunk,) = read_export(path)
-        assert (chunk.partition.tolist(), chunk.offset.tolist(), chunk.places.key(0)) == ([3], [9], b"\0\2\0\1g")
+        assert (chunk.partition.tolist(), chunk.offset.tolist(), chunk.spans.key(0)) == ([3], [9], b"\0\2\0\1g")
         assert len(chunk.issues) == bad
 
 
@@ -135,7 +135,7 @@ def test_the_dump_tool_s_text(tmp_path: Path) -> None:
     (chunk,) = read_dump(path)
     assert chunk.offset.tolist() == [3, 4]
     assert chunk.leader_epoch.tolist() == [4, 4]
-    assert chunk.places.value(1) is None
+    assert chunk.spans.value(1) is None
     assert [issue.rule for issue in chunk.issues] == ["unreadable_line"]
 
 

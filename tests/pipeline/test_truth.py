@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kohort.pipeline.gold.group import analyse_group
-from kohort.pipeline.history.picture import draw
+from kohort.pipeline.gold.group_tables import analyse_group
+from kohort.pipeline.history.group_analysis import analyse
 from kohort.pipeline.rules.diagnose import diagnose
 from tests.pipeline.play import Play
 from tests.pipeline.scenarios import SCENARIOS
@@ -82,7 +82,7 @@ def test_each_rule_on_its_scenario_and_on_no_other(
     must, may = SCENARIOS[NAMES[name]]
     _, logs = played(name)
     group = group_from(tmp_path, logs if source == "both" else logs / "__consumer_offsets-0")
-    found = {finding.rule: finding for finding in diagnose(draw(group))}
+    found = {finding.rule: finding for finding in diagnose(analyse(group))}
     told = {rule: finding.text for rule, finding in found.items()}
     assert found.keys() <= must | may, told
     if source == "both":
@@ -104,7 +104,7 @@ def test_the_group_whose_offsets_expired_went_on_elsewhere(
 ) -> None:
     _, logs = played("offsets_expired")
     group = group_from(tmp_path, logs if source == "both" else logs / "__consumer_offsets-0")
-    (finding,) = (finding for finding in diagnose(draw(group)) if finding.rule == "R27")
+    (finding,) = (finding for finding in diagnose(analyse(group)) if finding.rule == "R27")
     assert finding.title == "Offsets expired and the group went on elsewhere"
     assert finding.severity == "warning"
     assert "6 partitions went on at another position" in finding.text

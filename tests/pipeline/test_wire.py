@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from kohort.pipeline.gold.local import load_groups
-from kohort.pipeline.history.picture import draw
-from kohort.pipeline.silver.files import Writer, publish
-from kohort.pipeline.silver.ingest import expand, ingest, sample
+from kohort.pipeline.history.group_analysis import analyse
+from kohort.pipeline.silver.parquet_files import Writer, publish
+from kohort.pipeline.silver.read_sources import expand, ingest, sample
 from kohort.pipeline.sources.found import WIRE, Source
 from tests.clients.serving import serving
+from tests.pipeline.local_groups import load_groups
 
 
 @pytest.mark.clients
@@ -43,14 +43,14 @@ def test_a_consumer_of_kohort_is_seen(tmp_path: Path) -> None:
             sample(sources, "", writer)
         publish(tmp_path, "0", [writer.task])
         consumer.close()
-    picture = draw(load_groups(tmp_path)["g"])
-    generation = picture.generations[-1]
+    analysis = analyse(load_groups(tmp_path)["g"])
+    generation = analysis.generations[-1]
     assert [member.client_id for member in generation.members.values()] == ["c-1"]
     assert set(generation.owners) == {("orders", 0), ("orders", 1)}
-    assert {place: int(found.committed[-1]) for place, found in picture.group.commits.items()} == {
+    assert {place: int(found.committed[-1]) for place, found in analysis.group.commits.items()} == {
         ("orders", 0): 10, ("orders", 1): 10,
     }  # fmt: skip
-    assert {place: int(ends.log_end[-1]) for place, ends in picture.group.ends.items()} == {
+    assert {place: int(ends.log_end[-1]) for place, ends in analysis.group.ends.items()} == {
         ("orders", 0): 10, ("orders", 1): 10,
     }  # fmt: skip
 

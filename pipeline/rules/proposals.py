@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.inputs import Member
-from kohort.pipeline.history.picture import Picture
 from kohort.pipeline.rules.finding import LIKELY, POSSIBLE, Finding, seconds
 
 ENOUGH, FEWEST = 200, 20
@@ -36,28 +36,28 @@ class Proposal:
     client: str | None = None
 
 
-def proposals(picture: Picture, findings: list[Finding]) -> list[Proposal]:
+def proposals(analysis: GroupAnalysis, findings: list[Finding]) -> list[Proposal]:
     result = []
-    if poll := _max_poll_interval(picture):
+    if poll := _max_poll_interval(analysis):
         result.append(poll)
-    result += _session_timeout(picture, findings)
-    result += _static_membership(picture, findings)
+    result += _session_timeout(analysis, findings)
+    result += _static_membership(analysis, findings)
     result += _assignor(findings)
     return result
 
 
-def poll_gaps_ms(picture: Picture) -> dict[str, list[int]]:
+def poll_gaps_ms(analysis: GroupAnalysis) -> dict[str, list[int]]:
     """Times between a client's commits while it stayed a member, by client."""
     gaps: dict[str, list[int]] = {}
-    for generation in picture.generations:
-        end = generation.end_ms or picture.group.until_ms
+    for generation in analysis.generations:
+        end = generation.end_ms or analysis.group.until_ms
         for member in generation.members.values():
             moments = [
                 partition.commits.ts_ms[
                     slice(*np.searchsorted(partition.commits.ts_ms, (generation.stable_ms, end)).tolist())
                 ]
-                for place in generation.parts_of(member.member_id)
-                if (partition := picture.commits.partitions.get(place)) is not None
+                for topic_partition in generation.parts_of(member.member_id)
+                if (partition := analysis.commits.partitions.get(topic_partition)) is not None
             ]
             if not moments:
                 continue
@@ -66,17 +66,17 @@ def poll_gaps_ms(picture: Picture) -> dict[str, list[int]]:
     return gaps
 
 
-def _newest_members(picture: Picture) -> list[Member]:
-    return [s.member for s in picture.sessions]
+def _newest_members(analysis: GroupAnalysis) -> list[Member]:
+    return [s.member for s in analysis.sessions]
 
 
-def _max_poll_interval(picture: Picture) -> Proposal | None:
-    current = max((m.rebalance_timeout_ms or 0 for m in _newest_members(picture)), default=0)
-    gaps = poll_gaps_ms(picture)
-    for r in picture.rebalances:
+def _max_poll_interval(analysis: GroupAnalysis) -> Proposal | None:
+    current = max((m.rebalance_timeout_ms or 0 for m in _newest_members(analysis)), default=0)
+    gaps = poll_gaps_ms(analysis)
+    for r in analysis.rebalances:
         if r.laggard is not None and r.laggard.how != "session_expired":
             # the batch that the others waited for began before the rebalance did
-            before = picture.commits.last_of(r.before.parts_of(r.laggard.member_id), r.begin_ms)
+            before = analysis.commits.last_of(r.before.parts_of(r.laggard.member_id), r.begin_ms)
             if before is not None:
                 gaps.setdefault(r.laggard.client, []).append(r.barrier_ms - before)
     samples = sum(len(of_client) for of_client in gaps.values())
@@ -114,14 +114,14 @@ def _max_poll_interval(picture: Picture) -> Proposal | None:
     )
 
 
-def _session_timeout(picture: Picture, findings: list[Finding]) -> list[Proposal]:
+def _session_timeout(analysis: GroupAnalysis, findings: list[Finding]) -> list[Proposal]:
     result = []
-    static = [m for m in _newest_members(picture) if m.instance_id]
+    static = [m for m in _newest_members(analysis) if m.instance_id]
     if static:
         away = [
             new.first_ms - old.last_ms
-            for new in picture.sessions
-            for old in picture.sessions
+            for new in analysis.sessions
+            for old in analysis.sessions
             if new.predecessor == old.member.member_id and new.member.instance_id
         ]
         unserved = [row["ms"] for f in findings if f.rule == "R12" for row in f.evidence["away"]]
@@ -162,8 +162,8 @@ def _session_timeout(picture: Picture, findings: list[Finding]) -> list[Proposal
     return result
 
 
-def _static_membership(picture: Picture, findings: list[Finding]) -> list[Proposal]:
-    counted = [r for r in picture.rebalances if r.counts and r.kind != "initial"]
+def _static_membership(analysis: GroupAnalysis, findings: list[Finding]) -> list[Proposal]:
+    counted = [r for r in analysis.rebalances if r.counts and r.kind != "initial"]
     for finding in findings:
         caused = finding.evidence.get("rebalances_caused", 0)
         if finding.rule == "R04" and caused >= 0.5 * len(counted) > 0:

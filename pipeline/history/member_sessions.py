@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kohort.pipeline.history.classic import Course
-from kohort.pipeline.history.commits import CommitHistory
-from kohort.pipeline.history.consumer import UNREVOKED, ConsumerCourse
+from kohort.pipeline.history.classic_timeline import Timeline
+from kohort.pipeline.history.commit_history import CommitHistory
+from kohort.pipeline.history.consumer_timeline import UNREVOKED, ConsumerTimeline
 from kohort.pipeline.history.departures import departure
+from kohort.pipeline.history.events_by_kind import GroupEvents
 from kohort.pipeline.history.inputs import Generation, GroupInput, Member
 from kohort.pipeline.history.rebalances import Rebalance
-from kohort.pipeline.history.starts import GroupEvents
 
 FLAPPING_WITHIN_MS = 30 * 60_000
 FLAPPING_LIVES = 3
@@ -46,8 +46,8 @@ class Session:
 def member_sessions(
     group: GroupInput,
     generations: list[Generation],
-    course: Course,
-    consumer: ConsumerCourse | None,
+    timeline: Timeline,
+    consumer: ConsumerTimeline | None,
     rebalances: list[Rebalance],
     events: GroupEvents,
     commits: CommitHistory,
@@ -62,22 +62,22 @@ def member_sessions(
                 session.generations += 1
                 session.member = member
             sessions[member.member_id].last_ms = generation.end_ms or group.until_ms
-    for swap in course.swaps:
+    for swap in timeline.swaps:
         begun = swap.generation.barrier_ms or swap.generation.stable_ms
         sessions.setdefault(swap.old.member_id, Session(swap.old, begun, swap.ts_ms))
         sessions.setdefault(swap.new.member_id, Session(swap.new, swap.ts_ms, swap.ts_ms)).first_ms = swap.ts_ms
     if consumer is not None:
         _epoch_members(group, consumer, sessions)
     last = generations[-1] if generations else None
-    gone = course.gone_ms and last is not None and last.end_ms is not None
+    gone = timeline.gone_ms and last is not None and last.end_ms is not None
     for session in sessions.values():
-        _ending(session, last, bool(gone), course, consumer, rebalances, events, commits)
+        _ending(session, last, bool(gone), timeline, consumer, rebalances, events, commits)
     _late_arrivals(group, sessions, events)
     _predecessors(list(sessions.values()))
     return sorted(sessions.values(), key=lambda s: (s.first_ms, s.member.member_id))
 
 
-def _epoch_members(group: GroupInput, consumer: ConsumerCourse, sessions: dict[str, Session]) -> None:
+def _epoch_members(group: GroupInput, consumer: ConsumerTimeline, sessions: dict[str, Session]) -> None:
     """Members of new-protocol groups join and leave between settled epochs; their own records tell when."""
     for epoch in consumer.epochs:
         for member_id in epoch.joined:
@@ -98,8 +98,8 @@ def _ending(
     session: Session,
     last: Generation | None,
     gone: bool,
-    course: Course,
-    consumer: ConsumerCourse | None,
+    timeline: Timeline,
+    consumer: ConsumerTimeline | None,
     rebalances: list[Rebalance],
     events: GroupEvents,
     commits: CommitHistory,
@@ -109,7 +109,7 @@ def _ending(
     if removal is not None:
         session.end_kind, session.last_ms = _ENDS.get(removal.cause, "unknown"), removal.ts_ms
         return
-    swap = next((swap for swap in course.swaps if swap.old.member_id == member_id), None)
+    swap = next((swap for swap in timeline.swaps if swap.old.member_id == member_id), None)
     if swap is not None:
         session.end_kind, session.last_ms = "replaced", swap.ts_ms
         return

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kohort.pipeline.job.data_issues import data_issues
 from kohort.pipeline.job.gold import analyse_groups, write_gold
 from kohort.pipeline.job.ingest import ingest_sources
-from kohort.pipeline.job.quality import data_issues
 from kohort.pipeline.report.results import Row, add_issues, findings, read_gold
 from kohort.pipeline.rules.finding import several
-from kohort.pipeline.silver.files import forget, written
+from kohort.pipeline.silver.parquet_files import forget, written
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.found import Source
 

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kohort.pipeline.history.inputs import GroupInput
-from kohort.pipeline.history.load import group_input
+from kohort.pipeline.history.silver_input import group_input
 
 BY_GROUP = ("group_records", "group_members", "member_partitions", "events")
 

@@ -30,7 +30,7 @@ _FEW = 1 << 15
 
 
 @dataclass(slots=True)
-class Places:
+class RecordSpans:
     """Where records lie in `buffer`: starts and lengths of keys and values, length -1 for null."""
 
     buffer: Bytes
@@ -105,19 +105,19 @@ def text_array(buffer: Bytes, start: Ints, length: Ints) -> pa.Array:
     return pa.StringArray.from_buffers(len(length), pa.py_buffer(offsets), pa.py_buffer(data))
 
 
-def read_commits(places: Places) -> Commits:
+def read_commits(spans: RecordSpans) -> Commits:
     """Every offset commit among the rows that has nothing odd about it.
 
     Few keys come again and again, so each distinct one is read once. Values are sorted by shape (length, version,
     length of the metadata): within a shape every field stands at the same place.
     """
-    read = _Buffer(places.buffer)
-    rows = np.flatnonzero((places.key_length >= _SHORTEST_KEY) & (read.number(places.key_start, 2) == OFFSET_COMMIT))
-    keys, key_of = _distinct(read, places.key_start[rows], places.key_length[rows])
-    group, topic, partition, ok = _keys(read, places.key_start[rows[keys]], places.key_length[rows[keys]])
-    values = _values(read, places.value_start[rows], places.value_length[rows])
+    read = _Buffer(spans.buffer)
+    rows = np.flatnonzero((spans.key_length >= _SHORTEST_KEY) & (read.number(spans.key_start, 2) == OFFSET_COMMIT))
+    keys, key_of = _distinct(read, spans.key_start[rows], spans.key_length[rows])
+    group, topic, partition, ok = _keys(read, spans.key_start[rows[keys]], spans.key_length[rows[keys]])
+    values = _values(read, spans.value_start[rows], spans.value_length[rows])
     values.ok &= ok[key_of]
-    values.ok &= _ascii(places.buffer, values.metadata_start, values.metadata_length, values.ok)
+    values.ok &= _ascii(spans.buffer, values.metadata_start, values.metadata_length, values.ok)
     everything = bool(values.ok.all())
     keep = slice(None) if everything else np.flatnonzero(values.ok)
     key_of = key_of[keep]
@@ -130,7 +130,7 @@ def read_commits(places: Places) -> Commits:
         version=values.version[keep],
         offset=values.offset[keep],
         leader_epoch=values.leader_epoch[keep],
-        metadata=text_array(places.buffer, values.metadata_start[keep], values.metadata_length[keep]),
+        metadata=text_array(spans.buffer, values.metadata_start[keep], values.metadata_length[keep]),
         commit_ts_ms=values.commit_ts_ms[keep],
         expire_ts_ms=values.expire_ts_ms[keep],
         topic_id=values.topic_id[keep],
@@ -270,12 +270,12 @@ def _ascii(buffer: Bytes, at: Ints, size: Ints, ok: Bools) -> Bools:
     return result
 
 
-def places_of(keys: pa.BinaryArray, values: pa.BinaryArray) -> Places:
-    """Two Arrow columns as places in one buffer."""
+def spans_of(keys: pa.BinaryArray, values: pa.BinaryArray) -> RecordSpans:
+    """Two Arrow columns as spans in one buffer."""
     key_data, key_start, key_length = _binary(keys)
     value_data, value_start, value_length = _binary(values)
     buffer = np.concatenate((key_data, value_data))
-    return Places(buffer, key_start, key_length, value_start + len(key_data), value_length)
+    return RecordSpans(buffer, key_start, key_length, value_start + len(key_data), value_length)
 
 
 def _binary(column: pa.BinaryArray) -> tuple[Bytes, Ints, Ints]:

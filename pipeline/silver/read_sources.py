@@ -7,9 +7,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from kohort.pipeline.silver.files import Writer
-from kohort.pipeline.silver.rows import SilverRows, table_of
-from kohort.pipeline.sources import events, export, found, samples, segments, text_log, wire
+from kohort.pipeline.silver.parquet_files import Writer
+from kohort.pipeline.silver.record_rows import SilverRows, table_of
+from kohort.pipeline.sources import event_files, export, found, samples, segments, text_log, wire
 from kohort.pipeline.sources.chunk import Chunk, Issue
 from kohort.pipeline.sources.found import Source
 from kohort.pipeline.sources.lines import BROKEN
@@ -46,20 +46,20 @@ def sample(sources: list[Source], cluster: str, writer: Writer) -> None:
 
 
 def split(sources: list[Source], tasks: int) -> list[list[Source]]:
-    """Sources in about equal heaps by size; a partition's segment files stay together."""
+    """Sources in about equal shards by size; a partition's segment files stay together."""
 
     def whole(source: Source) -> tuple[str, int, str]:
         return (source.kind, source.partition, "" if source.kind == found.SEGMENT else source.path)
 
     units = [list(unit) for _, unit in groupby(sorted(sources, key=whole), key=whole)]
     units.sort(key=lambda unit: -sum(source.size for source in unit))
-    heaps: list[list[Source]] = [[] for _ in range(max(1, min(tasks, len(units))))]
-    sizes = [0] * len(heaps)
+    shards: list[list[Source]] = [[] for _ in range(max(1, min(tasks, len(units))))]
+    sizes = [0] * len(shards)
     for unit in units:
         smallest = sizes.index(min(sizes))
-        heaps[smallest] += unit
+        shards[smallest] += unit
         sizes[smallest] += sum(source.size for source in unit) + 1
-    return heaps
+    return shards
 
 
 def ingest(sources: list[Source], cluster: str, writer: Writer) -> None:
@@ -91,7 +91,7 @@ def _one(source: Source, cluster: str, writer: Writer) -> None:
         elif source.kind == found.TEXT_LOG:
             _rows("events", text_log.read_text_log(path), cluster, writer)
         elif source.kind == found.EVENTS:
-            _rows("events", events.read_event_log(path), cluster, writer)
+            _rows("events", event_files.read_event_log(path), cluster, writer)
         elif source.kind == found.END_OFFSETS:
             _rows("end_offsets", samples.read_end_offsets(path), cluster, writer)
         elif source.kind == found.TOPICS:

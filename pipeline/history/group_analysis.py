@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kohort.pipeline.history.classic import Course, classic_course, events_course
-from kohort.pipeline.history.commits import CommitHistory
-from kohort.pipeline.history.consumer import ConsumerCourse, consumer_course
+from kohort.pipeline.history.classic_timeline import Timeline, classic_timeline, timeline_from_events
+from kohort.pipeline.history.commit_history import CommitHistory
+from kohort.pipeline.history.consumer_timeline import ConsumerTimeline, consumer_timeline
 from kohort.pipeline.history.epochs import epoch_generations, epoch_rebalances
+from kohort.pipeline.history.events_by_kind import GroupEvents
 from kohort.pipeline.history.inputs import Generation, GroupInput
-from kohort.pipeline.history.ownership import Ownership
+from kohort.pipeline.history.member_sessions import Session, member_sessions
+from kohort.pipeline.history.partition_owners import Ownership
 from kohort.pipeline.history.rebalances import Rebalance, classic_rebalances, explain
-from kohort.pipeline.history.sessions import Session, member_sessions
 from kohort.pipeline.history.stalls import Stall, find_stalls
-from kohort.pipeline.history.starts import GroupEvents
 from kohort.pipeline.history.storms import Storm, find_storms
 
 
 @dataclass(slots=True)
-class Picture:
+class GroupAnalysis:
     group: GroupInput
-    course: Course
-    consumer: ConsumerCourse | None
+    timeline: Timeline
+    consumer: ConsumerTimeline | None
     events: GroupEvents
     generations: list[Generation]
     rebalances: list[Rebalance]
@@ -60,23 +60,23 @@ class Picture:
         return any(member.instance_id for generation in self.generations for member in generation.members.values())
 
 
-def draw(group: GroupInput) -> Picture:
-    """The whole picture of a group from its silver rows."""
+def analyse(group: GroupInput) -> GroupAnalysis:
+    """The whole analysis of a group from its silver rows."""
     group.records.sort(key=lambda record: record["offset"])
     group.events.sort(key=lambda event: (event["ts"], event["seq"] or 0))
     events = GroupEvents.of(group)
-    course = classic_course(group)
-    if not course.generations:
-        course = events_course(group) if events.completed else course
-    consumer = consumer_course(group)
-    rebalances = classic_rebalances(group, course.generations, events)
-    generations = list(course.generations)
+    timeline = classic_timeline(group)
+    if not timeline.generations:
+        timeline = timeline_from_events(group) if events.completed else timeline
+    consumer = consumer_timeline(group)
+    rebalances = classic_rebalances(group, timeline.generations, events)
+    generations = list(timeline.generations)
     if consumer is not None:
         for event in group.events:
             if event["kind"] == "group_converted":
-                course.conversions.append((event["ts"], (event["detail"] or {}).get("to", "consumer")))
+                timeline.conversions.append((event["ts"], (event["detail"] or {}).get("to", "consumer")))
         rebalances += epoch_rebalances(consumer, group.intact_from)
-        generations += epoch_generations(consumer, course.gone_ms)
+        generations += epoch_generations(consumer, timeline.gone_ms)
         rebalances.sort(key=lambda r: (r.begin_ms, r.stable_ms))
         generations.sort(key=lambda g: g.stable_ms)
         for number, r in enumerate(rebalances, 1):
@@ -85,9 +85,9 @@ def draw(group: GroupInput) -> Picture:
     commits = CommitHistory.of(group, busy)
     explain(rebalances, commits, events)
     ownership = Ownership(generations)
-    sessions = member_sessions(group, generations, course, consumer, rebalances, events, commits)
+    sessions = member_sessions(group, generations, timeline, consumer, rebalances, events, commits)
     storms = find_storms(group.group_id, rebalances)
     stalls = find_stalls(group, commits, rebalances, ownership)
-    return Picture(
-        group, course, consumer, events, generations, rebalances, commits, ownership, sessions, storms, stalls
+    return GroupAnalysis(
+        group, timeline, consumer, events, generations, rebalances, commits, ownership, sessions, storms, stalls
     )

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from kohort.pipeline.history.inputs import GroupInput, LogEnds, PartitionCommits, Row
 from kohort.pipeline.history.zones import settle_zone
-from kohort.pipeline.records.commits import Ints
+from kohort.pipeline.records.offset_commits import Ints
 from kohort.pipeline.silver.ranges import joined, moves_between
 
 COMMIT_COLUMNS = (

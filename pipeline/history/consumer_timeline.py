@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from kohort.pipeline.history.inputs import Generation, GroupInput, Member, Place, Row, by_offset
+from kohort.pipeline.history.inputs import Generation, GroupInput, Member, Row, TopicPartition, by_offset
 from kohort.pipeline.records import layouts as kinds
 
 STABLE, UNREVOKED, UNRELEASED = 0, 1, 2
@@ -25,7 +25,7 @@ class Wait:
     start_ms: int
     end_ms: int | None = None
     ended: str = ""
-    places: set[Place] = field(default_factory=set)
+    topic_partitions: set[TopicPartition] = field(default_factory=set)
     rebalance_timeout_ms: int | None = None
 
 
@@ -46,16 +46,16 @@ class Epoch:
     stable_ms: int | None = None
     generation: Generation | None = None
     target_ms: int | None = None
-    downtime: dict[Place, tuple[int, int]] = field(default_factory=dict)
+    downtime: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)
     """Partitions that were nobody's: from, to."""
     superseded: bool = False
 
 
 @dataclass(slots=True)
-class ConsumerCourse:
+class ConsumerTimeline:
     epochs: list[Epoch] = field(default_factory=list)
     waits: list[Wait] = field(default_factory=list)
-    ownership: list[tuple[int, Place, str | None]] = field(default_factory=list)
+    ownership: list[tuple[int, TopicPartition, str | None]] = field(default_factory=list)
     """(when, partition, new owner or None), in order."""
     regex_writes: list[tuple[int, str, tuple[str, ...]]] = field(default_factory=list)
     away: list[tuple[int, str]] = field(default_factory=list)
@@ -69,18 +69,18 @@ class ConsumerCourse:
 class _Walk:
     def __init__(self, group: GroupInput) -> None:
         self.group = group
-        self.course = ConsumerCourse()
+        self.timeline = ConsumerTimeline()
         self.members: dict[str, Member] = {}
-        self.assigned: dict[str, set[Place]] = {}
-        self.owner: dict[Place, str] = {}
-        self.unowned: dict[Place, int] = {}
+        self.assigned: dict[str, set[TopicPartition]] = {}
+        self.owner: dict[TopicPartition, str] = {}
+        self.unowned: dict[TopicPartition, int] = {}
         self.waits: dict[str, Wait] = {}
         self.hash: int | None = None
         self.number = 0
         self.rows, self.parts = by_offset(group.members), by_offset(group.parts)
 
-    def place_set(self, offset: int, role: str) -> set[Place]:
-        result: set[Place] = set()
+    def place_set(self, offset: int, role: str) -> set[TopicPartition]:
+        result: set[TopicPartition] = set()
         for row in self.parts.get(offset, []):
             if row["role"] == role:
                 topic = str(row["topic"] or self.group.topic_names.get(row["topic_id"], row["topic_id"]))
@@ -97,7 +97,7 @@ class _Walk:
         member_id = record["member_id"]
         if record["is_tombstone"]:
             if member := self.members.pop(member_id, None):
-                self.course.removed[member_id] = (record["ts_ms"], member.state, member)
+                self.timeline.removed[member_id] = (record["ts_ms"], member.state, member)
             return
         row = self.rows[record["offset"]][0]
         was = self.members.get(member_id)
@@ -123,12 +123,12 @@ class _Walk:
             self.assign(member_id, set(), now)
             self.assigned.pop(member_id, None)
             if member := self.members.get(member_id):
-                self.course.removed[member_id] = (now, member.state, member)
+                self.timeline.removed[member_id] = (now, member.state, member)
             return
         row = self.rows[record["offset"]][0]
         member = self.members.get(member_id)
         if row["member_epoch"] == LEFT_FOR_A_WHILE:
-            self.course.away.append((now, member.instance_id or member_id if member else member_id))
+            self.timeline.away.append((now, member.instance_id or member_id if member else member_id))
             return
         state = row["member_state"]
         if member is not None:
@@ -140,7 +140,7 @@ class _Walk:
         if wait is None and state in (UNREVOKED, UNRELEASED):
             self.waits[member_id] = Wait(
                 member_id, member.name if member else member_id, state, now,
-                places=self.place_set(record["offset"], "pending_revocation"),
+                topic_partitions=self.place_set(record["offset"], "pending_revocation"),
                 rebalance_timeout_ms=member.rebalance_timeout_ms if member else None,
             )  # fmt: skip
         self.assign(member_id, self.place_set(record["offset"], "assigned"), now)
@@ -150,28 +150,28 @@ class _Walk:
     def end_wait(self, member_id: str, now: int, how: str) -> None:
         if wait := self.waits.pop(member_id, None):
             wait.end_ms, wait.ended = now, how
-            self.course.waits.append(wait)
+            self.timeline.waits.append(wait)
 
-    def assign(self, member_id: str, places: set[Place], now: int) -> None:
+    def assign(self, member_id: str, topic_partitions: set[TopicPartition], now: int) -> None:
         before = self.assigned.get(member_id, set())
-        self.assigned[member_id] = places
-        for place in before - places:
-            if self.owner.get(place) == member_id:
-                del self.owner[place]
-                self.unowned[place] = now
-                self.course.ownership.append((now, place, None))
-        for place in places - before:
-            self.owner[place] = member_id
-            self.course.ownership.append((now, place, member_id))
-            since = self.unowned.pop(place, None)
-            if since is not None and self.course.epochs:
-                self.epoch_at(since).downtime[place] = (since, now)
+        self.assigned[member_id] = topic_partitions
+        for topic_partition in before - topic_partitions:
+            if self.owner.get(topic_partition) == member_id:
+                del self.owner[topic_partition]
+                self.unowned[topic_partition] = now
+                self.timeline.ownership.append((now, topic_partition, None))
+        for topic_partition in topic_partitions - before:
+            self.owner[topic_partition] = member_id
+            self.timeline.ownership.append((now, topic_partition, member_id))
+            since = self.unowned.pop(topic_partition, None)
+            if since is not None and self.timeline.epochs:
+                self.epoch_at(since).downtime[topic_partition] = (since, now)
 
     def epoch_at(self, ts_ms: int) -> Epoch:
-        return next((e for e in reversed(self.course.epochs) if e.start_ms <= ts_ms), self.course.epochs[-1])
+        return next((e for e in reversed(self.timeline.epochs) if e.start_ms <= ts_ms), self.timeline.epochs[-1])
 
     def reconciled(self, member_id: str, epoch: int, now: int) -> None:
-        for bump in reversed(self.course.epochs):
+        for bump in reversed(self.timeline.epochs):
             if bump.stable_ms is not None:
                 break
             if bump.number <= epoch:
@@ -179,8 +179,8 @@ class _Walk:
         self.settle(now)
 
     def settle(self, now: int) -> None:
-        for bump in self.course.epochs:
-            if not self.members and bump is not self.course.epochs[-1]:
+        for bump in self.timeline.epochs:
+            if not self.members and bump is not self.timeline.epochs[-1]:
                 continue  # nobody was left to reach it
             if bump.stable_ms is None and all(
                 member.epoch >= bump.number and member.state == STABLE for member in self.members.values()
@@ -210,12 +210,12 @@ class _Walk:
             elif kind == kinds.CURRENT_MEMBER:
                 self.current(record)
             elif kind == kinds.TARGET_EPOCH and not record["is_tombstone"]:
-                for epoch in self.course.epochs:
+                for epoch in self.timeline.epochs:
                     if epoch.target_ms is None and epoch.number <= (record["epoch"] or 0):
                         epoch.target_ms = record["assignment_ts_ms"] or record["ts_ms"]
             elif kind == kinds.REGULAR_EXPRESSION and not record["is_tombstone"]:
                 topics = tuple(sorted(record["topics"] or ()))
-                self.course.regex_writes.append((record["ts_ms"], record["regex"], topics))
+                self.timeline.regex_writes.append((record["ts_ms"], record["regex"], topics))
         if bump is None and gone and joined:
             self.taken_back(joined, gone, old_members, records[0]["ts_ms"])
         if gone:
@@ -226,7 +226,7 @@ class _Walk:
         for member_id in joined:
             instance = self.members[member_id].instance_id
             if instance and instance in instances:
-                self.course.returned.append((now, instance, member_id))
+                self.timeline.returned.append((now, instance, member_id))
 
     def open_epoch(
         self,
@@ -238,7 +238,7 @@ class _Walk:
         gone: list[str],
         written: list[tuple[int, bool]],
     ) -> None:
-        for epoch in self.course.epochs:
+        for epoch in self.timeline.epochs:
             if epoch.stable_ms is None:
                 epoch.superseded = True
         changed = [
@@ -269,7 +269,7 @@ class _Walk:
         self.hash = new_hash
         self.number = bump["epoch"]
         epoch = Epoch(self.number, bump["ts_ms"], cause, confidence, trigger, before, joined, gone)
-        self.course.epochs.append(epoch)
+        self.timeline.epochs.append(epoch)
         if not set(self.members) - set(gone):
             epoch.stable_ms = bump["ts_ms"]
             epoch.generation = Generation(self.number, bump["ts_ms"], None, {}, {}, "consumer", "consumer")
@@ -286,8 +286,8 @@ class _Walk:
         return "leave_explicit", "possible"
 
 
-def consumer_course(group: GroupInput) -> ConsumerCourse | None:
-    """The course of a new-protocol group; None for a group that never was one."""
+def consumer_timeline(group: GroupInput) -> ConsumerTimeline | None:
+    """The timeline of a new-protocol group; None for a group that never was one."""
     relevant = (3, 4, 5, 6, 7, 8, 16)
     if not any(record["group_type"] == "consumer" and not record["is_tombstone"] for record in group.records):
         return None
@@ -301,7 +301,7 @@ def consumer_course(group: GroupInput) -> ConsumerCourse | None:
                 walk.operation(operation)
                 operation = []
                 for row in walk.rows.get(record["offset"], ()):
-                    walk.course.removed.pop(row["member_id"], None)
+                    walk.timeline.removed.pop(row["member_id"], None)
             continue
         # one millisecond can hold a conversion and the joiner's own operation: a member after an epoch begins a new one
         again = (
@@ -315,5 +315,5 @@ def consumer_course(group: GroupInput) -> ConsumerCourse | None:
         operation.append(record)
     if operation:
         walk.operation(operation)
-    walk.course.waits += walk.waits.values()
-    return walk.course
+    walk.timeline.waits += walk.waits.values()
+    return walk.timeline

@@ -11,8 +11,8 @@ from struct import Struct as Packing
 from struct import error
 from typing import Any, NamedTuple
 
-from kohort.pipeline.records.codec import Value, read_fields
 from kohort.pipeline.records.layouts import GROUP_METADATA, VALUES
+from kohort.pipeline.records.record_codec import Value, read_fields
 from kohort.pipeline.records.schema import Array, RecordError, Struct
 
 _SHORT, _INT = Packing(">h"), Packing(">i")

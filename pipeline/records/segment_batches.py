@@ -14,7 +14,7 @@ from itertools import pairwise
 import google_crc32c
 import numpy as np
 
-from kohort.pipeline.records.commits import Bools, Bytes, Ints, Places
+from kohort.pipeline.records.offset_commits import Bools, Bytes, Ints, RecordSpans
 from kohort.protocol.compression import decompress
 from kohort.protocol.errors import DecodeError
 
@@ -79,7 +79,7 @@ class Headers:
 class Records:
     """Records of a run of batches, in log order; `batch` is the index into `headers`."""
 
-    places: Places
+    spans: RecordSpans
     offset: Ints
     timestamp: Ints
     batch: Ints
@@ -208,17 +208,17 @@ def _walk(buffer: Bytes, headers: Headers, at: Ints, stop: Ints, damage: list[Da
                 sound[row_of[lane] + step : row_of[lane] + count[lane]] = False
             lanes, after = lanes[good], after[good]
         at[lanes] = after
-    places = Places(buffer, *(columns[name] for name in ("ks", "kl", "vs", "vl")))
-    result = Records(places, columns["offset"], columns["time"], batch_of, headers, damage)
+    spans = RecordSpans(buffer, *(columns[name] for name in ("ks", "kl", "vs", "vl")))
+    result = Records(spans, columns["offset"], columns["time"], batch_of, headers, damage)
     return result if sound.all() else select(result, sound)
 
 
 def select(records: Records, which: Bools) -> Records:
     """The records for which `which` is True."""
-    p = records.places
-    places = Places(p.buffer, p.key_start[which], p.key_length[which], p.value_start[which], p.value_length[which])
+    p = records.spans
+    spans = RecordSpans(p.buffer, p.key_start[which], p.key_length[which], p.value_start[which], p.value_length[which])
     return Records(
-        places,
+        spans,
         records.offset[which],
         records.timestamp[which],
         records.batch[which],

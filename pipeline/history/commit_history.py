@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kohort.pipeline.history.inputs import GroupInput, PartitionCommits, Place
-from kohort.pipeline.records.commits import Ints
+from kohort.pipeline.history.inputs import GroupInput, PartitionCommits, TopicPartition
+from kohort.pipeline.records.offset_commits import Ints
 
 HOUR_MS = 3_600_000
 FEWEST_FOR_A_BASE = 5
@@ -68,7 +68,7 @@ class _Partition:
 class CommitHistory:
     """All commits of a group. busy: the times of its rebalances, as (start, end), in order."""
 
-    partitions: dict[Place, _Partition] = field(default_factory=dict)
+    partitions: dict[TopicPartition, _Partition] = field(default_factory=dict)
     progress_ms: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     """Times at which any partition of the group moved forward, in order."""
     count: int = 0
@@ -81,7 +81,7 @@ class CommitHistory:
         starts = np.array([start for start, _ in busy], np.int64)
         ends = np.array([end for _, end in busy], np.int64)
         progress = []
-        for place, commits in group.commits.items():
+        for topic_partition, commits in group.commits.items():
             times = commits.ts_ms
             if not len(times):
                 continue
@@ -89,7 +89,7 @@ class CommitHistory:
             # a gap touches a rebalance when one ends after its beginning and starts before its end
             touching = np.searchsorted(starts, times[1:], "right") > np.searchsorted(ends, times[:-1], "left")
             quiet = np.flatnonzero(~touching) + 1
-            history.partitions[place] = _Partition(commits, gaps, quiet, deltas)
+            history.partitions[topic_partition] = _Partition(commits, gaps, quiet, deltas)
             moved = np.concatenate(([True], deltas > 0))
             progress.append(times[moved])
             history.count += len(times)
@@ -100,9 +100,9 @@ class CommitHistory:
             history.last_ms = int(max(times[-1] for times in every))
         return history
 
-    def around(self, place: Place, barrier_ms: int, stable_ms: int) -> Around:
+    def around(self, topic_partition: TopicPartition, barrier_ms: int, stable_ms: int) -> Around:
         """gap = first commit at or after stable_ms - last one at or before barrier_ms."""
-        partition = self.partitions.get(place)
+        partition = self.partitions.get(topic_partition)
         if partition is None:
             return Around()
         times, committed = partition.commits.ts_ms, partition.commits.committed
@@ -113,25 +113,25 @@ class CommitHistory:
             int(times[after]) if after < len(times) else None,
             int(committed[before]) if before >= 0 else None,
             int(committed[after]) if after < len(times) else None,
-            self.base_ms(place, barrier_ms),
+            self.base_ms(topic_partition, barrier_ms),
         )
 
-    def base_ms(self, place: Place, at_ms: int) -> float | None:
+    def base_ms(self, topic_partition: TopicPartition, at_ms: int) -> float | None:
         """The usual gap of a partition: median over the hour before, outside of rebalances."""
-        partition = self.partitions[place]
+        partition = self.partitions[topic_partition]
         low, high = np.searchsorted(partition.quiet_ms, (at_ms - HOUR_MS, at_ms))
         if high - low < FEWEST_FOR_A_BASE:
             return None
         return float(np.median(partition.gaps[partition.quiet[low:high] - 1]))
 
-    def usual_gap_ms(self, place: Place) -> float | None:
+    def usual_gap_ms(self, topic_partition: TopicPartition) -> float | None:
         """The same over all that was looked at."""
-        partition = self.partitions.get(place)
+        partition = self.partitions.get(topic_partition)
         return None if partition is None else partition.usual_gap_ms
 
-    def throughput(self, place: Place, at_ms: int) -> float:
+    def throughput(self, topic_partition: TopicPartition, at_ms: int) -> float:
         """Offsets a second in the hour before."""
-        partition = self.partitions.get(place)
+        partition = self.partitions.get(topic_partition)
         if partition is None:
             return 0.0
         times, committed = partition.commits.ts_ms, partition.commits.committed
@@ -141,21 +141,21 @@ class CommitHistory:
         seconds = (times[high - 1] - times[low]) / 1000
         return float(max(0, committed[high - 1] - committed[low]) / seconds) if seconds > 0 else 0.0
 
-    def last_of(self, places: set[Place], until_ms: int) -> int | None:
+    def last_of(self, topic_partitions: set[TopicPartition], until_ms: int) -> int | None:
         """The last commit of any of these partitions at or before a moment."""
         latest = None
-        for place in places:
-            if partition := self.partitions.get(place):
+        for topic_partition in topic_partitions:
+            if partition := self.partitions.get(topic_partition):
                 n = int(np.searchsorted(partition.commits.ts_ms, until_ms, "right")) - 1
                 if n >= 0:
                     latest = max(latest or 0, int(partition.commits.ts_ms[n]))
         return latest
 
-    def first_of(self, places: set[Place], from_ms: int) -> int | None:
+    def first_of(self, topic_partitions: set[TopicPartition], from_ms: int) -> int | None:
         """The first commit of any of these partitions at or after a moment."""
         earliest: int | None = None
-        for place in places:
-            if partition := self.partitions.get(place):
+        for topic_partition in topic_partitions:
+            if partition := self.partitions.get(topic_partition):
                 n = int(np.searchsorted(partition.commits.ts_ms, from_ms, "left"))
                 if n < len(partition.commits.ts_ms):
                     found = int(partition.commits.ts_ms[n])

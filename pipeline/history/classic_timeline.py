@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from kohort.pipeline.history.inputs import Generation, GroupInput, Member, Place, Row, Swap, by_offset
+from kohort.pipeline.history.inputs import Generation, GroupInput, Member, Row, Swap, TopicPartition, by_offset
 from kohort.pipeline.records.layouts import GROUP_EPOCH, GROUP_METADATA
 
 
 @dataclass(slots=True)
-class Course:
+class Timeline:
     """What happened to a group, in order. An empty group is a generation of size 0."""
 
     generations: list[Generation] = field(default_factory=list)
@@ -20,7 +20,7 @@ class Course:
     """(when, to which protocol)"""
 
 
-def member_of(row: Row, owned: frozenset[Place] | None) -> Member:
+def member_of(row: Row, owned: frozenset[TopicPartition] | None) -> Member:
     topics = row.get("subscribed_topics")
     return Member(
         row["member_id"],
@@ -37,10 +37,10 @@ def member_of(row: Row, owned: frozenset[Place] | None) -> Member:
     )
 
 
-def classic_course(group: GroupInput) -> Course:
+def classic_timeline(group: GroupInput) -> Timeline:
     """Generations with members and owners from the log. The record that merely creates a group is not one."""
     members, parts = by_offset(group.members), by_offset(group.parts)
-    course = Course()
+    timeline = Timeline()
     now: Generation | None = None
     epoch_gone = -1  # the operation that took the last epoch of a new-protocol group away
     for record in group.records:
@@ -49,7 +49,7 @@ def classic_course(group: GroupInput) -> Course:
         if record["record_type"] != GROUP_METADATA:
             continue
         if record["is_tombstone"]:
-            course.gone_ms.append(record["ts_ms"])
+            timeline.gone_ms.append(record["ts_ms"])
             if now is not None:
                 now.end_ms = record["ts_ms"]
             now = None
@@ -59,25 +59,25 @@ def classic_course(group: GroupInput) -> Course:
         fresh = _generation(record, members.get(record["offset"], []), parts.get(record["offset"], []), group)
         fresh.conversion = record["op_id"] == epoch_gone
         if now is not None and fresh.number == now.number and fresh.size:
-            course.swaps += _swaps(now, fresh, record["ts_ms"])
+            timeline.swaps += _swaps(now, fresh, record["ts_ms"])
             now.members, now.owners, now.leader = fresh.members, fresh.owners, fresh.leader
             continue
         if now is not None:
             now.end_ms = fresh.stable_ms
-        course.generations.append(fresh)
+        timeline.generations.append(fresh)
         now = fresh
-    return course
+    return timeline
 
 
 def _generation(record: Row, members: list[Row], parts: list[Row], group: GroupInput) -> Generation:
-    owned: dict[str, set[Place]] = {}
-    owners: dict[Place, str] = {}
+    owned: dict[str, set[TopicPartition]] = {}
+    owners: dict[TopicPartition, str] = {}
     for row in parts:
-        places = {(row["topic"], part) for part in row["parts"]}
+        topic_partitions = {(row["topic"], part) for part in row["parts"]}
         if row["role"] == "owned_before":
-            owned.setdefault(row["member_id"], set()).update(places)
+            owned.setdefault(row["member_id"], set()).update(topic_partitions)
         elif row["role"] == "assigned":
-            owners.update(dict.fromkeys(places, row["member_id"]))
+            owners.update(dict.fromkeys(topic_partitions, row["member_id"]))
     known = {}
     for row in members:
         version = row.get("subscription_version")
@@ -107,9 +107,9 @@ def _swaps(was: Generation, now: Generation, ts_ms: int) -> list[Swap]:
     ]
 
 
-def events_course(group: GroupInput) -> Course:
+def timeline_from_events(group: GroupInput) -> Timeline:
     """Generations from events alone: numbers, times and sizes, no assignments."""
-    course = Course()
+    timeline = Timeline()
     members: dict[str, Member] = {}
     now: Generation | None = None
     for event in group.events:
@@ -135,8 +135,8 @@ def events_course(group: GroupInput) -> Course:
             continue
         else:
             continue
-        course.generations.append(fresh)
+        timeline.generations.append(fresh)
         now = fresh
-    for was, after in pairwise(course.generations):
+    for was, after in pairwise(timeline.generations):
         was.end_ms = after.stable_ms
-    return course
+    return timeline

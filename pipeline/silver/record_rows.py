@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kohort.pipeline.records.classic import ClassicGroup, GroupReader, plain_group
-from kohort.pipeline.records.codec import Decoded, decode, decode_key, kafka_uuid
-from kohort.pipeline.records.commits import Commits, Ints, read_commits
+from kohort.pipeline.records.classic_groups import ClassicGroup, GroupReader, plain_group
 from kohort.pipeline.records.layouts import GROUP_METADATA, GROUP_TYPES
+from kohort.pipeline.records.offset_commits import Commits, Ints, read_commits
+from kohort.pipeline.records.record_codec import Decoded, decode, decode_key, kafka_uuid
 from kohort.pipeline.records.schema import RecordError
 from kohort.pipeline.silver.columns import constant, constant_number, integers
-from kohort.pipeline.silver.members import ClassicMembers, Place
-from kohort.pipeline.silver.tables import SCHEMAS
+from kohort.pipeline.silver.members import ClassicMembers, RecordPosition
+from kohort.pipeline.silver.silver_schemas import SCHEMAS
 from kohort.pipeline.sources.chunk import TRANSACTION_NAMES, Chunk
 
 Row = dict[str, Any]
@@ -43,7 +43,7 @@ class SilverRows:
     def add(self, chunk: Chunk) -> Iterator[tuple[str, pa.Table]]:
         """The tables that the chunk fills, commits first."""
         self._note_ranges(chunk)
-        commits = read_commits(chunk.places)
+        commits = read_commits(chunk.spans)
         if len(commits.rows):
             yield "offset_commits", self._commit_table(commits, chunk)
         rest = np.ones(len(chunk), bool)
@@ -147,7 +147,7 @@ class SilverRows:
     # --- everything else, and odd commits
 
     def _record(self, chunk: Chunk, n: int) -> None:
-        key, value = chunk.places.key(n), chunk.places.value(n)
+        key, value = chunk.spans.key(n), chunk.spans.value(n)
         where = {
             "partition": int(chunk.partition[n]),
             "offset": int(chunk.offset[n]),
@@ -183,7 +183,7 @@ class SilverRows:
         row["value_version"] = int.from_bytes(value[:2], "big", signed=True) if value and len(value) >= 2 else None
         self._rows["decode_errors"].append(row)
 
-    def _unreadable(self, where: Place, member: str, blob: bytes) -> None:
+    def _unreadable(self, where: RecordPosition, member: str, blob: bytes) -> None:
         partition, offset, time = where
         detail = f"subscription or assignment of member {member} can't be read"
         self._error({"partition": partition, "offset": offset}, time, None, blob, detail)

@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kohort.pipeline.history.load import COMMIT_COLUMNS
+from kohort.pipeline.history.silver_input import COMMIT_COLUMNS
 from kohort.pipeline.session import parallelism
-from kohort.pipeline.silver.tables import SCHEMAS
+from kohort.pipeline.silver.silver_schemas import SCHEMAS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

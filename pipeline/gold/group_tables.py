@@ -7,21 +7,21 @@ from typing import Any
 
 import pyarrow as pa
 
+from kohort.pipeline.gold.gold_schemas import SCHEMAS
 from kohort.pipeline.gold.rows import day_of, gold_rows
-from kohort.pipeline.gold.tables import SCHEMAS
+from kohort.pipeline.history.group_analysis import analyse
 from kohort.pipeline.history.inputs import GroupInput
-from kohort.pipeline.history.picture import draw
 from kohort.pipeline.rules.diagnose import diagnose
-from kohort.pipeline.rules.settings import proposals
+from kohort.pipeline.rules.proposals import proposals
 
 Row = dict[str, Any]
 
 
 def analyse_group(group: GroupInput) -> dict[str, list[Row]]:
     """Rows of every gold table for one group."""
-    picture = draw(group)
-    tables = gold_rows(picture)
-    findings = diagnose(picture)
+    analysis = analyse(group)
+    tables = gold_rows(analysis)
+    findings = diagnose(analysis)
     tables["diagnoses"] = [
         {
             "rule_id": f.rule,
@@ -49,9 +49,9 @@ def analyse_group(group: GroupInput) -> dict[str, list[Row]]:
             "percentile": p.percentile,
             "expected_effect": p.expected_effect,
             "confidence": p.confidence,
-            "day": day_of(picture.span_ms[0]),
+            "day": day_of(analysis.span_ms[0]),
         }
-        for p in proposals(picture, findings)
+        for p in proposals(analysis, findings)
     ]
     return {table: rows for table, rows in tables.items() if rows}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
-from kohort.pipeline.history.inputs import Generation, Place
+from kohort.pipeline.history.inputs import Generation, TopicPartition
 
 _FOREVER = 1 << 62
 
@@ -29,16 +29,16 @@ class Ownership:
         generation = self.generations[at]
         return None if generation.end_ms is not None and ts_ms >= generation.end_ms else generation
 
-    def owner(self, place: Place, ts_ms: int) -> str | None:
+    def owner(self, topic_partition: TopicPartition, ts_ms: int) -> str | None:
         """Member id, or None when nobody is known to have owned it."""
         generation = self.generation_at(ts_ms)
-        return generation.owners.get(place) if generation else None
+        return generation.owners.get(topic_partition) if generation else None
 
-    def owner_name(self, place: Place, ts_ms: int) -> str | None:
+    def owner_name(self, topic_partition: TopicPartition, ts_ms: int) -> str | None:
         generation = self.generation_at(ts_ms)
-        if generation is None or place not in generation.owners:
+        if generation is None or topic_partition not in generation.owners:
             return None
-        member = generation.members.get(generation.owners[place])
+        member = generation.members.get(generation.owners[topic_partition])
         return member.name if member else None
 
     def lived(self) -> tuple[int, int]:

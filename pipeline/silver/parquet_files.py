@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kohort.pipeline.silver.tables import SCHEMAS
+from kohort.pipeline.silver.silver_schemas import SCHEMAS
 
 _ROWS_PER_GROUP = 500_000
 

@@ -55,6 +55,9 @@ crash: $(VENV)/.test  ## a broker under load, killed ROUNDS=200 times; what it a
 conformance: $(VENV)/.test  ## conversations recorded from a real Kafka, when ../shared is there
 	$(BIN)/python -m tests.conformance --shared $(SHARED)
 
+differential: $(VENV)/.test  ## a real Kafka and kohort hear SEQUENCES=200 of each kind; KIND=log SEED=7 for some of them
+	$(BIN)/python -m tests.differential --shared $(SHARED) $(if $(SEQUENCES),--sequences $(SEQUENCES)) $(if $(SEED),--seed $(SEED)) $(if $(KIND),--kind $(KIND))
+
 bench: $(VENV)/.test  ## figures of docs/performance.md, kohort's side; BENCH="--quick heartbeat" for less
 	$(BIN)/python -m tests.bench $(BENCH)
 
@@ -70,4 +73,4 @@ clean:  ## remove what was made
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help demo serve test clients flakes check crash conformance bench bench-pipeline pictures clean
+.PHONY: help demo serve test clients flakes check crash conformance differential bench bench-pipeline pictures clean

@@ -1,0 +1,102 @@
+"""The two brokers: a real Kafka from Maven's artifacts, and `kohort serve` with the same settings."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+from tests.conformance import broker
+from tests.differential.codec import read_answer, write_request
+from tests.talk.values import Value
+
+SETTINGS = {"group.initial.rebalance.delay.ms": 0, "group.min.session.timeout.ms": 100}
+"""As the profile `default` of the conversations has them: nobody waits for a first join."""
+
+OF_KAFKA = (
+    "log.index.size.max.bytes=4096",
+    "log.segment.delete.delay.ms=100",
+    "log.cleaner.dedupe.buffer.size=2097152",
+)
+"""Thousands of topics fit into half a gigabyte then."""
+
+READY_WITHIN_S = 60
+
+
+def why_not(kafka: Path) -> str | None:
+    """What is missing to start a real Kafka with that script; None: nothing."""
+    if not kafka.exists():
+        return f"there is no {kafka}, which starts a real Kafka"
+    missing = [name for name in ("java", "mvn") if shutil.which(name) is None]
+    return f"{' and '.join(missing)} is missing, which a real Kafka needs" if missing else None
+
+
+@contextmanager
+def real_kafka(script: Path) -> Iterator[str]:
+    """Starts a real Kafka, and yields its address. Raises CalledProcessError."""
+    port = _two_free_ports()
+    settings = [f"--set={setting}" for setting in OF_KAFKA]
+    subprocess.run([sys.executable, script, "start", f"--port={port}", *settings], check=True, stdout=subprocess.PIPE)
+    try:
+        yield f"127.0.0.1:{port}"
+    finally:
+        subprocess.run([sys.executable, script, "stop", f"--port={port}"], check=True)
+
+
+def _two_free_ports() -> int:
+    """A port that is free, and so is the one after it, where Kafka's controller listens."""
+    while True:
+        with socket.socket() as one, socket.socket() as other:
+            one.bind(("127.0.0.1", 0))
+            port: int = one.getsockname()[1]
+            try:
+                other.bind(("127.0.0.1", port + 1))
+            except (OSError, OverflowError):
+                continue
+            return port
+
+
+@contextmanager
+def kohort(folder: Path) -> Iterator[str]:
+    """Starts kohort, which logs to that folder, and yields its address."""
+    with broker({"settings": SETTINGS}, folder) as address:
+        yield address
+
+
+def warm_up(address: str) -> None:
+    """Waits until groups and transactions have coordinators. Raises TimeoutError."""
+    host, _, port = address.rpartition(":")
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+
+        def ask(api: str, version: int, values: Value) -> Value:
+            connection.sendall(write_request(api, version, 1, "warming up", values))
+            stream = connection.makefile("rb")
+            return read_answer(api, version, stream.read(int.from_bytes(stream.read(4), "big")))
+
+        producer = {
+            "transactional_id": "warm",
+            "transaction_timeout_ms": 60_000,
+            "producer_id": -1,
+            "producer_epoch": -1,
+        }
+        for api, version, values in (
+            ("FindCoordinator", 3, {"key": "warm", "key_type": 0}),
+            ("FindCoordinator", 3, {"key": "warm", "key_type": 1}),
+            ("OffsetFetch", 7, {"group_id": "warm", "topics": None}),
+            ("InitProducerId", 4, producer),
+        ):
+            _until_ready(partial(ask, api, version, values))
+
+
+def _until_ready(ask: Callable[[], Value]) -> None:
+    give_up_at = time.monotonic() + READY_WITHIN_S
+    while (heard := ask())["error_code"] != "NONE":
+        if time.monotonic() > give_up_at:
+            raise TimeoutError(f"a broker is not ready: {heard}")
+        time.sleep(0.1)

@@ -1,0 +1,217 @@
+"""Plays a sequence with both brokers in step: nobody goes on before both have answered, or both are silent."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from tests.differential.comparing import Difference, Mapping, compare
+from tests.differential.known import reason_for
+from tests.differential.sequence import Step, Steps
+from tests.differential.sides import Side
+from tests.differential.tidying import own_part
+from tests.talk.values import Value
+
+SILENCE_S = 0.12
+"""How long both are silent before they are taken to wait."""
+
+PATIENCE_S = 6.0
+"""How long one may be silent while the other has answered; the machine may be busy."""
+
+TAKES_A_MOMENT = {
+    "AlterConfigs",
+    "AlterPartitionReassignments",
+    "CreatePartitions",
+    "CreateTopics",
+    "DeleteTopics",
+    "ElectLeaders",
+    "EndTxn",
+    "IncrementalAlterConfigs",
+    "InitProducerId",
+    "Metadata",
+    "WriteTxnMarkers",
+}
+"""Requests whose answer Kafka gives before what was asked for is known everywhere in it."""
+
+READY_WITHIN_S = 20.0
+
+
+class Brokers(NamedTuple):
+    """Addresses."""
+
+    kafka: str
+    kohort: str
+
+
+class Said(NamedTuple):
+    """A step, what it was on Kafka's side, and which answers came then: of Kafka, by the number of the step asked."""
+
+    step: Step
+    heard: dict[int, Value]
+    waiting: frozenset[int]
+
+
+@dataclass
+class Outcome:
+    """How a sequence went. It ends with the first step that differs without a reason."""
+
+    said: list[Said] = field(default_factory=list)
+    differences: list[Difference] = field(default_factory=list)
+    known: list[str] = field(default_factory=list)
+    names: dict[str, Value] = field(default_factory=dict)
+    """Kafka's, in the end."""
+
+
+async def play(steps: Steps, brokers: Brokers, mark: str, pause_s: float = 0.03) -> Outcome:
+    """`mark`: what the names of this play end in. `pause_s`: after what takes Kafka a moment."""
+    play = _Play(brokers, mark, pause_s)
+    try:
+        for number, step in enumerate(steps):
+            if not await play.take(number, step):
+                break
+    finally:
+        await play.close()
+    return play.outcome
+
+
+class _Play:
+    def __init__(self, brokers: Brokers, mark: str, pause_s: float) -> None:
+        made_up = ("group", "group2", "groupnone", "topic", "topic2", "topicnew", "topicnew2", "topicnone")
+        self.names: dict[str, Value] = {name: f"{name}-{mark}" for name in (*made_up, "txn", "txn2", "txnnone")}
+        self.mark = mark
+        self.kafka = Side("Kafka", brokers.kafka, self.names)
+        self.kohort = Side("kohort", brokers.kohort, self.names)
+        self.sides = (self.kafka, self.kohort)
+        self.pause_s = pause_s
+        self.outcome = Outcome(names=self.kafka.names)
+        self.mapping = Mapping()
+        self.steps: dict[int, Step] = {}
+        self.compared: set[int] = set()
+
+    async def take(self, number: int, step: Step) -> bool:
+        """Whether to go on."""
+        self.steps[number] = step
+        if step.kind == "wait":
+            await asyncio.sleep(step.values / 1000)
+        elif step.kind == "disconnects":
+            await asyncio.gather(*(side.hang_up(step.speaker) for side in self.sides))
+        elif step.kind == "topic":
+            await asyncio.gather(*(self._create(side, step.values) for side in self.sides))
+            self.outcome.said.append(Said(step, {}, frozenset()))
+            return True
+        elif step.kind == "sends":
+            await asyncio.gather(*(side.send(number, step.speaker, step.values) for side in self.sides))
+        else:
+            try:
+                await asyncio.gather(*(self._ask(side, number, step) for side in self.sides))
+            except (ValueError, struct.error):
+                return True  # what a shorter sequence has to say may not be a request any more
+        await self._settle()
+        self._compare(step)
+        if step.kind == "request" and step.api in TAKES_A_MOMENT:
+            await asyncio.sleep(self.pause_s)
+        return not self.outcome.differences
+
+    async def _ask(self, side: Side, number: int, step: Step) -> None:
+        await side.ask(number, step.speaker, step.api, step.version, step.values)
+
+    async def _settle(self) -> None:
+        """Waits until the same requests are answered on both sides, and nothing happens any more."""
+        loop = asyncio.get_running_loop()
+        give_up_at = loop.time() + PATIENCE_S
+        while True:
+            for side in self.sides:
+                side.changed.clear()
+            alike = self.kafka.waiting == self.kohort.waiting
+            if (alike and not self.kafka.waiting) or loop.time() > give_up_at:
+                return
+            if not await self._hear(SILENCE_S if alike else give_up_at - loop.time()) and alike:
+                return
+
+    async def _hear(self, within_s: float) -> bool:
+        tasks = [asyncio.ensure_future(side.changed.wait()) for side in self.sides]
+        done, pending = await asyncio.wait(tasks, timeout=max(0.0, within_s), return_when=asyncio.FIRST_COMPLETED)
+        for task in pending:
+            task.cancel()
+        return bool(done)
+
+    def _compare(self, step: Step) -> None:
+        heard: dict[int, Value] = {}
+        for number in sorted(self.kafka.answers.keys() | self.kohort.answers.keys()):
+            if number in self.compared:
+                continue
+            self.compared.add(number)
+            asked = self.steps.get(number, step)
+            mine, yours = (self._answer(side, number, asked) for side in self.sides)
+            heard[number] = mine
+            for side, answer in zip(self.sides, (mine, yours), strict=True):
+                learn(side.names, asked, answer)
+            for difference in compare(asked.api or "a header made by hand", mine, yours, self.mapping):
+                reason = reason_for(difference)
+                if reason is None:
+                    self.outcome.differences.append(difference)
+                else:
+                    self.outcome.known.append(reason)
+        self.outcome.said.append(Said(step, heard, frozenset(self.kafka.waiting)))
+
+    def _answer(self, side: Side, number: int, asked: Step) -> Value:
+        answer = side.answers.get(number, "(waits)")
+        return own_part(asked, answer, self.mark) if isinstance(answer, dict) else answer
+
+    async def _create(self, side: Side, values: Value) -> None:
+        """Creates a topic, and waits until its leader answers. Its id is known from then on."""
+        name = self.names[values["topic"]]
+        partitions = range(values["partitions"])
+        topic = {"name": name, "num_partitions": len(partitions), "replication_factor": 1}
+        created = await self._stagehand(side, "CreateTopics", 7, {"topics": [topic], "timeout_ms": 10_000})
+        side.names[f"{values['topic']}_id"] = created["topics"][0]["topic_id"]
+        asked = [{"name": name, "partitions": [{"partition_index": each, "timestamp": -1} for each in partitions]}]
+        give_up_at = asyncio.get_running_loop().time() + READY_WITHIN_S
+        while asyncio.get_running_loop().time() < give_up_at:
+            found = await self._stagehand(side, "ListOffsets", 5, {"replica_id": -1, "topics": asked})
+            if all(each["error_code"] == "NONE" for each in found["topics"][0]["partitions"]):
+                return
+            await asyncio.sleep(0.02)
+        raise TimeoutError(f"{side.name} has no leader for {name}")
+
+    async def _stagehand(self, side: Side, api: str, version: int, values: Value) -> Value:
+        number = -2
+        side.answers.pop(number, None)
+        await side.ask(number, "stagehand", api, version, values)
+        give_up_at = asyncio.get_running_loop().time() + READY_WITHIN_S
+        while number not in side.answers:
+            side.changed.clear()
+            await asyncio.wait_for(side.changed.wait(), give_up_at - asyncio.get_running_loop().time())
+        return side.answers.pop(number)
+
+    async def close(self) -> None:
+        """Takes the sequence's topics away, which cost Kafka memory, and disconnects."""
+        if any(step.kind == "topic" or "Topic" in step.api or step.api == "Metadata" for step in self.steps.values()):
+            named = [{"name": self.names[name]} for name in ("topic", "topic2", "topicnew", "topicnew2")]
+            request = {"topics": named, "timeout_ms": 10_000}
+            await asyncio.gather(
+                *(self._stagehand(side, "DeleteTopics", 6, request) for side in self.sides), return_exceptions=True
+            )
+        await asyncio.gather(*(side.close() for side in self.sides))
+
+
+def learn(names: dict[str, Value], asked: Step, answer: Value) -> None:
+    """What names stand for from now on."""
+    if not isinstance(answer, dict):
+        return
+    fine = answer.get("error_code") == "NONE"
+    if asked.api == "JoinGroup" and answer["member_id"] and (fine or answer["error_code"] == "MEMBER_ID_REQUIRED"):
+        names[asked.speaker.partition("/")[0]] = answer["member_id"]
+        if fine:
+            names["generation"] = answer["generation_id"]
+    elif asked.api in ("InitProducerId", "EndTxn") and fine and answer.get("producer_id", -1) >= 0:
+        names |= {"pid": answer["producer_id"], "epoch": answer["producer_epoch"]}
+    elif asked.api == "Fetch" and answer.get("session_id"):
+        names["session"] = answer["session_id"]
+    elif asked.api == "CreateTopics":
+        for topic in answer["topics"]:
+            own = next((name for name, value in names.items() if value == topic["name"]), None)
+            if own and topic["error_code"] == "NONE" and "topic_id" in topic:
+                names[f"{own}_id"] = topic["topic_id"]

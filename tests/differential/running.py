@@ -1,0 +1,116 @@
+"""Plays thousands of sequences, several at a time, and gathers what differs."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+
+from tests.differential.comparing import Difference
+from tests.differential.kinds import make_sequence
+from tests.differential.playing import Brokers, Outcome, play
+from tests.differential.sequence import Steps
+from tests.differential.shrinking import shrink
+from tests.differential.writing import write_talk
+
+SLOWLY_S = 0.4
+"""The pause after what takes Kafka a moment, when a difference is looked at again."""
+
+TELL_EVERY_S = 10.0
+
+
+@dataclass
+class Tally:
+    """How the sequences of one kind went."""
+
+    played: int = 0
+    differed: int = 0
+    once_only: int = 0
+    """Differed, but not when they were played again: Kafka had not been ready, or the machine was too busy."""
+
+
+@dataclass
+class Run:
+    """All sequences against one pair of brokers."""
+
+    brokers: Brokers
+    folder: Path
+    at_a_time: int
+    found: dict[str, list[str]] = field(default_factory=dict)
+    """New differences by their signature: where they were met."""
+    known: Counter[str] = field(default_factory=Counter)
+    tallies: dict[str, Tally] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._numbers = count()
+        self._started = f"{int(time.time() * 1000) % 36**4:x}"
+
+    async def play_kind(self, kind: str, seed: int, sequences: int) -> None:
+        """Plays so many sequences of a kind, from `seed` on."""
+        tally = self.tallies[kind] = Tally()
+        print(f"{kind}: {sequences} sequences from {seed} on", flush=True)
+        seeds = iter(range(seed, seed + sequences))
+        started = told_at = time.monotonic()
+
+        async def work() -> None:
+            nonlocal told_at
+            for number in seeds:
+                await self._play_one(kind, number, tally)
+                if time.monotonic() - told_at > TELL_EVERY_S:
+                    told_at = time.monotonic()
+                    print(f"  {tally.played} of {sequences} played, {len(self.found)} new differences", flush=True)
+
+        await asyncio.gather(*(work() for _ in range(self.at_a_time)))
+        print(f"{kind}: {tally.played} played in {time.monotonic() - started:.0f} s", flush=True)
+
+    def summarise(self) -> None:
+        """Prints what came of it."""
+        print()
+        for kind, tally in self.tallies.items():
+            alike = tally.played - tally.differed
+            told = f"{alike} alike, {tally.differed} differ, {tally.once_only} differed only once"
+            print(f"{kind:13} {tally.played:6} played, {told}")
+        for reason, times in self.known.most_common():
+            print(f"meant to differ, {times} times: {reason}")
+        for signature, where in self.found.items():
+            print(f"DIFFERS, {len(where)} times ({', '.join(where[:3])}): {signature}")
+        print(f"{len(self.found)} new differences" + (f", written to {self.folder}" if self.found else ""))
+
+    async def _play_one(self, kind: str, seed: int, tally: Tally) -> None:
+        steps = make_sequence(kind, seed)
+        outcome = await self._play(steps)
+        tally.played += 1
+        self.known.update(set(outcome.known))
+        if not outcome.differences:
+            return
+        again = await self._play(steps, SLOWLY_S)
+        if not again.differences:
+            tally.once_only += 1
+            return
+        tally.differed += 1
+        difference = again.differences[0]
+        where = f"{kind} {seed}"
+        if difference.signature in self.found:
+            self.found[difference.signature].append(where)
+            return
+        self.found[difference.signature] = [where]
+        await self._look_closely(kind, seed, steps, difference)
+
+    async def _look_closely(self, kind: str, seed: int, steps: Steps, difference: Difference) -> None:
+        async def still_differs(candidate: Steps) -> bool:
+            shown = (await self._play(candidate, SLOWLY_S / 4)).differences
+            return bool(shown) and shown[0].signature == difference.signature
+
+        short = await shrink(steps, still_differs)
+        outcome = await self._play(short, SLOWLY_S)
+        if not outcome.differences:
+            short, outcome = list(steps), await self._play(steps, SLOWLY_S)
+        if outcome.differences:
+            path = write_talk(self.folder, kind, seed, outcome)
+            print(f"  {kind} {seed}: {outcome.differences[0]}\n    {len(short)} steps, {path}", flush=True)
+
+    async def _play(self, steps: Steps, pause_s: float = 0.03) -> Outcome:
+        return await play(steps, self.brokers, f"{next(self._numbers)}-{self._started}", pause_s)

@@ -1,0 +1,96 @@
+"""The player's parts, without any broker."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.differential.comparing import Difference, Mapping, compare
+from tests.differential.kinds import KINDS, make_sequence
+from tests.differential.known import KNOWN, reason_for
+from tests.differential.playing import Outcome, Said
+from tests.differential.sequence import Steps, request, topic
+from tests.differential.shrinking import shrink
+from tests.differential.writing import lines_of
+from tests.talk.script import read_steps
+
+ONE, OTHER = "0b5a8d4e-1f0c-4c6e-9d2a-111111111111", "7c3e9a10-2b4d-4f5e-8a6b-222222222222"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_seed_is_a_sequence(kind: str) -> None:
+    assert make_sequence(kind, 7) == make_sequence(kind, 7)
+    assert make_sequence(kind, 7) != make_sequence(kind, 8)
+
+
+def test_ids_may_differ_if_they_always_do() -> None:
+    mapping = Mapping()
+    assert not compare("JoinGroup", {"member_id": f"ada-{ONE}"}, {"member_id": f"ada-{OTHER}"}, mapping)
+    assert not compare("Heartbeat", {"member_id": f"ada-{ONE}"}, {"member_id": f"ada-{OTHER}"}, mapping)
+    assert compare("Heartbeat", {"member_id": f"ada-{ONE}"}, {"member_id": f"ada-{ONE}"}, mapping)
+    assert compare("Heartbeat", {"member_id": f"ada-{ONE}"}, {"member_id": f"bob-{OTHER}"}, mapping)
+
+
+def test_numbers_that_are_none_stay_what_they_are() -> None:
+    assert not compare("InitProducerId", {"producer_id": 17}, {"producer_id": 4}, Mapping())
+    assert compare("InitProducerId", {"producer_id": 17}, {"producer_id": -1}, Mapping())
+    assert compare("Fetch", {"session_id": 0}, {"session_id": 12}, Mapping())
+
+
+def test_lists_are_compared_whatever_their_order() -> None:
+    one, two = {"name": "a", "error_code": "NONE"}, {"name": "b", "error_code": "NONE"}
+    assert not compare("Metadata", {"topics": [one, two]}, {"topics": [two, one]}, Mapping())
+    (found,) = compare("Metadata", {"topics": [one, two]}, {"topics": [two | {"error_code": "X"}, one]}, Mapping())
+    assert (found.path, found.kafka, found.kohort) == ("topics[].error_code", "NONE", "X")
+    (fewer,) = compare("Metadata", {"topics": [one]}, {"topics": [one, one]}, Mapping())
+    assert fewer.signature == "Metadata topics[]: fewer at Kafka"
+
+
+def test_a_field_that_only_one_of_them_sends_differs() -> None:
+    assert compare("Fetch", {"tag_7": "x"}, {}, Mapping())
+    assert compare("Fetch", {}, {"tag_7": "x"}, Mapping())
+
+
+async def test_only_what_shows_the_difference_is_left() -> None:
+    steps = [request("ada", "Heartbeat", 4, {"group_id": f"g{number}", "member_id": "m"}) for number in range(20)]
+    played = 0
+
+    async def still_differs(candidate: Steps) -> bool:
+        nonlocal played
+        played += 1
+        asked = [step.values.get("group_id") for step in candidate]
+        return "g3" in asked and "g17" in asked[asked.index("g3") :]
+
+    short = await shrink(steps, still_differs)
+    assert [step.values for step in short] == [{"group_id": "g3"}, {"group_id": "g17"}]
+    assert played <= 120
+
+
+async def test_shrinking_ends_when_it_has_tried_enough() -> None:
+    steps = [request("ada", "Heartbeat", 4, {"group_id": str(number)}) for number in range(50)]
+    tried = 0
+
+    async def still_differs(candidate: Steps) -> bool:
+        nonlocal tried
+        tried += 1
+        return len(candidate) > 40
+
+    await shrink(steps, still_differs, tries=10)
+    assert tried <= 10
+
+
+def test_what_is_written_down_can_be_played() -> None:
+    asked = request("ada", "JoinGroup", 9, {"group_id": "$group", "protocols": [{"name": "range", "metadata": "m"}]})
+    heard = {"throttle_time_ms": 0, "error_code": "MEMBER_ID_REQUIRED", "member_id": f"ada-{ONE}"}
+    names = {"group": "group-1-x", "ada": f"ada-{ONE}"}
+    said = [Said(topic("topic", 2), {}, frozenset()), Said(asked, {1: heard}, frozenset())]
+    difference = Difference("JoinGroup", "error_code", "MEMBER_ID_REQUIRED", "NONE")
+    lines = lines_of(difference, "a test", Outcome(said, [difference], [], dict(names)))
+    told, spoken, answer = read_steps(Path("x.talk"), lines)
+    assert (told.kind, spoken.kind, answer.kind) == ("topic", "request", "answer")
+    assert answer.words["error"] == "MEMBER_ID_REQUIRED"
+    assert answer.values == {"member_id": "$ada"}
+
+
+def test_what_is_known_has_a_reason_in_words() -> None:
+    assert all(len(known.reason.split()) > 5 for known in KNOWN)
+    assert reason_for(Difference("Heartbeat", "error_code", "NONE", "UNKNOWN_MEMBER_ID")) is None

@@ -1,0 +1,116 @@
+"""A sequence as a conversation: what was asked, and what Kafka answered. `tests/talk` reads it."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from pathlib import Path
+
+from tests.differential.codec import NO_ID
+from tests.differential.comparing import RECENT_MS, Difference
+from tests.differential.playing import Outcome, Said
+from tests.differential.sequence import Step
+from tests.talk.values import Value, show
+
+LEFT_OUT = {"throttle_time_ms"}
+UNSAID = {"cluster_id", "payload", "host", "port"}
+"""Of no interest, or different at each time."""
+
+LONG_LIST = 12
+
+
+def write_talk(folder: Path, kind: str, seed: int, outcome: Outcome) -> Path:
+    """Writes the file, and returns its path."""
+    difference = outcome.differences[0]
+    path = folder / f"{_file_name(difference)}-{kind}-{seed}.talk"
+    folder.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(lines_of(difference, f"sequence {seed} of {kind}", outcome)) + "\n")
+    return path
+
+
+def _file_name(difference: Difference) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", f"{difference.api} {difference.path}".lower()).strip("-")[:80]
+
+
+def lines_of(difference: Difference, where_from: str, outcome: Outcome) -> list[str]:
+    """The conversation, a line each."""
+    lines = [f"# {line}" for line in textwrap.wrap(f"{difference}", 110)]
+    lines += ["#", f"# source: Apache Kafka 4.3.0, make differential, {where_from}", "# profile: default", ""]
+    back = {value: f"${name}" for name, value in outcome.names.items() if isinstance(value, str)}
+    steps = {number: said.step for number, said in enumerate(outcome.said)}
+    for number, said in enumerate(outcome.said):
+        lines.append(_spoken(said.step))
+        lines += _heard(said, number, steps, back)
+    return lines
+
+
+def _spoken(step: Step) -> str:
+    if step.kind == "wait":
+        return f"wait {step.values} ms"
+    if step.kind == "disconnects":
+        return f"{step.speaker} disconnects"
+    if step.kind == "topic":
+        return f"given topic ${step.values['topic']} with {step.values['partitions']} partitions"
+    if step.kind == "sends":
+        return f"{step.speaker} sends {show(step.values)}"
+    return f"{step.speaker} {step.api} v{step.version} {show(_newest_form(step))}"
+
+
+def _newest_form(step: Step) -> Value:
+    """The request as conversations write it, which have one form for all versions."""
+    values = dict(step.values)
+    if step.api == "AddPartitionsToTxn" and step.version <= 3:
+        return {"transactions": [{key.removeprefix("v3_and_below_"): value for key, value in values.items()}]}
+    if step.api == "OffsetFetch" and step.version <= 7:
+        group = {"group_id": values.pop("group_id", ""), "topics": values.pop("topics", [])}
+        return {"groups": [group], **values}
+    if step.api == "LeaveGroup" and step.version <= 2 and "member_id" in values:
+        return {"group_id": values.get("group_id", ""), "members": [{"member_id": values["member_id"]}]}
+    return values
+
+
+def _heard(said: Said, number: int, steps: dict[int, Step], back: dict[str, str]) -> list[str]:
+    lines = []
+    for asked_at, answer in said.heard.items():
+        asked = steps.get(asked_at, said.step)
+        who = "" if asked_at == number else f"{asked.speaker} "
+        if isinstance(answer, dict):
+            api = "" if asked.kind == "request" else "ApiVersions v0 "
+            lines.append(f"  {who}<- {api}{_answer(answer, back)}")
+        else:
+            lines.append(f"  {who}<- closed" if "hung up" in str(answer) else f"  # {who}heard: {answer}")
+    if number in said.waiting:
+        lines.append("  <- nothing for 150 ms")
+    return lines
+
+
+def _answer(answer: Value, back: dict[str, str]) -> str:
+    fields = {key: value for key, value in answer.items() if key not in LEFT_OUT}
+    error = fields.pop("error_code", None)
+    told = show(_named(fields, back, ""))
+    return f"{error} {told}" if error is not None else told
+
+
+def _named(value: Value, back: dict[str, str], name: str) -> Value:
+    """Ids by the names that they have in the conversation; what differs each time as `_`."""
+    if isinstance(value, dict):
+        if "base_offset" in value:
+            return "_"
+        return {key: _named(item, back, key) for key, item in value.items() if key not in LEFT_OUT}
+    if isinstance(value, list):
+        if len(value) > LONG_LIST:
+            return [*(_named(item, back, name) for item in value[:2]), "..."]
+        return [_named(item, back, name) for item in value]
+    if name in UNSAID and value is not None:
+        return "_"
+    if name in ("producer_id", "session_id") and isinstance(value, int) and value > 0:
+        return "$pid" if name == "producer_id" else "$session"
+    if isinstance(value, int) and not isinstance(value, bool) and RECENT_MS < value < 2**62:
+        return "_"
+    if isinstance(value, str) and value != NO_ID:
+        if value in back:
+            return back[value]
+        for made_up in sorted(back, key=len, reverse=True):
+            if made_up and len(made_up) > 8 and made_up in value:
+                value = value.replace(made_up, "${" + back[made_up][1:] + "}")
+    return value

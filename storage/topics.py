@@ -199,7 +199,7 @@ class Topics:
             return replicas
         config = log_config({**self.defaults, **configs})
         topic = Topic(name, topic_id or self._new_id(), [], configs, name in INTERNAL_TOPICS, config)
-        self._add_partitions(topic, replicas)
+        topic.partitions += self._partitions(topic, replicas)
         if not validate_only:
             self._note(topic)
             self._by_name[name] = self._by_id[topic.topic_id] = topic
@@ -217,7 +217,9 @@ class Topics:
         known = {config: value for config, value in configs.items() if config in TOPIC_CONFIGS}
         topic = Topic(name, topic_id, [], known, name in INTERNAL_TOPICS, log_config({**self.defaults, **known}))
         nodes = [tuple(each for each in replicas if each in self.placement.node_ids) for replicas, _ in partitions]
-        self._add_partitions(topic, [there or instead for there, instead in zip(nodes, ring, strict=True)])
+        topic.partitions += self._partitions(
+            topic, [there or instead for there, instead in zip(nodes, ring, strict=True)]
+        )
         for partition, (_, leader_epoch) in zip(topic.partitions, partitions, strict=True):
             partition.leader_epoch = max(partition.leader_epoch, leader_epoch)
             if partition.log.log_end_offset:
@@ -270,14 +272,17 @@ class Topics:
         factor = self._replication_factor if replication_factor == -1 else replication_factor
         return self.placement.of_new_topic(self._first_leader, partitions, factor)
 
-    def _add_partitions(self, topic: Topic, replicas: Sequence[tuple[int, ...]]) -> None:
+    def _partitions(self, topic: Topic, replicas: Sequence[tuple[int, ...]]) -> list[Partition]:
+        """Further partitions, which the topic does not have yet."""
+        made = []
         for index, nodes in enumerate(replicas, len(topic.partitions)):
             store, found = self._storage.open(topic.name, topic.topic_id, index, self._producer_expiration_ms)
             log = PartitionLog(topic.log_config, self.memory, store, found)
             partition = Partition(index, log, nodes, self.placement.eligible_leader(nodes))
             if found is not None:
                 partition.leader_epoch, partition.producers = log.latest_epoch + 1, found.producers
-            topic.partitions.append(partition)
+            made.append(partition)
+        return made
 
     # Changing and deleting
 
@@ -309,8 +314,9 @@ class Topics:
         if isinstance(replicas, Refusal):
             return replicas
         if not validate_only:
+            more_partitions = self._partitions(topic, replicas)
             self._note(topic, replicas)
-            self._add_partitions(topic, replicas)
+            topic.partitions += more_partitions
         return None
 
     def configure(self, topic: Topic, configs: Mapping[str, str], *, validate_only: bool = False) -> Refusal | None:
@@ -319,9 +325,9 @@ class Topics:
         if problem is not None:
             return Refusal(ErrorCode.invalid_config, problem)
         if not validate_only:
+            config = log_config({**self.defaults, **configs})
             self._note(topic, configs=dict(configs))
-            topic.configs = dict(configs)
-            topic.log_config = log_config({**self.defaults, **configs})
+            topic.configs, topic.log_config = dict(configs), config
             for partition in topic.partitions:
                 partition.log.config = topic.log_config
         return None

@@ -25,7 +25,8 @@ from kohort.storage.disk.checkpoints import (
     read_partition_metadata,
 )
 from kohort.storage.disk.files import Disk, Folder
-from kohort.storage.disk.journal import JOURNAL, Journal, JournalError, SavedPartition, SavedTopic
+from kohort.storage.disk.journal import JOURNAL, Journal, JournalError
+from kohort.storage.disk.journal_lines import Saved, SavedPartition, SavedTopic
 from kohort.storage.disk.ownership import (
     META,
     NOT_OURS_TO_SEE,
@@ -90,7 +91,7 @@ class DataDirectory:
         self.cluster_id = owner_of(path, _BEFORE_META)
         self._lock = Lock(path)
         self._journal = Journal(self.disk, path)
-        self.saved = self._journal.read()
+        self.saved = self._journal.read() or Saved()
         self._starts = read_offsets(path / LOG_STARTS)
         self._cleaned = self._read_cleaned()
         self._in_peace = (path / CLEAN_SHUTDOWN).exists()
@@ -209,14 +210,15 @@ class DataDirectory:
     def _forget(self, name: str) -> None:
         """A partition begins anew. What is noted of it is of an earlier one of that name, which was deleted."""
         for offsets, file in ((self._starts, LOG_STARTS), (self._cleaned, CLEANED)):
-            if offsets.pop(name, None) is not None:
-                self._write_offsets(file, offsets)
+            if name in offsets:
+                self._write_offsets(file, {other: offset for other, offset in offsets.items() if other != name})
+                del offsets[name]  # only now: if the file could not be written, it would be in the way later
 
     def _noting(self, offsets: dict[str, int], file: str, name: str) -> Callable[[int], None]:
         def note(offset: int) -> None:
-            offsets[name] = offset
             self._noted = True
-            self._write_offsets(file, offsets)
+            self._write_offsets(file, {**offsets, name: offset})
+            offsets[name] = offset
 
         return note
 
@@ -238,9 +240,11 @@ class DataDirectory:
     def topic_deleted(self, name: str, topic_id: UUID, partitions: int) -> None:
         """A topic is about to go. Raises OSError, and then it is still there."""
         self._noted = True
-        self._journal.deleted(topic_id)
+        on_disk = self._journal.deleted(topic_id)
         for index in range(partitions):
-            self._stores.pop(f"{name}-{index}", None)
+            store = self._stores.pop(f"{name}-{index}", None)
+            if store is not None and not on_disk:
+                store.leaves_files()
 
     def group_changed(self, group_id: str, configs: Mapping[str, str]) -> None:
         """A group has these settings now. Raises OSError."""

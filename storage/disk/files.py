@@ -131,6 +131,10 @@ class Disk:
             at += written
             left = left[written:]
 
+    def truncate(self, descriptor: int, size: int) -> None:
+        """Cuts off what lies behind `size`."""
+        os.ftruncate(descriptor, size)
+
     def sync(self, descriptor: int) -> None:
         """Waits until what was written to it is on the disk; its size too, but not necessarily its times."""
         _sync(descriptor)
@@ -143,7 +147,7 @@ class Disk:
 class File:
     """A file that grows at its end. Opened when first needed, closed with the last who holds it."""
 
-    __slots__ = ("_descriptor", "_disk", "path", "size")
+    __slots__ = ("_descriptor", "_disk", "_is_replaced", "_problem", "path", "size")
 
     def __init__(self, disk: Disk, path: Path, size: int) -> None:
         self.path = path
@@ -151,6 +155,8 @@ class File:
         self.size = size
         self._disk = disk
         self._descriptor = -1
+        self._problem: OSError | None = None
+        self._is_replaced = False
 
     def __del__(self) -> None:
         self.close()
@@ -163,7 +169,7 @@ class File:
         except OSError:
             # What was written of it does not count. Should it stay, the next write goes over it.
             with suppress(OSError):
-                os.ftruncate(descriptor, self.size)
+                disk.truncate(descriptor, self.size)
             raise
         self.size += len(data)
         if disk.keeps_unsynced:
@@ -175,16 +181,30 @@ class File:
 
     def truncate(self, size: int) -> None:
         """Cuts off what lies behind `size`."""
-        os.ftruncate(self._open(), size)
+        self._disk.truncate(self._open(), size)
         self.size = size
         self._disk._note(self)
 
     def sync(self) -> None:
-        """Waits until it is on the disk; see `Unsynced`."""
+        """Waits until it is on the disk; see `Unsynced`.
+
+        The system tells of a failed sync once, and forgets what it could not write. So a later one fails too.
+        """
+        if self._is_replaced:
+            return
+        if self._problem is not None:
+            raise self._problem
         try:
             self._disk.sync(self._open())
         except FileNotFoundError:
             return  # removed meanwhile
+        except OSError as problem:
+            self._problem = problem
+            raise
+
+    def replaced(self) -> None:
+        """Another file has its name, and all that it holds: nothing of this one has to survive."""
+        self._is_replaced = True
 
     def close(self) -> None:
         """Gives the descriptor back until it is needed again."""

@@ -3,52 +3,37 @@
 Topics, settings, replicas and leader epochs, settings of groups, and which producer ids were handed out. A last line
 that was cut short was never acknowledged and does not count. The file is written anew, one line a topic or group, when
 the directory is opened.
+
+What is in the file is what the next start finds. So a change whose line was written and could not be synced is undone:
+its line is cut off, and the file is written anew, since nobody knows what the disk holds of a file whose sync failed.
+Where even that fails, the change counts.
 """
 
-import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from kohort.storage.disk.checkpoints import read_id, show_id
+from kohort.storage.disk.checkpoints import show_id
 from kohort.storage.disk.files import Disk, File, Folder
+from kohort.storage.disk.journal_lines import (
+    LineError,
+    Saved,
+    SavedTopic,
+    apply,
+    group_line,
+    line,
+    read_line,
+    topic_line,
+)
 
 JOURNAL = "topics.jsonl"
 
 
 class JournalError(Exception):
     """A journal that cannot be read. The text is a sentence that says what to do."""
-
-
-@dataclass(slots=True)
-class SavedPartition:
-    """Who has copies of a partition, and how often its leader changed."""
-
-    replicas: tuple[int, ...]
-    leader_epoch: int
-
-
-@dataclass(slots=True)
-class SavedTopic:
-    """A topic as the journal tells it."""
-
-    name: str
-    topic_id: UUID
-    configs: dict[str, str]
-    partitions: list[SavedPartition]
-
-
-@dataclass(slots=True)
-class Saved:
-    """All that a journal tells."""
-
-    topics: dict[UUID, SavedTopic] = field(default_factory=dict)
-    group_configs: dict[str, dict[str, str]] = field(default_factory=dict)
-    deleted: set[UUID] = field(default_factory=set)
-    """Topics that went since the file was written anew; something of them may have stayed."""
-    next_producer_id: int = 0
 
 
 class Journal:
@@ -58,103 +43,118 @@ class Journal:
         self._disk = disk
         self._path = folder / JOURNAL
         self._file: File | None = None
+        self._saved = Saved()
+        """What the lines tell, or what they should tell."""
+        self._is_doubtful = False
+        """Whether the file has to be written anew before anything is added to it."""
 
-    def read(self) -> Saved:
-        """What was written. Raises JournalError, OSError."""
-        saved = Saved()
+    def read(self) -> Saved | None:
+        """What was written; None: there is no file, or no whole line in it. Raises JournalError, OSError."""
         try:
             lines = self._path.read_bytes().splitlines(keepends=True)
         except FileNotFoundError:
-            return saved
-        for number, line in enumerate(lines, 1):
-            if number == len(lines) and not line.endswith(b"\n"):
-                break
+            return None
+        saved = Saved()
+        if lines and not lines[-1].endswith(b"\n"):
+            lines.pop()
+        for number, each in enumerate(lines, 1):
             try:
-                _apply(saved, json.loads(line))
-            except (ValueError, KeyError, TypeError, IndexError):
+                read_line(saved, each)
+            except LineError as problem:
                 raise JournalError(
-                    f"{self._path}, line {number}, cannot be read: mend or remove that line; nothing has been changed"
+                    f"{self._path}, line {number}, cannot be read: {problem}; mend or remove that line; nothing has "
+                    "been changed"
                 ) from None
-        return saved
+        twice = [name for name, count in Counter(each.name for each in saved.topics.values()).items() if count > 1]
+        if twice:
+            raise JournalError(f"{self._path} tells of two topics {twice[0]}: remove one; nothing has been changed")
+        return saved if lines else None
 
     def begin(self, saved: Saved) -> None:
         """Writes the file anew, with what there is now. Raises OSError."""
-        lines = [_topic(each) for each in saved.topics.values()]
-        lines += [_group(group_id, configs) for group_id, configs in saved.group_configs.items() if configs]
-        lines.append({"next_producer_id": saved.next_producer_id})
-        self._disk.write_whole(self._path, b"".join(map(_line, lines)), precious=True)
+        self._saved = saved
+        saved.deleted.clear()
+        self._write_anew()
+
+    def _write_anew(self) -> None:
+        data = b"".join(self._saved.lines())
+        self._is_doubtful = True
+        self._disk.write_whole(self._path, data, precious=True)
+        if self._file is not None:
+            self._file.replaced()
+        self._file = File(self._disk, self._path, len(data))
         # Else the old file might come back with the power, and what is synced in the new one would be gone with it.
         Folder(self._disk, self._path.parent).sync()
-        self._file = self._disk.file(self._path)
+        self._is_doubtful = False
 
     def topic(self, topic: SavedTopic) -> None:
         """A topic was created, or changed in more than one partition. Raises OSError."""
-        self._add(_topic(topic))
+        self._add(topic_line(topic))
 
     def partition(self, topic_id: UUID, index: int, replicas: Iterable[int], leader_epoch: int) -> None:
-        """A partition has another leader or other replicas. Raises OSError."""
-        self._add({"moved": show_id(topic_id), "partition": index, "replicas": [*replicas], "epoch": leader_epoch})
+        """A partition has another leader or other replicas, whether or not that can be written. Raises OSError."""
+        values = {"moved": show_id(topic_id), "partition": index, "replicas": [*replicas], "epoch": leader_epoch}
+        try:
+            self._add(values)
+        except OSError:
+            apply(self._saved, values)
+            self._is_doubtful = True  # until it is written with the next change
+            raise
 
-    def deleted(self, topic_id: UUID) -> None:
-        """A topic is gone. Raises OSError.
+    def deleted(self, topic_id: UUID) -> bool:
+        """A topic is gone. Returns whether that is on the disk. Raises OSError; then the topic is not gone.
 
-        On the disk when this returns: its records go next, and must not go alone.
+        Its records go next, and must not go alone: they stay if this is not on the disk.
         """
-        self._add({"deleted": show_id(topic_id)}).sync()
+        values = {"deleted": show_id(topic_id)}
+        try:
+            self._add(values, at_once=True)
+        except _StaysError:
+            apply(self._saved, values)
+            return False
+        return True
 
     def group(self, group_id: str, configs: Mapping[str, str]) -> None:
         """A group has these settings now. Raises OSError."""
-        self._add(_group(group_id, configs))
+        self._add(group_line(group_id, configs))
 
     def producer_ids(self, next_producer_id: int) -> None:
         """Producer ids below this one may have been handed out. Raises OSError.
 
         On the disk when this returns: a record with one of them may be there sooner than anybody is told.
         """
-        self._add({"next_producer_id": next_producer_id}).sync()
+        self._add({"next_producer_id": next_producer_id}, at_once=True)
 
     def close(self) -> None:
         """Gives the file back."""
         if self._file is not None:
             self._file.close()
 
-    def _add(self, values: Mapping[str, Any]) -> File:
-        assert self._file is not None, "it is begun first"
-        self._file.append(_line(values))
-        return self._file
+    def _add(self, values: Mapping[str, Any], *, at_once: bool = False) -> None:
+        """`at_once`: on the disk when this returns. Raises OSError; then nothing was added, but for _StaysError."""
+        if self._is_doubtful:
+            self._write_anew()
+        file = self._file
+        assert file is not None, "it is begun first"
+        before = file.size
+        file.append(line(values))
+        if at_once:
+            try:
+                file.sync()
+            except OSError as problem:
+                if not self._take_back(file, before):
+                    raise _StaysError(*problem.args) from None
+                raise
+        apply(self._saved, values)
+
+    def _take_back(self, file: File, size: int) -> bool:
+        """Takes the last line out again. Returns whether whoever reads the file now finds it without."""
+        with suppress(OSError):
+            file.truncate(size)  # needs no room, and counts at once if the process is killed
+        with suppress(OSError):
+            self._write_anew()
+        return self._file is not file or file.size == size
 
 
-def _line(values: Mapping[str, Any]) -> bytes:
-    return json.dumps(values, separators=(",", ":")).encode() + b"\n"
-
-
-def _topic(topic: SavedTopic) -> dict[str, Any]:
-    return {
-        "topic": topic.name,
-        "id": show_id(topic.topic_id),
-        "configs": topic.configs,
-        "partitions": [[[*each.replicas], each.leader_epoch] for each in topic.partitions],
-    }
-
-
-def _group(group_id: str, configs: Mapping[str, str]) -> dict[str, Any]:
-    return {"group": group_id, "configs": dict(configs)}
-
-
-def _apply(saved: Saved, values: Mapping[str, Any]) -> None:
-    if "topic" in values:
-        partitions = [SavedPartition(tuple(map(int, replicas)), int(epoch)) for replicas, epoch in values["partitions"]]
-        configs = {str(name): str(value) for name, value in values["configs"].items()}
-        topic = SavedTopic(str(values["topic"]), read_id(values["id"]), configs, partitions)
-        saved.topics[topic.topic_id] = topic
-    elif "moved" in values:
-        partition = saved.topics[read_id(values["moved"])].partitions[values["partition"]]
-        partition.replicas, partition.leader_epoch = tuple(map(int, values["replicas"])), int(values["epoch"])
-    elif "deleted" in values:
-        topic_id = read_id(values["deleted"])
-        del saved.topics[topic_id]
-        saved.deleted.add(topic_id)
-    elif "group" in values:
-        saved.group_configs[str(values["group"])] = {str(name): str(it) for name, it in values["configs"].items()}
-    else:
-        saved.next_producer_id = int(values["next_producer_id"])
+class _StaysError(OSError):
+    """A line could not be synced, and could not be taken back either."""

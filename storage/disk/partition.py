@@ -42,6 +42,7 @@ class PartitionStore:
         self._topic_id = topic_id
         self._exists = False
         self._removed = False
+        self._leaves_files = False
         self._epochs: Epochs = ()
 
     def found(self, found: Found) -> None:
@@ -111,13 +112,17 @@ class PartitionStore:
             self.write_indexes(self.open_segment)
             self._write_epochs()
 
+    def leaves_files(self) -> None:
+        """What `removed` would remove is left to the next start: nobody knows yet whether the deletion stays."""
+        self._leaves_files = True
+
     def removed(self) -> None:
         """Nothing is kept any more: the topic is deleted. See `Store`.
 
         What cannot be removed is left to the next start, which knows of the deletion.
         """
         self._removed = True
-        if self._exists:
+        if self._exists and not self._leaves_files:
             gone = self.folder.with_name(f"{self.folder.name}.{self._topic_id.hex}-delete")
             with suppress(OSError):
                 self._disk.rename(self.folder, gone)

@@ -52,7 +52,7 @@ class FaultyDisk(Disk):
         self.full = False
         """Nothing more can be written, nor any file or folder be made."""
         self.fails: Callable[[str, Path], OSError | None] = lambda what, path: None
-        """Asked before each change: why it fails. `what`: open, write, sync, rename, keep, remove or folder."""
+        """Asked before each change: why it fails. `what`: open, write, truncate, sync, rename, keep, remove, folder."""
         self.dead = False
         self._top = _Folder()
         self._by_number: dict[int, _File] = {}
@@ -91,6 +91,10 @@ class FaultyDisk(Disk):
         else:  # one that was removed, too: its name may come back with the power
             file = os.fstat(descriptor)
             self._by_number[file.st_ino].synced = os.pread(descriptor, file.st_size, 0)
+
+    def truncate(self, descriptor: int, size: int) -> None:
+        self._begins("truncate", _path_of(descriptor))
+        super().truncate(descriptor, size)
 
     def rename(self, path: Path, to: Path) -> None:
         self._begins("rename", to)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kohort.broker.clock import ManualClock
-from kohort.broker.cluster.syncing import ALWAYS, Syncs
+from kohort.broker.cluster.syncing import ALWAYS, NEVER, SyncNowAndThen, Syncs
 from kohort.broker.logs import log
 from kohort.storage.disk import ownership
 from kohort.storage.disk.directory import DataDirectory
@@ -24,6 +24,9 @@ SETTINGS = {  # groups that nobody is in any more stay
     "log_retention_check_interval_ms": 10_000,
     "offsets_retention_check_interval_ms": 1_000_000_000,
 }
+
+SYNCED_EVERY_MS = 1_000
+"""With `interval`."""
 
 
 class Threads:
@@ -122,10 +125,13 @@ class Life(Broker):
             directory=self.directory, clock=ManualClock(epoch_ms=at_ms), seed=seed, **{**SETTINGS, **settings}
         )
         self.threads = Threads()
-        if fsync == ALWAYS:
+        if fsync != NEVER:
             syncs = Syncs(self.cluster, disk, self.threads, self.loop.call_soon)
             syncs.act = self.server.act
-            self.cluster.syncs = syncs
+            if fsync == ALWAYS:
+                self.cluster.syncs = syncs
+            else:
+                SyncNowAndThen(self.cluster, syncs, SYNCED_EVERY_MS).wait(self.clock.now_ms())
         self.waiting: list[Asked] = []
 
     @property

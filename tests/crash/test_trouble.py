@@ -33,7 +33,7 @@ class Machine:
     def __init__(self, folder: Path, fsync: str = "never") -> None:
         self.path = folder.resolve() / "data"
         self.fsync = fsync
-        self.disk = FaultyDisk(folder.resolve(), keeps_unsynced=fsync == "always")
+        self.disk = FaultyDisk(folder.resolve(), keeps_unsynced=fsync != "never")
         self.life = Life(self.path, self.disk, fsync)
 
     def starts_again(self, *, in_peace: bool = False) -> None:

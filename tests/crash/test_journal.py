@@ -1,0 +1,202 @@
+"""What `topics.jsonl` tells is what clients were told: also where a line was written, and the disk failed then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from errno import EIO, ENOSPC
+from pathlib import Path
+
+import pytest
+
+from kohort.protocol.errors import ErrorCode as E
+from kohort.protocol.messages.create_partitions import CreatePartitionsTopic
+from kohort.protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecordsTopic
+from kohort.protocol.messages.delete_topics import DeleteTopicState
+from kohort.protocol.messages.incremental_alter_configs import AlterableConfig, AlterConfigsResource
+from kohort.storage.disk.journal import JOURNAL
+from tests.broker.data import topic as new_topic
+from tests.crash.disk import failing
+from tests.crash.test_trouble import Machine, T, _nothing
+
+pytestmark = pytest.mark.usefixtures("no_threads")
+DRAFT = JOURNAL + ".tmp"
+
+
+@pytest.fixture(params=["never", "interval", "always"])
+def machine(tmp_path: Path, request: pytest.FixtureRequest) -> Machine:
+    machine = Machine(tmp_path, request.param)
+    assert creates(machine, T) is E.none
+    assert machine.produces(b"a") is E.none
+    return machine
+
+
+def creates(machine: Machine, name: str) -> E:
+    answer = machine.life.hears("create_topics", 7, topics=(new_topic(name, 1),))
+    return answer.topics[0].error_code  # type: ignore[no-any-return]
+
+
+def deletes(machine: Machine, name: str = T) -> E:
+    asked = DeleteTopicState(name=name, topic_id=None)
+    answer = machine.life.hears("delete_topics", 6, timeout_ms=0, topics=(asked,))
+    return answer.responses[0].error_code  # type: ignore[no-any-return]
+
+
+def grows(machine: Machine) -> E:
+    more = CreatePartitionsTopic(name=T, count=2, assignments=None)
+    answer = machine.life.hears("create_partitions", 3, topics=(more,), timeout_ms=1, validate_only=False)
+    return answer.results[0].error_code  # type: ignore[no-any-return]
+
+
+def alters(machine: Machine, kind: int = 2, setting: str = "segment.ms") -> E:
+    config = AlterableConfig(name=setting, config_operation=0, value="60000")
+    resource = AlterConfigsResource(resource_type=kind, resource_name=T, configs=(config,))
+    answer = machine.life.hears("incremental_alter_configs", 1, resources=(resource,), validate_only=False)
+    return answer.responses[0].error_code  # type: ignore[no-any-return]
+
+
+def alters_group(machine: Machine) -> E:
+    return alters(machine, 32, "consumer.session.timeout.ms")
+
+
+def asks_for_an_id(machine: Machine) -> E:
+    answer = machine.life.hears("init_producer_id", 4, transactional_id=None, transaction_timeout_ms=1)
+    return answer.error_code  # type: ignore[no-any-return]
+
+
+def creates_another(machine: Machine) -> E:
+    return creates(machine, "another")
+
+
+CHANGES: list[Callable[[Machine], E]] = [creates_another, deletes, grows, alters, alters_group, asks_for_an_id]
+
+
+def state(machine: Machine) -> object:
+    """What the cluster knows, and a restart must bring back."""
+    cluster = machine.life.cluster
+    topics = {each.name: (each.topic_id, len(each.partitions), dict(each.configs)) for each in cluster.topics}
+    return topics, {group: cluster.group_configs.of(group) for group in cluster.group_configs}
+
+
+def fails(*what: tuple[str, str], errno: int = EIO) -> Callable[[str, Path], OSError | None]:
+    """Each of these fails, as often as it is asked for: the kind of call, and how the name ends that it is about."""
+
+    def problem(asked: str, path: Path) -> OSError | None:
+        hit = any(asked == kind and path.name.endswith(ending) for kind, ending in what)
+        return OSError(errno, "the disk has failed", str(path)) if hit else None
+
+    return problem
+
+
+def test_a_topic_whose_deletion_was_not_synced_stays_with_what_is_written_to_it_later(machine: Machine) -> None:
+    machine.disk.fails = failing("sync", ending=JOURNAL)
+    assert deletes(machine) is E.kafka_storage_error
+    assert "deleted" not in (machine.path / JOURNAL).read_text()
+    assert machine.produces(b"b") is E.none
+    machine.starts_again()
+    assert machine.values() == [b"a", b"b"]
+    assert deletes(machine) is E.none
+    machine.starts_again()
+    assert machine.life.cluster.topics.by_name(T) is None
+
+
+@pytest.mark.parametrize(
+    "broken", [[("truncate", JOURNAL)], [("sync", DRAFT)], [("rename", JOURNAL)], [("sync", "data")]],
+)  # fmt: skip
+def test_one_way_to_take_a_line_back_is_enough(machine: Machine, broken: list[tuple[str, str]]) -> None:
+    machine.disk.fails = fails(("sync", JOURNAL), *broken)
+    assert deletes(machine) is E.kafka_storage_error
+    machine.disk.fails = _nothing
+    before = state(machine)
+    machine.starts_again()
+    assert state(machine) == before
+    assert machine.values() == [b"a"]
+
+
+def test_a_deletion_that_cannot_be_taken_back_counts(machine: Machine) -> None:
+    machine.disk.fails = fails(("sync", JOURNAL), ("truncate", JOURNAL), ("sync", DRAFT))
+    # With `always` nothing can be acknowledged any more: nobody knows what the disk holds.
+    assert deletes(machine) is (E.kafka_storage_error if machine.fsync == "always" else E.none)
+    assert machine.life.cluster.topics.by_name(T) is None
+    assert machine.segments, "files go when it is certain that the topic is gone"
+    machine.disk.fails = _nothing
+    machine.starts_again()
+    assert machine.life.cluster.topics.by_name(T) is None
+    assert not machine.segments
+    assert not machine.life.directory.remarks
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize(
+    ("kind", "ending"),
+    [("write", JOURNAL), ("sync", JOURNAL), ("open", "checkpoint.tmp"), ("rename", "checkpoint"), ("rename", "-stray")],
+)
+@pytest.mark.parametrize("stubborn", [False, True])
+def test_a_change_that_is_refused_is_none_after_a_restart_either(
+    machine: Machine, change: Callable[[Machine], E], kind: str, ending: str, stubborn: bool
+) -> None:
+    # What earlier partitions of these names have left is in the way: a folder, and where the log started.
+    for name in ("another-0", f"{T}-1"):
+        machine.disk.make_folder(machine.path / name)
+        (machine.path / name / "partition.metadata").write_text("version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAABw\n")
+        machine.life.directory._starts[name] = 7
+    broken = [(kind, ending), *([("truncate", JOURNAL)] if stubborn else [])]
+    machine.disk.fails = fails(*broken, errno=ENOSPC)
+    heard = change(machine)
+    machine.disk.fails = _nothing
+    assert heard in (E.none, E.kafka_storage_error)
+    before = state(machine)
+    machine.starts_again()
+    assert state(machine) == before
+    if machine.life.cluster.topics.by_name(T) is not None:
+        assert machine.values() == [b"a"]
+    if heard is not E.none:
+        # What was only not synced, with `always`, is there: in memory, and after a restart.
+        assert change(machine) in (E.none, E.topic_already_exists, E.invalid_partitions)
+    after = state(machine)
+    machine.starts_again()
+    assert state(machine) == after
+
+
+def test_ids_are_never_given_twice_though_they_could_not_be_noted(machine: Machine) -> None:
+    given = []
+    for trouble in (_nothing, failing("sync", ending=JOURNAL), failing("write", ending=JOURNAL), _nothing):
+        machine.disk.fails = trouble
+        for _ in range(1_002):
+            answer = machine.life.hears("init_producer_id", 4, transactional_id=None, transaction_timeout_ms=1)
+            if answer.error_code is E.none:
+                given.append(answer.producer_id)
+        machine.disk.fails = _nothing
+        machine.starts_again()
+    assert len(set(given)) == len(given) > 4_000
+
+
+def test_a_new_leader_that_could_not_be_noted_is_noted_with_the_next_change(machine: Machine) -> None:
+    topics = machine.life.cluster.topics
+    topic = topics.by_name(T)
+    assert topic is not None
+    topic.partitions[0].leader_epoch = 40
+    machine.disk.fails = failing("write", ending=JOURNAL)
+    with pytest.raises(OSError, match="Input/output error"):
+        topics.moved(topic, topic.partitions[0])
+    assert creates_another(machine) is E.none
+    machine.starts_again()
+    topic = machine.life.cluster.topics.by_name(T)
+    assert topic is not None
+    assert topic.partitions[0].leader_epoch == 41
+
+
+def test_records_whose_deletion_was_refused_stay(machine: Machine) -> None:
+    assert machine.produces(b"b") is E.none
+    part = DeleteRecordsTopic(name=T, partitions=(DeleteRecordsPartition(partition_index=0, offset=1),))
+    machine.disk.fails = fails(("rename", "log-start-offset-checkpoint"))
+    answer = machine.life.hears("delete_records", 2, topics=(part,), timeout_ms=1)
+    assert answer.topics[0].partitions[0].error_code is E.kafka_storage_error
+    machine.disk.fails = _nothing
+    # Another partition's start is noted in the same file.
+    assert creates_another(machine) is E.none
+    assert machine.produces(b"x", b"y", name="another") is E.none
+    other = DeleteRecordsTopic(name="another", partitions=(DeleteRecordsPartition(partition_index=0, offset=1),))
+    machine.life.hears("delete_records", 2, topics=(other,), timeout_ms=1)
+    machine.starts_again()
+    assert machine.values() == [b"a", b"b"]
+    assert machine.values("another", start=1) == [b"y"]

@@ -10,12 +10,13 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from kio.index import load_payload_module
 from kio.serial import entity_reader, entity_writer
+from kio.serial.errors import InvalidUnicode, NegativeByteLength
 from kio.static.constants import EntityType
 
 from kohort.protocol.api_keys import API_BY_NAME
 from kohort.protocol.conversion import dress, from_shape, to_shape
 from kohort.protocol.errors import DecodeError
-from kohort.protocol.guard import compile_guard, without_unknown_tags
+from kohort.protocol.guard import MAX_ELEMENTS, SHORT_FRAME, Guard
 from kohort.protocol.wire import INT, SHORT, string
 
 RequestT = TypeVar("RequestT")
@@ -25,6 +26,9 @@ Frame = bytes | list[bytes | memoryview]
 """A whole frame, in one piece or in several that follow one another."""
 
 API_VERSIONS = 18
+
+_MENDABLE = (KeyError, ValueError, InvalidUnicode, NegativeByteLength)
+"""What kio raises for bytes that Kafka takes; the first: a tagged field that kio does not know."""
 
 
 class Older(NamedTuple):
@@ -58,18 +62,19 @@ class Message(Generic[RequestT, ResponseT]):
         self.response = response
         self._older = {request: older_request, response: older_response}
         self._write_by_hand = write_by_hand
-        self._readers: dict[int, Callable[[bytes, int], RequestT]] = {}
+        self._readers: dict[int, Callable[[bytes, int, int], RequestT]] = {}
         self._writers: dict[int, Callable[[int, ResponseT], Frame]] = {}
 
-    def read(self, version: int, frame: bytes, offset: int) -> RequestT:
+    def read(self, version: int, frame: bytes, offset: int, max_elements: int = MAX_ELEMENTS) -> RequestT:
         """The request whose body starts at `offset`. Bytes after its end are not looked at.
 
-        Raises DecodeError for whatever cannot be read, versions that are not served included.
+        max_elements: array elements and tagged fields it may hold, all in all; only looked at in frames of more bytes
+        than SHORT_FRAME. Raises DecodeError for whatever cannot be read, versions that are not served included.
         """
         reader = self._readers.get(version)
         if reader is None:
             reader = self._readers[version] = self._reader(version)
-        return reader(frame, offset)
+        return reader(frame, offset, max_elements)
 
     def write(self, version: int, correlation_id: int, response: ResponseT) -> Frame:
         """The whole frame of a response: length, header and body. Fields that the version lacks are left out."""
@@ -79,25 +84,28 @@ class Message(Generic[RequestT, ResponseT]):
             writer = self._writers[version] = make(version)
         return writer(correlation_id, response)
 
-    def _reader(self, version: int) -> Callable[[bytes, int], RequestT]:
+    def _reader(self, version: int) -> Callable[[bytes, int, int], RequestT]:
         api = self.api
         if not max(api.min_version, api.readable_from) <= version <= api.max_version:
             raise DecodeError(f"{api.name} has no version {version}")
         entity = self.entity(version, EntityType.request)
         read = entity_reader(entity)
-        guard = compile_guard(entity)
+        guard = Guard(entity)
+        quick = guard.quick
         older = self._older[self.request]
         convert = older.to_newest if older is not None and version <= older.last_version else None
         dress(entity, older.shape if convert and older else self.request)
 
-        def reader(frame: bytes, offset: int) -> RequestT:
+        def reader(frame: bytes, offset: int, max_elements: int) -> RequestT:
             try:
-                if guard is not None:
-                    guard(frame, offset, None)
+                if len(frame) > SHORT_FRAME:
+                    guard.check(frame, offset, max_elements)
+                elif quick is not None:
+                    quick(frame, offset, None)
                 try:
                     request, _ = read(frame, offset)
-                except KeyError:  # a tagged field that kio does not know
-                    request, _ = read(without_unknown_tags(entity, frame, offset), offset)
+                except _MENDABLE:
+                    request, _ = read(guard.mended(frame, offset), offset)
             except DecodeError:
                 raise
             except Exception as problem:

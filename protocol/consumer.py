@@ -6,18 +6,24 @@ is read with the newest layout, since fields are only ever appended.
 Bytes can be wrong in two ways, which Kafka's coordinator tells apart because its reader fails in two ways: where they
 end too early the answer is None, "not known"; where they announce more than is left, `ImpossibleLengthError` is raised.
 Source: Kafka's ConsumerProtocol (deserializeSubscription catches BufferUnderflowException only).
+
+Kafka reads as much as a request can hold. Here MAX_TOPICS and MAX_PARTITIONS end it, so that no member keeps the
+coordinator busy for long; what holds more is not known.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from struct import Struct, error, unpack_from
-from typing import TypeVar
 
 from kohort.protocol.wire import INT, SHORT, four_bytes, string
 
-T = TypeVar("T")
-
 NEWEST = 3
+
+MAX_TOPICS = 50_000
+"""Topics that a subscription or an assignment may name; one that is named twice counts twice."""
+
+MAX_PARTITIONS = 200_000
+"""Partitions that a subscription or an assignment may name."""
 
 
 class ImpossibleLengthError(Exception):
@@ -48,13 +54,13 @@ class Assignment:
 def subscribed_topics(metadata: bytes) -> frozenset[str] | None:
     """The topics of a subscription, read as Kafka's coordinator does: nothing behind the user data is looked at.
 
-    None: the bytes end too early. Raises ImpossibleLengthError.
+    None: the bytes end too early, or name too many. Raises ImpossibleLengthError.
     Source: Kafka's ClassicGroup, computeSubscribedTopics (always reads version 0).
     """
     try:
         cursor = _Cursor(metadata)
         cursor.two()
-        topics = cursor.array(cursor.string)
+        topics = cursor.topics()
         cursor.nullable_bytes()
     except error:
         return None
@@ -62,7 +68,7 @@ def subscribed_topics(metadata: bytes) -> frozenset[str] | None:
 
 
 def read_subscription(metadata: bytes) -> Subscription | None:
-    """All of a subscription. None: the bytes end too early. Raises ImpossibleLengthError."""
+    """All of a subscription. None: the bytes end too early, or name too many. Raises ImpossibleLengthError."""
     try:
         cursor = _Cursor(metadata)
         version = cursor.two()
@@ -71,7 +77,7 @@ def read_subscription(metadata: bytes) -> Subscription | None:
             if version < 0
             else Subscription(
                 version=version,
-                topics=cursor.array(cursor.string),
+                topics=cursor.topics(),
                 user_data=cursor.nullable_bytes(),
                 owned_partitions=cursor.partitions() if version >= 1 else {},
                 generation_id=cursor.four() if version >= 2 else -1,
@@ -83,7 +89,7 @@ def read_subscription(metadata: bytes) -> Subscription | None:
 
 
 def read_assignment(assignment: bytes) -> Assignment | None:
-    """An assignment. None: the bytes end too early, as the empty assignment of a member without any does."""
+    """An assignment. None: the bytes end too early, as those of a member without any do, or name too many."""
     try:
         cursor = _Cursor(assignment)
         version = cursor.two()
@@ -133,11 +139,13 @@ def _partitions(partitions: Mapping[str, tuple[int, ...]]) -> bytes:
 
 
 class _Cursor:
-    """Reads on from where it is: struct.error for what ends too early, ImpossibleLengthError for lengths."""
+    """Reads on from where it is. struct.error: too early an end, or too many elements. ImpossibleLengthError: lengths."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._at = 0
+        self._topics_left = MAX_TOPICS
+        self._partitions_left = MAX_PARTITIONS
 
     def two(self) -> int:
         return self._fixed(SHORT)
@@ -156,27 +164,37 @@ class _Cursor:
         length = self.four()
         return None if length < 0 else self._piece(length)
 
-    def array(self, element: Callable[[], T]) -> tuple[T, ...]:
-        count = self._length(INT)
-        if count > len(self._data) - self._at:
-            raise ImpossibleLengthError(f"{count} elements in {len(self._data) - self._at} bytes")
-        return tuple(element() for _ in range(count))
+    def topics(self) -> tuple[str, ...]:
+        return tuple(self.string() for _ in range(self._topic_count()))
 
-    def numbers(self) -> tuple[int, ...]:
-        """`array(four)` in one step: assignments are mostly this."""
-        count = self._length(INT)
-        if count > len(self._data) - self._at:
-            raise ImpossibleLengthError(f"{count} elements in {len(self._data) - self._at} bytes")
+    def partitions(self) -> dict[str, tuple[int, ...]]:
+        """A topic named twice has the partitions of both."""
+        partitions: dict[str, list[int]] = {}
+        for _ in range(self._topic_count()):
+            partitions.setdefault(self.string(), []).extend(self._numbers())
+        return {topic: tuple(numbers) for topic, numbers in partitions.items()}
+
+    def _numbers(self) -> tuple[int, ...]:
+        count = self._count()
+        self._partitions_left -= count
+        if self._partitions_left < 0:
+            raise error(f"more than {MAX_PARTITIONS} partitions")
         numbers = unpack_from(f">{count}i", self._data, self._at)
         self._at += INT.size * count
         return numbers
 
-    def partitions(self) -> dict[str, tuple[int, ...]]:
-        """A topic named twice has the partitions of both."""
-        partitions: dict[str, tuple[int, ...]] = {}
-        for topic, numbers in self.array(lambda: (self.string(), self.numbers())):
-            partitions[topic] = partitions.get(topic, ()) + numbers
-        return partitions
+    def _topic_count(self) -> int:
+        count = self._count()
+        self._topics_left -= count
+        if self._topics_left < 0:
+            raise error(f"more than {MAX_TOPICS} topics")
+        return count
+
+    def _count(self) -> int:
+        count = self._length(INT)
+        if count > len(self._data) - self._at:
+            raise ImpossibleLengthError(f"{count} elements in {len(self._data) - self._at} bytes")
+        return count
 
     def _fixed(self, form: Struct) -> int:
         (value,) = form.unpack_from(self._data, self._at)

@@ -1,14 +1,18 @@
-"""Looks over a request before kio reads it, and takes out what kio does not know.
+"""Looks over a request before kio reads it, and mends what kio reads otherwise than Kafka does.
 
-kio's reader is fast, but trusts the bytes in three ways (seen in 0.6.5):
+kio's reader is fast, but trusts the bytes (seen in 0.6.5):
 
 - it allocates what an array announces, and a count in the thousands of millions ends the whole process; so every count
   is compared with the bytes that are left first;
 - it takes a null for an array that must not be null;
-- it refuses tagged fields it does not know, which KIP-482 wants skipped; they are cut out.
+- it knows no limits: neither of texts, which Kafka ends at 32,767 bytes, nor of what a request costs to be read.
 
-A guard is compiled from kio's classes, once per API and version, and follows the bytes only as far as counts may come:
-of the last array it looks at the count and, when its elements hold arrays themselves, at the last element.
+It also refuses what Kafka takes: tagged fields it does not know (KIP-482 wants them skipped), texts that are no UTF-8
+(Java reads U+FFFD in place of what it cannot read), lengths below -1 (null), and booleans other than 0 and 1 (true).
+Such requests are rewritten. Source: Kafka's MessageDataGenerator (generateVariableLengthReader), ByteBufferAccessor.
+
+A guard is compiled from kio's classes, once per API and version. It has to stand where kio stands, at every byte:
+otherwise the counts it looks at are not those that kio reads. `tests/fuzz` compares the two.
 """
 
 from collections.abc import Callable
@@ -17,12 +21,39 @@ from types import NoneType, UnionType
 from typing import Any, NamedTuple, get_args, get_origin
 
 from kohort.protocol.errors import DecodeError
-from kohort.protocol.wire import read_unsigned_varint, unsigned_varint
+from kohort.protocol.wire import compact_string, read_unsigned_varint, string, unsigned_varint
+
+LONGEST_STRING = 32_767
+"""Bytes of a text. Kafka refuses longer ones, and so do we."""
+
+SHORT_FRAME = LONGEST_STRING
+"""A request of at most so many bytes holds no text that is too long, and no more array elements than bytes."""
+
+MAX_ELEMENTS = 50_000
+"""Array elements and tagged fields that one request may hold, as long as nobody sets another number."""
+
+
+class Walk:
+    """What has to be remembered on the way through a request."""
+
+    __slots__ = ("cuts", "elements_left", "limit")
+
+    def __init__(self, limit: int, cuts: "Cuts | None" = None) -> None:
+        self.limit = self.elements_left = limit
+        self.cuts = cuts
+        """Where to put what has to be rewritten; None: nothing is."""
+
+    def count(self, elements: int) -> None:
+        """Counts elements of an array. Raises DecodeError when the request holds too many."""
+        self.elements_left -= elements
+        if self.elements_left < 0:
+            raise DecodeError(f"more than {self.limit} array elements (kohort.request.max.elements)")
+
 
 Cuts = list[tuple[int, int, bytes]]
 """Stretches of a frame, from and to, and what stands there instead."""
 
-Skip = Callable[[bytes, int, Cuts | None], int]
+Skip = Callable[[bytes, int, Walk | None], int]
 """Goes from a position to the one after it. Beyond the end of the frame anything may come back: kio notices."""
 
 _SIZES = {
@@ -41,16 +72,27 @@ class _Part(NamedTuple):
     """Like `skip`, but no further than counts may come; None when there are none."""
 
 
-def compile_guard(entity: type) -> Skip | None:
-    """What to call before kio reads an `entity`; None when there is nothing to fear. Raises DecodeError."""
-    return _entity(entity).guard
+class Guard:
+    """What to ask about a request of one API and version before kio reads it."""
 
+    __slots__ = ("quick", "skip")
 
-def without_unknown_tags(entity: type, frame: bytes, at: int) -> bytes:
-    """The frame as a client would have sent it that knows no more tagged fields of `entity` than kio does."""
-    cuts: Cuts = []
-    _entity(entity).skip(frame, at, cuts)
-    return _cut(frame, 0, len(frame), cuts)
+    def __init__(self, entity: type) -> None:
+        part = _entity(entity)
+        self.skip = part.skip
+        self.quick = part.guard
+        """For a frame of at most SHORT_FRAME bytes: looks at all counts. None: there are none. Raises DecodeError."""
+
+    def check(self, frame: bytes, at: int, max_elements: int) -> None:
+        """For a frame of any size: looks at all counts, their sum and all lengths. Raises DecodeError."""
+        if self.skip(frame, at, Walk(max_elements)) > len(frame):
+            raise DecodeError("it ends too early")
+
+    def mended(self, frame: bytes, at: int) -> bytes:
+        """The frame without what kio refuses and Kafka takes. The frame has been looked at before."""
+        cuts: Cuts = []
+        self.skip(frame, at, Walk(len(frame), cuts))
+        return _cut(frame, 0, len(frame), cuts)
 
 
 def _cut(frame: bytes, start: int, end: int, cuts: Cuts) -> bytes:
@@ -106,42 +148,82 @@ def _without_none(hint: Any) -> tuple[Any, bool]:
 
 
 def _primitive(kafka_type: str, flexible: bool) -> _Part:
+    if kafka_type == "bool":
+        return _Part(_skip_bool, 1)
     if kafka_type in _SIZES:
         return _fixed(_SIZES[kafka_type])
-    if flexible:
-        return _Part(_skip_compact, 1)
-    return _Part(_skip_string, 2) if kafka_type == "string" else _Part(_skip_bytes, 4)
+    if kafka_type == "string":
+        return _Part(_skip_compact_string, 1) if flexible else _Part(_skip_string, 2)
+    return _Part(_skip_compact_bytes, 1) if flexible else _Part(_skip_bytes, 4)
 
 
 def _fixed(size: int) -> _Part:
-    return _Part(lambda frame, at, cuts: at + size, size, fixed=True)
+    return _Part(lambda frame, at, walk: at + size, size, fixed=True)
 
 
-def _skip_compact(frame: bytes, at: int, cuts: Cuts | None) -> int:
-    size = frame[at]
-    if size >= 0x80:
+def _skip_bool(frame: bytes, at: int, walk: Walk | None) -> int:
+    if walk and walk.cuts is not None and frame[at] > 1:
+        walk.cuts.append((at, at + 1, b"\x01"))
+    return at + 1
+
+
+def _skip_compact_string(frame: bytes, at: int, walk: Walk | None) -> int:
+    start, size = at, frame[at]
+    if size < 0x80:
+        at += 1
+    else:
         size, at = read_unsigned_varint(frame, at)
-        return at + size - 1
-    return at + (size or 1)
+        if size - 1 > LONGEST_STRING:
+            raise DecodeError(f"a text of {size - 1} bytes")
+    if not size:
+        return at  # null, in as many bytes as it was written with
+    end = at + size - 1
+    if walk:
+        _check_text(frame, start, at, end, walk, compact_string)
+    return end
 
 
-def _skip_string(frame: bytes, at: int, cuts: Cuts | None) -> int:
+def _skip_string(frame: bytes, at: int, walk: Walk | None) -> int:
     size = frame[at] << 8 | frame[at + 1]
-    return at + 2 + (size if size < 0x8000 else 0)
+    if size >= 0x8000:
+        if walk and walk.cuts is not None:
+            walk.cuts.append((at, at + 2, b"\xff\xff"))
+        return at + 2
+    if walk:
+        _check_text(frame, at, at + 2, at + 2 + size, walk, string)
+    return at + 2 + size
 
 
-def _skip_bytes(frame: bytes, at: int, cuts: Cuts | None) -> int:
+def _check_text(frame: bytes, start: int, at: int, end: int, walk: Walk, encode: Callable[[str], bytes]) -> None:
+    if walk.cuts is not None:
+        raw = frame[at:end]
+        try:
+            raw.decode()
+        except UnicodeDecodeError:
+            walk.cuts.append((start, end, encode(raw.decode(errors="replace"))))
+
+
+def _skip_compact_bytes(frame: bytes, at: int, walk: Walk | None) -> int:
+    size, at = read_unsigned_varint(frame, at)
+    return at + size - 1 if size else at
+
+
+def _skip_bytes(frame: bytes, at: int, walk: Walk | None) -> int:
     size = int.from_bytes(frame[at : at + 4], "big")
-    return at + 4 + (size if size < 0x80000000 else 0)
+    if size < 0x80000000:
+        return at + 4 + size
+    if walk and walk.cuts is not None:
+        walk.cuts.append((at, at + 4, b"\xff\xff\xff\xff"))
+    return at + 4
 
 
 def _sequence(skips: list[Skip]) -> Skip:
     if len(skips) == 1:
         return skips[0]
 
-    def skip(frame: bytes, at: int, cuts: Cuts | None) -> int:
+    def skip(frame: bytes, at: int, walk: Walk | None) -> int:
         for each in skips:
-            at = each(frame, at, cuts)
+            at = each(frame, at, walk)
         return at
 
     return skip
@@ -151,14 +233,16 @@ def _nullable(part: _Part) -> _Part:
     """A structure behind a byte that says whether it is there (KIP-893)."""
     assert not part.guard, "a nullable structure of a request that holds an array"
 
-    def skip(frame: bytes, at: int, cuts: Cuts | None) -> int:
-        return at + 1 if frame[at] >= 0x80 else part.skip(frame, at + 1, cuts)
+    def skip(frame: bytes, at: int, walk: Walk | None) -> int:
+        return at + 1 if frame[at] == 0xFF else part.skip(frame, at + 1, walk)
 
     return _Part(skip, 1)
 
 
 def _array(element: _Part, flexible: bool, nullable: bool, name: str) -> _Part:
-    def count_at(frame: bytes, at: int) -> tuple[int, int]:
+    assert element.smallest, "elements without bytes, of which any number fits into a frame"
+
+    def count_at(frame: bytes, at: int, walk: Walk | None) -> tuple[int, int]:
         if flexible:
             count = frame[at]
             if count < 0x80:
@@ -168,51 +252,66 @@ def _array(element: _Part, flexible: bool, nullable: bool, name: str) -> _Part:
             count -= 1
         else:
             count, at = int.from_bytes(frame[at : at + 4], "big", signed=True), at + 4
-        if count < 0 and not (nullable and count == -1):
-            raise DecodeError(f"{name}: an array of {count}")
+        if count < 0:
+            if not nullable:
+                raise DecodeError(f"{name}: an array that is null")
+            if walk and walk.cuts is not None and not flexible:
+                walk.cuts.append((at - 4, at, b"\xff\xff\xff\xff"))
+            return -1, at
         if count * element.smallest > len(frame) - at:
             raise DecodeError(f"{name}: an array of {count} in {len(frame) - at} bytes")
+        if walk:
+            walk.count(count)
         return count, at
 
-    def skip(frame: bytes, at: int, cuts: Cuts | None) -> int:
-        count, at = count_at(frame, at)
+    def skip(frame: bytes, at: int, walk: Walk | None) -> int:
+        count, at = count_at(frame, at, walk)
         if element.fixed:
             return at + max(count, 0) * element.smallest
         for _ in range(count):
-            at = element.skip(frame, at, cuts)
+            at = element.skip(frame, at, walk)
         return at
 
-    def guard(frame: bytes, at: int, cuts: Cuts | None) -> int:
-        count, at = count_at(frame, at)
+    def guard(frame: bytes, at: int, walk: Walk | None) -> int:
+        count, at = count_at(frame, at, walk)
         if element.guard is None or count < 1:
             return at
         for _ in range(count - 1):
-            at = element.skip(frame, at, cuts)
-        return element.guard(frame, at, cuts)
+            at = element.skip(frame, at, walk)
+        return element.guard(frame, at, walk)
 
     return _Part(skip, 1 if flexible else 4, guard=guard)
 
 
 def _tags(known: dict[int, Skip]) -> Skip:
-    def skip(frame: bytes, at: int, cuts: Cuts | None) -> int:
+    def skip(frame: bytes, at: int, walk: Walk | None) -> int:
         if frame[at] == 0:
             return at + 1
         start = at
-        kept: list[bytes] = []
         count, at = read_unsigned_varint(frame, at)
+        if count > len(frame) - at:
+            raise DecodeError(f"{count} tagged fields in {len(frame) - at} bytes")
+        if walk:
+            walk.count(count)
+        cuts = None if walk is None else walk.cuts
+        kept: list[bytes] = []
         for _ in range(count):
             tag, at = read_unsigned_varint(frame, at)
-            size, at = read_unsigned_varint(frame, at)
-            end = at + size
+            size, value_at = read_unsigned_varint(frame, at)
             field = known.get(tag)
-            inner: Cuts = []
-            if end > len(frame) or (field and field(frame, at, inner) != end):
-                raise DecodeError(f"a tagged field of {size} bytes that has another size")
-            if field:
-                value = _cut(frame, at, end, inner)
+            if field is None:
+                at = value_at + size
+            elif walk is None or cuts is None:
+                at = field(frame, value_at, walk)  # its size is not looked at, neither by kio nor by Kafka
+            else:
+                walk.cuts = inner = []
+                at = field(frame, value_at, walk)
+                value = _cut(frame, value_at, at, inner)
                 kept += unsigned_varint(tag), unsigned_varint(len(value)), value
-            at = end
-        if cuts is not None:
+            if at > len(frame):
+                raise DecodeError("a tagged field that ends too late")
+        if walk is not None and cuts is not None:
+            walk.cuts = cuts
             cuts.append((start, at, unsigned_varint(len(kept) // 3) + b"".join(kept)))
         return at
 

@@ -7,6 +7,9 @@ from kohort.protocol.api_keys import APIS, NEVER
 from kohort.protocol.errors import DecodeError
 from kohort.protocol.wire import read_unsigned_varint
 
+MAX_TAGGED_FIELDS = 1_000
+"""Tagged fields that a header may have. Clients of Kafka 4.3 send none."""
+
 _FIXED = Struct(">hhih")
 _FIRST_FLEXIBLE = {api.key: api.first_flexible for api in APIS}
 
@@ -26,20 +29,19 @@ def read_header(frame: bytes) -> RequestHeader:
 
     Keys and versions come back as they were sent, served or not; of an API that is not in the table nothing beyond the
     client id is looked at. Raises DecodeError for anything that is no header.
-    Source: KIP-482; the client id keeps its two length bytes in every version.
+    Source: KIP-482; the client id keeps its two length bytes in every version. As in Java, U+FFFD takes the place of
+    what is no UTF-8, and a negative length is null.
     """
     try:
         api_key, version, correlation_id, length = _FIXED.unpack_from(frame)
         end = 10 + length
         if length >= 0:
-            client_id = frame[10:end].decode()
-        elif length == -1:
-            client_id, end = None, 10
+            client_id = frame[10:end].decode(errors="replace")
         else:
-            raise DecodeError(f"client id of {length} bytes")
+            client_id, end = None, 10
         if version >= _FIRST_FLEXIBLE.get(api_key, NEVER):
             end = end + 1 if frame[end] == 0 else _skip_tags(frame, end)
-    except (error, UnicodeDecodeError, IndexError) as problem:
+    except (error, IndexError) as problem:
         raise DecodeError(f"no request header: {problem}") from problem
     if end > len(frame):
         raise DecodeError("the request header ends too early")
@@ -48,6 +50,8 @@ def read_header(frame: bytes) -> RequestHeader:
 
 def _skip_tags(frame: bytes, at: int) -> int:
     count, at = read_unsigned_varint(frame, at)
+    if count > MAX_TAGGED_FIELDS:
+        raise DecodeError(f"a request header of {count} tagged fields")
     for _ in range(count):
         _, at = read_unsigned_varint(frame, at)
         size, at = read_unsigned_varint(frame, at)

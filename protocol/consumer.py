@@ -139,7 +139,7 @@ def _partitions(partitions: Mapping[str, tuple[int, ...]]) -> bytes:
 
 
 class _Cursor:
-    """Reads on from where it is. struct.error: too early an end, or too many elements. ImpossibleLengthError: lengths."""
+    """Reads on from where it is. struct.error: it ends too early or names too many. ImpossibleLengthError: lengths."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

@@ -304,7 +304,8 @@ def _tags(known: dict[int, Skip]) -> Skip:
             elif walk is None or cuts is None:
                 at = field(frame, value_at, walk)  # its size is not looked at, neither by kio nor by Kafka
             else:
-                walk.cuts = inner = []
+                inner: Cuts = []
+                walk.cuts = inner
                 at = field(frame, value_at, walk)
                 value = _cut(frame, value_at, at, inner)
                 kept += unsigned_varint(tag), unsigned_varint(len(value)), value

@@ -26,6 +26,7 @@ class Dispatcher:
     def __init__(self, cluster: Cluster, registry: Registry) -> None:
         self.cluster = cluster
         self.registry = registry
+        self._max_elements = cluster.settings.kohort_request_max_elements
 
     def handle(self, connection: Connection, frame: bytes, now_ms: int) -> None:
         """Handles the request in `frame`. Afterwards the connection has its answer, is parked, or is closed."""
@@ -36,7 +37,7 @@ class Dispatcher:
             if api is None or not api.lowest <= version <= api.highest:
                 self._refuse(connection, api, header, frame, now_ms)
                 return
-            request = api.read(version, frame, body_offset)
+            request = api.read(version, frame, body_offset, self._max_elements)
         except DecodeError as problem:
             connection.close(f"unreadable request: {problem}")
             return
@@ -118,7 +119,7 @@ class Dispatcher:
         """Hangs up on what is not served, as Kafka does, but for ApiVersions: there a client starts (KIP-511)."""
         if api is None:
             connection.close(f"there is no API {header.api_key}")
-        elif header.api_key == API_VERSIONS and header.api_version > api.highest:
+        elif header.api_key == API_VERSIONS:
             from kohort.broker.apis.api_versions import unsupported_version
 
             ticket = Ticket(connection, api, None, 0, header.correlation_id, header.client_id or "", now_ms)

@@ -26,7 +26,7 @@ class Api:
         module = import_module(f"kohort.broker.apis.{spec.name}")
         self.lowest = max(spec.min_version, spec.readable_from)
         self.highest = spec.max_version
-        self.read: Callable[[int, bytes, int], Any] = message.read
+        self.read: Callable[[int, bytes, int, int], Any] = message.read
         self.write: Callable[[int, int, Any], Frame] = message.write
         self.response: type = message.response
         self.handle: Callable[[Node, Any, Ticket], Any] = module.handle

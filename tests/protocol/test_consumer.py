@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kohort.protocol.consumer import (
+    MAX_PARTITIONS,
+    MAX_TOPICS,
     Assignment,
     ImpossibleLengthError,
     Subscription,
@@ -16,6 +18,7 @@ from kohort.protocol.consumer import (
     write_assignment,
     write_subscription,
 )
+from kohort.protocol.wire import INT
 
 SUBSCRIPTION = bytes.fromhex("0003 00000001 0001 74 ffffffff 00000001 0001 74 00000002 00000000 00000001 00000007 ffff")
 ASSIGNMENT = bytes.fromhex("0003 00000001 0001 74 00000002 00000000 00000001 ffffffff")
@@ -72,6 +75,22 @@ def test_a_newer_version_is_read_with_the_newest_layout() -> None:
 def test_a_topic_named_twice_has_the_partitions_of_both() -> None:
     twice = bytes.fromhex("0000 00000002 0001 74 00000001 00000000 0001 74 00000001 00000005 ffffffff")
     assert read_assignment(twice) == Assignment(version=0, partitions={"t": (0, 5)})
+
+
+def test_a_topic_named_very_often_is_read_in_time() -> None:
+    often = bytes.fromhex("0000") + INT.pack(MAX_TOPICS) + bytes.fromhex("0000 00000001 00000007") * MAX_TOPICS
+    assignment = read_assignment(often + bytes.fromhex("ffffffff"))
+    assert assignment is not None
+    assert assignment.partitions == {"": (7,) * MAX_TOPICS}
+
+
+def test_too_many_topics_and_partitions_are_not_known() -> None:
+    topics = bytes.fromhex("0000") + INT.pack(MAX_TOPICS + 1) + bytes(2 * (MAX_TOPICS + 1)) + bytes.fromhex("ffffffff")
+    assert subscribed_topics(topics) is None
+    assert read_subscription(topics) is None
+    count = MAX_PARTITIONS + 1
+    partitions = bytes.fromhex("0000 00000001 0001 74") + INT.pack(count) + bytes(4 * count) + bytes.fromhex("ffffffff")
+    assert read_assignment(partitions) is None
 
 
 @pytest.mark.parametrize("metadata", ["", "00", "0000", "6d", "0000000000", "00000000000000", "00000000000001 00"])

@@ -5,6 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kohort.protocol.errors import DecodeError
+from kohort.protocol.wire import compact_length, compact_string, unsigned_varint
 from tests.protocol.messages import VERSIONS, load, request_bodies
 
 quick = settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
@@ -58,8 +59,7 @@ def test_every_shape_has_all_of_kafkas_fields(name: str, version: int) -> None:
         ("heartbeat", 0, "000167"),
         ("heartbeat", 4, "0267"),
         ("heartbeat", 0, "ffff 00000001 0001 61"),  # a null group
-        ("heartbeat", 0, "fffe 00000001 0001 61"),
-        ("heartbeat", 0, "0001ff 00000001 0001 61"),  # no UTF-8
+        ("heartbeat", 0, "fffe 00000001 0001 61"),  # another way to say so
         ("heartbeat", 4, "0267 00000001 0261 00 01 07 03 0102"),  # a tagged field cut short
         ("heartbeat", 4, "0267 00000001 0261 00 ffffffff0f"),
         ("heartbeat", 5, "0267 00000001 0261 00 00"),  # a version there is not
@@ -71,6 +71,9 @@ def test_every_shape_has_all_of_kafkas_fields(name: str, version: int) -> None:
         ("delete_groups", 2, "ffffffff7f"),
         ("offset_commit", 8, "0267 00000001 0161 00 02 0274 ffffffff0f"),
         ("metadata", 0, "ffffffff"),  # null from version 1 on only
+        ("produce", 9, "00 0001 00000001 00 00"),
+        ("produce", 9, "808000 0001 00000001 00 00"),
+        ("produce", 9, "80808080800000 0001 00000001 01 00"),  # a varint of six bytes
     ],
 )
 def test_refused(name: str, version: int, body: str) -> None:
@@ -85,6 +88,67 @@ def test_null_arrays_where_they_may_be() -> None:
 
 def test_bytes_behind_a_request_are_not_looked_at() -> None:
     assert load("heartbeat").read(0, bytes.fromhex("0001 67 00000001 0001 61") + b"more", 0).member_id == "a"
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "body", "plain"),
+    [
+        ("heartbeat", 0, "0002 67ff 00000001 0001 61", "0004 67efbfbd 00000001 0001 61"),  # no UTF-8
+        ("heartbeat", 4, "0367ff 00000001 0261 00 00", "0567efbfbd 00000001 0261 00 00"),
+        ("heartbeat", 3, "0001 67 00000001 0001 61 fffe", "0001 67 00000001 0001 61 ffff"),  # another null
+        ("metadata", 1, "fffffffe", "ffffffff"),
+        ("produce", 3, "8000 ffff 00000001 00000000", "ffff ffff 00000001 00000000"),
+        ("metadata", 4, "00000000 02", "00000000 01"),  # another true
+        ("heartbeat", 4, "828000 67 00000001 0261 808000 00", "02 67 00000001 0261 00 00"),  # overlong lengths
+        ("metadata", 9, "818000 01 00 00 00", "01 01 00 00 00"),
+        ("produce", 9, "8000 0001 00000001 01 00", "00 0001 00000001 01 00"),
+        ("produce", 9, "00 0001 00000001 02 0274 02 00000007 8000 00 00 00",
+         "00 0001 00000001 02 0274 02 00000007 00 00 00 00"),
+    ],
+)  # fmt: skip
+def test_kio_is_helped_to_read_what_kafka_reads(name: str, version: int, body: str, plain: str) -> None:
+    """Seen on Apache Kafka 4.3: it answers all of them."""
+    message = load(name)
+    assert message.read(version, bytes.fromhex(body), 0) == message.read(version, bytes.fromhex(plain), 0)
+
+
+@pytest.mark.parametrize("size", [32_767, 32_768])
+def test_a_text_has_at_most_32767_bytes(size: int) -> None:
+    body = compact_string("g" * size) + bytes.fromhex("00000001 0261 00 00")
+    if size == 32_767:
+        assert load("heartbeat").read(4, body, 0).group_id == "g" * size
+    else:
+        with pytest.raises(DecodeError, match="a text of 32768 bytes"):
+            load("heartbeat").read(4, body, 0)
+
+
+@pytest.mark.parametrize("count", [40_000, 40_001])
+@pytest.mark.parametrize(
+    ("name", "version", "before", "element", "after"),
+    [
+        ("describe_groups", 5, "", "01", "00 00"),
+        ("list_groups", 5, "", "0261", "01 00"),
+        ("delete_topics", 6, "", "0261" + "00" * 17, "00000000 00"),
+        ("offset_commit", 9, "0267 00000001 0261 00", "0274 01 00", "00"),
+        ("offset_commit", 9, "0267 00000001 0261 00 02 0274", "00" * 22, "00 00"),
+    ],
+)
+def test_a_request_has_a_limit_of_elements(
+    name: str, version: int, before: str, element: str, after: str, count: int
+) -> None:
+    body = bytes.fromhex(before) + compact_length(count) + bytes.fromhex(element) * count + bytes.fromhex(after)
+    total = count + (before.endswith("0274"))
+    if total <= 40_000:
+        load(name).read(version, body, 0, 40_000)
+    else:
+        with pytest.raises(DecodeError, match=r"kohort\.request\.max\.elements"):
+            load(name).read(version, body, 0, 40_000)
+
+
+def test_tagged_fields_count_as_elements() -> None:
+    body = bytes.fromhex("0267 00000001 0261 00") + unsigned_varint(40_001) + bytes.fromhex("0700") * 40_001
+    with pytest.raises(DecodeError, match="more than 40000"):
+        load("heartbeat").read(4, body, 0, 40_000)
 
 
 UNKNOWN = "01 07 03 010203"

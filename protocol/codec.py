@@ -71,8 +71,9 @@ class Message(Generic[RequestT, ResponseT]):
         max_elements: array elements and tagged fields it may hold, all in all; only looked at in frames of more bytes
         than SHORT_FRAME. Raises DecodeError for whatever cannot be read, versions that are not served included.
         """
-        reader = self._readers.get(version)
-        if reader is None:
+        try:
+            reader = self._readers[version]
+        except KeyError:
             reader = self._readers[version] = self._reader(version)
         return reader(frame, offset, max_elements)
 

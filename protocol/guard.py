@@ -170,6 +170,8 @@ def _skip_bool(frame: bytes, at: int, walk: Walk | None) -> int:
 def _skip_compact_string(frame: bytes, at: int, walk: Walk | None) -> int:
     start, size = at, frame[at]
     if size < 0x80:
+        if walk is None:
+            return at + (size or 1)
         at += 1
     else:
         size, at = read_unsigned_varint(frame, at)
@@ -204,6 +206,9 @@ def _check_text(frame: bytes, start: int, at: int, end: int, walk: Walk, encode:
 
 
 def _skip_compact_bytes(frame: bytes, at: int, walk: Walk | None) -> int:
+    size = frame[at]
+    if size < 0x80:
+        return at + (size or 1)
     size, at = read_unsigned_varint(frame, at)
     return at + size - 1 if size else at
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from kohort.broker.address import AddressError, parse_address
+from kohort.broker.control_token import TokenError, checked
 from kohort.broker.lean_imports import without
 from kohort.broker.settings.broker_settings import PROFILES, SettingError, Settings
 from kohort.broker.settings.properties import parse_properties
@@ -72,7 +73,16 @@ _TEST_SETTINGS = [f"{name}={value}" for name, value in PROFILES["test"].items()]
     metavar="TOKEN",
     envvar="KOHORT_CONTROL_TOKEN",
     show_envvar=True,
-    help="What must be shown there.",
+    help="What must be shown there. Without one, nothing but this machine's own addresses may be listened on.",
+)
+@click.option(
+    "--control-host",
+    "control_names",
+    multiple=True,
+    metavar="NAME",
+    envvar="KOHORT_CONTROL_HOST",
+    show_envvar=True,
+    help="A name that clients dial it by, beside localhost; repeatable. Requests for other names are refused.",
 )
 @click.option("--log-format", type=click.Choice(["console", "json"]), default="console", show_default=True)
 @click.option(
@@ -90,6 +100,7 @@ def serve(
     event_log: Path | None,
     control: str | None,
     control_token: str,
+    control_names: tuple[str, ...],
     log_format: str,
     log_level: str,
 ) -> None:
@@ -106,8 +117,8 @@ def serve(
         settings = Settings(read_settings(config, assignments), profile, nodes)
         if port and port + nodes - 1 > 65_535:
             raise AddressError(f"{nodes} nodes from port {port} on need ports beyond 65535; choose a lower one")
-        controlled = None if control is None else control_at(control, control_token)
-    except (AddressError, SettingError) as problem:
+        controlled = None if control is None else control_at(control, control_token, control_names)
+    except (AddressError, SettingError, TokenError) as problem:
         refuse(str(problem))
     if data_dir is None and fsync != "never":
         refuse(f"--fsync {fsync} syncs nothing while everything is in memory; name a directory with --data-dir")
@@ -133,14 +144,19 @@ def serve(
         refuse(sentence)
 
 
-def control_at(where: str, token: str) -> Control:
-    """The control address; what serves it is loaded only when somebody wants it."""
+def control_at(where: str, token: str, names: tuple[str, ...]) -> Control:
+    """The control address; what serves it is loaded only when somebody wants it. Raises AddressError, TokenError."""
     host, port = parse_address(f"{LOOPBACK}:{where.removeprefix(':')}" if where.lstrip(":").isdigit() else where)
     try:
         from kohort.control.listening import Control
     except ModuleNotFoundError as missing:
         refuse(f"--control needs {missing.name}, which is not installed; pip install 'kohort[control]' brings it")
-    return Control(host, port, token)
+    from kohort.broker.runtime.server import ListenError
+
+    try:
+        return Control(host, port, checked(token), names)
+    except ListenError as problem:
+        refuse(str(problem))
 
 
 def read_settings(config: str | None, assignments: tuple[str, ...]) -> dict[str, str]:

@@ -13,6 +13,7 @@ import click
 
 from kohort.broker.address import AddressError
 from kohort.broker.lean_imports import without
+from kohort.cli.admin.asking import token_option
 
 if TYPE_CHECKING:
     from kohort.watch.controlled import Controlled
@@ -41,9 +42,7 @@ LEAST_S, MOST_S = 0.2, 3_600.0
     type=click.FloatRange(LEAST_S, MOST_S),
     help="How often to look.",
 )
-@click.option(
-    "--token", default="", metavar="TOKEN", envvar="KOHORT_CONTROL_TOKEN", show_envvar=True, help="If it wants one."
-)
+@token_option
 def watch(bootstrap: str, pattern: str, once: bool, every_s: float, token: str) -> None:
     """Watch the consumer groups of the cluster at BOOTSTRAP: members, what they own, lag, what changes.
 

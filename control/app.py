@@ -1,11 +1,9 @@
-"""The application: every subject's router, the token, and errors as sentences."""
+"""The application: every subject's router, who is admitted, and errors as sentences."""
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
-from urllib.parse import urlsplit
 
 from fastapi import Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -14,6 +12,7 @@ from starlette.exceptions import HTTPException
 
 from kohort.broker.logs import log
 from kohort.broker.runtime.server import Server
+from kohort.control.admission import Admission, sentence
 from kohort.control.body import LARGEST_BYTES, knows_every_query
 from kohort.control.documenting import BEARER, CANNOT_BE, NOT_ADMITTED, operation_id, refusals
 from kohort.control.errors import ControlError, NotFoundError
@@ -52,8 +51,19 @@ ROUTERS = (
 """One per subject: a new subject is a file in `routes/` and its name here."""
 
 
-def make_app(server: Server, token: str = "", laboratory: Laboratory | None = None) -> FastAPI:
-    """What is served at the control address. `token`: what clients must show; empty: nothing."""
+def make_app(
+    server: Server,
+    token: str = "",
+    laboratory: Laboratory | None = None,
+    *,
+    host: str = "127.0.0.1",
+    names: Iterable[str] = (),
+) -> FastAPI:
+    """What is served at the control address.
+
+    `token`: what clients must show; empty: nothing. `host`: where it listens. `names`: others that it is dialled by.
+    """
+    admission = Admission(token, host, names)
     app = FastAPI(
         title="kohort",
         description="Controls a running kohort: its nodes, leaders and topics, the brokers' clock, faults and gates; "
@@ -76,25 +86,11 @@ def make_app(server: Server, token: str = "", laboratory: Laboratory | None = No
 
     @app.middleware("http")
     async def admit(request: Request, go_on: Callable[[Request], Awaitable[Response]]) -> Response:
-        refusal = _stranger(request) or _without_token(request, token) or await _too_large(request)
-        return refusal or await go_on(request)
+        response = admission.refusal(request) or await _too_large(request) or await go_on(request)
+        response.headers["X-Frame-Options"] = "DENY"  # a page of another site could let its reader click in ours
+        return response
 
     return app
-
-
-def _stranger(request: Request) -> Response | None:
-    """A web page from elsewhere that its reader's browser lets speak to this machine."""
-    origin = request.headers.get("origin")
-    if origin is None or urlsplit(origin).netloc == request.headers.get("host"):
-        return None
-    return _sentence(403, "pages of other sites may not control this broker")
-
-
-def _without_token(request: Request, token: str) -> Response | None:
-    shown = request.headers.get("authorization", "")
-    if not token or secrets.compare_digest(shown.encode(), f"Bearer {token}".encode()):
-        return None
-    return _sentence(401, "this broker wants its control token: Authorization: Bearer TOKEN")
 
 
 async def _too_large(request: Request) -> Response | None:
@@ -108,7 +104,7 @@ async def _too_large(request: Request) -> Response | None:
             if len(read) > LARGEST_BYTES:
                 break
     if max(size, len(read)) > LARGEST_BYTES:
-        return _sentence(413, f"this is too large; a request has at most {LARGEST_BYTES} bytes")
+        return sentence(413, f"this is too large; a request has at most {LARGEST_BYTES} bytes")
     request._body = bytes(read)  # what `Request.body` keeps, and passes on
     return None
 
@@ -127,7 +123,7 @@ async def _no_such_place(request: Request, problem: Exception) -> Response:
 
 async def _unreadable(request: Request, problem: Exception) -> Response:
     assert isinstance(problem, RequestValidationError)
-    return _sentence(422, "; ".join(map(_told, problem.errors())))
+    return sentence(422, "; ".join(map(_told, problem.errors())))
 
 
 def _told(problem: dict[str, Any]) -> str:
@@ -140,17 +136,13 @@ def _told(problem: dict[str, Any]) -> str:
 
 
 async def _not_there(request: Request, problem: Exception) -> Response:
-    return _sentence(404, str(problem))
+    return sentence(404, str(problem))
 
 
 async def _cannot_be(request: Request, problem: Exception) -> Response:
-    return _sentence(422, str(problem))
+    return sentence(422, str(problem))
 
 
 async def _our_mistake(request: Request, problem: Exception) -> Response:
     log.error(f"control: {request.method} {request.url.path} failed", problem)
-    return _sentence(500, "this is kohort's fault; its log says more")
-
-
-def _sentence(status: int, sentence: str) -> Response:
-    return JSONResponse({"detail": sentence}, status)
+    return sentence(500, "this is kohort's fault; its log says more")

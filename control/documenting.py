@@ -29,7 +29,7 @@ def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 DESCRIPTIONS = {
     NOT_ADMITTED: "the token is missing or wrong",
-    A_STRANGER: "a page of another site asks",
+    A_STRANGER: "a page of another site asks, or the Host is no name of this address",
     NOT_THERE: "what is asked for is not there",
     IN_VAIN: "what was waited for did not come",
     CANNOT_BE: "what is asked for cannot be",

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 
 import uvicorn
+from fastapi import FastAPI
 
 from kohort.broker.address import show_address
 from kohort.broker.cluster.cluster import Cluster
 from kohort.broker.logs import log
 from kohort.broker.runtime.registry import Registry
-from kohort.broker.runtime.server import Server, bind
+from kohort.broker.runtime.server import ListenError, Server, bind
+from kohort.control.admission import is_loopback
 from kohort.control.app import make_app
 from kohort.control.clock import LabClock
 from kohort.control.laboratory import Laboratory
@@ -20,14 +22,19 @@ from kohort.control.safety import Budget
 
 LAST_WORDS_S = 1
 """How long requests under way may take when the broker stops."""
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 class Control:
     """A broker's control address, and the laboratory behind it. See `kohort.broker.runtime.run.Control`."""
 
-    def __init__(self, host: str, port: int, token: str) -> None:
-        self._host, self._port, self._token = host, port, token
+    def __init__(self, host: str, port: int, token: str = "", names: Iterable[str] = ()) -> None:
+        """`names`: what else it is dialled by. Raises ListenError where others could reach it without a token."""
+        if not token and not is_loopback(host):
+            raise ListenError(
+                f"whoever reaches {show_address(host, port)} could control this broker; set a token with "
+                "KOHORT_CONTROL_TOKEN, or listen on this machine alone, as in --control 127.0.0.1:9099"
+            )
+        self._host, self._port, self._token, self._names = host, port, token, tuple(names)
         self.clock = LabClock(log.clock)
 
     def registry(self, cluster: Cluster) -> Registry:
@@ -39,17 +46,16 @@ class Control:
         """Serves the control address while it is entered; yields it as `HOST:PORT`. Raises ListenError."""
         self._laboratory.attach(server)
         self._laboratory.watch_safety(Budget())
-        return serve(server, self._laboratory, self._host, self._port, self._token)
+        app = make_app(server, self._token, self._laboratory, host=self._host, names=self._names)
+        return serve(app, self._host, self._port)
 
 
 @asynccontextmanager
-async def serve(server: Server, laboratory: Laboratory, host: str, port: int, token: str) -> AsyncIterator[str]:
+async def serve(app: FastAPI, host: str, port: int) -> AsyncIterator[str]:
     """The control address in the broker's event loop. Raises ListenError."""
-    if host not in LOOPBACK and not token:
-        log.warning(f"whoever reaches {host or 'this machine'} may control this broker; set KOHORT_CONTROL_TOKEN")
     sockets = bind(host, port)
     config = uvicorn.Config(
-        make_app(server, token, laboratory),
+        app,
         log_config=None,
         log_level="error",  # who does not speak HTTP, as `kohort watch` at first, is hung up on, and no more
         access_log=False,

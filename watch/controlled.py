@@ -9,6 +9,7 @@ from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
+from kohort.broker.control_token import headers
 from kohort.watch.client import ANSWER_S, BrokerError
 from kohort.watch.snapshot import CLASSIC, SeenGroup, SeenMember, SeenRebalance, SeenWait, Snapshot
 
@@ -35,10 +36,9 @@ class Controlled:
         """There is nothing to hang up."""
 
     def _ask(self) -> Any:
-        headers = {"Authorization": f"Bearer {self._token}"} if self._token else {}
         asked = f"{HTTP}{self._address}/overview?{urlencode({'groups': self._pattern})}"
         try:
-            with urlopen(Request(asked, headers=headers), timeout=ANSWER_S) as answer:
+            with urlopen(Request(asked, headers=headers(self._token)), timeout=ANSWER_S) as answer:
                 return json.load(answer)
         except HTTPError as problem:
             raise BrokerError(_refusal(self._address, problem)) from None

@@ -5,22 +5,52 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from typing import Any, NoReturn, TypeVar
+from functools import wraps
+from http.client import HTTPException
+from typing import IO, Any, NoReturn, TypeVar, cast
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import click
 
+from kohort.broker.control_token import TokenError, checked
+from kohort.broker.control_token import headers as token_headers
+
 TIMEOUT_S = 30
+LARGEST_ANSWER = 64 << 20
+"""Bytes. Thousands of groups with their members are a tenth of it."""
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
+def _checked(_: click.Context, __: click.Parameter, token: str) -> str:
+    try:
+        return checked(token)
+    except TokenError as problem:
+        raise click.BadParameter(str(problem)) from None
+
+
+token_option = click.option(
+    "--token",
+    default="",
+    metavar="TOKEN",
+    envvar="KOHORT_CONTROL_TOKEN",
+    show_envvar=True,
+    callback=_checked,
+    help="If it wants one.",
+)
+
+
 def control_options(command: Command) -> Command:
-    """Where the broker is, and its token."""
-    command = click.option(
-        "--token", default="", metavar="TOKEN", envvar="KOHORT_CONTROL_TOKEN", show_envvar=True, help="If it wants one."
-    )(command)
+    """Where the broker is, and its token. What answers otherwise than a kohort ends the command with a sentence."""
+
+    @wraps(command)
+    def asked(*arguments: Any, control: str, **options: Any) -> Any:
+        try:
+            return command(*arguments, control=control, **options)
+        except (LookupError, TypeError, AttributeError, ValueError) as problem:
+            fail(f"what answers at {control} is no control address of kohort's: {problem!r}")
+
     return click.option(
         "--control",
         default="127.0.0.1:9099",
@@ -29,7 +59,7 @@ def control_options(command: Command) -> Command:
         envvar="KOHORT_CONTROL",
         show_envvar=True,
         help="As given to `kohort serve --control`.",
-    )(command)
+    )(token_option(cast(Command, asked)))
 
 
 def ask(
@@ -47,17 +77,15 @@ def ask(
 
     `refused`: what a refusal does instead.
     """
-    headers = {"Content-Type": "application/json"}
-    if token:
-        headers["Authorization"] = f"Bearer {token}"
+    headers = {"Content-Type": "application/json"} | token_headers(token)
     data = None if body is None else json.dumps(body).encode()
     try:
         request = Request(f"http://{control}{path}", data, headers, method=method or ("POST" if post else "GET"))
         with urlopen(request, timeout=timeout_s) as answer:
-            return json.load(answer)
+            return read_json(answer)
     except HTTPError as problem:
         (refused or fail)(detail(problem))
-    except (OSError, ValueError) as problem:
+    except (OSError, ValueError, HTTPException) as problem:
         nobody_answers(control, problem)
 
 
@@ -67,11 +95,22 @@ def nobody_answers(control: str, problem: Exception) -> NoReturn:
     fail(f"no control address answers at {control}: {reason}; start the broker with `kohort serve --control`")
 
 
+def read_json(answer: IO[bytes]) -> Any:
+    """The body of an answer. Raises ValueError for what is no JSON, or too large to be an answer of kohort's."""
+    body = answer.read(LARGEST_ANSWER + 1)
+    if len(body) > LARGEST_ANSWER:
+        raise ValueError(f"the answer has more than {LARGEST_ANSWER} bytes")
+    try:
+        return json.loads(body)
+    except RecursionError:
+        raise ValueError("the answer is nested too deeply") from None
+
+
 def detail(problem: HTTPError) -> str:
     """The sentence of a refusal."""
     try:
-        return str(json.load(problem)["detail"])
-    except (ValueError, KeyError, TypeError):
+        return str(read_json(problem)["detail"])
+    except (OSError, ValueError, KeyError, TypeError):
         return f"what answers is no control address of kohort's: {problem}"
 
 

@@ -1,12 +1,14 @@
 """`kohort ctl events`."""
 
+from http.client import HTTPException
 from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
 import click
 
-from kohort.cli.admin.asking import control_options, detail, fail, nobody_answers
+from kohort.broker.control_token import headers
+from kohort.cli.admin.asking import LARGEST_ANSWER, control_options, detail, fail, nobody_answers
 
 
 @click.command()
@@ -16,13 +18,12 @@ from kohort.cli.admin.asking import control_options, detail, fail, nobody_answer
 def events(group: str | None, past: bool, control: str, token: str) -> None:
     """Tell group events as JSON lines, as they happen, until Ctrl-C."""
     asked = urlencode(({"group": group} if group else {}) | {"past": str(past).lower()})
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
     try:
-        with urlopen(Request(f"http://{control}/events?{asked}", headers=headers)) as answer:
-            for line in answer:
+        with urlopen(Request(f"http://{control}/events?{asked}", headers=headers(token))) as answer:
+            while line := answer.readline(LARGEST_ANSWER):
                 if line.startswith(b"data: "):
                     click.echo(line[6:].rstrip(b"\n"))
     except HTTPError as problem:
         fail(detail(problem))
-    except (OSError, ValueError) as problem:
+    except (OSError, ValueError, HTTPException) as problem:
         nobody_answers(control, problem)

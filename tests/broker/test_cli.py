@@ -30,6 +30,8 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
         (("--listen", "9092"), "9092 is no address; write HOST:PORT"),
         (("--listen", "127.0.0.1:65535", "--nodes", "2"), "need ports beyond 65535"),
         (("--control", "here"), "here is no address; write HOST:PORT"),
+        (("--control", "0.0.0.0:0"), "could control this broker; set a token with KOHORT_CONTROL_TOKEN"),
+        (("--control", ":0", "--control-token", "s3cret\n"), "the control token begins or ends with a blank"),
     ],
 )
 def test_mistakes_end_with_one_sentence_and_exit_code_2(arguments: tuple[str, ...], sentence: str) -> None:

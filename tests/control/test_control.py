@@ -12,7 +12,7 @@ from kohort.control.routes import nodes
 from kohort.storage.topics import Topic
 from tests.broker.conftest import Broker
 
-HERE = "http://control"
+HERE = "http://localhost"
 
 
 @pytest.fixture
@@ -123,11 +123,6 @@ async def test_the_token_must_be_shown(broker: Broker, lines: StringIO) -> None:
         assert (await client.get("/nodes", headers={"Authorization": "Bearer s3cret"})).status_code == 200
     assert "s3cret" not in lines.getvalue()
     assert broker.cluster.nodes[0].running
-
-
-async def test_pages_of_other_sites_are_refused(control: httpx.AsyncClient) -> None:
-    assert (await control.post("/nodes/1/stop", headers={"Origin": "https://elsewhere"})).status_code == 403
-    assert (await control.get("/nodes", headers={"Origin": HERE})).status_code == 200
 
 
 async def test_the_document_tells_every_path(control: httpx.AsyncClient) -> None:

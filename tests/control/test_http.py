@@ -21,7 +21,7 @@ async def http(lab: Lab) -> AsyncIterator[httpx.AsyncClient]:
     lab.laboratory.record()
     app = make_app(lab.stage.server, laboratory=lab.laboratory)
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
-    async with httpx.AsyncClient(transport=transport, base_url="http://control") as client:
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
         yield client
 
 

@@ -35,7 +35,7 @@ def lab() -> Iterator[Lab]:
 async def seen(lab: Lab, groups: str = "*") -> Snapshot:
     """What a look shows, but for the socket."""
     app = make_app(lab.stage.server, laboratory=lab.laboratory)
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://control") as client:
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
         return _snapshot((await client.get("/overview", params={"groups": groups})).json(), 7.0)
 
 

@@ -16,7 +16,7 @@ from kohort.control.errors import NotFoundError, unknown
 from kohort.control.faults.plan import When
 from kohort.control.faults.triggers import Counting, Trigger, trigger
 from kohort.control.numbers import length_ms
-from kohort.coordinator.coordinator import STORAGE_ERRORS
+from kohort.coordinator.context import STORAGE_ERRORS
 from kohort.coordinator.effects import Append
 from kohort.coordinator.records import GroupKey, OffsetKey, read_key
 from kohort.protocol.errors import ErrorCode

@@ -18,7 +18,7 @@ from kohort.broker.cluster.cluster import Cluster
 from kohort.broker.cluster.group_events import Recorded
 from kohort.broker.cluster.node import Node
 from kohort.coordinator.classic.states import State
-from kohort.coordinator.coordinator import Shard
+from kohort.coordinator.context import Shard
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 PREFIX = "kafka_coordinator_group_"
@@ -152,10 +152,10 @@ def of_counts(counts: Counts, cluster: Cluster) -> Iterator[Metric]:
 def _not_told_yet(node: Node) -> int:
     """Offsets that members have committed since their sums were last told, at most a minute ago."""
     return sum(
-        member.pulse.committed_partitions
+        member.stats.committed_partitions
         for group in node.coordinator.groups.values()
         for member in group.members.values()
-        if member.pulse is not None
+        if member.stats is not None
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from kohort.coordinator.classic.group import ClassicGroup
 from kohort.coordinator.classic.member import Member
 from kohort.coordinator.events import GroupEvent
-from kohort.coordinator.pulses import percentile
+from kohort.coordinator.member_stats import percentile
 
 Names = dict[str, str]
 
@@ -68,7 +68,7 @@ def _short_rebalance(group: ClassicGroup, names: Names) -> Iterator[str]:
 def _rare_heartbeats(group: ClassicGroup, names: Names) -> Iterator[str]:
     """Known only while somebody listens to group events: nobody else counts heartbeats."""
     for member_id, member in group.members.items():
-        gaps = {} if member.pulse is None else member.pulse.gaps
+        gaps = {} if member.stats is None else member.stats.gaps
         count, session_ms = sum(gaps.values()), member.session_timeout_ms
         if count >= ENOUGH_HEARTBEATS and (usual_ms := percentile(gaps, count, 0.5)) * 3 > session_ms:
             yield (

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from kohort.control.faults.actions import Linger
 from kohort.control.subject import NO_GENERATION, Subject
-from kohort.coordinator.coordinator import Shard
+from kohort.coordinator.context import Shard
 from kohort.coordinator.effects import OFFSETS_TOPIC
 from kohort.coordinator.loading import unload
 

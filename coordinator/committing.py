@@ -4,7 +4,6 @@ The most frequent request after Heartbeat, hence little ceremony: one object a c
 """
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from kohort.coordinator.classic.group import ClassicGroup
@@ -23,9 +22,6 @@ from kohort.protocol.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
-
-if TYPE_CHECKING:
-    from kohort.coordinator.watching import Watch
 
 BROKERS_RETENTION = -1
 """As `retention_time_ms`: as long as the broker keeps offsets. Other negative times are in the past."""
@@ -127,8 +123,7 @@ class Commit:
             group.commits_in_flight -= 1
         if error is _NONE:
             topics = _offsets_of(coordinator, self.request.group_id, now_ms).topics
-            if coordinator.watch is not None:
-                coordinator.watch.committed(group, self.request.member_id, len(self._accepted))
+            coordinator.observer.committed(group, self.request.member_id, len(self._accepted))
             wall_ms, expire_ms = self._wall_ms, self._expire_ms
             for name, partition, committed, offset, epoch in self._accepted:
                 committed.take(offset, epoch, wall_ms, expire_ms)
@@ -192,16 +187,12 @@ def offset_commit(coordinator: GroupCoordinator, commit: Commit, now_ms: int) ->
             error = commit.missing_group
     else:
         error = _check(group, request, now_ms)
-        if coordinator.watch is not None and error is not _NONE:
-            _tell_rejected(coordinator.watch, group, commit, error)
+        if error is not _NONE:
+            generation_id = request.generation_id_or_member_epoch
+            coordinator.observer.commit_rejected(group, request.member_id, generation_id, error, commit.ticket)
     if error is _NONE and commit.store(coordinator, group, now_ms):
         return None
     return commit.answer(error)
-
-
-def _tell_rejected(watch: "Watch", group: ClassicGroup, commit: Commit, error: ErrorCode) -> None:
-    request, client = commit.request, watch.client_of(commit.ticket)
-    watch.commit_rejected(group, request.member_id, request.generation_id_or_member_epoch, error, client)
 
 
 def _check(group: ClassicGroup, request: OffsetCommitRequest, now_ms: int) -> ErrorCode:
@@ -227,8 +218,7 @@ def _offsets_of(coordinator: GroupCoordinator, group_id: str, now_ms: int) -> Gr
     group = coordinator.groups.get(group_id)
     if group is None:
         group = coordinator.create_group(group_id, now_ms)
-        if coordinator.watch is not None:
-            coordinator.watch.group_created(group)
+        coordinator.observer.group_created(group)
     return group.committed_offsets()
 
 

@@ -7,14 +7,13 @@ from uuid import UUID
 from kohort.coordinator.classic.group import ClassicGroup
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.coordinator import GroupCoordinator
-from kohort.coordinator.events import NOBODY_KNOWN
 from kohort.coordinator.offsets import NO_EXPIRY, CommittedOffset
 from kohort.coordinator.pending_offsets import PendingOffsets
 from kohort.protocol.batches import EncodedRecords
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from kohort.coordinator.watching import Watch
+    pass
 
 Done = Callable[[ErrorCode], None]
 
@@ -50,8 +49,11 @@ def txn_offset_commit(
     INVALID_PRODUCER_EPOCH.
     """
     error = check_committer(coordinator, committer)
-    if coordinator.watch is not None:
-        _tell(coordinator.watch, coordinator.groups.get(committer.group_id), committer, len(commits), error)
+    known = coordinator.groups.get(committer.group_id)
+    if error is ErrorCode.none:
+        coordinator.observer.committed(known, committer.member_id, len(commits))
+    elif known is not None:
+        coordinator.observer.commit_rejected(known, committer.member_id, committer.generation_id, error, None)
     if error is not ErrorCode.none or not commits:
         return done(error)
     wall_ms = coordinator.wall_ms(now_ms)
@@ -72,8 +74,7 @@ def txn_offset_commit(
             group = coordinator.groups.get(committer.group_id)
             if group is None:
                 group = coordinator.create_group(committer.group_id, now_ms)
-                if coordinator.watch is not None:
-                    coordinator.watch.group_created(group)
+                coordinator.observer.group_created(group)
             if group.pending_offsets is None:
                 group.pending_offsets = PendingOffsets()
             for place, committed in kept:
@@ -90,14 +91,6 @@ def txn_offset_commit(
         producer=(committer.producer_id, committer.producer_epoch),
     )
     return None
-
-
-def _tell(watch: "Watch", group: ClassicGroup | None, committer: Committer, partitions: int, error: ErrorCode) -> None:
-    """A producer commits for a member: the one to be told of, where the group still knows it."""
-    if error is ErrorCode.none:
-        watch.committed(group, committer.member_id, partitions)
-    elif group is not None:
-        watch.commit_rejected(group, committer.member_id, committer.generation_id, error, NOBODY_KNOWN)
 
 
 def check_committer(coordinator: GroupCoordinator, committer: Committer) -> ErrorCode:

@@ -100,14 +100,10 @@ def sweep(coordinator: GroupCoordinator, now_ms: int) -> None:
             _delete_offsets(group, old, now_ms, _tell_expired(group, len(old)))
 
 
-def _tell_expired(group: ClassicGroup, partitions: int) -> Done | None:
-    watch = group.coordinator.watch
-    if watch is None:
-        return None
-
+def _tell_expired(group: ClassicGroup, partitions: int) -> Done:
     def written(error: ErrorCode) -> None:
         if error is ErrorCode.none:
-            watch.offsets_expired(group, partitions)
+            group.coordinator.observer.offsets_expired(group, partitions)
 
     return written
 

@@ -2,7 +2,8 @@
 
 from kohort.coordinator.classic.group import ClassicGroup
 from kohort.coordinator.classic.states import State
-from kohort.coordinator.coordinator import GroupCoordinator, Shard
+from kohort.coordinator.context import Shard
+from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember
 from kohort.protocol.messages.list_groups import ListedGroup, ListGroupsResponse

@@ -1,14 +1,14 @@
-"""What is remembered of groups while somebody listens, and how an event is made of it."""
+"""How an event is made of what happens to a group and what is remembered of it."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kohort.coordinator.effects import Cause
+from kohort.coordinator.event_state import GroupEventState
 from kohort.coordinator.events import NOBODY_KNOWN, Client, GroupEvent
+from kohort.coordinator.member_stats import MemberStats
 from kohort.coordinator.owners import Owners, Place, share_in
-from kohort.coordinator.pulses import Pulse
-from kohort.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
     from kohort.coordinator.classic.group import ClassicGroup
@@ -24,46 +24,6 @@ OF_A_REBALANCE = frozenset({
 })  # fmt: skip
 
 
-class GroupWatch:
-    """What is remembered of a group between its events."""
-
-    __slots__ = (
-        "evicted",
-        "half_time",
-        "joined_us",
-        "known",
-        "last_joined",
-        "named",
-        "next_shares",
-        "owners",
-        "rebalance_id",
-        "rebalances",
-        "stable_us",
-        "started_us",
-        "summary",
-    )
-
-    def __init__(self, known: Iterable[str], owners: Owners, now_us: int) -> None:
-        self.rebalances = 0
-        self.rebalance_id: str | None = None
-        self.known = set(known)
-        """Members of the last generation whose join phase was completed."""
-        self.owners = owners
-        self.next_shares: dict[str, frozenset[Place]] | None = None
-        """Of the assignment that is being written; None: it cannot be told."""
-        self.stable_us = now_us
-        self.started_us = now_us
-        self.joined_us = now_us
-        self.last_joined: str | None = None
-        self.evicted: list[str] = []
-        self.half_time: DelayedOperation | None = None
-        """Tells of a join phase that half of its time is over."""
-        self.summary: dict[str, Any] = {}
-        """Who joined, left and was evicted, told again when the rebalance is completed."""
-        self.named: dict[tuple[str, str], tuple[Client, int, int]] = {}
-        """(member id, error) of refusals that were told already; client, generation, how many came after."""
-
-
 @dataclass(eq=False)
 class EventMaker:
     """Makes the events of one coordinator and puts them among its effects."""
@@ -77,26 +37,26 @@ class EventMaker:
     """The leader epoch of a partition."""
     _epochs: dict[int, int] = field(default_factory=dict, init=False)
 
-    def of(self, group: "ClassicGroup") -> GroupWatch:
+    def of(self, group: "ClassicGroup") -> GroupEventState:
         """What is remembered of a group."""
-        if group.watched is None:
+        if group.event_state is None:
             # Members that are new have not been in a generation; a group found at work is taken as it stands.
             known = [member for member in group.members.values() if not member.is_new]
             owners = Owners({member.member_id: share_of(group, member.assignment) or frozenset() for member in known})
-            group.watched = GroupWatch((member.member_id for member in known), owners, self.now_us())
-        return group.watched
+            group.event_state = GroupEventState((member.member_id for member in known), owners, self.now_us())
+        return group.event_state
 
     def _meet(self, group: "ClassicGroup") -> None:
         """A group found at work: what is measured of it begins now."""
         self.of(group)
         for member in group.members.values():
-            self.pulse_of(member)
+            self.stats_of(member)
 
-    def pulse_of(self, member: "Member") -> Pulse:
+    def stats_of(self, member: "Member") -> MemberStats:
         """What is remembered of a member; one that was loaded from the log is first met here."""
-        if member.pulse is None:
-            member.pulse = Pulse(None, self.coordinator_ms())
-        return member.pulse
+        if member.stats is None:
+            member.stats = MemberStats(None, self.coordinator_ms())
+        return member.stats
 
     def coordinator_ms(self) -> int:
         """The same clock in whole milliseconds."""
@@ -116,7 +76,7 @@ class EventMaker:
 
     def _client(self, cause: Cause | None, member: "Member | None") -> Client:
         if member is not None:
-            software = None if member.pulse is None else member.pulse.client_software
+            software = None if member.stats is None else member.stats.client_software
             return Client(member.client_id, member.client_host, software)
         return NOBODY_KNOWN if cause is None else Client(cause.client_id, cause.client_host)
 

@@ -11,7 +11,8 @@ from kohort.coordinator.classic.group import ClassicGroup
 from kohort.coordinator.classic.member import Member
 from kohort.coordinator.classic.rebalancing import prepare_rebalance
 from kohort.coordinator.classic.states import State
-from kohort.coordinator.coordinator import GroupCoordinator, Shard
+from kohort.coordinator.context import Shard
+from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.offsets import CommittedOffset, GroupOffsets
 from kohort.coordinator.pending_offsets import PendingOffsets
@@ -68,7 +69,7 @@ class Loading:
         self.records = 0
         """How many have been applied, for whoever tells of the load."""
         coordinator.shards[partition] = Shard.LOADING
-        self._began_us = None if coordinator.watch is None else coordinator.watch.now_us()
+        self._began_us = coordinator.observer.measured_from_us()
 
     def apply_batch(self, data: bytes | memoryview, batch: BatchInfo) -> None:
         """Takes over the records of a batch that lies in `data`; those of a transaction once its marker comes.
@@ -172,11 +173,7 @@ class Loading:
             value = self._groups.get(group_id)
             if value is not None:
                 _restore(group, value, now_ms)
-        watch = coordinator.watch
-        if watch is not None:
-            now_us = watch.now_us()
-            began_us = now_us if self._began_us is None else self._began_us  # None: nobody listened yet
-            watch.elected(self._partition, groups, now_us - began_us)
+        coordinator.observer.elected(self._partition, groups, self._began_us)
         for group in groups:
             if len(group.members) > coordinator.settings.group_max_size:
                 prepare_rebalance(group, Cause("over_capacity"), now_ms)
@@ -219,16 +216,15 @@ def load(
 
 def unload(coordinator: GroupCoordinator, partition: int, now_ms: int) -> None:
     """Somebody else coordinates the partition's groups now: who waits is sent there, and the groups are forgotten."""
-    watch = coordinator.watch
-    began_us = 0 if watch is None else watch.now_us()
+    observer = coordinator.observer
+    began_us = observer.measured_from_us()
     coordinator.shards.pop(partition, None)
     coordinator.abandon_appends(partition, now_ms)
     for transaction in [each for each in coordinator.open_transactions if each[0] == partition]:
         del coordinator.open_transactions[transaction]
     for group in [g for g in coordinator.groups.values() if g.partition == partition]:
         dissolve(group, ErrorCode.not_coordinator, Cause("coordinator_failover"), now_ms)
-    if watch is not None:
-        watch.resigned(partition, watch.now_us() - began_us)
+    observer.resigned(partition, began_us)
 
 
 def _restore(group: ClassicGroup, value: GroupValue, now_ms: int) -> None:

@@ -6,12 +6,9 @@ Source: Kafka's `OffsetMetadataManager`, `pendingTransactionalOffsets`, which co
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from kohort.coordinator.offsets import CommittedOffset
-
-if TYPE_CHECKING:
-    from kohort.coordinator.coordinator import GroupCoordinator
 
 Place = tuple[str, int]
 """Topic and partition."""
@@ -84,16 +81,3 @@ class PendingOffsets:
     def producers(self) -> list[int]:
         """Whose transactions are open."""
         return list(self._by_producer)
-
-
-def complete(coordinator: "GroupCoordinator", partition: int, producer_id: int, committed: bool, now_ms: int) -> None:
-    """A transaction has ended in a partition of `__consumer_offsets`: its offsets count, or are forgotten."""
-    for group_id in coordinator.open_transactions.pop((partition, producer_id), ()):
-        group = coordinator.groups.get(group_id)
-        if group is None or group.pending_offsets is None:
-            continue  # it was deleted meanwhile
-        counts = group.pending_offsets.end(producer_id, committed=committed)
-        if not group.pending_offsets:
-            group.pending_offsets = None
-        for (topic, index), offset in counts.items():
-            group.committed_offsets().put(topic, index, offset)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from kohort.coordinator.coordinator import Shard
+from kohort.coordinator.context import Shard
 from kohort.coordinator.transactions.transaction import State
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.list_transactions import (

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kohort.broker.logs import log
 from kohort.broker.ticket import Ticket
+from kohort.coordinator.classic.observer import UNOBSERVED
 from kohort.coordinator.events import Client, GroupEvent
 
 if TYPE_CHECKING:
@@ -55,18 +56,18 @@ class GroupEvents:
             # Not from the cluster's seed: two starts with the same seed are two boots.
             from secrets import token_hex
 
-            from kohort.coordinator.watching import Watch
+            from kohort.coordinator.event_observer import EventObserver
 
             self._boot_id = self._boot_id or token_hex(4)
             for coordinator in self._cluster.coordinators:
-                coordinator.watch = Watch(coordinator, self._cluster.clock.now_us, client_of, self._epoch)
+                coordinator.observer = EventObserver(coordinator, self._cluster.clock.now_us, client_of, self._epoch)
 
     def leave(self, listener: Listener) -> None:
         """Tells `listener` nothing more."""
         self._listeners.remove(listener)
         if not self._listeners:
             for coordinator in self._cluster.coordinators:
-                coordinator.watch = None
+                coordinator.observer = UNOBSERVED
 
     def take(self, coordinator: GroupCoordinator, event: GroupEvent) -> None:
         """The next event of a coordinator."""
@@ -82,8 +83,7 @@ class GroupEvents:
     def stopping(self) -> None:
         """The process ends in good order: its nodes coordinate nothing any more. A crash shows by the lack of this."""
         for coordinator in self._cluster.coordinators:
-            if coordinator.watch is not None:
-                coordinator.watch.stopping()
+            coordinator.observer.stopping()
 
     def _epoch(self, partition: int) -> int:
         return self._cluster.offsets_topic.leader_epoch(partition)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from kohort.broker.cluster.coordinated_topic import CoordinatedTopic
 from kohort.broker.logs import log
+from kohort.coordinator.completing import complete
 from kohort.coordinator.effects import OFFSETS_TOPIC, TRANSACTION_TOPIC, WriteMarkers
-from kohort.coordinator.pending_offsets import complete
 from kohort.coordinator.transactions.loading import TransactionLoading
 from kohort.protocol.batches import EncodedRecords, Marker, marker_batch
 from kohort.protocol.errors import ErrorCode

@@ -23,8 +23,7 @@ def dissolve(group: ClassicGroup, error: ErrorCode, cause: Cause, now_ms: int) -
     stop_waiting(group)
     del group.coordinator.groups[group.group_id]
     group.move(State.DEAD, cause, now_ms)
-    if group.coordinator.watch is not None:
-        group.coordinator.watch.group_gone(group, cause.name)
+    group.coordinator.observer.group_gone(group, cause.name)
 
 
 def dissolve_but_for_offsets(group: ClassicGroup, error: ErrorCode, cause: Cause, now_ms: int) -> None:
@@ -33,5 +32,4 @@ def dissolve_but_for_offsets(group: ClassicGroup, error: ErrorCode, cause: Cause
     if group.offsets:
         simple = group.coordinator.create_group(group.group_id, now_ms)
         simple.offsets = group.offsets
-        if group.coordinator.watch is not None:
-            group.coordinator.watch.group_created(simple)
+        group.coordinator.observer.group_created(simple)

@@ -1,23 +1,18 @@
 """A classic group: who is in it, in which state and generation (classic-groups §2). The files beside change it."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
+from kohort.coordinator.classic.host import GroupHost
 from kohort.coordinator.classic.member import Member, Protocols
 from kohort.coordinator.classic.states import ALLOWED_FROM, REBALANCES, State
 from kohort.coordinator.classic.voting import select_protocol
 from kohort.coordinator.effects import Cause, Transition
+from kohort.coordinator.event_state import GroupEventState
 from kohort.coordinator.offsets import GroupOffsets
+from kohort.coordinator.pending_offsets import PendingOffsets
 from kohort.protocol.consumer import subscribed_topics
 from kohort.protocol.errors import ErrorCode
-
-if TYPE_CHECKING:
-    from kohort.coordinator.classic.pending_sync import PendingSync
-    from kohort.coordinator.classic.rebalancing import JoinPhase
-    from kohort.coordinator.classic.sessions import Session
-    from kohort.coordinator.coordinator import GroupCoordinator
-    from kohort.coordinator.event_making import GroupWatch
-    from kohort.coordinator.pending_offsets import PendingOffsets
+from kohort.purgatory import DelayedOperation
 
 CONSUMER = "consumer"
 """The protocol type of groups whose members say which topics they subscribe to; of others they are not known."""
@@ -29,6 +24,7 @@ class ClassicGroup:
     __slots__ = (
         "commits_in_flight",
         "coordinator",
+        "event_state",
         "generation_id",
         "group_id",
         "join_phase",
@@ -50,10 +46,9 @@ class ClassicGroup:
         "subscribed_topics",
         "supported_protocols",
         "waiting_joins",
-        "watched",
     )
 
-    def __init__(self, coordinator: "GroupCoordinator", group_id: str, partition: int, wall_ms: int) -> None:
+    def __init__(self, coordinator: GroupHost, group_id: str, partition: int, wall_ms: int) -> None:
         self.coordinator = coordinator
         self.group_id = group_id
         self.partition = partition
@@ -69,15 +64,15 @@ class ClassicGroup:
         self.members: dict[str, Member] = {}
         self.static_members: dict[str, str] | None = None
         """Group instance id to member id."""
-        self.pending_joins: dict[str, Session] | None = None
+        self.pending_joins: dict[str, DelayedOperation] | None = None
         """Ids handed out with MEMBER_ID_REQUIRED and not used yet, with the timers that end them."""
         self.supported_protocols: dict[str, int] = {}
         """Protocol name to how often members list it. One that lists a name twice counts twice, as in Kafka."""
         self.waiting_joins = 0
         self.pending_sync: set[str] | None = None
         """Members of this generation that have not synced yet."""
-        self.pending_sync_timer: PendingSync | None = None
-        self.join_phase: JoinPhase | None = None
+        self.pending_sync_timer: DelayedOperation | None = None
+        self.join_phase: DelayedOperation | None = None
         self.subscribed_topics: frozenset[str] | None = None
         """Of the last completed join phase; None: not known."""
         self.new_member_added = False
@@ -86,7 +81,7 @@ class ClassicGroup:
         """Of transactions that are still open."""
         self.commits_in_flight = 0
         """Commits that are being written; `offsets` does not show them yet."""
-        self.watched: GroupWatch | None = None
+        self.event_state: GroupEventState | None = None
         """What whoever makes events of this has to remember."""
 
     def committed_offsets(self) -> GroupOffsets:
@@ -141,8 +136,7 @@ class ClassicGroup:
             if known is None:
                 return ErrorCode.unknown_member_id
             if known != member_id:
-                if self.coordinator.watch is not None:
-                    self.coordinator.watch.member_fenced(self, member_id, group_instance_id)
+                self.coordinator.observer.member_fenced(self, member_id, group_instance_id)
                 return ErrorCode.fenced_instance_id
         return ErrorCode.none if member_id in self.members else ErrorCode.unknown_member_id
 

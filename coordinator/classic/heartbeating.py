@@ -1,5 +1,6 @@
 """Heartbeat (classic-groups §6.1). The most frequent request: one function, which looks only at what it needs."""
 
+from kohort.coordinator.classic.observer import UNOBSERVED
 from kohort.coordinator.classic.sessions import extend
 from kohort.coordinator.classic.states import HEARTBEAT, State
 from kohort.coordinator.coordinator import GroupCoordinator
@@ -34,13 +35,13 @@ def heartbeat(
     if generation_id != group.generation_id:
         return ErrorCode.illegal_generation
     extend(group, member, now_ms)
-    if coordinator.watch is not None and member.pulse is not None:
-        pulse = member.pulse
-        gap_ms = now_ms - pulse.heard_ms
-        pulse.heard_ms = now_ms
-        pulse.gaps[gap_ms] += 1
+    if coordinator.observer is not UNOBSERVED and member.stats is not None:
+        stats = member.stats
+        gap_ms = now_ms - stats.heard_ms
+        stats.heard_ms = now_ms
+        stats.gaps[gap_ms] += 1
         if gap_ms + gap_ms > member.session_timeout_ms:
-            coordinator.watch.heartbeat_gap(group, member, gap_ms)
+            coordinator.observer.heartbeat_gap(group, member, gap_ms)
     return HEARTBEAT[group.state]
 
 

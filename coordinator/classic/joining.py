@@ -92,8 +92,7 @@ def join_group(
         if member_id:
             return join_refused(ErrorCode.unknown_member_id, member_id)
         group = _create(coordinator, request.group_id, now_ms)
-        if coordinator.watch is not None:
-            coordinator.watch.group_created(group, "join_static" if request.group_instance_id else "join_new")
+        coordinator.observer.group_created(group, "join_static" if request.group_instance_id else "join_new")
     protocols = tuple((protocol.name, protocol.metadata) for protocol in request.protocols)
     join = _Join(request, joiner, protocols, now_ms)
     try:
@@ -124,8 +123,8 @@ def _admit(group: ClassicGroup, join: _Join) -> JoinGroupResponse | None:
         # No check whether this ends the phase: as in Kafka it then waits for its timer (classic-groups §3.8).
         removed = group.members.get(member_id)
         group.remove(member_id)
-        if removed is not None and group.coordinator.watch is not None:
-            group.coordinator.watch.member_removed(group, removed, "over_capacity")
+        if removed is not None:
+            group.coordinator.observer.member_removed(group, removed, "over_capacity")
         return join_refused(ErrorCode.group_max_size_reached, "")
     if not group.supports_protocols(join.request.protocol_type, join.protocols):
         return join_refused(ErrorCode.inconsistent_group_protocol, member_id)
@@ -153,8 +152,7 @@ def _newcomer(group: ClassicGroup, join: _Join) -> JoinGroupResponse | None:
         return _replace(group, group.members[known], member_id, join)
     if instance_id is None and join.joiner.needs_member_id:
         sessions.hand_out(group, member_id, join.request.session_timeout_ms, join.now_ms)
-        if group.coordinator.watch is not None:
-            group.coordinator.watch.member_id_issued(group, member_id, join.joiner.ticket)
+        group.coordinator.observer.member_id_issued(group, member_id, join.joiner.ticket)
         return join_refused(ErrorCode.member_id_required, member_id)
     return _add(group, member_id, join)
 
@@ -179,8 +177,7 @@ def _add(group: ClassicGroup, member_id: str, join: _Join) -> JoinGroupResponse 
     group.add(member, join.joiner.ticket)
     sessions.extend(group, member, now_ms, NEW_MEMBER_JOIN_TIMEOUT_MS)
     cause = member.cause("join_new" if request.group_instance_id is None else "join_static", join.reason)
-    if group.coordinator.watch is not None:
-        group.coordinator.watch.member_added(group, member, cause, join.joiner.ticket)
+    group.coordinator.observer.member_added(group, member, cause, join.joiner.ticket)
     rebalance_or_complete(group, cause, now_ms)
     return None
 
@@ -203,31 +200,30 @@ def _rejoin(group: ClassicGroup, member: Member, join: _Join) -> JoinGroupRespon
 
 def _update(group: ClassicGroup, member: Member, join: _Join) -> None:
     """Takes over what the request says; its join waits."""
-    request, watch = join.request, group.coordinator.watch
+    request, observer = join.request, group.coordinator.observer
     comes_back = member.join_ticket is None and not member.is_new
-    if watch is not None:
-        timeouts = member.rebalance_timeout_ms, member.session_timeout_ms
-        told = join.rebalance_timeout_ms, request.session_timeout_ms
-        watch.metadata_changed(group, member, join.protocols, timeouts != told)
+    timeouts = member.rebalance_timeout_ms, member.session_timeout_ms
+    asked_for = join.rebalance_timeout_ms, request.session_timeout_ms
+    observer.metadata_changed(group, member, join.protocols, timeouts != asked_for)
     group.update_member(member, join.protocols, join.rebalance_timeout_ms, request.session_timeout_ms)
     group.await_join(member, join.joiner.ticket)
-    if watch is not None and comes_back and group.state is State.PREPARING_REBALANCE:
-        watch.member_rejoined(group, member, join.reason)
+    if comes_back and group.state is State.PREPARING_REBALANCE:
+        observer.member_rejoined(group, member, join.reason)
 
 
 def _replace(group: ClassicGroup, member: Member, member_id: str, join: _Join) -> JoinGroupResponse | None:
     """A static member comes back without its id: it takes its place under a new one (classic-groups §3.6; KIP-345)."""
-    old_id, old_leader, watch = member.member_id, group.leader_id, group.coordinator.watch
+    old_id, old_leader, observer = member.member_id, group.leader_id, group.coordinator.observer
     before = member.protocols, member.rebalance_timeout_ms, member.session_timeout_ms
-    if watch is not None and (member.join_ticket is not None or member.sync_ticket is not None):
-        watch.member_fenced(group, old_id, member.group_instance_id or "")
+    if member.join_ticket is not None or member.sync_ticket is not None:
+        observer.member_fenced(group, old_id, member.group_instance_id or "")
     answer_join(group, member, join_refused(ErrorCode.fenced_instance_id, old_id))
     answer_sync(group, member, sync_refused(ErrorCode.fenced_instance_id))
     group.rename_member(member, member_id)
     member.is_new = False
     _renew_session(group, member, join.now_ms)
-    if watch is not None and group.state is not State.STABLE:
-        watch.member_replaced(group, member, old_id, True, join.joiner.ticket, join.reason)
+    if group.state is not State.STABLE:
+        observer.member_replaced(group, member, old_id, True, join.joiner.ticket, join.reason)
     _update(group, member, join)
     if group.state is State.PREPARING_REBALANCE:
         maybe_complete_join(group, join.now_ms)
@@ -236,8 +232,7 @@ def _replace(group: ClassicGroup, member: Member, member_id: str, join: _Join) -
         prepare_rebalance(group, member.cause("join_static", join.reason), join.now_ms)
         return None
     if group.choose_protocol() != group.protocol_name:
-        if watch is not None:
-            watch.member_replaced(group, member, old_id, True, join.joiner.ticket, join.reason)
+        observer.member_replaced(group, member, old_id, True, join.joiner.ticket, join.reason)
         prepare_rebalance(group, member.cause("static_protocol_changed", join.reason), join.now_ms)
         return None
 
@@ -256,8 +251,7 @@ def _replace(group: ClassicGroup, member: Member, member_id: str, join: _Join) -
             group.rename_member(member, old_id)
             _renew_session(group, member, now_ms)
             return
-        if watch is not None:
-            watch.member_replaced(group, member, old_id, False, join.joiner.ticket, join.reason)
+        observer.member_replaced(group, member, old_id, False, join.joiner.ticket, join.reason)
         if join.joiner.can_skip_assignment:
             leads = member.member_id == group.leader_id
             members = members_for_leader(group) if leads else ()

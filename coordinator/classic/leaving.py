@@ -82,8 +82,7 @@ def _remove(group: ClassicGroup, member_id: str, name: str, reason: str) -> Caus
         remark = f"{member_id} was removed while its SyncGroup waited; as in Kafka that request is never answered"
         group.coordinator.effects.append(Remark(group.group_id, remark))
     group.remove(member_id)
-    if group.coordinator.watch is not None:
-        group.coordinator.watch.member_removed(group, member, name, reason)
+    group.coordinator.observer.member_removed(group, member, name, reason)
     return member.cause(name, reason)
 
 

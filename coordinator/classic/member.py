@@ -1,12 +1,8 @@
 """A member of a classic group (classic-groups §2.1)."""
 
-from typing import TYPE_CHECKING
-
 from kohort.coordinator.effects import Cause
-
-if TYPE_CHECKING:
-    from kohort.coordinator.classic.sessions import Session
-    from kohort.coordinator.pulses import Pulse
+from kohort.coordinator.member_stats import MemberStats
+from kohort.purgatory import DelayedOperation
 
 Protocols = tuple[tuple[str, bytes], ...]
 """A member's protocols in its own order: name and metadata."""
@@ -33,10 +29,10 @@ class Member:
         "join_ticket",
         "member_id",
         "protocols",
-        "pulse",
         "rebalance_timeout_ms",
         "session",
         "session_timeout_ms",
+        "stats",
         "sync_ticket",
     )
 
@@ -65,8 +61,9 @@ class Member:
         """The JoinGroup that waits, if one does."""
         self.sync_ticket: object | None = None
         """The SyncGroup that waits, if one does."""
-        self.session: Session | None = None
-        self.pulse: Pulse | None = None
+        self.session: DelayedOperation | None = None
+        """The timer that removes it when it stays silent (`sessions.py`)."""
+        self.stats: MemberStats | None = None
         """Its heartbeats and commits in sums, while somebody listens."""
 
     @property

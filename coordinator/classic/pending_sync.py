@@ -21,14 +21,13 @@ class PendingSync(DelayedOperation):
         group = self.group
         group.pending_sync_timer = None
         late = sorted(group.pending_sync or ())
-        watch = group.coordinator.watch
-        if watch is not None:
-            watch.sync_timeout(group, late)
+        observer = group.coordinator.observer
+        observer.sync_timeout(group, late)
         for member_id in late:
             member = group.members.get(member_id)  # the id of a static member that was replaced is nobody's
             group.remove(member_id)
-            if watch is not None and member is not None:
-                watch.member_removed(group, member, "sync_timeout")
+            if member is not None:
+                observer.member_removed(group, member, "sync_timeout")
         cause = Cause("sync_timeout", reason=", ".join(late))
         rebalancing.unattended(group, lambda: rebalancing.prepare_rebalance(group, cause, now_ms))
 

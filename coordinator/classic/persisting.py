@@ -1,19 +1,19 @@
 """A group's record in `__consumer_offsets`, at the moments that classic-groups §1.4 lists."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from kohort.coordinator.classic.group import ClassicGroup
 from kohort.coordinator.classic.member import NO_ASSIGNMENT
+from kohort.coordinator.context import OnWritten
 from kohort.coordinator.records import GroupValue, MemberValue, group_key, group_value
 from kohort.protocol.batches import EncodedRecords, encode_record
-from kohort.protocol.errors import ErrorCode
-
-Then = Callable[[ErrorCode, int], None]
-"""What follows when the record is written (NONE), or could not be; with the time."""
 
 
 def append_group(
-    group: ClassicGroup, now_ms: int, then: Then | None = None, assignments: Mapping[str, bytes] | None = None
+    group: ClassicGroup,
+    now_ms: int,
+    on_written: OnWritten | None = None,
+    assignments: Mapping[str, bytes] | None = None,
 ) -> int:
     """Gives the group's record to the log. `assignments`: to be written in place of those that the members have.
 
@@ -43,4 +43,4 @@ def append_group(
         ),
     )
     record = encode_record(group_key(group.group_id), group_value(value), 0)
-    return group.coordinator.append(group.partition, EncodedRecords(record, 1), now_ms, then)
+    return group.coordinator.append(group.partition, EncodedRecords(record, 1), now_ms, on_written)

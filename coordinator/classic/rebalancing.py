@@ -4,13 +4,12 @@ Whatever gives a group's record to the log returns the token of that `Append`: a
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 # This module needs `sessions` and `pending_sync` and they need it: a rebalance starts timers, which start a rebalance.
 from kohort.coordinator.classic import pending_sync, sessions
 from kohort.coordinator.classic.group import ClassicGroup
 from kohort.coordinator.classic.member import NO_ASSIGNMENT, Member
-from kohort.coordinator.classic.persisting import Then, append_group
+from kohort.coordinator.classic.persisting import append_group
 from kohort.coordinator.classic.replies import answer_join, answer_sync, joined, members_for_leader, sync_refused
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.classic.voting import NoCommonProtocol
@@ -18,9 +17,6 @@ from kohort.coordinator.effects import Cause, Remark
 from kohort.protocol.consumer import ImpossibleLengthError
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
-
-if TYPE_CHECKING:
-    from kohort.coordinator.watching import Watch
 
 UNFORESEEN = (NoCommonProtocol, ImpossibleLengthError)
 """Kafka does not foresee this when a join phase ends: the group hangs in its new generation (classic-groups §2.4)."""
@@ -82,15 +78,13 @@ def prepare_rebalance(group: ClassicGroup, cause: Cause, now_ms: int) -> int | N
         return complete_join(group, now_ms)
     timeout_ms = group.rebalance_timeout_ms
     _wait(JoinPhase(now_ms + timeout_ms, group))
-    if group.coordinator.watch is not None:
-        group.coordinator.watch.barrier_raised(group, timeout_ms, now_ms)
+    group.coordinator.observer.barrier_raised(group, timeout_ms, now_ms)
     return None
 
 
 def _start(group: ClassicGroup, cause: Cause, now_ms: int) -> None:
     group.move(State.PREPARING_REBALANCE, cause, now_ms)
-    if group.coordinator.watch is not None:
-        group.coordinator.watch.rebalance_started(group, cause)
+    group.coordinator.observer.rebalance_started(group, cause)
 
 
 def rebalance_or_complete(group: ClassicGroup, cause: Cause, now_ms: int) -> int | None:
@@ -119,13 +113,12 @@ def complete_join(group: ClassicGroup, now_ms: int) -> int | None:
     Raises NoCommonProtocol or consumer.ImpossibleLengthError: the group then stays as it is, one generation further.
     """
     stop_waiting(group)
-    watch, timeout_ms = group.coordinator.watch, group.rebalance_timeout_ms
+    observer, timeout_ms = group.coordinator.observer, group.rebalance_timeout_ms
     missing = [m for m in group.members.values() if m.join_ticket is None]
     dropped = [m for m in missing if m.group_instance_id is None]
     for member in dropped:
         group.remove(member.member_id)
-        if watch is not None:
-            watch.member_removed(group, member, "barrier_timeout")
+        observer.member_removed(group, member, "barrier_timeout")
     if group.members and not group.waiting_joins:
         # Only static members are left, and all are absent: their sessions will end this. Time has to go on meanwhile,
         # also where the timeout is 0.
@@ -137,10 +130,11 @@ def complete_join(group: ClassicGroup, now_ms: int) -> int | None:
     cause = Cause(_why_complete(group, missing), reason=reason)
     if not group.members:
         group.move(State.EMPTY, cause, now_ms)
-        return append_group(group, now_ms, None if watch is None else _tell_empty(watch, group))
+        observer.join_completed(group, (), 0)
+        # The rebalance is over when that has been written. A new one may have begun by then.
+        return append_group(group, now_ms, observer.emptied(group))
     group.move(State.COMPLETING_REBALANCE, cause, now_ms)
-    if watch is not None:
-        watch.join_completed(group, missing, timeout_ms)
+    observer.join_completed(group, missing, timeout_ms)
     for_leader = members_for_leader(group)
     for member in group.members.values():
         leads = member.member_id == group.leader_id
@@ -149,12 +143,6 @@ def complete_join(group: ClassicGroup, now_ms: int) -> int | None:
         member.is_new = False
     pending_sync.start(group, now_ms)
     return None
-
-
-def _tell_empty(watch: "Watch", group: ClassicGroup) -> Then:
-    """Nobody is left: the rebalance is over when that has been written. A new one may have begun by then."""
-    watch.join_completed(group, (), 0)
-    return watch.emptied(group)
 
 
 def refuse_waiting_syncs(group: ClassicGroup, error: ErrorCode, now_ms: int) -> None:

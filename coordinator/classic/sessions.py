@@ -63,8 +63,7 @@ def _expire(group: ClassicGroup, member_id: str, now_ms: int) -> None:
     cause = member.cause("new_member_join_timeout" if member.is_new else "session_expired")
     answer_join(group, member, join_refused(ErrorCode.unknown_member_id, ""))
     group.remove(member_id)
-    if group.coordinator.watch is not None:
-        group.coordinator.watch.member_removed(group, member, cause.name)
+    group.coordinator.observer.member_removed(group, member, cause.name)
     _gone(group, cause, now_ms)
 
 

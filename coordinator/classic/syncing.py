@@ -37,8 +37,8 @@ def sync_group(
     if group.state is State.STABLE:
         first = group.pending_sync is not None and member.member_id in group.pending_sync
         pending_sync.received(group, member.member_id)
-        if first and coordinator.watch is not None:
-            coordinator.watch.member_synced(group, member)
+        if first:
+            coordinator.observer.member_synced(group, member)
         return synced(group, member)
     _await_assignment(group, member, request, ticket, now_ms)
     return None
@@ -69,12 +69,11 @@ def _await_assignment(
         return
     generation_id = group.generation_id
     assignments = {a.member_id: a.assignment for a in request.assignments}
-    watch = group.coordinator.watch
-    stored = None if watch is None else watch.assignment_received(group, member, assignments)
+    observer = group.coordinator.observer
+    stored = observer.assignment_received(group, member, assignments)
 
     def written(error: ErrorCode, now_ms: int) -> None:
-        if stored is not None:
-            stored(error)
+        stored(error)
         # Somebody may have joined meanwhile: then the assignment is of no use any more, though it is in the log.
         if group.state is not State.COMPLETING_REBALANCE or group.generation_id != generation_id:
             return
@@ -84,8 +83,7 @@ def _await_assignment(
             return
         _hand_out(group, assignments, now_ms)
         group.move(State.STABLE, member.cause("assignment_stored"), now_ms)
-        if watch is not None:
-            watch.rebalance_completed(group)
+        observer.rebalance_completed(group)
 
     append_group(group, now_ms, written, assignments)
 
@@ -96,5 +94,4 @@ def _hand_out(group: ClassicGroup, assignments: dict[str, bytes], now_ms: int) -
         member.assignment = assignments.get(member.member_id, NO_ASSIGNMENT)
         if answer_sync(group, member, synced(group, member)):
             sessions.extend(group, member, now_ms)
-            if group.coordinator.watch is not None:
-                group.coordinator.watch.member_synced(group, member)
+            group.coordinator.observer.member_synced(group, member)

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from kohort.coordinator.coordinator import Shard
+from kohort.coordinator.context import Shard
 from kohort.coordinator.records import UnreadableRecord
 from kohort.coordinator.transactions.coordinator import TransactionCoordinator
 from kohort.coordinator.transactions.ending import finish

@@ -23,6 +23,7 @@ from kohort.broker.cluster.event_log import EventLog
 from kohort.broker.cluster.group_events import EventLogError
 from kohort.broker.job_thread import JOBS_HERE, Jobs, JobThread
 from kohort.cli.main import main
+from kohort.coordinator.classic.observer import UNOBSERVED
 from kohort.coordinator.events import COLUMNS
 from kohort.pipeline.sources.event_files import COLUMNS as READ
 from kohort.pipeline.sources.event_files import read_event_log
@@ -49,9 +50,7 @@ class Logged:
 
     def happens(self, partition: int = 0) -> None:
         """Something does, and is told."""
-        watch = self.cluster.coordinators[0].watch
-        assert watch is not None
-        watch.elected(partition, (), 0)
+        self.cluster.coordinators[0].observer.elected(partition, (), None)
         perform(self.cluster, self.cluster.clock.now_ms())
 
     def written(self) -> None:
@@ -82,7 +81,7 @@ def test_a_file_has_its_final_name_when_it_is_complete(logged: Logged) -> None:
     logged.happens()
     logged.log.close()
     assert logged.names() == ["group-events-1-b007-1.jsonl"]
-    assert logged.cluster.coordinators[0].watch is None
+    assert logged.cluster.coordinators[0].observer is UNOBSERVED
 
 
 def test_nothing_happened(logged: Logged) -> None:

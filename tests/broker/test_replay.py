@@ -8,7 +8,8 @@ from kohort.broker.clock import ManualClock
 from kohort.broker.cluster import replay
 from kohort.broker.cluster.cluster import Cluster
 from kohort.broker.settings.broker_settings import Settings
-from kohort.coordinator.coordinator import GroupCoordinator, Shard
+from kohort.coordinator.context import Shard
+from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.loading import Loading
 from kohort.coordinator.records import expiring_offset_value, offset_key
 from kohort.protocol.batches import COMPRESSION_MASK

@@ -4,6 +4,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from kohort.control.metrics import Metrics
+from kohort.coordinator.classic.observer import UNOBSERVED
 from tests.control.talking import Lab
 
 P = "kafka_coordinator_group_"
@@ -29,9 +30,9 @@ def read(metrics: Metrics) -> dict[str, float]:
 
 def test_nobody_listens_before_the_first_question(lab: Lab) -> None:
     metrics, (coordinator,) = Metrics(lab.laboratory.cluster), lab.laboratory.cluster.coordinators
-    assert coordinator.watch is None
+    assert coordinator.observer is UNOBSERVED
     metrics.text()
-    assert coordinator.watch is not None
+    assert coordinator.observer is not UNOBSERVED
 
 
 def test_groups_by_state_members_and_partitions(lab: Lab, metrics: Metrics) -> None:

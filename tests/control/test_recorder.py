@@ -4,6 +4,7 @@ import pytest
 
 from kohort.control.history import Rebalance
 from kohort.control.recorder import Recorder
+from kohort.coordinator.classic.observer import UNOBSERVED
 from tests.control.talking import Lab
 
 
@@ -94,7 +95,7 @@ def test_a_session_that_expires_is_told_in_words(lab: Lab) -> None:
 def test_without_a_recorder_nobody_is_watched(lab: Lab) -> None:
     lab.talk("given ada shares a stable group")
     assert history(lab) == []
-    assert all(coordinator.watch is None for coordinator in lab.laboratory.cluster.coordinators)
+    assert all(coordinator.observer is UNOBSERVED for coordinator in lab.laboratory.cluster.coordinators)
 
 
 def test_a_recorder_that_is_stopped_keeps_what_it_has(lab: Lab) -> None:

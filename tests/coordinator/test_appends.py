@@ -2,7 +2,7 @@
 
 import pytest
 
-from kohort.coordinator.coordinator import STORAGE_ERRORS
+from kohort.coordinator.context import STORAGE_ERRORS
 from kohort.protocol.errors import ErrorCode as E
 from tests.coordinator.world import Speaker, World, commit_error, subscription
 

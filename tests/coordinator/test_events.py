@@ -35,7 +35,7 @@ def test_nobody_listens() -> None:
     bob.leaves()
     world.restart()
     assert world.events == []
-    assert all(member.pulse is None for member in world.group().members.values())
+    assert all(member.stats is None for member in world.group().members.values())
 
 
 def test_a_group_from_its_first_word_to_its_first_assignment() -> None:

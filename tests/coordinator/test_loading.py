@@ -2,7 +2,7 @@
 
 import pytest
 
-from kohort.coordinator.coordinator import Shard
+from kohort.coordinator.context import Shard
 from kohort.coordinator.describing import list_groups
 from kohort.coordinator.loading import Loading
 from kohort.coordinator.records import UnreadableRecord, group_key

@@ -20,14 +20,15 @@ from kohort.coordinator.classic.joining import Joiner, join_group
 from kohort.coordinator.classic.leaving import leave_group
 from kohort.coordinator.classic.syncing import sync_group
 from kohort.coordinator.committing import Commit, offset_commit
-from kohort.coordinator.coordinator import GroupCoordinator, Shard
+from kohort.coordinator.context import Shard
+from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.deleting import delete_group, offset_delete, sweep
 from kohort.coordinator.effects import Append, Effect, Remark, Reply, Transition
+from kohort.coordinator.event_observer import EventObserver
 from kohort.coordinator.events import NOBODY_KNOWN, Client, GroupEvent
 from kohort.coordinator.fetching_offsets import offset_fetch
 from kohort.coordinator.loading import load, unload
 from kohort.coordinator.settings import GroupSettings
-from kohort.coordinator.watching import Watch
 from kohort.protocol.batches import EncodedRecords
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
@@ -115,7 +116,7 @@ class World:
 
     def listen(self) -> None:
         """Somebody listens to group events from now on."""
-        self.coordinator.watch = Watch(self.coordinator, lambda: self.now_ms * 1000, _client_of, lambda _: 7)
+        self.coordinator.observer = EventObserver(self.coordinator, lambda: self.now_ms * 1000, _client_of, lambda _: 7)
 
     def told(self, *kinds: str) -> list[GroupEvent]:
         """The events of these kinds so far."""

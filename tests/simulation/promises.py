@@ -4,6 +4,8 @@ from collections import Counter
 
 from kohort.coordinator.classic.group import ClassicGroup
 from kohort.coordinator.classic.member import NOBODY
+from kohort.coordinator.classic.observer import UNOBSERVED
+from kohort.coordinator.classic.sessions import Session
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.records import GroupKey, read_group_value, read_key
 from tests.coordinator.world import World, compacted
@@ -125,21 +127,23 @@ def sessions_run_for_those_who_need_them(simulation: Simulation) -> None:
             if session is None:
                 assert member.satisfies_heartbeat, member.member_id
             else:
+                assert isinstance(session, Session)
                 assert session.scheduled
                 assert session.member_id == member.member_id
                 assert now_ms <= session.deadline_ms <= now_ms + 300_000
         for member_id, session in (group.pending_joins or {}).items():
+            assert isinstance(session, Session)
             assert session.scheduled
             assert session.member_id == member_id
 
 
 def timers_do_not_leak(simulation: Simulation) -> None:
-    expected = 1 + (simulation.world.coordinator.watch is not None)  # the sweep, and the sums of heartbeats
+    expected = 1 + (simulation.world.coordinator.observer is not UNOBSERVED)  # the sweep, and the sums of heartbeats
     for group in groups(simulation):
         expected += sum(member.session is not None for member in group.members.values())
         expected += len(group.pending_joins or ())
         expected += (group.join_phase is not None) + (group.pending_sync_timer is not None)
-        expected += group.watched is not None and group.watched.half_time is not None
+        expected += group.event_state is not None and group.event_state.half_time is not None
     assert len(simulation.world.purgatory) == expected
 
 

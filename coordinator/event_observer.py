@@ -1,22 +1,25 @@
 """Turns what happens to groups into events (offsets-topic §9.2), while somebody listens.
 
-`GroupCoordinator.watch` is None while nobody does. What a watch has to remember about a group and a member stands in
-`event_making.GroupWatch` and `Pulse`; the group itself decides nothing by it.
+`GroupCoordinator.observer` does nothing while nobody does. What an observer has to remember about a group and a member
+stands in `GroupEventState` and `MemberStats`; the group itself decides nothing by it.
 """
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from kohort.coordinator.classic.observer import Observer
 from kohort.coordinator.classic.states import State
+from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
-from kohort.coordinator.event_making import US_PER_MS, EventMaker, GroupWatch, share_of
+from kohort.coordinator.event_making import US_PER_MS, EventMaker, share_of
+from kohort.coordinator.event_state import GroupEventState
+from kohort.coordinator.event_timers import HalfTime, StatsTimer
 from kohort.coordinator.events import NOBODY_KNOWN, Client
+from kohort.coordinator.member_stats import MemberStats
 from kohort.coordinator.owners import Place, still_owned
-from kohort.coordinator.pulses import Pulse, StatsTimer
 from kohort.protocol.consumer import ImpossibleLengthError, subscribed_topics
 from kohort.protocol.errors import ErrorCode
-from kohort.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
     from kohort.coordinator.classic.group import ClassicGroup
@@ -24,15 +27,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False)
-class Watch(EventMaker):
+class EventObserver(EventMaker, Observer):
     """Is told what happens to the groups of one coordinator, and says which event that is."""
 
     def __post_init__(self) -> None:
         """Groups that are there already are met as they stand."""
         for group in self.coordinator.groups.values():
-            group.watched = None  # an earlier watch has missed what happened since it ended
+            group.event_state = None  # an earlier observer has missed what happened since it ended
             for member in group.members.values():
-                member.pulse = None
+                member.stats = None
             self._meet(group)
         StatsTimer(self)
 
@@ -44,7 +47,7 @@ class Watch(EventMaker):
 
     def member_added(self, group: "ClassicGroup", member: "Member", cause: Cause, ticket: object) -> None:
         """Somebody new is in the group; its join waits."""
-        member.pulse = Pulse(self.client_of(ticket).client_software, self.coordinator_ms())
+        member.stats = MemberStats(self.client_of(ticket).client_software, self.coordinator_ms())
         self.of(group).last_joined = member.member_id
         self._of_member("member_added", group, member, cause=cause.name, reason=cause.reason)
 
@@ -62,7 +65,7 @@ class Watch(EventMaker):
     ) -> None:
         """A static member came back under a new id (KIP-345)."""
         software = self.client_of(ticket).client_software
-        self.pulse_of(member).client_software = software
+        self.stats_of(member).client_software = software
         watched = self.of(group)
         if old_id in watched.known:
             watched.known.discard(old_id)
@@ -80,12 +83,12 @@ class Watch(EventMaker):
 
     def member_removed(self, group: "ClassicGroup", member: "Member", cause: str, reason: str = "") -> None:
         """A member is gone."""
-        silent_ms = self.coordinator_ms() - self.pulse_of(member).heard_ms
+        silent_ms = self.coordinator_ms() - self.stats_of(member).heard_ms
         self.of(group).owners.gone(member.member_id, self.now_us())
         if cause in ("barrier_timeout", "sync_timeout"):
             self.of(group).evicted.append(member.member_id)
         self._of_member("member_removed", group, member, cause=cause, reason=reason, duration_us=silent_ms * US_PER_MS)
-        self.flush_pulse(group, member)
+        self.flush_stats_of(group, member)
 
     def member_fenced(self, group: "ClassicGroup", member_id: str, instance_id: str) -> None:
         """Somebody speaks under an instance id that has another member by now; told once a minute."""
@@ -137,7 +140,7 @@ class Watch(EventMaker):
             watched.half_time = HalfTime(self, group, now_ms + timeout_ms // 2)
             self.coordinator.purgatory.wait(watched.half_time)
 
-    def _no_half_time(self, watched: GroupWatch) -> None:
+    def _no_half_time(self, watched: GroupEventState) -> None:
         if watched.half_time is not None:
             self.coordinator.purgatory.cancel(watched.half_time)
             watched.half_time = None
@@ -171,7 +174,7 @@ class Watch(EventMaker):
         last = group.members.get(watched.last_joined or "")
         heard_ms = self.coordinator_ms()
         for member in group.members.values():
-            self.pulse_of(member).heard_ms = heard_ms
+            self.stats_of(member).heard_ms = heard_ms
         self._emit(
             "join_completed",
             group,
@@ -231,7 +234,7 @@ class Watch(EventMaker):
 
     def member_synced(self, group: "ClassicGroup", member: "Member") -> None:
         """A member has got its share."""
-        self.pulse_of(member).heard_ms = self.coordinator_ms()
+        self.stats_of(member).heard_ms = self.coordinator_ms()
         watched, now_us = self.of(group), self.now_us()
         share = share_of(group, member.assignment)
         unowned_us = 0 if share is None else watched.owners.told(member.member_id, share, now_us)
@@ -266,7 +269,7 @@ class Watch(EventMaker):
         if watched.next_shares is not None:
             watched.owners.assigned(watched.next_shares, group.subscribed_topics)
 
-    def emptied(self, group: "ClassicGroup") -> Callable[[ErrorCode, int], None]:
+    def emptied(self, group: "ClassicGroup") -> OnWritten:
         """Nobody is left. What is returned tells it, when the record that says so was written."""
         watched = self.of(group)
         watched.owners.nobody_is_left()
@@ -287,7 +290,7 @@ class Watch(EventMaker):
 
         return written
 
-    # Heartbeats and commits; the former are looked at in `pulses`
+    # Heartbeats and commits; `heartbeating.py` counts the former
 
     def heartbeat_gap(self, group: "ClassicGroup", member: "Member", gap_ms: int) -> None:
         """A member was silent for more than half of its session timeout."""
@@ -297,18 +300,20 @@ class Watch(EventMaker):
         """A commit was accepted."""
         member = None if group is None else group.members.get(member_id)
         if member is not None:
-            pulse = self.pulse_of(member)
-            pulse.commits += 1
-            pulse.committed_partitions += partitions
+            stats = self.stats_of(member)
+            stats.commits += 1
+            stats.committed_partitions += partitions
 
     def commit_rejected(
-        self, group: "ClassicGroup", member_id: str, generation_id: int, error: ErrorCode, client: Client
+        self, group: "ClassicGroup", member_id: str, generation_id: int, error: ErrorCode, ticket: object | None
     ) -> None:
         """A commit was refused; told at once the first time, then once a minute how often."""
         member = group.members.get(member_id)
         if member is not None:
-            self.pulse_of(member).rejected += 1
+            self.stats_of(member).rejected += 1
             client = self._client(None, member)
+        else:
+            client = NOBODY_KNOWN if ticket is None else self.client_of(ticket)
         if self._first(group, member_id, name_of(error), client, generation_id):
             self._rejected(group, member_id, name_of(error), client, generation_id, None)
 
@@ -325,20 +330,20 @@ class Watch(EventMaker):
             detail=None if more is None else {"n": str(more)},
         )
 
-    def flush_pulse(self, group: "ClassicGroup", member: "Member") -> None:
+    def flush_stats_of(self, group: "ClassicGroup", member: "Member") -> None:
         """What a member's heartbeats and commits came to since it was last told."""
-        pulse = self.pulse_of(member)
-        beats = pulse.take_beats()
+        stats = self.stats_of(member)
+        beats = stats.take_beats()
         if beats is not None:
             self._of_member("heartbeat_stats", group, member, duration_us=beats.longest_us, detail=beats.detail)
-        if pulse.commits or pulse.rejected:
-            detail = {"n": str(pulse.commits), "rejected": str(pulse.rejected)}
-            self._of_member("commit_stats", group, member, partitions=pulse.committed_partitions, detail=detail)
-            pulse.commits = pulse.rejected = pulse.committed_partitions = 0
+        if stats.commits or stats.rejected:
+            detail = {"n": str(stats.commits), "rejected": str(stats.rejected)}
+            self._of_member("commit_stats", group, member, partitions=stats.committed_partitions, detail=detail)
+            stats.commits = stats.rejected = stats.committed_partitions = 0
 
     def flush_refusals(self, group: "ClassicGroup") -> None:
         """How many refusals came after the first of their kind; the next one is told at once again."""
-        watched = group.watched
+        watched = group.event_state
         if watched is None or not watched.named:
             return
         named, watched.named = watched.named, {}
@@ -356,7 +361,7 @@ class Watch(EventMaker):
     def group_gone(self, group: "ClassicGroup", cause: str) -> None:
         """It was deleted, or its coordinator has moved."""
         for member in group.members.values():
-            self.flush_pulse(group, member)
+            self.flush_stats_of(group, member)
         self.flush_refusals(group)
         self._no_half_time(self.of(group))
         if cause == "coordinator_failover":
@@ -370,8 +375,17 @@ class Watch(EventMaker):
         """The broker has deleted offsets that are too old."""
         self._emit("offsets_expired", group, partitions=partitions, log_offset=self.coordinator.appended_offset)
 
-    def elected(self, partition: int, groups: Iterable["ClassicGroup"], load_us: int) -> None:
+    def measured_from_us(self) -> int | None:
+        """Now."""
+        return self.now_us()
+
+    def _since(self, began_us: int | None) -> int:
+        """Microseconds since then; 0 where nobody listened yet."""
+        return 0 if began_us is None else self.now_us() - began_us
+
+    def elected(self, partition: int, groups: Iterable["ClassicGroup"], began_us: int | None) -> None:
         """This node coordinates a partition's groups from now on."""
+        load_us = self._since(began_us)
         self._epochs[partition] = self.epoch_of(partition)
         for group in groups:
             self._meet(group)
@@ -379,39 +393,24 @@ class Watch(EventMaker):
             self._emit("group_loaded", group, duration_us=load_us, members=members, generation=generation_id)
         self._emit_of_partition("coordinator_elected", partition, load_us)
 
-    def resigned(self, partition: int, unload_us: int) -> None:
+    def resigned(self, partition: int, began_us: int | None) -> None:
         """Somebody else does, or nobody."""
-        self._emit_of_partition("coordinator_resigned", partition, unload_us)
+        self._emit_of_partition("coordinator_resigned", partition, self._since(began_us))
         self._epochs.pop(partition, None)
 
     def stopping(self) -> None:
         """The process ends in good order: the sums so far, and the partitions that it coordinated."""
         self.flush_stats()
         for partition in sorted(self.coordinator.shards):
-            self.resigned(partition, 0)
+            self.resigned(partition, None)
 
     def flush_stats(self) -> None:
         """Every member's heartbeats and commits, and what was refused, since this was last told."""
         for group in self.coordinator.groups.values():
             for member in group.members.values():
-                if member.pulse is not None:
-                    self.flush_pulse(group, member)
+                if member.stats is not None:
+                    self.flush_stats_of(group, member)
             self.flush_refusals(group)
-
-
-class HalfTime(DelayedOperation):
-    """Tells of a join phase that half of its time is over; taken away when the phase ends before."""
-
-    __slots__ = ("_group", "_watch")
-
-    def __init__(self, watch: Watch, group: "ClassicGroup", deadline_ms: int) -> None:
-        super().__init__(deadline_ms)
-        self._watch = watch
-        self._group = group
-
-    def on_complete(self, now_ms: int, *, expired: bool) -> None:
-        """Always by its deadline."""
-        self._watch.join_progress(self._group)
 
 
 def name_of(error: ErrorCode) -> str:

@@ -1,14 +1,7 @@
 """Heartbeats and commits of members in sums: one row a minute each, not one a heartbeat (offsets-topic §9.2)."""
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, NamedTuple
-
-from kohort.purgatory import DelayedOperation
-
-if TYPE_CHECKING:
-    from kohort.coordinator.watching import Watch
-
-STATS_INTERVAL_MS = 60_000
+from typing import NamedTuple
 
 
 class Beats(NamedTuple):
@@ -19,7 +12,7 @@ class Beats(NamedTuple):
     """How many gaps between heartbeats there were, and two percentiles of their lengths."""
 
 
-class Pulse:
+class MemberStats:
     """One member's; `heartbeating.heartbeat` keeps it.
 
     Gaps are kept as lengths and how often each came: exact, and no longer than they are different.
@@ -57,24 +50,3 @@ def percentile(counts: dict[int, int], total: int, share: float) -> int:
         if below >= share * total:
             return value
     raise ValueError("nothing was counted")
-
-
-class StatsTimer(DelayedOperation):
-    """Once a minute tells every member's sums."""
-
-    __slots__ = ("_watch",)
-
-    def __init__(self, watch: "Watch") -> None:
-        super().__init__(watch.coordinator_ms() + STATS_INTERVAL_MS)
-        self._watch = watch
-        watch.coordinator.purgatory.wait(self)
-
-    def on_complete(self, now_ms: int, *, expired: bool) -> None:
-        """Waits for the next minute, and tells."""
-        watch = self._watch
-        if watch.coordinator.watch is not watch:
-            return  # nobody listens any more
-        self.deadline_ms = now_ms + STATS_INTERVAL_MS
-        self.completed = False
-        watch.coordinator.purgatory.wait(self)
-        watch.flush_stats()

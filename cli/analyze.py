@@ -18,7 +18,8 @@ import click
 
 from kohort.pipeline.java import NoJavaError
 from kohort.pipeline.session import NoSparkError
-from kohort.pipeline.terminal import progress, say, spark_tasks, speaking_to, tell, visible, words
+from kohort.pipeline.terminal import progress, say, spark_tasks, speaking_to, tell, words
+from kohort.protocol.visible import visible
 
 if TYPE_CHECKING:
     from kohort.pipeline.sources.chunk import Issue
@@ -96,9 +97,9 @@ def analyze(
         say("\nstopped before the end: there is no report of this run")
         sys.exit(INTERRUPTED)
     except (ImportError, NoJavaError, NoSparkError) as error:
-        raise click.ClickException(_plain(error)) from None
+        raise click.ClickException(visible(_plain(error))) from None
     except Exception as error:  # Spark's failures have many types; a person gets a sentence, and the whole in a file
-        raise click.ClickException(f"{_plain(error)}{_kept(out)}") from None
+        raise click.ClickException(f"{visible(_plain(error))}{_kept(out)}") from None
 
 
 def _plain(error: BaseException) -> str:

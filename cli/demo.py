@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kohort.cli.saying import say
 from kohort.demo.libraries import missing_libraries
 
 if TYPE_CHECKING:
@@ -46,11 +47,11 @@ def demo(plain: bool, seed: int, out: Path | None, no_analysis: bool) -> None:
     """
     missing = missing_libraries()
     if missing:
-        click.echo(f"kohort: the demo needs {', '.join(missing)}: pip install 'kohort[demo]'", err=True)
+        say(f"kohort: the demo needs {', '.join(missing)}: pip install 'kohort[demo]'", err=True)
         sys.exit(2)
 
     if out is not None and out.is_dir() and any(out.iterdir()):
-        click.echo(f"kohort: {out} is not empty; --out wants a new directory", err=True)
+        say(f"kohort: {out} is not empty; --out wants a new directory", err=True)
         sys.exit(2)
 
     import uvloop
@@ -71,7 +72,7 @@ async def _until_interrupted(plain: bool, seed: int, out: Path | None, analysed:
     try:
         return await playing
     except asyncio.CancelledError:
-        click.echo("kohort: the demo was interrupted; all its processes are stopped", err=True)
+        say("kohort: the demo was interrupted; all its processes are stopped", err=True)
         return INTERRUPTED
 
 
@@ -90,7 +91,7 @@ async def _play(plain: bool, seed: int, out: Path, analysed: bool) -> int:
     from kohort.demo.watch import PlayError, Watch
 
     began = time.monotonic()
-    console = Console(width=WIDTH if plain else None, highlight=False)
+    console = Console(width=WIDTH if plain else None, highlight=False, markup=False)
     stage, troupe = Stage(seed, TOPIC, PARTITIONS), Troupe()
     watch = Watch(stage)
     log.configure(level="info", json=True, stream=BrokerLog(watch.hear_broker))
@@ -102,7 +103,7 @@ async def _play(plain: bool, seed: int, out: Path, analysed: bool) -> int:
     try:
         await stage.open(events)
     except EventLogError as refused:
-        click.echo(f"kohort: {str(refused).replace('--event-log', '--out')}", err=True)
+        say(f"kohort: {str(refused).replace('--event-log', '--out')}", err=True)
         return 2
     try:
         try:

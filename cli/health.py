@@ -6,6 +6,7 @@ import sys
 import click
 
 from kohort.broker.address import AddressError, parse_address, show_address
+from kohort.cli.saying import say
 
 _API_VERSIONS_V0 = bytes.fromhex("0012 0000 00000001 ffff")
 """Key 18, version 0, correlation id 1, no client id."""
@@ -22,14 +23,14 @@ def health(address: str, timeout_s: float) -> None:
     try:
         host, port = parse_address(address)
     except AddressError as problem:
-        click.echo(f"kohort: {problem}", err=True)
+        say(f"kohort: {problem}", err=True)
         sys.exit(2)
     try:
         count = ask(host, port, timeout_s)
     except (OSError, ValueError) as problem:
-        click.echo(f"{show_address(host, port)} does not answer: {problem}", err=True)
+        say(f"{show_address(host, port)} does not answer: {problem}", err=True)
         sys.exit(1)
-    click.echo(f"{show_address(host, port)} serves {count} APIs")
+    say(f"{show_address(host, port)} serves {count} APIs")
 
 
 def ask(host: str, port: int, timeout_s: float) -> int:

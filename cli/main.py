@@ -12,6 +12,7 @@ import click
 
 from kohort.broker.line_writer import stand_in_for_closed
 from kohort.cli.lazy import LazyGroup
+from kohort.cli.saying import say
 
 # Loading makes tens of thousands of objects that all stay: looking for garbage among them costs a tenth of the start.
 # `serve` turns collection on again; the other commands live too briefly to need it.
@@ -34,7 +35,7 @@ def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted and not ctx.resilient_parsing:
         from importlib.metadata import version  # 30 ms: not for everybody
 
-        click.echo(f"kohort {version('kohort')}")
+        say(f"kohort {version('kohort')}")
         ctx.exit()
 
 
@@ -50,7 +51,7 @@ class Kohort(LazyGroup):
             if problem.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
                 raise
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - what is left in the old one can't be written either
-            click.echo(f"kohort: cannot write: {problem.strerror}", err=True)
+            say(f"kohort: cannot write: {problem.strerror}", err=True)
             sys.exit(1)
 
 

@@ -13,6 +13,7 @@ from kohort.broker.control_token import TokenError, checked
 from kohort.broker.lean_imports import without
 from kohort.broker.settings.broker_settings import PROFILES, SettingError, Settings
 from kohort.broker.settings.properties import parse_properties
+from kohort.cli.saying import say
 
 if TYPE_CHECKING:
     from kohort.control.listening import Control
@@ -180,5 +181,5 @@ def read_settings(config: str | None, assignments: tuple[str, ...]) -> dict[str,
 
 def refuse(sentence: str) -> NoReturn:
     """Says why not, and ends with exit code 2."""
-    click.echo(f"kohort: {sentence}", err=True)
+    say(f"kohort: {sentence}", err=True)
     sys.exit(2)

@@ -3,6 +3,7 @@
 import click
 
 from kohort.broker.settings.broker_settings import PROFILES, Settings
+from kohort.cli.saying import say
 
 
 @click.command()
@@ -10,5 +11,7 @@ from kohort.broker.settings.broker_settings import PROFILES, Settings
 def settings(profile: str) -> None:
     """List the settings that mean something here: value, what is allowed, what it is about."""
     for setting, value in Settings(profile=profile):
-        click.echo(f"{setting.name}={setting.show(value)}\n    {setting.doc}; {setting.allowed}")
-    click.echo("\nKafka's other broker settings are accepted, and have no meaning here.")
+        say(f"{setting.name}={setting.show(value)}")
+        say(f"    {setting.doc}; {setting.allowed}")
+    say()
+    say("Kafka's other broker settings are accepted, and have no meaning here.")

@@ -14,6 +14,8 @@ import click
 from kohort.broker.address import AddressError
 from kohort.broker.lean_imports import without
 from kohort.cli.admin.asking import token_option
+from kohort.cli.saying import say
+from kohort.protocol.visible import visible
 
 if TYPE_CHECKING:
     from kohort.watch.controlled import Controlled
@@ -61,7 +63,7 @@ def watch(bootstrap: str, pattern: str, once: bool, every_s: float, token: str) 
         else:
             cluster = Cluster(bootstrap, pattern)
     except AddressError as problem:
-        click.echo(f"kohort: {problem}", err=True)
+        say(f"kohort: {problem}", err=True)
         sys.exit(2)
     sys.exit(asyncio.run(_until_interrupted(cluster, Controlled(bootstrap, pattern, token), bootstrap, once, every_s)))
 
@@ -79,7 +81,7 @@ async def _until_interrupted(
     except asyncio.CancelledError:
         return 0  # how watching ends
     except BrokerError as problem:
-        click.echo(f"kohort: {problem}", err=True)
+        say(f"kohort: {problem}", err=True)
         return 1
     finally:
         cluster.close()
@@ -96,7 +98,7 @@ async def _watch(cluster: Watched, otherwise: Controlled, bootstrap: str, once: 
     from kohort.watch.view import line, picture
 
     title = f"kohort watch {bootstrap}"
-    console = Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH, highlight=False)
+    console = Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH, highlight=False, markup=False)
     changes, seen = Changes(), list[Change]()
     try:
         snapshot = await cluster.look(time.time())
@@ -111,7 +113,7 @@ async def _watch(cluster: Watched, otherwise: Controlled, bootstrap: str, once: 
             await asyncio.sleep(every_s)
             before, snapshot = snapshot, await cluster.look(time.time())
             for problem in set(snapshot.problems) - set(before.problems):
-                console.out(f"! {problem}")
+                console.out(visible(f"! {problem}"))
             for change in changes.take(snapshot):
                 console.out(line(change))
         return

@@ -14,6 +14,7 @@ from kohort.coordinator.classic.member import Member
 from kohort.coordinator.classic.rebalancing import InitialDelay
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.events import GroupEvent
+from kohort.protocol.visible import visible
 from kohort.purgatory import DelayedOperation
 
 Alive = Callable[[ClassicGroup, Member], bool]
@@ -69,7 +70,7 @@ class Explanation:
         lines += [f"  waits for {each}" for each in self.waits] or ["  waits for nobody"]
         lines += [f"  {each}" for each in self.clients]
         lines += [f"  badly set: {each}" for each in self.badly_set]
-        return "\n".join(lines)
+        return "\n".join(map(visible, lines))
 
 
 def explain(

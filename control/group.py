@@ -19,6 +19,7 @@ from kohort.coordinator.effects import OFFSETS_TOPIC
 from kohort.coordinator.events import GroupEvent
 from kohort.coordinator.placement import partition_for
 from kohort.protocol.consumer import assigned_partitions
+from kohort.protocol.visible import visible
 
 if TYPE_CHECKING:
     from kohort.control.laboratory import Laboratory
@@ -132,7 +133,8 @@ class Group:
 
     def timeline(self) -> str:
         """The same for a person, a line an event."""
-        return "\n".join([str(self), *(f"  {line}" for line in self._laboratory.recorder.timeline(self.id))])
+        lines = [str(self), *(f"  {line}" for line in self._laboratory.recorder.timeline(self.id))]
+        return "\n".join(map(visible, lines))
 
     # Failover
 

@@ -17,6 +17,7 @@ from kohort.broker.logs import log
 from kohort.broker.runtime.registry import Registry
 from kohort.broker.runtime.server import Server
 from kohort.broker.settings.broker_settings import Settings
+from kohort.protocol.visible import visible
 from kohort.storage.topics import Topic
 
 if TYPE_CHECKING:
@@ -82,7 +83,8 @@ class Stage:
         if group is None:
             return {}
         return {
-            member.client_id: assigned_partitions(member.assignment, self.topic) for member in group.members.values()
+            visible(member.client_id): assigned_partitions(member.assignment, self.topic)
+            for member in group.members.values()
         }
 
 

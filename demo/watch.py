@@ -12,6 +12,7 @@ from typing import Any
 
 from kohort.demo.reports import Consumed, Produced, Range, Report, Revoked, Wrong
 from kohort.demo.stage import Stage
+from kohort.protocol.visible import visible
 
 LINES_KEPT = 200
 
@@ -109,6 +110,7 @@ class Watch:
 
     def hear_broker(self, text: str, values: dict[str, Any]) -> None:
         """A line of the broker's log."""
+        text = visible(text)
         if values["level"] == "error":
             self.wrong.append(f"the broker says: {text.splitlines()[0]}")
         if "to" in values:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sys
 import textwrap
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from kohort.pipeline.rules.finding import several
+from kohort.protocol.visible import visible
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,7 +37,6 @@ _KINDS = {
 }
 _WIDEST, _MOST_NAMES, _MOST_REMARKS = 110, 20, 8
 _TICK_S = 0.5
-_COMMANDS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
 def words(kinds: list[Source]) -> str:
@@ -65,15 +64,10 @@ def _stderr() -> TextIO:
     return _apart[-1] if _apart else sys.stderr
 
 
-def visible(text: str) -> str:
-    """Names of groups and clients may hold anything: what would command the terminal is shown as an escape."""
-    return _COMMANDS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
-
-
 def say(text: str) -> None:
-    """A line beside the result: to stderr, so that stdout holds findings alone."""
-    text = "\n".join(map(visible, text.split("\n")))
-    click.echo(text, file=_stderr(), color=_colour())
+    """A line beside the result: to stderr, so that stdout holds findings alone. Line ends before it stay."""
+    line = text.lstrip("\n")
+    click.echo(text[: len(text) - len(line)] + visible(line), file=_stderr(), color=_colour())
 
 
 def _colour() -> bool | None:
@@ -188,7 +182,7 @@ def _group(group: str, found: list[dict[str, Any]], health: dict[str, Any] | Non
     for finding in found:
         if finding["severity"] == "info" and not verbose:
             continue
-        _echo(f"      {finding['rule']} {finding['title']} ({finding['severity']}, {finding['confidence']})")
+        _echo(visible(f"      {finding['rule']} {finding['title']} ({finding['severity']}, {finding['confidence']})"))
         if finding["text"] not in line:
             _echo(_wrapped(f"         {finding['text']}", "         "))
         _echo(_wrapped(f"         {finding['advice']}", "         "), dim=True)

@@ -25,6 +25,7 @@ from kohort.control.laboratory import Laboratory
 from kohort.control.numbers import whole
 from kohort.control.safety import Budget
 from kohort.control.topics import Topics
+from kohort.protocol.visible import visible
 from kohort.testing.clock import Clock
 
 if TYPE_CHECKING:
@@ -219,7 +220,7 @@ class Cluster:
 def _report(left: list[str]) -> None:
     """What a test has forgotten; pytest shows it among its warnings."""
     for line in left:
-        warn(line, stacklevel=3)
+        warn(visible(line), stacklevel=3)
 
 
 def _as_text(value: object) -> str:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kohort.protocol.visible import visible
+
 if TYPE_CHECKING:
     from kohort.testing import Cluster
     from kohort.testing.remote import InThread
@@ -124,9 +126,9 @@ def _tell(runner: InThread, cluster: Cluster) -> tuple[str, str]:
 def _judge(item: pytest.Item, left: list[str], violations: list[str]) -> None:
     """Reports what a test has left held, and fails it if something happened that must never happen."""
     for line in left:
-        item.warn(pytest.PytestWarning(line))
+        item.warn(pytest.PytestWarning(visible(line)))
     if violations:
-        pytest.fail("this must never happen: " + "; ".join(violations), pytrace=False)
+        pytest.fail("this must never happen: " + visible("; ".join(violations)), pytrace=False)
 
 
 def _made(config: pytest.Config, mark: pytest.Mark | None) -> Cluster:

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
-from rich.text import Text
 
+from kohort.protocol.visible import visible
 from kohort.watch.changes import Change
 from kohort.watch.snapshot import Place, SeenGroup, SeenMember, SeenRebalance, SeenWait, Snapshot
+from kohort.watch.text import Text
 
 STATE_STYLES = {
     "Stable": "green",
@@ -64,7 +65,7 @@ def picture(
 
 def line(change: Change) -> str:
     """A change in one line of plain text."""
-    return f"{_clock(change.at)}  {change.group_id}: {change.what}"
+    return visible(f"{_clock(change.at)}  {change.group_id}: {change.what}")
 
 
 def ranges(places: Iterable[Place]) -> str:

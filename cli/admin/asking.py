@@ -15,6 +15,7 @@ import click
 
 from kohort.broker.control_token import TokenError, checked
 from kohort.broker.control_token import headers as token_headers
+from kohort.cli.saying import say
 
 TIMEOUT_S = 30
 LARGEST_ANSWER = 64 << 20
@@ -116,5 +117,5 @@ def detail(problem: HTTPError) -> str:
 
 def fail(sentence: str) -> NoReturn:
     """Says why not, and ends with exit code 1."""
-    click.echo(f"kohort: {sentence}", err=True)
+    say(f"kohort: {sentence}", err=True)
     sys.exit(1)

@@ -5,6 +5,7 @@ from urllib.parse import quote
 import click
 
 from kohort.cli.admin.asking import ask, control_options
+from kohort.cli.saying import say
 
 
 @click.command("move-leader")
@@ -19,4 +20,4 @@ def move_leader(topic: str, partition: int, node: int, control: str, token: str)
     """
     path = f"/leaders/{quote(topic, safe='')}/{partition}"
     moved = ask(control, token, path, {"node": node}, post=True)
-    click.echo(f"{topic}-{partition} is led by node {moved['leader']}, leader epoch {moved['leader_epoch']}")
+    say(f"{topic}-{partition} is led by node {moved['leader']}, leader epoch {moved['leader_epoch']}")

@@ -3,6 +3,7 @@
 import click
 
 from kohort.cli.admin.asking import ask, control_options
+from kohort.cli.saying import say
 
 
 @click.command("start-node")
@@ -15,4 +16,4 @@ def start_node(node_id: int, control: str, token: str) -> None:
     somebody asks for an election (`kafka-leader-election`).
     """
     state = ask(control, token, f"/nodes/{node_id}/start", post=True)
-    click.echo(f"node {state['id']} runs (port {state['port']})")
+    say(f"node {state['id']} runs (port {state['port']})")

@@ -3,6 +3,7 @@
 import click
 
 from kohort.cli.admin.asking import ask, control_options
+from kohort.cli.saying import say
 
 
 @click.command("stop-node")
@@ -15,4 +16,4 @@ def stop_node(node_id: int, control: str, token: str) -> None:
     Its connections and its port are closed.
     """
     state = ask(control, token, f"/nodes/{node_id}/stop", post=True)
-    click.echo(f"node {state['id']} is stopped (port {state['port']})")
+    say(f"node {state['id']} is stopped (port {state['port']})")

@@ -5,6 +5,7 @@ from typing import NoReturn
 
 import click
 
+from kohort.cli.saying import say
 from kohort.storage.disk.checking import PartitionState, check_partition, partition_folders
 
 
@@ -29,16 +30,16 @@ def verify(folder: Path) -> None:
     for each in folders:
         state = check_partition(each)
         damaged += bool(state.faults)
-        click.echo(_line(state))
+        say(_line(state))
         for fault in state.faults:
-            click.echo(f"  {fault}")
-    click.echo(f"{len(folders)} partitions, {damaged} damaged")
+            say(f"  {fault}")
+    say(f"{len(folders)} partitions, {damaged} damaged")
     if damaged:
         raise SystemExit(1)
 
 
 def _refuse(sentence: str) -> NoReturn:
-    click.echo(f"kohort: {sentence}", err=True)
+    say(f"kohort: {sentence}", err=True)
     raise SystemExit(1)
 
 

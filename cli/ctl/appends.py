@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from kohort.cli.admin.asking import Command, ask, control_options
+from kohort.cli.saying import say
 
 
 def _which(command: Command) -> Command:
@@ -79,4 +80,4 @@ def _add(control: str, token: str, rule: dict[str, Any]) -> None:
 
 
 def _tell(rule: dict[str, Any]) -> None:
-    click.echo(f"{rule['text']} (acted {rule['acted']}, holds {rule['held']})")
+    say(f"{rule['text']} (acted {rule['acted']}, holds {rule['held']})")

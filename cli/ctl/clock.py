@@ -3,6 +3,7 @@
 import click
 
 from kohort.cli.admin.asking import ask, control_options
+from kohort.cli.saying import say
 
 
 @click.group(invoke_without_command=True)
@@ -49,4 +50,4 @@ def _tell(state: dict[str, object]) -> None:
     how = "stands still" if state["paused"] else f"runs, {state['scale']} times as fast as the machine's"
     now_ms = state["now_ms"]
     assert isinstance(now_ms, int)
-    click.echo(f"{now_ms / 1000:.3f} s since start; it {how}")
+    say(f"{now_ms / 1000:.3f} s since start; it {how}")

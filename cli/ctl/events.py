@@ -9,6 +9,7 @@ import click
 
 from kohort.broker.control_token import headers
 from kohort.cli.admin.asking import LARGEST_ANSWER, control_options, detail, fail, nobody_answers
+from kohort.cli.saying import say
 
 
 @click.command()
@@ -22,7 +23,7 @@ def events(group: str | None, past: bool, control: str, token: str) -> None:
         with urlopen(Request(f"http://{control}/events?{asked}", headers=headers(token))) as answer:
             while line := answer.readline(LARGEST_ANSWER):
                 if line.startswith(b"data: "):
-                    click.echo(line[6:].rstrip(b"\n"))
+                    say(line[6:].decode("utf-8", "replace").rstrip("\n"))
     except HTTPError as problem:
         fail(detail(problem))
     except (OSError, ValueError, HTTPException) as problem:

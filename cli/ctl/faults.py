@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 import click
 
 from kohort.cli.admin.asking import ask, control_options, fail
+from kohort.cli.saying import say
 
 
 @click.group(invoke_without_command=True)
@@ -61,4 +62,4 @@ def remove(number: int | None, control: str, token: str) -> None:
 
 
 def _tell(rule: dict[str, object]) -> None:
-    click.echo(f"{rule['text']} (seen {rule['seen']}, acted {rule['acted']})")
+    say(f"{rule['text']} (seen {rule['seen']}, acted {rule['acted']})")

@@ -5,6 +5,7 @@ from urllib.parse import quote
 import click
 
 from kohort.cli.admin.asking import ask, control_options
+from kohort.cli.saying import say
 
 
 @click.group(invoke_without_command=True)
@@ -20,7 +21,7 @@ def gates(context: click.Context) -> None:
 def stops(control: str, token: str) -> None:
     """List where one may hold requests."""
     for stop in ask(control, token, "/gates/stops"):
-        click.echo(f"{stop['name']:<24}{stop['about']}")
+        say(f"{stop['name']:<24}{stop['about']}")
 
 
 @gates.command("list")
@@ -66,4 +67,4 @@ def _of(group: str | None) -> str:
 def _tell(gate: dict[str, list[dict[str, str]]]) -> None:
     waiting = ", ".join(each["text"] for each in gate["held"]) or "nobody"
     of = f" of group {gate['group']}" if gate["group"] else ""
-    click.echo(f"{gate['name']}{of}: there waits {waiting}")
+    say(f"{gate['name']}{of}: there waits {waiting}")

@@ -6,6 +6,7 @@ from urllib.parse import quote, urlencode
 import click
 
 from kohort.cli.admin.asking import ask, control_options
+from kohort.cli.saying import say
 
 
 @click.group(invoke_without_command=True)
@@ -35,7 +36,7 @@ def show(group: str, control: str, token: str) -> None:
         parts = [f"{topic} {', '.join(map(str, each))}" for topic, each in member["partitions"].items()]
         waits = f", waits for its {member['waits_for']}" if member["waits_for"] else ""
         name = member["instance_id"] or member["client_id"]
-        click.echo(f"  {name}@{member['client_host']}{waits}: {'; '.join(parts) or 'nothing'}")
+        say(f"  {name}@{member['client_host']}{waits}: {'; '.join(parts) or 'nothing'}")
 
 
 @groups.command()
@@ -56,7 +57,7 @@ def wait(group: str, state: str, members: int | None, timeout: float, control: s
 def timeline(group: str, control: str, token: str) -> None:
     """Tell everything that happened to GROUP, a line an event."""
     for line in ask(control, token, f"/groups/{quote(group, safe='')}/timeline"):
-        click.echo(line)
+        say(line)
 
 
 @groups.command()
@@ -65,11 +66,11 @@ def timeline(group: str, control: str, token: str) -> None:
 def explain(group: str, control: str, token: str) -> None:
     """Say whom GROUP waits for and until when, what each client should do, what is badly set."""
     for line in ask(control, token, f"/groups/{quote(group, safe='')}/explanation"):
-        click.echo(line)
+        say(line)
 
 
 def _tell(group: dict[str, Any]) -> None:
-    click.echo(
+    say(
         f"{group['id']}: {group['state']}, generation {group['generation']}, {len(group['members'])} members, "
         f"coordinator {group['coordinator']}"
     )

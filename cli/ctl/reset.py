@@ -3,6 +3,7 @@
 import click
 
 from kohort.cli.admin.asking import ask, control_options
+from kohort.cli.saying import say
 
 
 @click.command()
@@ -11,4 +12,4 @@ def reset(control: str, token: str) -> None:
     """End all rules, open all gates, and let the clock run; tell what was left held, and what must never be."""
     left = ask(control, token, "/reset", post=True)
     for line in (*left["gates"], *left["violations"]):
-        click.echo(line)
+        say(line)

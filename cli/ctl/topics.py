@@ -6,6 +6,7 @@ from urllib.parse import quote
 import click
 
 from kohort.cli.admin.asking import ask, control_options
+from kohort.cli.saying import say
 
 
 @click.group(invoke_without_command=True)
@@ -56,7 +57,7 @@ def append(name: str, values: tuple[str, ...], partition: int, key: str | None, 
     """Write VALUES to topic NAME as one batch."""
     records = {"values": values, "partition": partition, "key": key}
     offset = ask(control, token, f"/topics/{quote(name, safe='')}/records", records, post=True)["offset"]
-    click.echo(f"{name}-{partition}: offset {offset}" + (f" to {offset + len(values) - 1}" if len(values) > 1 else ""))
+    say(f"{name}-{partition}: offset {offset}" + (f" to {offset + len(values) - 1}" if len(values) > 1 else ""))
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -70,4 +71,4 @@ def _tell(topic: dict[str, Any]) -> None:
     partitions = topic["partitions"]
     records = sum(each["end_offset"] - each["start_offset"] for each in partitions)
     count = len(partitions)
-    click.echo(f"{topic['name']}: {count} partition{'s'[count == 1 :]}, {records} record{'s'[records == 1 :]}")
+    say(f"{topic['name']}: {count} partition{'s'[count == 1 :]}, {records} record{'s'[records == 1 :]}")

@@ -5,6 +5,7 @@ import sys
 import click
 
 from kohort.cli.admin.asking import ask, control_options
+from kohort.cli.saying import say
 
 
 @click.command()
@@ -14,5 +15,5 @@ def violations(clear: bool, control: str, token: str) -> None:
     """Tell what has happened that must never happen, a line each; then the exit code is 1."""
     found = ask(control, token, "/violations", method="DELETE" if clear else "GET")
     for line in found:
-        click.echo(line)
+        say(line)
     sys.exit(1 if found else 0)

@@ -7,6 +7,8 @@ import html
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from kohort.protocol.visible import visible
+
 LEFT, WIDTH, RIGHT = 150, 1000, 10
 """The drawings of one group share these, so that the same moment is at the same place in all of them."""
 
@@ -16,7 +18,7 @@ _COLOURS, _NAMED = 12, 24
 
 def esc(text: object) -> str:
     """Text for HTML and for attributes: names of groups and clients may hold anything."""
-    return html.escape(str(text), quote=True)
+    return html.escape(visible(str(text)), quote=True)
 
 
 @dataclass(frozen=True, slots=True)

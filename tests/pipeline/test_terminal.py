@@ -82,9 +82,10 @@ def test_names_command_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     finding = SLOW | {"group": nasty, "clients": [nasty], "text": f"the group waited for {nasty}"}
     calm = {"group_id": f"calm {nasty}", "rebalances": 1}
     issues = [{"rule": "clock_step", "keys": nasty, "group_id": None, "detail": nasty}]
-    terminal.say(f"reading {nasty}\nmore")
+    terminal.say(f"\nreading {nasty}\nmore")
+    assert capsys.readouterr().err == "\nreading a\\u001b[2J\\nb\\u009b\\u202e\\nmore\n"
     told_all = told(Outcome([finding], [calm], issues, None), capsys)
-    assert told_all.count("a\\x1b[2J\\nb\\x9b\\u202e") == 6
+    assert told_all.count("a\\u001b[2J\\nb\\u009b\\u202e") == 6
     assert not {"\x1b", "\x9b", "\u202e"} & set(told_all)
 
 

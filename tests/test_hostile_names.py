@@ -1,0 +1,281 @@
+"""Names that would command a terminal or forge a line, walked through everything that shows them to a person."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from email.message import Message
+from io import BytesIO, StringIO
+from pathlib import Path
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
+from urllib.request import Request
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+from rich.console import Console
+
+from kohort.broker.logs import log
+from kohort.cli.main import main
+from kohort.control.app import make_app
+from kohort.demo.plain import PlainView
+from kohort.demo.stage import Stage
+from kohort.demo.watch import Watch
+from kohort.pipeline import terminal
+from kohort.pipeline.job.run import Outcome
+from kohort.pipeline.report.svg import esc
+from kohort.watch.changes import Change
+from kohort.watch.snapshot import Snapshot
+from kohort.watch.view import line, picture
+from tests.control.talking import Lab
+
+HOSTILE = "a\x1b[2J\x1b]0;b\x07\n12:00:00.000 [info] c\r\x00\x7f\x9b31m\x85\u2028\u202e\u200f\u200b\ud800"
+PLAIN = "a name"
+STYLES = re.compile(r"\x1b\[[0-9;]*m")
+"""Colours, which are ours."""
+
+
+def assert_harmless(shown: str) -> None:
+    """Nothing but printable lines, in which the name still stands."""
+    for each in shown.split("\n"):
+        assert each.isprintable(), repr(each)
+        assert not each.startswith("12:00:00.000 [info]"), "a forged line"
+
+
+# The console log, and what the laboratory tells
+
+
+@pytest.fixture
+def console() -> StringIO:
+    """What the broker logs."""
+    return StringIO()
+
+
+@pytest.fixture
+def hostile_group(console: StringIO) -> Iterator[Lab]:
+    """A group whose name is hostile, as all names of its member are."""
+    lab = Lab()
+    log.configure(level="info", stream=console)
+    lab.laboratory.record()
+    lab.player.names["group"] = lab.player.names["ada"] = NAME
+    lab.talk("given ada shares a stable group")
+    yield lab
+    lab.stage.close()
+    log.configure()
+
+
+NAME = HOSTILE.removesuffix("\ud800")
+"""What can be sent: no UTF-8 has half a surrogate."""
+
+
+def test_the_console_log(hostile_group: Lab, console: StringIO) -> None:
+    hostile_group.settle()
+    told = console.getvalue()
+    assert "a\\u001b[2J" in told
+    assert all(re.match(r"\d\d:\d\d:\d\d\.\d{3} \[(info|warning) *\] ", each) for each in told.splitlines())
+    assert_harmless(told)
+
+
+def test_a_timeline_and_an_explanation(hostile_group: Lab) -> None:
+    from kohort.control.group import Group
+
+    group = Group(hostile_group.laboratory, NAME)
+    for told in (group.timeline(), str(group.explain())):
+        assert "a\\u001b[2J" in told
+        assert_harmless(told)
+    assert len(group.timeline().splitlines()) == 1 + len(hostile_group.laboratory.recorder.timeline(NAME))
+
+
+# ctl and admin: every command, whose every answer is made of hostile names
+
+
+class Answers:
+    """A control address that answers every question as its own document says, with one name for every text."""
+
+    def __init__(self, document: dict[str, Any], name: str) -> None:
+        self._document = document
+        self._name = name
+        self.refuses = False
+
+    def __call__(self, request: Request, timeout: float = 0) -> BytesIO:
+        if self.refuses:
+            body = BytesIO(json.dumps({"detail": self._name}).encode())
+            raise HTTPError(request.full_url, 422, "Unprocessable", Message(), body)
+        path, method = urlsplit(request.full_url).path, request.get_method().lower()
+        if path == "/events":
+            text = self._name.encode("utf-8", "replace").decode()
+            return BytesIO(b"event: x\ndata: " + json.dumps({"group_id": text}, ensure_ascii=False).encode() + b"\n\n")
+        for template, operations in self._document["paths"].items():
+            if method in operations and re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", template), path):
+                good = next(answer for status, answer in operations[method]["responses"].items() if status < "300")
+                content = good.get("content", {}).get("application/json", {}).get("schema", {})
+                return BytesIO(json.dumps(self._made(content)).encode())
+        raise AssertionError(f"the document has no {method} {path}")
+
+    def _made(self, schema: dict[str, Any]) -> Any:
+        if "$ref" in schema:
+            return self._made(self._document["components"]["schemas"][schema["$ref"].rpartition("/")[2]])
+        if "anyOf" in schema:
+            return self._made(schema["anyOf"][0])
+        match schema.get("type"):
+            case "array":
+                return [self._made(schema["items"])] * 2
+            case "object":
+                made = {name: self._made(each) for name, each in schema.get("properties", {}).items()}
+                more = schema.get("additionalProperties")
+                return made | ({self._name: self._made(more)} if isinstance(more, dict) else {})
+            case "integer" | "number":
+                return 1
+            case "boolean":
+                return True
+            case "string":
+                return schema.get("enum", [self._name])[0]
+        return None
+
+
+def commands(command: click.Command, *words: str) -> Iterator[tuple[str, ...]]:
+    """The words of every command below one, with what it must be given."""
+    context = click.Context(command)
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            assert found is not None
+            yield from commands(found, *words, name)
+    else:
+        arguments = [each for each in command.params if isinstance(each, click.Argument)]
+        yield (*words, *(GIVEN.get(str(each.name), "1") for each in arguments))
+
+
+GIVEN = {"file": "rules.yaml", "folder": "."}
+ROOT = click.Context(main)
+
+
+def asking() -> list[tuple[str, ...]]:
+    """All commands that ask a control address."""
+    found = [each for name in ("admin", "ctl") for each in commands(_command(name), name)]
+    return [each for each in found if each[:2] != ("admin", "verify")]
+
+
+def _command(name: str) -> click.Command:
+    found = main.get_command(ROOT, name)
+    assert found is not None
+    return found
+
+
+@pytest.fixture(scope="module")
+def document() -> dict[str, Any]:
+    lab = Lab()
+    try:
+        return make_app(lab.stage.server, laboratory=lab.laboratory).openapi()
+    finally:
+        lab.stage.close()
+
+
+@pytest.mark.parametrize("words", asking(), ids=" ".join)
+def test_every_command_that_asks(
+    words: tuple[str, ...], document: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "rules.yaml").write_text("- {match: {api: Heartbeat}, do: drop}")
+    monkeypatch.chdir(tmp_path)
+
+    def run(name: str, refuses: bool = False) -> Result:
+        answers = Answers(document, name)
+        answers.refuses = refuses
+        monkeypatch.setattr("kohort.cli.admin.asking.urlopen", answers)
+        monkeypatch.setattr("kohort.cli.ctl.events.urlopen", answers)
+        return CliRunner().invoke(main, words)
+
+    plain, hostile, refused = run(PLAIN), run(HOSTILE), run(HOSTILE, refuses=True)
+    assert plain.exit_code == hostile.exit_code
+    assert "Traceback" not in hostile.output
+    assert "is no control address" not in plain.output
+    assert_harmless(hostile.output)
+    assert hostile.output.count("\n") == plain.output.count("\n")
+    assert (PLAIN in plain.output) == ("a\\u001b[2J" in hostile.output)
+    assert refused.exit_code == 1
+    assert_harmless(refused.output)
+    assert "a\\u001b[2J" in refused.output
+
+
+def test_commands_show_names_at_all(document: dict[str, Any]) -> None:
+    assert len(asking()) > 25
+    assert ("ctl", "groups", "list") in asking()
+
+
+# watch, analyze, demo
+
+
+def made(kind: Any, text: str) -> Any:
+    """A value of a type, with one name for every text in it."""
+    if is_dataclass(kind):
+        hints = get_type_hints(kind)
+        return kind(**{each.name: made(hints[each.name], text) for each in fields(kind)})  # type: ignore[operator]
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        return made(inner[0], text)
+    if origin is tuple:
+        return tuple(made(each, text) for each in inner if each is not Ellipsis)
+    if origin is not None:
+        return {made(inner[0], text): made(inner[1], text)}
+    return text if kind is str else kind(1)
+
+
+def test_a_picture_of_watch_and_its_lines() -> None:
+    console = Console(file=StringIO(), force_terminal=True, width=2_000, height=100)
+    change = Change(0, HOSTILE, HOSTILE)
+    snapshot = made(Snapshot, HOSTILE)
+    console.print(picture(snapshot, [change], title="kohort watch", last={HOSTILE: 0.0}))
+    assert isinstance(console.file, StringIO)
+    drawn = STYLES.sub("", console.file.getvalue())
+    assert drawn.count("a\\u001b[2J") > 10
+    assert_harmless(drawn)
+    assert_harmless(line(change))
+
+
+def test_what_analyze_tells(capsys: pytest.CaptureFixture[str]) -> None:
+    finding: dict[str, Any] = dict.fromkeys(("group", "rule", "title", "confidence", "text", "advice"), HOSTILE)
+    finding |= {"severity": "critical", "clients": [HOSTILE], "start_ms": 0, "end_ms": 1, "evidence": {}}
+    issue = {"rule": "clock_step", "keys": HOSTILE, "group_id": HOSTILE, "detail": HOSTILE}
+    terminal.tell(Outcome([finding], [{"group_id": HOSTILE + "calm", "rebalances": 1}], [issue], None), verbose=True)
+    terminal.say(HOSTILE)
+    told = capsys.readouterr()
+    for stream in (told.out, told.err):
+        assert "a\\u001b[2J" in stream
+        assert_harmless(stream)
+    assert esc(HOSTILE).isprintable(), "a report's text"
+
+
+def test_the_demo(capsys: pytest.CaptureFixture[str]) -> None:
+    watch = Watch(Stage(1, "orders", 1))
+    watch.on_line = PlainView().broker_says
+    watch.hear_broker(HOSTILE, {"level": "info"})
+    assert_harmless(capsys.readouterr().out)
+    assert_harmless("\n".join(watch.lines))
+
+
+# The rest of the command line
+
+
+@pytest.mark.parametrize("words", [("health", f"{NAME}:1"), ("watch", NAME), ("serve", "--set", f"{NAME}=1")])
+def test_refusals_that_quote_what_was_given(words: tuple[str, ...]) -> None:
+    words = tuple(word.replace("\x00", "") for word in words)
+    refused = CliRunner().invoke(main, words)
+    assert refused.exit_code in (1, 2)
+    assert_harmless(refused.output)
+
+
+def test_commands_print_in_one_way_only() -> None:
+    """`click.echo` and `print` show all that they are given: only these files use them, for what is harmless."""
+    rooms = Path(__file__).parent.parent
+    printing = {
+        str(path.relative_to(rooms))
+        for room in ("cli", "watch", "testing", "control", "broker")
+        for path in (rooms / room).rglob("*.py")
+        if re.search(r"^(?!.*get_help).*\b(click\.echo|print)\(", path.read_text(), re.MULTILINE)
+    }
+    assert printing == {"cli/saying.py", "cli/analyze.py", "cli/watch.py", "cli/demo.py"}

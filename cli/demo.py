@@ -77,21 +77,19 @@ async def _until_interrupted(plain: bool, seed: int, out: Path | None, analysed:
 
 
 async def _play(plain: bool, seed: int, out: Path, analysed: bool) -> int:
-    from rich.console import Console
-
     from kohort.broker.cluster.group_events import EventLogError
     from kohort.broker.logs import log
     from kohort.demo.acts import PARTITIONS, TOPIC, Play
     from kohort.demo.plain import PlainView
     from kohort.demo.stage import BrokerLog, Stage
-    from kohort.demo.summary import WIDTH, show
+    from kohort.demo.summary import show
     from kohort.demo.troupe import Troupe
     from kohort.demo.verdict import judge
     from kohort.demo.view import LiveView
     from kohort.demo.watch import PlayError, Watch
 
     began = time.monotonic()
-    console = Console(width=WIDTH if plain else None, highlight=False, markup=False)
+    console = console_for(plain)
     stage, troupe = Stage(seed, TOPIC, PARTITIONS), Troupe()
     watch = Watch(stage)
     log.configure(level="info", json=True, stream=BrokerLog(watch.hear_broker))
@@ -124,6 +122,15 @@ async def _play(plain: bool, seed: int, out: Path, analysed: bool) -> int:
         await _end(stage, troupe)
         stage.close()
     return 0 if all(check.holds for check in checks) else 1
+
+
+def console_for(plain: bool) -> Console:
+    """Where the end is told. Without rich's markup, for which `kohort[pipeline]` would be a style."""
+    from rich.console import Console
+
+    from kohort.demo.summary import WIDTH
+
+    return Console(width=WIDTH if plain else None, highlight=False, markup=False)
 
 
 async def _end(stage: Stage, troupe: Troupe) -> None:

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from kohort.cli.demo import _analyse, console_for
 from kohort.cli.main import main
+from kohort.demo.stage import Stage
 
 
 def test_without_the_libraries_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,3 +32,12 @@ def test_serving_loads_nothing_of_it() -> None:
     code = "import sys, kohort.cli.main, kohort.cli.serve, kohort.broker.runtime.run as run\n"
     code += "print([name for name in sys.modules if name.startswith(('kohort.demo', 'rich', 'aiokafka', 'kafka'))])"
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"
+
+
+async def test_where_the_analysis_is_not_installed_it_names_the_extra(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """For rich `[pipeline]` would be markup, and vanish."""
+    monkeypatch.setattr("kohort.demo.analysis.is_installed", lambda: False)
+    assert await _analyse(console_for(True), Stage(1, "orders", 1), tmp_path, tmp_path) == []
+    assert "pip install 'kohort[pipeline]'" in capsys.readouterr().out

@@ -11,7 +11,7 @@ from random import Random
 from types import TracebackType
 from typing import TYPE_CHECKING, Unpack
 
-from kohort.broker.cluster.effects import Report, perform
+from kohort.broker.cluster.interference import Report
 from kohort.control.errors import NotFoundError, unknown
 from kohort.control.faults.plan import When
 from kohort.control.faults.triggers import Counting, Trigger, trigger
@@ -23,8 +23,7 @@ from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
-    from kohort.control.laboratory import Laboratory
-    from kohort.coordinator.coordinator import GroupCoordinator
+    from kohort.control.brokers import Brokers
 
 GROUP, COMMIT = "group", "commit"
 """What may be written: a group with its assignment, or offsets."""
@@ -85,7 +84,6 @@ class AppendRule:
         self._counting = Counting(trigger(when), self._appends.chance)
         self.number = self._appends.next_number()
         self._appends.rules.append(self)
-        self._appends.look()
         return self
 
     # What the broker asks, through `Appends`
@@ -133,10 +131,10 @@ class AppendRule:
 
 
 class Appends:
-    """The rules of a cluster, and what the broker asks of them (`kohort.broker.cluster.effects.AppendWatch`)."""
+    """The rules of a cluster, and what the broker asks of them."""
 
-    def __init__(self, laboratory: Laboratory, chance: Random) -> None:
-        self._laboratory = laboratory
+    def __init__(self, brokers: Brokers, chance: Random) -> None:
+        self._brokers = brokers
         self.chance = chance
         self.rules: list[AppendRule] = []
         self._taken: dict[tuple[int, int], AppendRule] = {}
@@ -172,17 +170,9 @@ class Appends:
         """A rule ends."""
         if rule in self.rules:
             self.rules.remove(rule)
-        self.look()
 
-    def look(self) -> None:
-        """Has the broker ask for as long as there is a rule, or a zombie."""
-        busy = self.rules or self._laboratory.zombies
-        self._laboratory.cluster.append_watch = self if busy else None
-
-    def refuses(self, coordinator: GroupCoordinator, effect: Append) -> ErrorCode | None:
-        """See `AppendWatch`."""
-        if self._laboratory.zombies.has(coordinator, effect.partition):
-            return ErrorCode.not_leader_or_follower
+    def refuses(self, effect: Append) -> ErrorCode | None:
+        """See `Interference.refuses`."""
         for rule in self.rules:
             if rule.takes(effect):
                 if rule.error is None:
@@ -191,7 +181,7 @@ class Appends:
         return None
 
     def holds(self, effect: Append, report: Report) -> bool:
-        """See `AppendWatch`."""
+        """See `Interference.holds`."""
         rule = self._taken.pop((effect.partition, effect.token), None)
         if rule is not None:
             rule.keep(report)
@@ -199,16 +189,11 @@ class Appends:
 
     def report(self, report: Report) -> None:
         """The coordinator hears that it is written, and goes on."""
-        laboratory = self._laboratory
-        now_ms = laboratory.clock.now_ms()
-        report(now_ms)
-        perform(laboratory.cluster, now_ms)
-        laboratory.server.end_turn(now_ms)
-        laboratory.waiters.look()
+        self._brokers.act(report)
 
     def report_after(self, length_ms: int, report: Report) -> None:
         """The same, later."""
-        cluster = self._laboratory.cluster
+        cluster = self._brokers.cluster
         cluster.purgatory.wait(_Late(cluster.clock.now_ms() + length_ms, report))
 
 

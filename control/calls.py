@@ -6,7 +6,7 @@ that goes through here; a broker without a laboratory has the plain ones, and pa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kohort.broker.cluster.effects import perform
 from kohort.broker.logs import log
@@ -21,21 +21,45 @@ from kohort.purgatory import DelayedOperation
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
     from kohort.broker.runtime.connection import Connection
-    from kohort.control.laboratory import Laboratory
+    from kohort.control.brokers import Brokers
     from kohort.control.moments import Delayed, Moment
 
 ON = object()
 """What a fault returns that lets its request, or its answer, go on."""
 
-OFFSET_COMMIT, OFFSET_DELETE = "OffsetCommit", "OffsetDelete"
+
+class Way(Protocol):
+    """What a request meets on its way through the laboratory."""
+
+    brokers: Brokers
+
+    def comes(self, call: Call) -> bool:
+        """A request is there, and the broker has not seen it. Whether a gate holds it."""
+        ...
+
+    def leaves(self, call: Call, node: Node, response: Any) -> bool:
+        """Its answer is ready, and the client has not heard it. Whether a gate holds it."""
+        ...
+
+    def spoil(self, call: Call, response: Any) -> Any:
+        """What a fault makes of the request, or of its answer; ON: nothing happens to it."""
+        ...
+
+    def wait_until(self, moment: Moment, call: Call, response: Any) -> Delayed:
+        """Lets the request, or its answer, go on when something has come about."""
+        ...
+
+    def no_longer(self, delayed: Delayed) -> None:
+        """Lets it go on at once, if it waits for a moment still."""
+        ...
 
 
 class LabRegistry(Registry):
     """The APIs, each behind the laboratory."""
 
-    def __init__(self, laboratory: Laboratory) -> None:
+    def __init__(self, way: Way) -> None:
         super().__init__()
-        self._laboratory = laboratory
+        self._way = way
 
     def find(self, key: int) -> Api | None:
         """The API of that key."""
@@ -45,7 +69,7 @@ class LabRegistry(Registry):
             plain = api.handle
 
             def handle(node: Node, request: Any, ticket: Ticket) -> Any:
-                return Call(self._laboratory, plain, node, request, ticket).begin()
+                return Call(self._way, plain, node, request, ticket).begin()
 
             api.handle = handle
         return api
@@ -56,8 +80,8 @@ class Call:
 
     __slots__ = (
         "_handler",
-        "_laboratory",
         "_node",
+        "_way",
         "client_host",
         "connection",
         "generation_then",
@@ -68,8 +92,8 @@ class Call:
         "ticket",
     )
 
-    def __init__(self, laboratory: Laboratory, handler: Any, node: Node, request: Any, ticket: Ticket) -> None:
-        self._laboratory = laboratory
+    def __init__(self, way: Way, handler: Any, node: Node, request: Any, ticket: Ticket) -> None:
+        self._way = way
         self._handler = handler
         self._node = node
         self.request = request
@@ -95,16 +119,11 @@ class Call:
 
     def begin(self) -> Any:
         """What a handler returns: a response, None for later, NO_REPLY; or CloseConnection is raised."""
-        laboratory = self._laboratory
-        laboratory.heard(self)
         self.ticket.asker = self
-        laboratory.moments.passed(self, None)
-        if laboratory.gates.holds(self):
-            return None
-        return self._go_on()
+        return None if self._way.comes(self) else self._go_on()
 
     def _go_on(self) -> Any:
-        outcome = self._laboratory.faults.spoil(self, None)
+        outcome = self._way.spoil(self, None)
         return self.handled() if outcome is ON else outcome
 
     def handled(self) -> Any:
@@ -136,18 +155,9 @@ class Call:
         if self.stage == ANSWER:  # it was stopped here before
             return response
         self.stage = ANSWER
-        laboratory = self._laboratory
-        if laboratory.safety is not None:
-            if self.subject.api == OFFSET_COMMIT:
-                laboratory.safety.committed(self, response)
-            elif self.subject.api == OFFSET_DELETE:
-                laboratory.safety.forgotten(self, response)
-        if laboratory.zombies:
-            laboratory.zombies.mislead(self._node, self.subject, response)
-        laboratory.moments.passed(self, response)
-        if laboratory.gates.holds(self, response):
+        if self._way.leaves(self, self._node, response):
             return None
-        outcome = laboratory.faults.spoil(self, response)
+        outcome = self._way.spoil(self, response)
         return response if outcome is ON else outcome
 
     # What faults and gates do with it
@@ -165,25 +175,25 @@ class Call:
 
     def wait(self, length_ms: int, response: object = None) -> None:
         """Goes on after a while, by the brokers' clock."""
-        cluster = self._laboratory.cluster
+        cluster = self._way.brokers.cluster
         cluster.purgatory.wait(_Waiting(cluster.clock.now_ms() + length_ms, self, response))
 
     def wait_until(self, moment: Moment, response: object = None) -> Delayed:
         """Goes on when something has come about."""
-        return self._laboratory.moments.wait(moment, self, response)
+        return self._way.wait_until(moment, self, response)
 
     def no_longer(self, delayed: Delayed) -> None:
         """Goes on at once, if it waits for a moment still."""
-        self._laboratory.moments.end(delayed)
+        self._way.no_longer(delayed)
 
     def resume(self, response: object = None, *, now_ms: int | None = None, faults: bool = False) -> None:
         """Goes on where it was stopped: with the broker, or with its answer.
 
         `faults`: they come first, as behind a gate, where none has had it yet.
         """
-        server = self._laboratory.server
+        server = self._way.brokers.server
         if now_ms is None:
-            now_ms = self._laboratory.cluster.clock.now_ms()
+            now_ms = self._way.brokers.cluster.clock.now_ms()
         if self.connection.closed:
             return
         try:
@@ -193,12 +203,12 @@ class Call:
                 self._resume_request(now_ms, faults)
         except Exception:
             self.connection.fail()
-        perform(self._laboratory.cluster, now_ms)
+        perform(self._way.brokers.cluster, now_ms)
         server.end_turn(now_ms)
 
     def _resume_answer(self, response: object, faults: bool) -> None:
         try:
-            outcome = self._laboratory.faults.spoil(self, response) if faults else ON
+            outcome = self._way.spoil(self, response) if faults else ON
         except CloseConnection as reason:
             self.connection.close(str(reason))
             return

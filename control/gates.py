@@ -18,9 +18,8 @@ from kohort.coordinator.placement import partition_for
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.replay import Replay
-    from kohort.broker.runtime.server import Server
+    from kohort.control.brokers import Brokers
     from kohort.control.calls import Call
-    from kohort.control.laboratory import Laboratory
     from kohort.storage.topics import Partition
 
 
@@ -77,8 +76,8 @@ class HeldLoad:
 
     client_id = member = instance = ""
 
-    def __init__(self, server: Server, replay: Replay, partition: int, node: int, group: str) -> None:
-        self._server = server
+    def __init__(self, brokers: Brokers, replay: Replay, partition: int, node: int, group: str) -> None:
+        self._brokers = brokers
         self._replay = replay
         self.partition, self.node, self.group = partition, node, group
         """`group`: the one whose load the gate is for; empty: any."""
@@ -95,7 +94,7 @@ class HeldLoad:
 
     def let_through(self) -> None:
         """It ends."""
-        self._server.act(partial(self._server.cluster.replays.release, self._replay))
+        self._brokers.act(partial(self._brokers.cluster.replays.release, self._replay))
 
     def __str__(self) -> str:
         return f"the load of {OFFSETS_TOPIC}-{self.partition} at node {self.node}"
@@ -148,7 +147,8 @@ class Gate:
 
     def stops(self, call: Call, response: Any) -> bool:
         """Whether it holds this request; then it does."""
-        if self.group not in (None, call.subject.group) or not self._stop.is_for(call, response):
+        subject = call.subject
+        if self.group not in (None, subject.group) or not self._stop.is_for(subject.api, call.stage, response):
             return False
         self.keep(Held(call, response))
         return True
@@ -183,8 +183,8 @@ class Gate:
 class Gates:
     """The gates that hold."""
 
-    def __init__(self, laboratory: Laboratory) -> None:
-        self._laboratory = laboratory
+    def __init__(self, brokers: Brokers) -> None:
+        self._brokers = brokers
         self._gates: list[Gate] = []
         self.changed: Callable[[], None] = lambda: None
         """Called when somebody has come to a gate, or gone through."""
@@ -196,8 +196,6 @@ class Gates:
             raise unknown("gate", name, STOPS)
         gate = Gate(name, stop, group, self)
         self._gates.append(gate)
-        if gate.holds_loads:
-            self._laboratory.cluster.replays.gate = self._holds_load
         return gate
 
     def find(self, name: str, group: str | None = None) -> Gate:
@@ -212,17 +210,18 @@ class Gates:
         """Whether a request has to wait; then it does."""
         return any(gate.stops(call, response) for gate in self._gates)
 
-    def _holds_load(self, replay: Replay) -> bool:
-        """Asked by the broker when it has read a partition to its end; see `kohort.broker.cluster.replay`."""
-        topic = self._laboratory.cluster.topics.by_name(OFFSETS_TOPIC)
+    def holds_load(self, replay: Replay) -> bool:
+        """Whether a load that has read a partition to its end has to wait; then it does."""
+        if not any(gate.holds_loads for gate in self._gates):
+            return False
+        topic = self._brokers.cluster.topics.by_name(OFFSETS_TOPIC)
         partitions = topic.partitions if topic is not None else []
         return any(each.log is replay.source and self._keeps(replay, each, len(partitions)) for each in partitions)
 
     def _keeps(self, replay: Replay, partition: Partition, count: int) -> bool:
         for gate in self._gates:
             if gate.holds_loads and (gate.group is None or partition_for(gate.group, count) == partition.index):
-                server = self._laboratory.server
-                gate.keep(HeldLoad(server, replay, partition.index, partition.leader, gate.group or ""))
+                gate.keep(HeldLoad(self._brokers, replay, partition.index, partition.leader, gate.group or ""))
                 return True
         return False
 
@@ -244,5 +243,3 @@ class Gates:
     def _forget(self, gate: Gate) -> None:
         if gate in self._gates:
             self._gates.remove(gate)
-        if not any(each.holds_loads for each in self._gates):
-            self._laboratory.cluster.replays.gate = None

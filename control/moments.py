@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kohort.control.errors import unknown
 from kohort.control.faults.matching import STATE_NAMES
@@ -12,8 +12,7 @@ from kohort.coordinator.events import KINDS
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.group_events import Recorded
-    from kohort.control.calls import Call
-    from kohort.control.laboratory import Laboratory
+    from kohort.control.recorder import Recorder
     from kohort.control.subject import Subject
 
 
@@ -37,12 +36,27 @@ class Moment:
         return self.word in STATE_NAMES and subject.state == self.word
 
 
+class Delayable(Protocol):
+    """A request, or its answer, that may be delayed (`calls.Call`)."""
+
+    subject: Subject
+    stage: str
+
+    def wait(self, length_ms: int, response: object = None) -> None:
+        """Goes on after a while."""
+        ...
+
+    def resume(self, response: object = None) -> None:
+        """Goes on where it was stopped."""
+        ...
+
+
 @dataclass(slots=True, eq=False)
 class Delayed:
     """A request, or an answer, that waits for its moment."""
 
     moment: Moment
-    call: Call
+    call: Delayable
     response: Any
     over: bool = False
 
@@ -50,17 +64,17 @@ class Delayed:
 class Moments:
     """Who waits for what."""
 
-    def __init__(self, laboratory: Laboratory) -> None:
-        self._laboratory = laboratory
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
         self._delayed: list[Delayed] = []
         self._listening = False
 
-    def wait(self, moment: Moment, call: Call, response: Any) -> Delayed:
+    def wait(self, moment: Moment, call: Delayable, response: Any) -> Delayed:
         """Lets a request, or its answer, go on when its moment has come."""
         if not self._listening:
             self._listening = True
-            self._laboratory.record()
-            self._laboratory.recorder.listen(self._hear)
+            self._recorder.start()
+            self._recorder.listen(self._hear)
         delayed = Delayed(moment, call, response)
         self._delayed.append(delayed)
         return delayed
@@ -71,11 +85,11 @@ class Moments:
             self._remove(delayed)
             delayed.call.resume(delayed.response)
 
-    def passed(self, call: Call, response: Any) -> None:
+    def passed(self, call: Delayable, response: Any) -> None:
         """A request has come to where stops are."""
         if self._delayed:
             for name, stop in STOPS.items():
-                if stop.is_for(call, response):
+                if stop.is_for(call.subject.api, call.stage, response):
                     self._come(name, call.subject.group)
 
     def _hear(self, recorded: Recorded) -> None:

@@ -9,7 +9,7 @@ itself. That may go back, as may commits after offsets, a group or a topic were 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -22,8 +22,9 @@ from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.group_events import Recorded
+    from kohort.control.brokers import Brokers
     from kohort.control.calls import Call
-    from kohort.control.laboratory import Laboratory
+    from kohort.control.recorder import Recorder
 
 
 @dataclass
@@ -42,16 +43,18 @@ class Budget:
 class Oracle:
     """Watches every group of a laboratory. `violations` are sentences; a plugin fails the test with them."""
 
-    laboratory: Laboratory
+    brokers: Brokers
+    find_group: Callable[[str], ClassicGroup | None]
+    """A group by its id, wherever it is coordinated."""
     budget: Budget = field(default_factory=Budget)
     violations: list[str] = field(default_factory=list)
     _committed: dict[tuple[str, Place], tuple[int, UUID | None]] = field(default_factory=dict)
     """The offset, and the id of the topic, which one that was deleted and made anew has not."""
     _unowned_since: dict[tuple[str, Place], int] = field(default_factory=dict)
 
-    def start(self) -> None:
+    def start(self, recorder: Recorder) -> None:
         """Watches from now on."""
-        self.laboratory.recorder.listen(self._hear)
+        recorder.listen(self._hear)
 
     def committed(self, call: Call, response: Any) -> None:
         """An OffsetCommit is about to be answered; called by the laboratory for each."""
@@ -76,7 +79,7 @@ class Oracle:
 
     def finish(self) -> list[str]:
         """Looks once more at what is still unowned. Returns all violations."""
-        now_ms = self.laboratory.clock.now_ms()
+        now_ms = self.brokers.clock.now_ms()
         for (group_id, place), since_ms in list(self._unowned_since.items()):
             self._unowned(group_id, place, now_ms - since_ms)
         self._unowned_since.clear()
@@ -92,7 +95,7 @@ class Oracle:
                 f"when the group was at {call.generation_then}"
             )
         key = subject.group, place
-        topic = self.laboratory.cluster.topics.by_name(place[0])
+        topic = self.brokers.cluster.topics.by_name(place[0])
         topic_id = topic.topic_id if topic is not None else None
         before, of = self._committed.get(key, (-1, topic_id))
         asked_for = self.budget.backwards or subject.generation < 0 or of != topic_id
@@ -103,14 +106,14 @@ class Oracle:
     def _hear(self, recorded: Recorded) -> None:
         event = recorded.event
         if event.kind == "assignment_stored" and event.group_id is not None:
-            group = self.laboratory.group(event.group_id)
+            group = self.find_group(event.group_id)
             if group is not None and group.protocol_type == CONSUMER:
                 self._look_at(group)
         elif event.kind in ("group_deleted", "offsets_expired") and event.group_id is not None:
             for key in [key for key in self._committed if key[0] == event.group_id]:
                 del self._committed[key]
         if event.kind in ("member_removed", "group_deleted") and event.group_id is not None:
-            group = self.laboratory.group(event.group_id)
+            group = self.find_group(event.group_id)
             if group is None or not group.members:
                 self._nobody_is_left(event.group_id)
 
@@ -130,8 +133,8 @@ class Oracle:
         self._look_for_unowned(group, owners)
 
     def _look_for_unowned(self, group: ClassicGroup, owners: Mapping[Place, list[str]]) -> None:
-        now_ms = self.laboratory.clock.now_ms()
-        topics = self.laboratory.cluster.topics
+        now_ms = self.brokers.clock.now_ms()
+        topics = self.brokers.cluster.topics
         places = {
             (name, partition.index)
             for name in group.subscribed_topics or ()
@@ -149,7 +152,7 @@ class Oracle:
 
     def _nobody_is_left(self, group_id: str) -> None:
         """A group without members owes nobody anything."""
-        now_ms = self.laboratory.clock.now_ms()
+        now_ms = self.brokers.clock.now_ms()
         for key in [key for key in self._unowned_since if key[0] == group_id]:
             self._unowned(*key, now_ms - self._unowned_since.pop(key))
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kohort.protocol.errors import ErrorCode
-
-if TYPE_CHECKING:
-    from kohort.control.calls import Call
 
 REQUEST, ANSWER, LOAD = "request", "answer", "load"
 """Where something can be stopped: before the broker has seen a request; when its answer is ready; at a load's end."""
@@ -23,9 +20,9 @@ class Stop:
     about: str
     only_without_error: bool = False
 
-    def is_for(self, call: Call, response: Any) -> bool:
-        """Whether a request is at this stop."""
-        if self.stage != call.stage or self.api != call.subject.api:
+    def is_for(self, api: str, stage: str, response: Any) -> bool:
+        """Whether a request of that API is at this stop; `response`: its answer, at the stage ANSWER."""
+        if self.stage != stage or self.api != api:
             return False
         return not self.only_without_error or response.error_code is ErrorCode.none
 

@@ -13,7 +13,7 @@ from kohort.storage.segment import batches_of
 from kohort.storage.topics import Partition, Topic
 
 if TYPE_CHECKING:
-    from kohort.control.laboratory import Laboratory
+    from kohort.control.brokers import Brokers
 
 Data = str | bytes | None
 
@@ -21,20 +21,20 @@ Data = str | bytes | None
 class Topics:
     """The cluster's topics. What cannot be done is a ControlError, which is a ValueError, that says why."""
 
-    def __init__(self, laboratory: Laboratory) -> None:
-        self._laboratory = laboratory
+    def __init__(self, brokers: Brokers) -> None:
+        self._brokers = brokers
 
     def create(self, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None) -> None:
         """Creates a topic, its leaders spread over the nodes."""
         with self._stored(f"topic {name}"):
-            created = self._laboratory.cluster.topics.create(name, partitions, configs=configs)
+            created = self._brokers.cluster.topics.create(name, partitions, configs=configs)
         if isinstance(created, Refusal):
             raise ControlError(f"topic {name} cannot be created: {created.message}")
 
     def grow(self, name: str, partitions: int) -> None:
         """Gives a topic more partitions, so that there are so many."""
         with self._stored(f"topic {name}"):
-            refusal = self._laboratory.cluster.topics.grow(self.find(name), partitions)
+            refusal = self._brokers.cluster.topics.grow(self.find(name), partitions)
         if refusal is not None:
             raise ControlError(f"topic {name} cannot be given {partitions} partitions: {refusal.message}")
 
@@ -42,7 +42,7 @@ class Topics:
         """Writes records as one batch, and wakes whoever waits for them. Returns the offset of the first."""
         if not values:
             raise ControlError("there is nothing to append; give at least one value")
-        clock = self._laboratory.cluster.clock
+        clock = self._brokers.cluster.clock
         wall_ms = clock.now_ms() + clock.epoch_ms
         batch = build_batch([Record(_bytes(key), _bytes(value), wall_ms) for value in values])
         return self.append_batch(name, batch, partition=partition)
@@ -53,10 +53,10 @@ class Topics:
 
         def write(now_ms: int) -> None:
             nonlocal offset
-            offset = self._laboratory.cluster.append(found, batch, now_ms)
+            offset = self._brokers.cluster.append(found, batch, now_ms)
 
         with self._stored(f"{name}-{partition}"):
-            self._laboratory.server.act(write)
+            self._brokers.act(write)
         return offset
 
     def values(self, name: str, partition: int = 0) -> list[bytes | None]:
@@ -75,7 +75,7 @@ class Topics:
 
     def find(self, name: str) -> Topic:
         """As the broker holds it."""
-        topic = self._laboratory.cluster.topics.by_name(name)
+        topic = self._brokers.cluster.topics.by_name(name)
         if topic is None:
             raise NotFoundError(f"there is no topic {name}; create it first")
         return topic
@@ -86,7 +86,7 @@ class Topics:
         try:
             yield
         except OSError as problem:
-            self._laboratory.cluster.storage_failed(what, problem)
+            self._brokers.cluster.storage_failed(what, problem)
             raise ControlError(f"{what} cannot be stored: {problem.strerror or problem}") from problem
 
     def _partition(self, name: str, index: int) -> Partition:

@@ -8,22 +8,22 @@ write what Kafka tells them of NOT_LEADER_OR_FOLLOWER: NOT_COORDINATOR.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kohort.control.faults.actions import Linger
 from kohort.control.subject import NO_GENERATION, Subject
 from kohort.coordinator.context import Shard
-from kohort.coordinator.effects import OFFSETS_TOPIC
 from kohort.coordinator.loading import unload
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.group_events import Recorded
     from kohort.broker.cluster.node import Node
-    from kohort.control.laboratory import Laboratory
+    from kohort.control.brokers import Brokers
+    from kohort.control.faults.rules import Rule
     from kohort.coordinator.classic.group import ClassicGroup
-    from kohort.coordinator.coordinator import GroupCoordinator
+    from kohort.coordinator.context import CoordinatorContext
     from kohort.storage.topics import Partition
 
 FIND_COORDINATOR = "FindCoordinator"
@@ -32,13 +32,12 @@ GROUP_KEYS = 0
 
 
 class Zombies:
-    """Takes the place of `__consumer_offsets` where leadership is told of, and keeps some of it from old leaders."""
+    """Keeps from some leaders of `__consumer_offsets` that they are none any more."""
 
-    def __init__(self, laboratory: Laboratory) -> None:
-        self._laboratory = laboratory
-        self._cluster = laboratory.cluster
-        self._topic = self._cluster.coordinated[OFFSETS_TOPIC]
-        self._cluster.coordinated[OFFSETS_TOPIC] = self
+    def __init__(self, brokers: Brokers, rules: Iterable[Rule]) -> None:
+        self._brokers = brokers
+        self._cluster = brokers.cluster
+        self._rules = rules
         self._lingering: set[tuple[int, int]] = set()
         """Node id and partition."""
 
@@ -48,25 +47,23 @@ class Zombies:
     def __iter__(self) -> Iterator[tuple[int, int]]:
         return iter(sorted(self._lingering))
 
-    # What brokers are told of leaders; see `kohort.broker.cluster.cluster.Coordinated`
+    # What brokers ask of leaders; see `Interference`
 
-    def resigned(self, partition: Partition, now_ms: int) -> None:
-        """A leader is about to lose a partition, and does not hear of it if a rule says so."""
+    def hides_loss(self, partition: Partition) -> bool:
+        """A leader is about to lose a partition of `__consumer_offsets`: whether a rule keeps that from it."""
         node = self._cluster.node(partition.leader)
-        if node is not None and node.running and self._goes_on(node, partition):
-            self._lingering.add((node.id, partition.index))
-            self._laboratory.appends.look()
-        else:
-            self._topic.resigned(partition, now_ms)
+        if node is None or not node.running or not self._goes_on(node, partition):
+            return False
+        self._lingering.add((node.id, partition.index))
+        return True
 
     def elected(self, partition: Partition, now_ms: int) -> None:
         """A partition has another leader: if that was a zombie, it is none any more and loads like any other."""
         self._forget(partition.leader, partition.index, now_ms)
-        self._topic.elected(partition, now_ms)
 
     # What the laboratory asks
 
-    def has(self, coordinator: GroupCoordinator, partition: int) -> bool:
+    def has(self, coordinator: CoordinatorContext, partition: int) -> bool:
         """Whether this coordinator is a zombie for the groups of a partition."""
         return any(
             where == partition and self._node(node_id).coordinator is coordinator for node_id, where in self._lingering
@@ -96,7 +93,7 @@ class Zombies:
         if coordinator.shards.get(partition.index) is not Shard.ACTIVE:
             return False
         groups = [each for each in coordinator.groups.values() if each.partition == partition.index]
-        for rule in self._laboratory.faults:
+        for rule in self._rules:
             action = rule.action
             if isinstance(action, Linger) and any(rule.takes(_Loss(node, each)) for each in groups):
                 action.ends.append(partial(self._end, node.id, partition.index))
@@ -104,13 +101,12 @@ class Zombies:
         return False
 
     def _end(self, node_id: int, partition: int) -> None:
-        self._laboratory.server.act(partial(self._forget, node_id, partition))
+        self._brokers.act(partial(self._forget, node_id, partition))
 
     def _forget(self, node_id: int, partition: int, now_ms: int) -> None:
         if (node_id, partition) in self._lingering:
             unload(self._node(node_id).coordinator, partition, now_ms)
             self._lingering.remove((node_id, partition))
-            self._laboratory.appends.look()
 
     def _node(self, node_id: int) -> Node:
         node = self._cluster.node(node_id)

@@ -59,3 +59,48 @@ def test_imports_by_name_are_declared() -> None:
                     name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
                     found.setdefault(name, []).append(ast.unparse(node.args[0]))
     assert found == BY_NAME
+
+
+def imports() -> dict[str, set[str]]:
+    """Each module of ours, and those that it imports, for types only included."""
+    modules = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+        for room in rooms()
+        for path in (ROOT / room).rglob("*.py")
+    }
+    found: dict[str, set[str]] = {}
+    for name, path in modules.items():
+        found[name] = set()
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("kohort."):
+                source = (node.module or "").removeprefix("kohort.")
+                for each in node.names:
+                    target = f"{source}.{each.name}"
+                    found[name].add(target if target in modules else source)
+    return found
+
+
+def reachable(start: str, imported: dict[str, set[str]]) -> set[str]:
+    """Every module that one imports, directly or through others."""
+    seen: set[str] = set()
+    left = [start]
+    while left:
+        for each in imported.get(left.pop(), ()):
+            if each not in seen:
+                seen.add(each)
+                left.append(each)
+    return seen
+
+
+def test_no_circle_of_imports_leaves_its_folder() -> None:
+    imported = imports()
+    assert imported["broker.runtime.dispatch"] >= {"broker.ticket", "broker.cluster.cluster"}
+    behind = {name: reachable(name, imported) for name in imported}
+    folder = {name: name.rpartition(".")[0] for name in imported}
+    circles = {
+        (one, other)
+        for one in imported
+        for other in behind[one]
+        if one in behind.get(other, ()) and folder[one] != folder[other]
+    }
+    assert circles == set()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable
 from random import Random
 from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
 from kohort.broker.clock import Clock
-from kohort.broker.cluster.effects import AppendWatch
 from kohort.broker.cluster.group_events import GroupEvents
+from kohort.broker.cluster.interference import NO_INTERFERENCE
 from kohort.broker.cluster.node import Node
 from kohort.broker.cluster.offsets_topic import OffsetsTopic
 from kohort.broker.cluster.replay import Replays
@@ -76,15 +76,13 @@ class Cluster:
         """Called when `purgatory.next_wakeup_ms` may have become earlier; the server sets its timer then."""
         now_ms = clock.now_ms()
         self.purgatory = Purgatory(now_ms, lambda: self.on_wakeup_changed(), _operation_failed)
-        self.wait_for_records: Callable[[DelayedOperation, Iterable[Hashable]], None] = self.purgatory.wait
-        """Lets a fetch wait for what is appended under its keys. The laboratory's waits in real time."""
         self.directory = directory
         self.syncs: Syncs | None = None
         """What lets nothing be acknowledged that is not synced; None: nobody waits for the disk."""
         self.broken: OSError | None = None
         """Why nothing may be written any more: a sync has failed."""
-        self.append_watch: AppendWatch | None = None
-        """Spoils what coordinators of groups write; see effects.py."""
+        self.interference = NO_INTERFERENCE
+        """What may come between the brokers and what they do: the laboratory's."""
         self.nodes = [self._node(settings.node_id + number) for number in range(nodes)]
         self.coordinators = [node.coordinator for node in self.nodes]
         self.balancing: DelayedOperation | None = None
@@ -101,7 +99,7 @@ class Cluster:
             storage=directory,
         )
         self.group_configs = GroupConfigs(settings.given, None if directory is None else directory.group_changed)
-        self.replays = Replays(clock, self.purgatory)
+        self.replays = Replays(clock, self.purgatory, lambda replay: self.interference.holds_load(replay))
         self.offsets_topic = OffsetsTopic(self)
         self.transaction_topic = TransactionTopic(self)
         self.group_events = GroupEvents(self)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from functools import partial
+from typing import TYPE_CHECKING
 
 from kohort.broker.logs import log
 from kohort.coordinator.effects import (
@@ -23,10 +23,7 @@ from kohort.protocol.errors import ErrorCode
 if TYPE_CHECKING:
     from kohort.broker.cluster.cluster import Cluster
     from kohort.broker.cluster.node import Node
-    from kohort.broker.cluster.syncing import Syncs
-    from kohort.coordinator.coordinator import GroupCoordinator
-
-Report = Callable[[int], None]
+    from kohort.coordinator.context import CoordinatorContext
 
 
 def perform(cluster: Cluster, now_ms: int) -> None:
@@ -38,22 +35,10 @@ def perform(cluster: Cluster, now_ms: int) -> None:
                 if type(effect) is Reply:
                     effect.ticket.reply(effect.response)  # type: ignore[attr-defined]
                 elif type(effect) is Append:
-                    if cluster.append_watch is not None and effect.topic is OFFSETS_TOPIC:
-                        _append_watched(cluster, cluster.append_watch, node.coordinator, effect, now_ms)
-                        continue
-                    error, last_offset = _append(cluster, effect, now_ms)
-                    if cluster.syncs is not None and error is ErrorCode.none:
-                        _report_synced(cluster.syncs, node, effect, last_offset)
-                    elif effect.topic is OFFSETS_TOPIC:
-                        node.coordinator.appended(effect.token, error, now_ms, last_offset)
-                    else:
-                        node.transactions.appended(effect.token, error, now_ms)
+                    _do_append(cluster, node, effect, now_ms)
                 elif type(effect) is WriteMarkers:
                     error = _write_markers(cluster, effect, now_ms)
-                    if cluster.syncs is not None and error is ErrorCode.none:
-                        _report_synced(cluster.syncs, node, effect, None)
-                    else:
-                        node.transactions.appended(effect.token, error, now_ms)
+                    _report(cluster, node.transactions, effect.token, error, None, now_ms)
                 elif type(effect) is GroupEvent:
                     cluster.group_events.take(node.coordinator, effect)
                 else:
@@ -68,46 +53,36 @@ def perform(cluster: Cluster, now_ms: int) -> None:
             perform(cluster, now_ms)
 
 
-def _report_synced(syncs: Syncs, node: Node, effect: Append | WriteMarkers, last_offset: int | None) -> None:
-    """Reports an append when it is on the disk."""
-
-    def report(now_ms: int, problem: OSError | None) -> None:
-        error = ErrorCode.none if problem is None else ErrorCode.kafka_storage_error
-        if type(effect) is Append and effect.topic is OFFSETS_TOPIC:
-            node.coordinator.appended(effect.token, error, now_ms, None if problem else last_offset)
-        else:
-            node.transactions.appended(effect.token, error, now_ms)
-
-    syncs.after(report)
+def _do_append(cluster: Cluster, node: Node, effect: Append, now_ms: int) -> None:
+    coordinator = node.coordinator if effect.topic is OFFSETS_TOPIC else node.transactions
+    error, last_offset = cluster.interference.refuses(coordinator, effect), None
+    if error is None:
+        error, last_offset = _append(cluster, effect, now_ms)
+    report = partial(_report, cluster, coordinator, effect.token, error, last_offset)
+    if not cluster.interference.holds(effect, report):
+        report(now_ms)
 
 
-class AppendWatch(Protocol):
-    """Who may spoil what coordinators of groups write; the laboratory has one."""
-
-    def refuses(self, coordinator: GroupCoordinator, effect: Append) -> ErrorCode | None:
-        """The storage's error instead of a write; None: it is written."""
-        ...
-
-    def holds(self, effect: Append, report: Report) -> bool:
-        """Whether its outcome is reported later, by calling `report` with the time."""
-        ...
-
-
-def _append_watched(
-    cluster: Cluster, watch: AppendWatch, coordinator: GroupCoordinator, effect: Append, now_ms: int
+def _report(
+    cluster: Cluster,
+    coordinator: CoordinatorContext,
+    token: int,
+    error: ErrorCode,
+    last_offset: int | None,
+    now_ms: int,
 ) -> None:
-    refusal = watch.refuses(coordinator, effect)
-    error, last_offset = (refusal, None) if refusal is not None else _append(cluster, effect, now_ms)
+    """Tells a coordinator the outcome of its write, once that is on the disk if anybody waits for the disk."""
+    if cluster.syncs is None or error is not ErrorCode.none:
+        coordinator.appended(token, error, now_ms, last_offset)
+        return
 
-    def report(now_ms: int, problem: OSError | None = None) -> None:
-        told = error if problem is None else ErrorCode.kafka_storage_error
-        coordinator.appended(effect.token, told, now_ms, last_offset if told is ErrorCode.none else None)
-
-    if not watch.holds(effect, report):
-        if cluster.syncs is not None:
-            cluster.syncs.after(report)
+    def synced(now_ms: int, problem: OSError | None) -> None:
+        if problem is None:
+            coordinator.appended(token, ErrorCode.none, now_ms, last_offset)
         else:
-            report(now_ms)
+            coordinator.appended(token, ErrorCode.kafka_storage_error, now_ms)
+
+    cluster.syncs.after(synced)
 
 
 def _tell(effect: Effect) -> None:

@@ -128,7 +128,7 @@ def start_node(cluster: Cluster, node: Node, now_ms: int) -> None:
 def _lead(cluster: Cluster, topic: Topic, partition: Partition, node_id: int, now_ms: int) -> None:
     """Begins a leader epoch. The coordinator of its groups moves along, and fetches that wait hear of it."""
     coordinated = cluster.coordinated.get(topic.name) if partition.leader != node_id else None
-    if coordinated is not None:
+    if coordinated is not None and not cluster.interference.hides_loss(topic, partition):
         coordinated.resigned(partition, now_ms)
     partition.leader = node_id
     partition.leader_epoch += 1
@@ -136,6 +136,7 @@ def _lead(cluster: Cluster, topic: Topic, partition: Partition, node_id: int, no
     _note(cluster, topic, partition)
     cluster.purgatory.check(partition, now_ms)
     if coordinated is not None:
+        cluster.interference.elected(topic, partition, now_ms)
         coordinated.elected(partition, now_ms)
 
 

@@ -134,13 +134,13 @@ class Replay:
 class Replays:
     """The loads of all nodes, one after the other."""
 
-    def __init__(self, clock: Clock, purgatory: Purgatory) -> None:
+    def __init__(self, clock: Clock, purgatory: Purgatory, gate: Gate | None = None) -> None:
+        """`gate`: who may hold loads at their end."""
         self._clock = clock
         self._purgatory = purgatory
         self._waiting: deque[Replay] = deque()
         self._slice: _Slice | None = None
-        self.gate: Gate | None = None
-        """Who may hold loads at their end; the laboratory has one."""
+        self._gate = gate
 
     @property
     def busy(self) -> bool:
@@ -151,7 +151,7 @@ class Replays:
         """Begins to replay `source` into `loader`. Only an empty log is through when this returns."""
         replay = Replay(name, source, loader, now_ms)
         if source.log_start_offset == source.log_end_offset:
-            replay.step(self._clock.now_ms, self.gate)
+            replay.step(self._clock.now_ms, self._gate)
         else:
             self._waiting.append(replay)
             self._go_on(now_ms)
@@ -178,7 +178,7 @@ class Replays:
             while self._waiting and room > 0 and self._clock.now_ms() < until_ms:
                 replay = self._waiting[0]
                 if not replay.over:
-                    room -= replay.step(self._clock.now_ms, self.gate)
+                    room -= replay.step(self._clock.now_ms, self._gate)
                 if replay.over or replay.held:
                     self._waiting.popleft()
         finally:

@@ -30,7 +30,7 @@ def test_what_is_held_is_reported_when_the_rule_ends(lab: Lab) -> None:
               <- nothing for 500 ms
             """)
     lab.talk("ada <- {topics: [...]}")
-    assert lab.laboratory.cluster.append_watch is None
+    assert lab.laboratory.appends.rules == []
 
 
 def test_a_slow_append_answers_late(lab: Lab) -> None:

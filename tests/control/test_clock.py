@@ -116,3 +116,15 @@ def test_a_jump_keeps_idle_connections_open(lab: Lab) -> None:
         ada Heartbeat v4 {generation_id: 1}
           <- NONE
         """)
+
+
+def test_invented_member_ids_are_forgotten_and_members_are_not(lab: Lab) -> None:
+    lab.talk("given ada shares a stable group {session_timeout_ms: 10000}")
+    for number in range(300):
+        lab.talk(f"""
+            eve Heartbeat v4 {{member_id: invented-{number}, generation_id: 1}}
+              <- UNKNOWN_MEMBER_ID
+            """)
+    assert len(lab.laboratory._liveness) < 100
+    lab.laboratory.advance(10_001)
+    assert lab.state() == "Stable"

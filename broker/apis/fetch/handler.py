@@ -41,7 +41,8 @@ def handle(node: Node, request: FetchRequest, ticket: Ticket) -> FetchResponse |
     keys = reading.keys()
     if not keys:
         return reading.response(now_ms)
-    node.cluster.wait_for_records(fetch, keys)
+    node.cluster.interference.fetch_waits(fetch)
+    node.cluster.purgatory.wait(fetch, keys)
     return None
 
 

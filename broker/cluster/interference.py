@@ -1,0 +1,55 @@
+"""Where something may come between a broker and what it does: the one way in for the laboratory of `control/`.
+
+A broker that nobody experiments with has the one below, which changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kohort.broker.cluster.replay import Replay
+    from kohort.coordinator.context import CoordinatorContext
+    from kohort.coordinator.effects import Append
+    from kohort.protocol.errors import ErrorCode
+    from kohort.purgatory import DelayedOperation
+    from kohort.storage.topics import Partition, Topic
+
+Report = Callable[[int], None]
+"""Tells a coordinator that its write is done; with the time."""
+
+
+class Interference:
+    """Lets everything happen as it would. Who wants otherwise overrides a method and sets `Cluster.interference`."""
+
+    # What coordinators write
+
+    def refuses(self, coordinator: CoordinatorContext, effect: Append) -> ErrorCode | None:
+        """The storage's error instead of a write; None: it is written."""
+        return None
+
+    def holds(self, effect: Append, report: Report) -> bool:
+        """Whether the outcome of a write is reported later, by calling `report`."""
+        return False
+
+    # Leaders that coordinate
+
+    def hides_loss(self, topic: Topic, partition: Partition) -> bool:
+        """Whether the leader of a coordinated partition does not hear that it is about to lose it."""
+        return False
+
+    def elected(self, topic: Topic, partition: Partition, now_ms: int) -> None:
+        """A coordinated partition has another leader, which is about to take over."""
+
+    def holds_load(self, replay: Replay) -> bool:
+        """Whether a load that has read everything does not end yet; `Replays.release` ends it."""
+        return False
+
+    # Fetches
+
+    def fetch_waits(self, operation: DelayedOperation) -> None:
+        """A fetch is about to wait for records, until `operation.deadline_ms`."""
+
+
+NO_INTERFERENCE = Interference()

@@ -1,0 +1,131 @@
+"""The laboratory's way into the brokers: where it comes between them and what they do, it does so here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kohort.broker.cluster.interference import Interference, Report
+from kohort.control.moments import Delayed, Moment, Moments
+from kohort.coordinator.context import CoordinatorContext
+from kohort.coordinator.effects import OFFSETS_TOPIC, Append
+from kohort.protocol.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from kohort.broker.cluster.node import Node
+    from kohort.broker.cluster.replay import Replay
+    from kohort.control.appends import Appends
+    from kohort.control.brokers import Brokers
+    from kohort.control.calls import Call
+    from kohort.control.faults.table import Faults
+    from kohort.control.gates import Gates
+    from kohort.control.liveness import Liveness
+    from kohort.control.safety import Oracle
+    from kohort.control.zombies import Zombies
+    from kohort.purgatory import DelayedOperation
+    from kohort.storage.topics import Partition, Topic
+
+NEVER_MS = 1 << 50
+"""A deadline that no clock reaches: what waits for it is ended otherwise."""
+
+OFFSET_COMMIT, OFFSET_DELETE = "OffsetCommit", "OffsetDelete"
+
+
+class LabInterference(Interference):
+    """Asks the laboratory's parts, each for what it is there for."""
+
+    def __init__(
+        self,
+        brokers: Brokers,
+        liveness: Liveness,
+        faults: Faults,
+        gates: Gates,
+        moments: Moments,
+        appends: Appends,
+        zombies: Zombies,
+    ) -> None:
+        self.brokers = brokers
+        self._liveness = liveness
+        self._faults = faults
+        self._gates = gates
+        self._moments = moments
+        self._appends = appends
+        self._zombies = zombies
+        self.oracle: Oracle | None = None
+        """Watches for what must never be, if somebody wants that."""
+
+    # Requests and their answers; see `calls.Way`
+
+    def comes(self, call: Call) -> bool:
+        """See `Way`."""
+        self._liveness.heard(call.subject, call.connection)
+        self._moments.passed(call, None)
+        return self._gates.holds(call)
+
+    def leaves(self, call: Call, node: Node, response: Any) -> bool:
+        """See `Way`."""
+        if self.oracle is not None:
+            if call.subject.api == OFFSET_COMMIT:
+                self.oracle.committed(call, response)
+            elif call.subject.api == OFFSET_DELETE:
+                self.oracle.forgotten(call, response)
+        if self._zombies:
+            self._zombies.mislead(node, call.subject, response)
+        self._moments.passed(call, response)
+        return self._gates.holds(call, response)
+
+    def spoil(self, call: Call, response: Any) -> Any:
+        """See `Way`."""
+        return self._faults.spoil(call, response)
+
+    def wait_until(self, moment: Moment, call: Call, response: Any) -> Delayed:
+        """See `Way`."""
+        return self._moments.wait(moment, call, response)
+
+    def no_longer(self, delayed: Delayed) -> None:
+        """See `Way`."""
+        self._moments.end(delayed)
+
+    # What coordinators write
+
+    def refuses(self, coordinator: CoordinatorContext, effect: Append) -> ErrorCode | None:
+        """Zombies may not write; rules may refuse what groups write."""
+        if effect.topic is not OFFSETS_TOPIC:
+            return None
+        if self._zombies.has(coordinator, effect.partition):
+            return ErrorCode.not_leader_or_follower
+        return self._appends.refuses(effect)
+
+    def holds(self, effect: Append, report: Report) -> bool:
+        """As rules have it."""
+        return effect.topic is OFFSETS_TOPIC and self._appends.holds(effect, report)
+
+    # Leaders that coordinate
+
+    def hides_loss(self, topic: Topic, partition: Partition) -> bool:
+        """From groups' coordinators, where a rule makes them zombies."""
+        return topic.name == OFFSETS_TOPIC and self._zombies.hides_loss(partition)
+
+    def elected(self, topic: Topic, partition: Partition, now_ms: int) -> None:
+        """A zombie that leads again is none any more."""
+        if topic.name == OFFSETS_TOPIC:
+            self._zombies.elected(partition, now_ms)
+
+    def holds_load(self, replay: Replay) -> bool:
+        """At the gate for loads."""
+        return self._gates.holds_load(replay)
+
+    # Fetches
+
+    def fetch_waits(self, operation: DelayedOperation) -> None:
+        """Fetches wait in real time: their deadline is the machine's matter, whatever the brokers' clock does."""
+        length_ms = operation.deadline_ms - self.brokers.clock.now_ms()
+        operation.deadline_ms = NEVER_MS
+
+        def complete(now_ms: int) -> None:
+            self.brokers.cluster.purgatory.complete(operation, now_ms)
+
+        def overdue() -> None:
+            if not operation.completed:
+                self.brokers.server.act(complete)
+
+        self.brokers.server.loop.call_later(max(length_ms, 0) / 1000, overdue)

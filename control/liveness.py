@@ -1,0 +1,96 @@
+"""Which members are there to beat, so that a clock that jumps can spare them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from kohort.control.subject import Subject
+from kohort.protocol.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from kohort.broker.runtime.connection import Connection
+    from kohort.control.brokers import Brokers
+    from kohort.control.zombies import Zombies
+    from kohort.coordinator.classic.group import ClassicGroup
+    from kohort.coordinator.classic.member import Member
+
+REMEMBERED_AT_LEAST = 64
+"""As many are remembered before those who are gone are looked for."""
+
+
+class Liveness:
+    """The connection on which each member of a group was last heard."""
+
+    def __init__(self, brokers: Brokers, zombies: Zombies, silences: Callable[[Subject], bool]) -> None:
+        """`silences`: whether a request like this would not reach its broker now."""
+        self._brokers = brokers
+        self._zombies = zombies
+        self._silences = silences
+        self._heard: dict[tuple[str, str], Connection] = {}
+        self._prune_at = REMEMBERED_AT_LEAST
+
+    def __len__(self) -> int:
+        return len(self._heard)
+
+    def heard(self, subject: Subject, connection: Connection) -> None:
+        """A request has come; it may speak for several members."""
+        for member_id in subject.members:
+            if member_id:
+                self._heard[subject.group, member_id] = connection
+        if len(self._heard) >= self._prune_at:
+            self._prune()
+
+    def is_alive(self, group: ClassicGroup, member: Member) -> bool:
+        """Whether a member is there to beat: its connection is open, and nothing keeps it silent."""
+        connection = self._heard.get((group.group_id, member.member_id))
+        if connection is None or connection.closed or connection not in self._brokers.server.connections:
+            return False
+        if self._zombies and connection.node.coordinator is not group.coordinator and self._zombies.haunt(group):
+            return False  # it beats at another one, who thinks that the group is its own
+        return not self._silences(_Beat(group, member, connection.node.id))
+
+    def _prune(self) -> None:
+        """Forgets ids that are nobody's, and those of members whose connection is gone."""
+        self._heard = {
+            (group_id, member_id): connection
+            for (group_id, member_id), connection in self._heard.items()
+            if not connection.closed and self._is_somebody(group_id, member_id)
+        }
+        self._prune_at = max(REMEMBERED_AT_LEAST, 2 * len(self._heard))
+
+    def _is_somebody(self, group_id: str, member_id: str) -> bool:
+        for coordinator in self._brokers.cluster.coordinators:
+            if coordinator.availability(group_id) is ErrorCode.coordinator_load_in_progress:
+                return True  # it cannot be told yet
+            group = coordinator.groups.get(group_id)
+            if group is not None and (member_id in group.members or group.is_pending(member_id)):
+                return True
+        return False
+
+
+class _Beat(Subject):
+    """The heartbeat that a member would send."""
+
+    __slots__ = ("_group",)
+
+    def __init__(self, group: ClassicGroup, member: Member, node: int) -> None:
+        self._group = group
+        self.node = node
+        self.group = group.group_id
+        self.client_id = member.client_id
+        self.members = (member.member_id,)
+        self.instances = (member.group_instance_id or "",)
+        self.generation = group.generation_id
+
+    @property
+    def api(self) -> str:
+        return "Heartbeat"
+
+    @property
+    def version(self) -> int:
+        return 4
+
+    @property
+    def state(self) -> str:
+        return self._group.state.value

@@ -419,7 +419,7 @@ def _static(analysis: GroupAnalysis) -> list[Row]:
                 "swaps_without_rebalance": len(swaps) + len(back),
                 "est_rebalances_avoided": 2 * (len(swaps) + len(back)),
                 "unserved_partition_s": unserved,
-                "fenced": sum(start <= event["ts"] < end for event in analysis.events.fenced),
+                "fenced": sum(start <= event.ts < end for event in analysis.events.fenced),
                 "day": day,
             }
         )

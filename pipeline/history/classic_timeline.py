@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from kohort.pipeline.history.inputs import Generation, GroupInput, Member, Row, Swap, TopicPartition, by_offset
+from kohort.pipeline.history.inputs import Generation, GroupInput, Member, Swap, TopicPartition, by_offset
 from kohort.pipeline.records.layouts import GROUP_EPOCH, GROUP_METADATA
+from kohort.pipeline.silver.silver_rows import GroupMember, GroupRecord, MemberPartitions
 
 
 @dataclass(slots=True)
@@ -20,20 +21,20 @@ class Timeline:
     """(when, to which protocol)"""
 
 
-def member_of(row: Row, owned: frozenset[TopicPartition] | None) -> Member:
-    topics = row.get("subscribed_topics")
+def member_of(row: GroupMember, owned: frozenset[TopicPartition] | None) -> Member:
+    topics = row.subscribed_topics
     return Member(
-        row["member_id"],
-        row.get("instance_id"),
-        row.get("client_id") or "",
-        row.get("client_host") or "",
-        row.get("session_timeout_ms"),
-        row.get("rebalance_timeout_ms"),
+        row.member_id,
+        row.instance_id,
+        row.client_id or "",
+        row.client_host or "",
+        row.session_timeout_ms,
+        row.rebalance_timeout_ms,
         None if topics is None else tuple(sorted(topics)),
-        row.get("regex"),
+        row.regex,
         owned,
-        row.get("speaks") or "classic",
-        bool(row.get("is_leader")),
+        row.speaks or "classic",
+        bool(row.is_leader),
     )
 
 
@@ -44,22 +45,22 @@ def classic_timeline(group: GroupInput) -> Timeline:
     now: Generation | None = None
     epoch_gone = -1  # the operation that took the last epoch of a new-protocol group away
     for record in group.records:
-        if record["record_type"] == GROUP_EPOCH and record["is_tombstone"]:
-            epoch_gone = record["op_id"]
-        if record["record_type"] != GROUP_METADATA:
+        if record.record_type == GROUP_EPOCH and record.is_tombstone:
+            epoch_gone = record.op_id
+        if record.record_type != GROUP_METADATA:
             continue
-        if record["is_tombstone"]:
-            timeline.gone_ms.append(record["ts_ms"])
+        if record.is_tombstone:
+            timeline.gone_ms.append(record.ts_ms)
             if now is not None:
-                now.end_ms = record["ts_ms"]
+                now.end_ms = record.ts_ms
             now = None
             continue
-        if not record["protocol_type"] and not record["n_members"]:
+        if not record.protocol_type and not record.n_members:
             continue
-        fresh = _generation(record, members.get(record["offset"], []), parts.get(record["offset"], []), group)
-        fresh.conversion = record["op_id"] == epoch_gone
+        fresh = _generation(record, members.get(record.offset, []), parts.get(record.offset, []), group)
+        fresh.conversion = record.op_id == epoch_gone
         if now is not None and fresh.number == now.number and fresh.size:
-            timeline.swaps += _swaps(now, fresh, record["ts_ms"])
+            timeline.swaps += _swaps(now, fresh, record.ts_ms)
             now.members, now.owners, now.leader = fresh.members, fresh.owners, fresh.leader
             continue
         if now is not None:
@@ -69,32 +70,36 @@ def classic_timeline(group: GroupInput) -> Timeline:
     return timeline
 
 
-def _generation(record: Row, members: list[Row], parts: list[Row], group: GroupInput) -> Generation:
+def _generation(
+    record: GroupRecord, members: list[GroupMember], parts: list[MemberPartitions], group: GroupInput
+) -> Generation:
     owned: dict[str, set[TopicPartition]] = {}
     owners: dict[TopicPartition, str] = {}
-    for row in parts:
-        topic_partitions = {(row["topic"], part) for part in row["parts"]}
-        if row["role"] == "owned_before":
-            owned.setdefault(row["member_id"], set()).update(topic_partitions)
-        elif row["role"] == "assigned":
-            owners.update(dict.fromkeys(topic_partitions, row["member_id"]))
+    for some in parts:
+        assert some.topic is not None, "a classic member names its topics"
+        topic_partitions = {(some.topic, part) for part in some.parts}
+        if some.role == "owned_before":
+            owned.setdefault(some.member_id, set()).update(topic_partitions)
+        elif some.role == "assigned":
+            owners.update(dict.fromkeys(topic_partitions, some.member_id))
     known = {}
     for row in members:
-        version = row.get("subscription_version")
+        version = row.subscription_version
         says = version is not None and version >= 1
-        known[row["member_id"]] = member_of(row, frozenset(owned.get(row["member_id"], ())) if says else None)
+        known[row.member_id] = member_of(row, frozenset(owned.get(row.member_id, ())) if says else None)
+    assert record.generation is not None, "it is no tombstone"
     return Generation(
-        record["generation"],
-        record["ts_ms"],
-        record["state_ts_ms"],
+        record.generation,
+        record.ts_ms,
+        record.state_ts_ms,
         known,
         owners,
         "classic",
-        record["protocol"],
-        record["leader"],
-        record["n_members"],
-        record["offset"],
-        intact=record["offset"] >= group.intact_from,
+        record.protocol,
+        record.leader,
+        record.n_members or 0,
+        record.offset,
+        intact=record.offset >= group.intact_from,
     )
 
 
@@ -113,25 +118,25 @@ def timeline_from_events(group: GroupInput) -> Timeline:
     members: dict[str, Member] = {}
     now: Generation | None = None
     for event in group.events:
-        kind, member_id = event["kind"], event["member_id"]
+        kind, member_id = event.kind, event.member_id
         if kind == "member_added" and member_id:
-            members[member_id] = Member(member_id, event["instance_id"], event["client_id"] or "")
+            members[member_id] = Member(member_id, event.instance_id, event.client_id or "")
         elif kind == "member_removed" and member_id:
             members.pop(member_id, None)
-        elif kind in ("barrier_evicted", "join_completed") and event["evicted"]:
-            for evicted in event["evicted"]:
+        elif kind in ("barrier_evicted", "join_completed") and event.evicted:
+            for evicted in event.evicted:
                 members.pop(evicted, None)
         if kind == "join_completed":
             fresh = Generation(
-                event["generation"] or 0, event["ts"], event["ts"], dict(members), size=event["members"] or 0,
-                protocol=event["protocol"], from_events=True,
+                event.generation or 0, event.ts, event.ts, dict(members), size=event.members or 0,
+                protocol=event.protocol, from_events=True,
             )  # fmt: skip
-        elif kind == "rebalance_completed" and event["members"] == 0:
-            fresh = Generation(event["generation"] or 0, event["ts"], event["ts"], from_events=True)
+        elif kind == "rebalance_completed" and event.members == 0:
+            fresh = Generation(event.generation or 0, event.ts, event.ts, from_events=True)
         elif kind in ("assignment_received", "assignment_stored", "rebalance_completed") and now is not None:
-            if now.size and event["generation"] == now.number:
-                now.stable_ms = max(now.stable_ms, event["ts"])
-                now.protocol = now.protocol or event["protocol"]
+            if now.size and event.generation == now.number:
+                now.stable_ms = max(now.stable_ms, event.ts)
+                now.protocol = now.protocol or event.protocol
             continue
         else:
             continue

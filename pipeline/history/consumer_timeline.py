@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from kohort.pipeline.history.inputs import Generation, GroupInput, Member, Row, TopicPartition, by_offset
+from kohort.pipeline.history.inputs import Generation, GroupInput, Member, TopicPartition, by_offset
 from kohort.pipeline.records import layouts as kinds
+from kohort.pipeline.silver.silver_rows import GroupRecord
 
 STABLE, UNREVOKED, UNRELEASED = 0, 1, 2
 LEFT_FOR_A_WHILE = -2
@@ -66,6 +67,12 @@ class ConsumerTimeline:
     """Members that are gone: when, their last state, who they were."""
 
 
+def member_named_by(record: GroupRecord) -> str:
+    """The member in the key of a record that has one."""
+    assert record.member_id is not None
+    return record.member_id
+
+
 class _Walk:
     def __init__(self, group: GroupInput) -> None:
         self.group = group
@@ -82,10 +89,14 @@ class _Walk:
     def place_set(self, offset: int, role: str) -> set[TopicPartition]:
         result: set[TopicPartition] = set()
         for row in self.parts.get(offset, []):
-            if row["role"] == role:
-                topic = str(row["topic"] or self.group.topic_names.get(row["topic_id"], row["topic_id"]))
-                result.update((topic, part) for part in row["parts"])
+            if row.role == role:
+                topic = row.topic or self.topic_of(row.topic_id)
+                result.update((topic, part) for part in row.parts)
         return result
+
+    def topic_of(self, topic_id: str | None) -> str:
+        assert topic_id is not None, "a row has a name or an id"
+        return self.group.topic_names.get(topic_id, topic_id)
 
     def snapshot(self, number: int, ts_ms: int) -> Generation:
         members = {member_id: replace(member) for member_id, member in self.members.items()}
@@ -93,46 +104,48 @@ class _Walk:
 
     # --- one record each
 
-    def member(self, record: Row) -> None:
-        member_id = record["member_id"]
-        if record["is_tombstone"]:
+    def member(self, record: GroupRecord) -> None:
+        member_id = member_named_by(record)
+        if record.is_tombstone:
             if member := self.members.pop(member_id, None):
-                self.timeline.removed[member_id] = (record["ts_ms"], member.state, member)
+                self.timeline.removed[member_id] = (record.ts_ms, member.state, member)
             return
-        row = self.rows[record["offset"]][0]
+        row = self.rows[record.offset][0]
         was = self.members.get(member_id)
         fresh = Member(
             member_id,
-            row["instance_id"],
-            row["client_id"] or "",
-            row["client_host"] or "",
-            row["session_timeout_ms"],
-            row["rebalance_timeout_ms"],
-            tuple(sorted(row["subscribed_topics"] or ())),
-            row["regex"],
-            speaks=row["speaks"],
+            row.instance_id,
+            row.client_id or "",
+            row.client_host or "",
+            row.session_timeout_ms,
+            row.rebalance_timeout_ms,
+            tuple(sorted(row.subscribed_topics or ())),
+            row.regex,
+            speaks=row.speaks or "consumer",
         )
         if was is not None:
             fresh.epoch, fresh.state = was.epoch, was.state
         self.members[member_id] = fresh
 
-    def current(self, record: Row) -> None:
-        member_id, now = record["member_id"], record["ts_ms"]
-        if record["is_tombstone"]:
+    def current(self, record: GroupRecord) -> None:
+        member_id, now = member_named_by(record), record.ts_ms
+        if record.is_tombstone:
             self.end_wait(member_id, now, "gone")
             self.assign(member_id, set(), now)
             self.assigned.pop(member_id, None)
             if member := self.members.get(member_id):
                 self.timeline.removed[member_id] = (now, member.state, member)
             return
-        row = self.rows[record["offset"]][0]
+        row = self.rows[record.offset][0]
         member = self.members.get(member_id)
-        if row["member_epoch"] == LEFT_FOR_A_WHILE:
+        epoch, state = row.member_epoch, row.member_state
+        assert epoch is not None
+        assert state is not None
+        if epoch == LEFT_FOR_A_WHILE:
             self.timeline.away.append((now, member.instance_id or member_id if member else member_id))
             return
-        state = row["member_state"]
         if member is not None:
-            member.epoch, member.state = row["member_epoch"], state
+            member.epoch, member.state = epoch, state
         wait = self.waits.get(member_id)
         if wait is not None and wait.state != state:
             self.end_wait(member_id, now, "done")
@@ -140,12 +153,12 @@ class _Walk:
         if wait is None and state in (UNREVOKED, UNRELEASED):
             self.waits[member_id] = Wait(
                 member_id, member.name if member else member_id, state, now,
-                topic_partitions=self.place_set(record["offset"], "pending_revocation"),
+                topic_partitions=self.place_set(record.offset, "pending_revocation"),
                 rebalance_timeout_ms=member.rebalance_timeout_ms if member else None,
             )  # fmt: skip
-        self.assign(member_id, self.place_set(record["offset"], "assigned"), now)
+        self.assign(member_id, self.place_set(record.offset, "assigned"), now)
         if state == STABLE:
-            self.reconciled(member_id, row["member_epoch"], now)
+            self.reconciled(member_id, epoch, now)
 
     def end_wait(self, member_id: str, now: int, how: str) -> None:
         if wait := self.waits.pop(member_id, None):
@@ -190,36 +203,36 @@ class _Walk:
 
     # --- one operation each
 
-    def operation(self, records: list[Row]) -> None:
-        before = self.snapshot(self.number, records[0]["ts_ms"])
-        kinds_written = [(record["record_type"], record["is_tombstone"]) for record in records]
+    def operation(self, records: list[GroupRecord]) -> None:
+        before = self.snapshot(self.number, records[0].ts_ms)
+        kinds_written = [(record.record_type, record.is_tombstone) for record in records]
         ids_before = set(self.members)
         old_members = dict(self.members)
         for record in records:
-            if record["record_type"] == kinds.MEMBER and not record["is_tombstone"]:
+            if record.record_type == kinds.MEMBER and not record.is_tombstone:
                 self.member(record)
-        bump = next((r for r in records if r["record_type"] == kinds.GROUP_EPOCH and not r["is_tombstone"]), None)
-        gone = {r["member_id"] for r in records if r["record_type"] == kinds.MEMBER and r["is_tombstone"]}
+        bump = next((r for r in records if r.record_type == kinds.GROUP_EPOCH and not r.is_tombstone), None)
+        gone = {member_named_by(r) for r in records if r.record_type == kinds.MEMBER and r.is_tombstone}
         joined = sorted(set(self.members) - ids_before)
         if bump is not None:
             self.open_epoch(records, bump, before, old_members, joined, sorted(gone & ids_before), kinds_written)
         for record in records:
-            kind = record["record_type"]
-            if kind == kinds.MEMBER and record["is_tombstone"]:
+            kind = record.record_type
+            if kind == kinds.MEMBER and record.is_tombstone:
                 self.member(record)
             elif kind == kinds.CURRENT_MEMBER:
                 self.current(record)
-            elif kind == kinds.TARGET_EPOCH and not record["is_tombstone"]:
+            elif kind == kinds.TARGET_EPOCH and not record.is_tombstone:
                 for epoch in self.timeline.epochs:
-                    if epoch.target_ms is None and epoch.number <= (record["epoch"] or 0):
-                        epoch.target_ms = record["assignment_ts_ms"] or record["ts_ms"]
-            elif kind == kinds.REGULAR_EXPRESSION and not record["is_tombstone"]:
-                topics = tuple(sorted(record["topics"] or ()))
-                self.timeline.regex_writes.append((record["ts_ms"], record["regex"], topics))
+                    if epoch.target_ms is None and epoch.number <= (record.epoch or 0):
+                        epoch.target_ms = record.assignment_ts_ms or record.ts_ms
+            elif kind == kinds.REGULAR_EXPRESSION and not record.is_tombstone:
+                topics = tuple(sorted(record.topics or ()))
+                self.timeline.regex_writes.append((record.ts_ms, record.regex or "", topics))
         if bump is None and gone and joined:
-            self.taken_back(joined, gone, old_members, records[0]["ts_ms"])
+            self.taken_back(joined, gone, old_members, records[0].ts_ms)
         if gone:
-            self.settle(records[0]["ts_ms"])
+            self.settle(records[0].ts_ms)
 
     def taken_back(self, joined: list[str], gone: set[str], old: dict[str, Member], now: int) -> None:
         instances = {old[member_id].instance_id for member_id in gone if member_id in old}
@@ -230,8 +243,8 @@ class _Walk:
 
     def open_epoch(
         self,
-        records: list[Row],
-        bump: Row,
+        records: list[GroupRecord],
+        bump: GroupRecord,
         before: Generation,
         old: dict[str, Member],
         joined: list[str],
@@ -243,13 +256,13 @@ class _Walk:
                 epoch.superseded = True
         changed = [
             member_id
-            for member_id in {r["member_id"] for r in records if r["record_type"] == kinds.MEMBER}
+            for member_id in {member_named_by(r) for r in records if r.record_type == kinds.MEMBER}
             if member_id in old
             and member_id in self.members
             and (old[member_id].topics, old[member_id].regex)
             != (self.members[member_id].topics, self.members[member_id].regex)
         ]
-        new_hash = bump["metadata_hash"]
+        new_hash = bump.metadata_hash
         cause, confidence, trigger = "unknown", "possible", None
         if (kinds.GROUP_METADATA, True) in written:
             cause, confidence = "protocol_migration", "certain"
@@ -259,7 +272,7 @@ class _Walk:
             cause, confidence = ("join_static" if trigger.instance_id else "join_new"), "certain"
         elif gone:
             trigger = old[gone[0]]
-            cause, confidence = self.why_gone(trigger, bump["ts_ms"])
+            cause, confidence = self.why_gone(trigger, bump.ts_ms)
         elif any(kind == kinds.REGULAR_EXPRESSION for kind, _ in written):
             cause, confidence = "regex_changed", "certain"
         elif changed:
@@ -267,18 +280,19 @@ class _Walk:
         elif (kinds.PARTITION_METADATA, False) in written or (self.hash is not None and new_hash != self.hash):
             cause, confidence = "topic_metadata_changed", "certain"
         self.hash = new_hash
-        self.number = bump["epoch"]
-        epoch = Epoch(self.number, bump["ts_ms"], cause, confidence, trigger, before, joined, gone)
+        assert bump.epoch is not None
+        self.number = bump.epoch
+        epoch = Epoch(self.number, bump.ts_ms, cause, confidence, trigger, before, joined, gone)
         self.timeline.epochs.append(epoch)
         if not set(self.members) - set(gone):
-            epoch.stable_ms = bump["ts_ms"]
-            epoch.generation = Generation(self.number, bump["ts_ms"], None, {}, {}, "consumer", "consumer")
+            epoch.stable_ms = bump.ts_ms
+            epoch.generation = Generation(self.number, bump.ts_ms, None, {}, {}, "consumer", "consumer")
 
     def why_gone(self, member: Member, now: int) -> tuple[str, str]:
         for event in self.group.events:
-            removed = event["kind"] == "member_removed" and event["member_id"] == member.member_id
-            if removed and event["cause"] and abs(event["ts"] - now) < 2000:
-                return event["cause"], "certain"
+            removed = event.kind == "member_removed" and event.member_id == member.member_id
+            if removed and event.cause and abs(event.ts - now) < 2000:
+                return event.cause, "certain"
         wait = self.waits.get(member.member_id)
         timeout = wait.rebalance_timeout_ms if wait is not None and wait.state == UNREVOKED else None
         if wait is not None and timeout and abs(now - wait.start_ms - timeout) <= 1000:
@@ -289,27 +303,27 @@ class _Walk:
 def consumer_timeline(group: GroupInput) -> ConsumerTimeline | None:
     """The timeline of a new-protocol group; None for a group that never was one."""
     relevant = (3, 4, 5, 6, 7, 8, 16)
-    if not any(record["group_type"] == "consumer" and not record["is_tombstone"] for record in group.records):
+    if not any(record.group_type == "consumer" and not record.is_tombstone for record in group.records):
         return None
     walk = _Walk(group)
-    operation: list[Row] = []
+    operation: list[GroupRecord] = []
     for record in group.records:
-        if record["record_type"] not in (*relevant, kinds.GROUP_METADATA):
+        if record.record_type not in (*relevant, kinds.GROUP_METADATA):
             continue
-        if record["record_type"] == kinds.GROUP_METADATA and not record["is_tombstone"]:
-            if operation and record["op_id"] == operation[0]["op_id"]:  # converted back: who stands here is not gone
+        if record.record_type == kinds.GROUP_METADATA and not record.is_tombstone:
+            if operation and record.op_id == operation[0].op_id:  # converted back: who stands here is not gone
                 walk.operation(operation)
                 operation = []
-                for row in walk.rows.get(record["offset"], ()):
-                    walk.timeline.removed.pop(row["member_id"], None)
+                for row in walk.rows.get(record.offset, ()):
+                    walk.timeline.removed.pop(row.member_id, None)
             continue
         # one millisecond can hold a conversion and the joiner's own operation: a member after an epoch begins a new one
         again = (
-            record["record_type"] in (kinds.GROUP_EPOCH, kinds.MEMBER)
-            and not record["is_tombstone"]
-            and any(r["record_type"] == kinds.GROUP_EPOCH for r in operation)
+            record.record_type in (kinds.GROUP_EPOCH, kinds.MEMBER)
+            and not record.is_tombstone
+            and any(r.record_type == kinds.GROUP_EPOCH for r in operation)
         )
-        if operation and (record["op_id"] != operation[0]["op_id"] or again):
+        if operation and (record.op_id != operation[0].op_id or again):
             walk.operation(operation)
             operation = []
         operation.append(record)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kohort.pipeline.history.inputs import GroupInput, Row
+from kohort.pipeline.history.inputs import GroupInput
+from kohort.pipeline.sources.source_rows import GroupEvent
 
 _SLACK_MS = 100
 """Lines and records of one moment may differ by this much on a busy machine."""
@@ -22,17 +23,17 @@ class Removal:
 class GroupEvents:
     """Events of one group, sorted out by kind."""
 
-    started: list[Row] = field(default_factory=list)
-    completed: list[Row] = field(default_factory=list)
-    rejoined: list[Row] = field(default_factory=list)
-    synced: list[Row] = field(default_factory=list)
+    started: list[GroupEvent] = field(default_factory=list)
+    completed: list[GroupEvent] = field(default_factory=list)
+    rejoined: list[GroupEvent] = field(default_factory=list)
+    synced: list[GroupEvent] = field(default_factory=list)
     evictions: list[tuple[int, list[str]]] = field(default_factory=list)
     removals: dict[str, Removal] = field(default_factory=dict)
-    fenced: list[Row] = field(default_factory=list)
-    replaced: list[Row] = field(default_factory=list)
-    rejected: list[Row] = field(default_factory=list)
-    heartbeat_gaps: list[Row] = field(default_factory=list)
-    restarts: list[Row] = field(default_factory=list)
+    fenced: list[GroupEvent] = field(default_factory=list)
+    replaced: list[GroupEvent] = field(default_factory=list)
+    rejected: list[GroupEvent] = field(default_factory=list)
+    heartbeat_gaps: list[GroupEvent] = field(default_factory=list)
+    restarts: list[GroupEvent] = field(default_factory=list)
     origin: str = "event"
     any: bool = False
     names: dict[str, str] = field(default_factory=dict)
@@ -52,34 +53,34 @@ class GroupEvents:
             "heartbeat_gap": result.heartbeat_gaps,
         }
         for event in group.events:
-            kind = event["kind"]
+            kind = event.kind
             if kind in lists:
                 lists[kind].append(event)
-            if kind in ("barrier_evicted", "join_completed", "rebalance_completed") and event["evicted"]:
-                result.evictions.append((event["ts"], list(event["evicted"])))
-            if kind == "member_removed" and event["member_id"]:
-                result.removals[event["member_id"]] = Removal(
-                    event["ts"], event["member_id"], event["cause"] or "unknown", event["client_reason"]
+            if kind in ("barrier_evicted", "join_completed", "rebalance_completed") and event.evicted:
+                result.evictions.append((event.ts, list(event.evicted)))
+            if kind == "member_removed" and event.member_id:
+                result.removals[event.member_id] = Removal(
+                    event.ts, event.member_id, event.cause or "unknown", event.client_reason
                 )
-            if event["member_id"] and event["client_id"]:
-                result.names.setdefault(event["member_id"], event["client_id"])
-        if any(event["origin"] == "text_log" for event in group.events):
+            if event.member_id and event.client_id:
+                result.names.setdefault(event.member_id, event.client_id)
+        if any(event.origin == "text_log" for event in group.events):
             result.origin = "text_log"
         for ts, members in result.evictions:
             for member_id in members:
                 result.removals.setdefault(member_id, Removal(ts, member_id, "barrier_timeout", None))
         return result
 
-    def start_of(self, gen_from: int, gen_to: int, after_ms: int, barrier_ms: int) -> Row | None:
+    def start_of(self, gen_from: int, gen_to: int, after_ms: int, barrier_ms: int) -> GroupEvent | None:
         """The event that opened the rebalance which ended in generation gen_to."""
         inside = [
             event
             for event in self.started
-            if event["generation"] is not None
-            and gen_from <= event["generation"] < gen_to
-            and after_ms - _SLACK_MS <= event["ts"] <= barrier_ms + _SLACK_MS
+            if event.generation is not None
+            and gen_from <= event.generation < gen_to
+            and after_ms - _SLACK_MS <= event.ts <= barrier_ms + _SLACK_MS
         ]
-        direct = [event for event in inside if event["generation"] == gen_to - 1]
+        direct = [event for event in inside if event.generation == gen_to - 1]
         return direct[-1] if direct else (inside[0] if inside else None)
 
     def evicted_between(self, start_ms: int, end_ms: int) -> list[str]:
@@ -96,18 +97,18 @@ class GroupEvents:
     def rejoin_delays(self, start_ms: int, barrier_ms: int) -> dict[str, int]:
         """Member id -> microseconds from the rebalance's start to its join."""
         return {
-            event["member_id"]: event["duration_us"]
+            event.member_id: event.duration_us
             for event in self.rejoined
-            if event["member_id"]
-            and event["duration_us"] is not None
-            and start_ms - _SLACK_MS <= event["ts"] <= barrier_ms + _SLACK_MS
+            if event.member_id
+            and event.duration_us is not None
+            and start_ms - _SLACK_MS <= event.ts <= barrier_ms + _SLACK_MS
         }
 
     def sync_delays(self, barrier_ms: int, stable_ms: int) -> dict[str, int]:
         return {
-            event["member_id"]: event["duration_us"]
+            event.member_id: event.duration_us
             for event in self.synced
-            if event["member_id"]
-            and event["duration_us"] is not None
-            and barrier_ms - _SLACK_MS <= event["ts"] <= stable_ms + 10_000
+            if event.member_id
+            and event.duration_us is not None
+            and barrier_ms - _SLACK_MS <= event.ts <= stable_ms + 10_000
         }

@@ -37,7 +37,7 @@ class GroupAnalysis:
 
     @property
     def group_type(self) -> str:
-        kinds = {record["group_type"] for record in self.group.records}
+        kinds = {record.group_type for record in self.group.records}
         for kind in ("streams", "share", "consumer", "classic"):
             if kind in kinds:
                 return kind
@@ -46,7 +46,7 @@ class GroupAnalysis:
     @property
     def span_ms(self) -> tuple[int, int]:
         """From the first to the last moment anything is known of the group."""
-        times = [record["ts_ms"] for record in self.group.records] + [event["ts"] for event in self.group.events]
+        times = [record.ts_ms for record in self.group.records] + [event.ts for event in self.group.events]
         if self.commits.first_ms is not None and self.commits.last_ms is not None:
             times += [self.commits.first_ms, self.commits.last_ms]
         return (min(times), max(times)) if times else (0, 0)
@@ -62,8 +62,8 @@ class GroupAnalysis:
 
 def analyse(group: GroupInput) -> GroupAnalysis:
     """The whole analysis of a group from its silver rows."""
-    group.records.sort(key=lambda record: record["offset"])
-    group.events.sort(key=lambda event: (event["ts"], event["seq"] or 0))
+    group.records.sort(key=lambda record: record.offset)
+    group.events.sort(key=lambda event: (event.ts, event.seq or 0))
     events = GroupEvents.of(group)
     timeline = classic_timeline(group)
     if not timeline.generations:
@@ -73,8 +73,8 @@ def analyse(group: GroupInput) -> GroupAnalysis:
     generations = list(timeline.generations)
     if consumer is not None:
         for event in group.events:
-            if event["kind"] == "group_converted":
-                timeline.conversions.append((event["ts"], (event["detail"] or {}).get("to", "consumer")))
+            if event.kind == "group_converted":
+                timeline.conversions.append((event.ts, (event.detail or {}).get("to", "consumer")))
         rebalances += epoch_rebalances(consumer, group.intact_from)
         generations += epoch_generations(consumer, timeline.gone_ms)
         rebalances.sort(key=lambda r: (r.begin_ms, r.stable_ms))

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
 from kohort.pipeline.records.offset_commits import Ints
+from kohort.pipeline.silver.silver_rows import GroupMember, GroupRecord, MemberPartitions
+from kohort.pipeline.sources.source_rows import GroupEvent
 
-Row = dict[str, Any]
+RowT = TypeVar("RowT", GroupMember, MemberPartitions)
+
 TopicPartition = tuple[str, int]
 """A topic partition."""
 
@@ -54,10 +57,10 @@ class GroupInput:
     group_id: str
     cluster: str = ""
     commits: dict[TopicPartition, PartitionCommits] = field(default_factory=dict)
-    records: list[Row] = field(default_factory=list)
-    members: list[Row] = field(default_factory=list)
-    parts: list[Row] = field(default_factory=list)
-    events: list[Row] = field(default_factory=list)
+    records: list[GroupRecord] = field(default_factory=list)
+    members: list[GroupMember] = field(default_factory=list)
+    parts: list[MemberPartitions] = field(default_factory=list)
+    events: list[GroupEvent] = field(default_factory=list)
     ends: dict[TopicPartition, LogEnds] = field(default_factory=dict)
     topic_names: dict[str, str] = field(default_factory=dict)
     coordinator_moves: list[tuple[int, int]] = field(default_factory=list)
@@ -144,12 +147,8 @@ class Swap:
         return self.new.instance_id or ""
 
 
-def by_offset(rows: Iterable[Row]) -> dict[int, list[Row]]:
-    result: dict[int, list[Row]] = {}
+def by_offset(rows: Iterable[RowT]) -> dict[int, list[RowT]]:
+    result: dict[int, list[RowT]] = {}
     for row in rows:
-        result.setdefault(row["offset"], []).append(row)
+        result.setdefault(row.offset, []).append(row)
     return result
-
-
-def first(rows: Iterable[Row]) -> Row | None:
-    return next(iter(rows), None)

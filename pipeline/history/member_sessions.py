@@ -140,12 +140,12 @@ def _ending(
 def _late_arrivals(group: GroupInput, sessions: dict[str, Session], events: GroupEvents) -> None:
     """Members that came and went inside one rebalance never stand in a generation; events know them."""
     for event in group.events:
-        member_id = event["member_id"]
-        if event["kind"] != "member_added" or not member_id or member_id in sessions:
+        member_id = event.member_id
+        if event.kind != "member_added" or not member_id or member_id in sessions:
             continue
         removal = events.removals.get(member_id)
-        member = Member(member_id, event["instance_id"], event["client_id"] or "", event["client_host"] or "")
-        session = Session(member, event["ts"], removal.ts_ms if removal else group.until_ms, 0)
+        member = Member(member_id, event.instance_id, event.client_id or "", event.client_host or "")
+        session = Session(member, event.ts, removal.ts_ms if removal else group.until_ms, 0)
         if removal is not None:
             session.end_kind = _ENDS.get(removal.cause, "unknown")
         sessions[member_id] = session

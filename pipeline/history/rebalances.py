@@ -121,15 +121,15 @@ def _times(r: Rebalance, events: GroupEvents) -> None:
     earliest = r.before.stable_ms if r.before.size or r.before.number else None
     started = events.start_of(r.before.number, r.after.number, earliest or 0, r.barrier_ms)
     if started is not None:
-        r.start_ms = min(started["ts"], r.barrier_ms)
-        r.start_source = "text_log" if started["origin"] == "text_log" else "event"
+        r.start_ms = min(started.ts, r.barrier_ms)
+        r.start_source = "text_log" if started.origin == "text_log" else "event"
         r.prepare_us = 1000 * (r.barrier_ms - r.start_ms)
-        done = next((e for e in events.completed if e["generation"] == r.after.number and e["duration_us"]), None)
-        if done is not None and abs(done["ts"] - r.barrier_ms) < 1000:
-            r.prepare_us = done["duration_us"]
-        r.cause, r.cause_confidence = started["cause"] or "unknown", "certain"
-        r.trigger_member, r.client_reason = started["member_id"], started["client_reason"]
-        r.rebalance_id = started["rebalance_id"]
+        done = next((e for e in events.completed if e.generation == r.after.number and e.duration_us), None)
+        if done is not None and abs(done.ts - r.barrier_ms) < 1000:
+            r.prepare_us = done.duration_us
+        r.cause, r.cause_confidence = started.cause or "unknown", "certain"
+        r.trigger_member, r.client_reason = started.member_id, started.client_reason
+        r.rebalance_id = started.rebalance_id
         removal = events.removals.get(r.trigger_member or "")
         if r.cause == "leave_explicit" and removal is not None and removal.cause == "leave_poll_timeout":
             r.cause, r.client_reason = "leave_poll_timeout", removal.reason
@@ -215,17 +215,17 @@ def _open(result: list[Rebalance], events: GroupEvents) -> None:
         return
     last = events.started[-1]
     newest = result[-1] if result else None
-    generation = last["generation"] or 0
-    if newest is not None and (last["ts"] <= newest.barrier_ms or generation < newest.after.number):
+    generation = last.generation or 0
+    if newest is not None and (last.ts <= newest.barrier_ms or generation < newest.after.number):
         return
-    before = newest.after if newest is not None else Generation(generation, last["ts"])
+    before = newest.after if newest is not None else Generation(generation, last.ts)
     if before.end_ms is not None:
         return
-    r = Rebalance(len(result) + 1, before, Generation(generation + 1, last["ts"]), start_ms=last["ts"])
-    r.start_source = "text_log" if last["origin"] == "text_log" else "event"
-    r.barrier_ms = r.stable_ms = last["ts"]
-    r.outcome, r.cause, r.cause_confidence = "open", last["cause"] or "unknown", "certain"
-    r.trigger_member = last["member_id"]
+    r = Rebalance(len(result) + 1, before, Generation(generation + 1, last.ts), start_ms=last.ts)
+    r.start_source = "text_log" if last.origin == "text_log" else "event"
+    r.barrier_ms = r.stable_ms = last.ts
+    r.outcome, r.cause, r.cause_confidence = "open", last.cause or "unknown", "certain"
+    r.trigger_member = last.member_id
     result.append(r)
 
 

@@ -2,92 +2,113 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kohort.pipeline.history.inputs import GroupInput, LogEnds, PartitionCommits, Row
+from kohort.pipeline.history.inputs import GroupInput, LogEnds, PartitionCommits, TopicPartition
 from kohort.pipeline.history.zones import settle_zone
 from kohort.pipeline.records.offset_commits import Ints
 from kohort.pipeline.silver.ranges import joined, moves_between
+from kohort.pipeline.silver.silver_rows import CoordinatorMove, GroupMember, GroupRecord, LogRange, MemberPartitions
+from kohort.pipeline.silver.silver_schemas import ROW_TYPES
+from kohort.pipeline.sources.source_rows import GroupEvent, LogEndSample, TopicName
+
+RankedT = TypeVar("RankedT", GroupRecord, GroupMember, MemberPartitions)
 
 COMMIT_COLUMNS = (
     "partition", "offset", "ts_ms", "topic", "part", "committed_offset", "is_tombstone", "txn", "expire_ts_ms", "rank",
 )  # fmt: skip
-_KEY = {
-    "group_records": ("partition", "offset"),
-    "group_members": ("partition", "offset", "member_id"),
-    "member_partitions": ("partition", "offset", "member_id", "topic", "topic_id", "role"),
-    "events": ("event_id",),
-}
 
 
-def group_input(group_id: str, cluster: str, commits: pa.Table | None, rows: dict[str, list[Row]]) -> GroupInput:
-    """A group from its silver rows, duplicates of several sources counted once.
+@dataclass(slots=True)
+class GroupRows:
+    """Everything that silver has about one group, but for its offset commits.
 
-    rows: by silver table, plus `end_offsets` of its topics, `topic_names`, `log_ranges` and `coordinator_moves` of
-    its partition, and `until` with the last moment of the whole analysis.
+    end_offsets: of its topics. log_ranges, coordinator_moves: of its partition of the offsets topic. until_ms: the last
+    moment of the whole analysis.
     """
+
+    group_records: list[GroupRecord] = field(default_factory=list)
+    group_members: list[GroupMember] = field(default_factory=list)
+    member_partitions: list[MemberPartitions] = field(default_factory=list)
+    events: list[GroupEvent] = field(default_factory=list)
+    end_offsets: list[LogEndSample] = field(default_factory=list)
+    topic_names: list[TopicName] = field(default_factory=list)
+    log_ranges: list[LogRange] = field(default_factory=list)
+    coordinator_moves: list[CoordinatorMove] = field(default_factory=list)
+    until_ms: int = 0
+
+    def add(self, table: str, columns: dict[str, Any]) -> None:
+        """Takes in a row of a table by its columns."""
+        getattr(self, table).append(ROW_TYPES[table](**columns))
+
+
+def group_input(group_id: str, cluster: str, commits: pa.Table | None, rows: GroupRows) -> GroupInput:
+    """Builds a group's input from its rows. A row that several sources have counts once."""
     group = GroupInput(group_id, cluster)
-    group.records = _once("group_records", rows)
-    group.conflicts = _contradictions(rows.get("group_records", []), group.records)
-    group.members = _once("group_members", rows)
-    group.parts = _once("member_partitions", rows)
-    group.events = _once("events", rows)
-    for event in group.events:
-        if isinstance(event.get("detail"), list):
-            event["detail"] = dict(event["detail"])
-    group.topic_names = {row["topic_id"]: row["topic"] for row in rows.get("topic_names", ())}
+    group.records = _most_trusted(rows.group_records, lambda row: (row.partition, row.offset))
+    group.conflicts = _contradictions(rows.group_records, group.records)
+    group.members = _most_trusted(rows.group_members, lambda row: (row.partition, row.offset, row.member_id))
+    group.parts = _most_trusted(
+        _of_one_source(rows.member_partitions),
+        lambda row: (row.partition, row.offset, row.member_id, row.topic, row.topic_id, row.role),
+    )
+    group.events = _each_once(rows.events)
+    group.topic_names = {row.topic_id: row.topic for row in rows.topic_names}
     if commits is not None and len(commits):
         _commits(group, commits)
-    _ends(group, rows.get("end_offsets", ()))
-    ranges = rows.get("log_ranges", [])
-    group.intact_from = min((row["intact_from"] for row in joined(ranges)), default=0)
-    moves = {(row["ts_ms"], row["epoch"]) for row in rows.get("coordinator_moves", ())}
-    group.coordinator_moves = sorted(moves | moves_between(ranges))
+    _ends(group, rows.end_offsets)
+    group.intact_from = min((each.intact_from for each in joined(rows.log_ranges)), default=0)
+    moves = {(move.ts_ms, move.epoch) for move in rows.coordinator_moves}
+    group.coordinator_moves = sorted(moves | moves_between(rows.log_ranges))
     settle_zone(group)
-    group.until_ms = max([row["until_ms"] for row in rows.get("until", ())] + [_last_ms(group)])
+    group.until_ms = max(rows.until_ms, _last_ms(group))
     return group
 
 
-def _once(table: str, rows: dict[str, list[Row]]) -> list[Row]:
-    """One row per key, of the most trusted source."""
-    key = _KEY[table]
-    best: dict[tuple[Any, ...], Row] = {}
-    trusted: dict[tuple[Any, Any], int] = {}
-    found = rows.get(table, [])
-    if table == "member_partitions":
-        # all rows of one record come from one source, else a member could own what only another reading says
-        for row in found:
-            place = (row["partition"], row["offset"])
-            trusted[place] = min(trusted.get(place, 99), row.get("rank") or 0)
-    for row in found:
-        if trusted and (row.get("rank") or 0) != trusted[(row["partition"], row["offset"])]:
-            continue
-        name = tuple(row.get(part) for part in key)
-        if name not in best or (row.get("rank") or 0) < (best[name].get("rank") or 0):
-            best[name] = row
+def _most_trusted(rows: list[RankedT], key: Callable[[RankedT], Hashable]) -> list[RankedT]:
+    """One row per key: the one of the lowest rank."""
+    best: dict[Hashable, RankedT] = {}
+    for row in rows:
+        known = best.setdefault(key(row), row)
+        if row.rank < known.rank:
+            best[key(row)] = row
     return list(best.values())
 
 
-def _contradictions(found: list[Row], kept: list[Row]) -> int:
+def _of_one_source(rows: list[MemberPartitions]) -> list[MemberPartitions]:
+    """All rows of one record come from one source, else a member could own what only another reading says."""
+    trusted: dict[tuple[int, int], int] = {}
+    for row in rows:
+        position = (row.partition, row.offset)
+        trusted[position] = min(trusted.get(position, row.rank), row.rank)
+    return [row for row in rows if row.rank == trusted[(row.partition, row.offset)]]
+
+
+def _each_once(events: list[GroupEvent]) -> list[GroupEvent]:
+    known: dict[str | None, GroupEvent] = {}
+    for event in events:
+        known.setdefault(event.event_id, event)
+    return list(known.values())
+
+
+def _contradictions(found: list[GroupRecord], kept: list[GroupRecord]) -> int:
     """Records that stand where another one of the same group stands in another source: logs of two clusters."""
 
-    def place(row: Row) -> tuple[Any, Any]:
-        return (row["partition"], row["offset"])
+    def content(row: GroupRecord) -> Hashable:
+        return (row.record_type, row.generation, row.epoch, row.member_id, row.is_tombstone)
 
-    def told(row: Row) -> tuple[Any, ...]:
-        return (row["record_type"], row["generation"], row["epoch"], row["member_id"], row["is_tombstone"])
-
-    said = {place(row): told(row) for row in kept}
-    return sum(said[place(row)] != told(row) for row in found)
+    content_at = {(row.partition, row.offset): content(row) for row in kept}
+    return sum(content_at[(row.partition, row.offset)] != content(row) for row in found)
 
 
 def _last_ms(group: GroupInput) -> int:
-    times = [record["ts_ms"] for record in group.records] + [event["ts"] for event in group.events]
+    times = [record.ts_ms for record in group.records] + [event.ts for event in group.events]
     times += [int(commits.ts_ms[-1]) for commits in group.commits.values() if len(commits.ts_ms)]
     return max(times, default=0)
 
@@ -138,12 +159,12 @@ def _ints(column: pa.ChunkedArray) -> Ints:
     return values
 
 
-def _ends(group: GroupInput, rows: Iterable[Row]) -> None:
-    by_place: dict[tuple[str, int], list[tuple[int, int, int]]] = {}
+def _ends(group: GroupInput, rows: Iterable[LogEndSample]) -> None:
+    samples_of: dict[TopicPartition, list[tuple[int, int, int]]] = {}
     for row in rows:
-        place = (row["topic"], row["part"])
-        if place in group.commits:
-            by_place.setdefault(place, []).append((row["sampled_ms"], row["log_start"], row["log_end"]))
-    for place, samples in by_place.items():
+        topic_partition = (row.topic, row.part)
+        if topic_partition in group.commits:
+            samples_of.setdefault(topic_partition, []).append((row.sampled_ms, row.log_start, row.log_end))
+    for topic_partition, samples in samples_of.items():
         columns = np.array(sorted(set(samples)), np.int64).T
-        group.ends[place] = LogEnds(columns[0], columns[1], columns[2])
+        group.ends[topic_partition] = LogEnds(columns[0], columns[1], columns[2])

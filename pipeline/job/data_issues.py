@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+from kohort.pipeline.arrow_types import rows_of
 from kohort.pipeline.job.gold import silver_frame
 from kohort.pipeline.silver.ranges import joined
+from kohort.pipeline.silver.silver_rows import LogRange
+from kohort.pipeline.silver.silver_schemas import COLUMNS
 from kohort.pipeline.sources import found
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.found import Source
@@ -63,14 +66,15 @@ def _undecoded(spark: SparkSession, silver: Path) -> list[Issue]:
 
 def _compacted(spark: SparkSession, silver: Path) -> list[Issue]:
     """A partition counts as intact from where the most complete source of it is."""
-    ranges = joined(row.asDict() for row in silver_frame(spark, silver, "log_ranges").collect())
+    read = silver_frame(spark, silver, "log_ranges").toArrow()
+    ranges = joined(rows_of(LogRange, COLUMNS["log_ranges"], read))
     issues = []
-    for partition, group in groupby(sorted(ranges, key=itemgetter("partition")), key=itemgetter("partition")):
+    for partition, group in groupby(sorted(ranges, key=attrgetter("partition")), key=attrgetter("partition")):
         of_partition = list(group)
         first, last, intact = (
-            min(row["first_offset"] for row in of_partition),
-            max(row["last_offset"] for row in of_partition),
-            min(row["intact_from"] for row in of_partition),
+            min(each.first_offset for each in of_partition),
+            max(each.last_offset for each in of_partition),
+            min(each.intact_from for each in of_partition),
         )
         if intact > first:
             text = f"offsets {first} to {intact} of {last} have holes: known in part only"

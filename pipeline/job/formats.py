@@ -11,6 +11,7 @@ takes Kafka's names for TLS and SASL with `kafka.` before them, as Spark's own c
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from kohort.pipeline.job.stream_source import RANGE_COLUMNS, RANGES, GroupLogStream
 from kohort.pipeline.silver.columns import integers
 from kohort.pipeline.silver.read_sources import expand, split
-from kohort.pipeline.sources import event_files, export, found, samples, segments, text_log, wire
+from kohort.pipeline.sources import event_lines, export, found, samples, segments, text_log, wire
 from kohort.pipeline.sources.chunk import TRANSACTION_NAMES, Chunk, Issue
 from kohort.pipeline.sources.found import Source
 from kohort.pipeline.sources.security import OPEN, Security, from_settings
@@ -60,10 +61,11 @@ class _Reader(DataSourceReader):
             for chunk in _chunks(partition.sources):
                 yield from records_of(chunk).to_batches()
             return
+        values = attrgetter(*self.names)
         for source in partition.sources:
             for row in _rows(kind, source):
                 if not isinstance(row, Issue):
-                    yield tuple(row.get(name) for name in self.names)
+                    yield values(row)
 
 
 def find_all(path: str, security: Security = OPEN) -> tuple[list[Source], list[Issue]]:
@@ -104,10 +106,10 @@ def records_of(chunk: Chunk) -> pa.Table:
     )
 
 
-def _rows(kind: str, source: Source) -> Iterator[dict[str, Any] | Issue]:
+def _rows(kind: str, source: Source) -> Iterator[object]:
     path = Path(source.path)
     if kind == found.EVENTS:
-        yield from event_files.read_event_log(path)
+        yield from event_lines.read_event_log(path)
     elif kind == found.TEXT_LOG:
         yield from text_log.read_text_log(path)
     else:

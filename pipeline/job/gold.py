@@ -17,15 +17,19 @@ import pyarrow.parquet as pq
 from pyspark.sql import functions as F
 
 from kohort.pipeline.gold.group_tables import analyse_group, as_tables
-from kohort.pipeline.history.silver_input import group_input
+from kohort.pipeline.history.silver_input import GroupRows, group_input
 from kohort.pipeline.job import packed_commits
 from kohort.pipeline.session import parallelism
+from kohort.pipeline.silver.silver_schemas import COLUMNS
 from kohort.pipeline.silver.silver_schemas import SCHEMAS as SILVER
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _BY_GROUP = ("group_records", "group_members", "member_partitions", "events")
+_UNTIL = "until"
+_COLUMNS = COLUMNS | {_UNTIL: ("until_ms",)}
+"""The columns that travel: those that a row of the table has. The group is beside them."""
 _RESULT = "cluster string, group_id string, table string, rows long, payload binary"
 _GROUP_TASKS_PER_CORE = 4
 """Groups differ in size: more shards than cores, so that a core with small ones takes the next."""
@@ -74,7 +78,7 @@ def rows_by_group(spark: SparkSession, silver: Path, places: DataFrame, groups: 
     frames.append(_as_json(ranges.join(on_partition, ["cluster", "partition"]), "log_ranges"))
     frames.append(_as_json(moves.join(on_partition, ["cluster", "partition"]), "coordinator_moves"))
     until = ranges.groupBy("cluster").agg(F.max("last_ts_ms").alias("until_ms"))
-    frames.append(_as_json(groups.select("cluster", "group_id").join(F.broadcast(until), "cluster"), "until"))
+    frames.append(_as_json(groups.select("cluster", "group_id").join(F.broadcast(until), "cluster"), _UNTIL))
     topics = places.select("cluster", "group_id", "topic").distinct()
     ends = silver_frame(spark, silver, "end_offsets")
     frames.append(_as_json(ends.join(F.broadcast(topics), ["cluster", "topic"]), "end_offsets"))
@@ -86,30 +90,29 @@ def rows_by_group(spark: SparkSession, silver: Path, places: DataFrame, groups: 
 
 
 def _as_json(frame: DataFrame, table: str) -> DataFrame:
-    rest = [F.col(name) for name in frame.columns if name != "cluster"]
+    rest = [F.col(name) for name in frame.columns if name in _COLUMNS[table]]
     return frame.select("cluster", "group_id", F.lit(table).alias("table"), F.to_json(F.struct(*rest)).alias("row"))
-
-
-_DEFAULTS = {table: dict.fromkeys(schema.names) for table, schema in SILVER.items()}
 
 
 def analyse_arrow(key: tuple[Any, ...], rows: pa.Table) -> pa.Table:
     """One group, in a worker: its packed commits and its other rows in, its gold tables (packed) out."""
     cluster, group_id = (scalar.as_py() for scalar in key)
-    by_table: dict[str, list[dict[str, Any]]] = {}
+    found = GroupRows()
     payloads = []
     for table, text, payload in zip(*(rows[name].to_pylist() for name in ("table", "row", "payload")), strict=True):
         if table == packed_commits.TABLE:
             payloads.append(payload)
+        elif table == _UNTIL:
+            found.until_ms = json.loads(text)["until_ms"]
         else:
-            by_table.setdefault(table, []).append({**_DEFAULTS.get(table, {}), **json.loads(text)})
-    group = group_input(group_id, cluster or "", packed_commits.unpack(payloads), by_table)
+            found.add(table, json.loads(text))
+    group = group_input(group_id, cluster or "", packed_commits.unpack(payloads), found)
     packed = []
-    for table, found in as_tables(group, analyse_group(group)).items():
+    for table, gold in as_tables(group, analyse_group(group)).items():
         sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, found.schema) as stream:
-            stream.write_table(found)
-        packed.append((cluster, group_id, table, len(found), sink.getvalue().to_pybytes()))
+        with pa.ipc.new_stream(sink, gold.schema) as stream:
+            stream.write_table(gold)
+        packed.append((cluster, group_id, table, len(gold), sink.getvalue().to_pybytes()))
     columns: list[Any] = list(zip(*packed, strict=True)) or [[], [], [], [], []]
     kinds = (pa.string(), pa.string(), pa.string(), pa.int64(), pa.binary())
     names = ("cluster", "group_id", "table", "rows", "payload")

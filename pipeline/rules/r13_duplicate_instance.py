@@ -24,11 +24,12 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         clients.setdefault(swap.instance_id, set()).update({swap.new.client_id, swap.old.client_id})
     if not analysis.timeline.swaps:
         for event in analysis.events.replaced:
-            taken.setdefault(event["instance_id"], []).append(event["ts"])
+            if event.instance_id:
+                taken.setdefault(event.instance_id, []).append(event.ts)
     fenced: dict[str, list[int]] = {}
     for event in analysis.events.fenced:
-        if event["instance_id"]:
-            fenced.setdefault(event["instance_id"], []).append(event["ts"])
+        if event.instance_id:
+            fenced.setdefault(event.instance_id, []).append(event.ts)
     for instance in sorted(taken.keys() | fenced.keys()):
         swaps, refused = taken.get(instance, []), fenced.get(instance, [])
         names = sorted(clients.get(instance, set()) - {""})

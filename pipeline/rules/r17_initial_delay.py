@@ -17,9 +17,9 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         if r.kind != "initial" or r.is_epoch or r.start_ms is None or r.prepare_ms < SLOW_MS or not r.after.size:
             continue
         joined = [
-            event["ts"]
+            event.ts
             for event in analysis.group.events
-            if event["kind"] == "member_added" and r.start_ms - 100 <= event["ts"] <= r.barrier_ms
+            if event.kind == "member_added" and r.start_ms - 100 <= event.ts <= r.barrier_ms
         ]
         if joined and max(joined) - min(joined) >= TOGETHER_MS:
             continue

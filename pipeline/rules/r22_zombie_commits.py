@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
-from kohort.pipeline.history.inputs import Row
 from kohort.pipeline.rules.finding import CERTAIN, WARNING, Finding, several
+from kohort.pipeline.sources.source_rows import GroupEvent
 
 ID = "R22"
 _ZOMBIE = ("ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID", "FENCED_INSTANCE_ID")
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
-    by_client: dict[str, list[Row]] = {}
+    by_client: dict[str, list[GroupEvent]] = {}
     for event in analysis.events.rejected:
-        if (event["error"] or "").upper() in _ZOMBIE:
-            by_client.setdefault(event["client_id"] or event["member_id"] or "unknown", []).append(event)
+        if (event.error or "").upper() in _ZOMBIE:
+            by_client.setdefault(event.client_id or event.member_id or "unknown", []).append(event)
     rounds = max(1, len(analysis.settled))
     for client, hits in by_client.items():
         refused = sum(_times(hit) for hit in hits)
@@ -30,14 +30,14 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
             f"{several(refused, 'commit')} of {client} were refused because it was no longer a member: that work is done "
             "twice",
             "The same cure as for slow members and poll timeouts (R01, R02).",
-            hits[0]["ts"],
-            hits[-1]["ts"],
+            hits[0].ts,
+            hits[-1].ts,
             [client],
-            {"rejected": refused, "errors": sorted({event["error"] for event in hits})},
+            {"rejected": refused, "errors": sorted({event.error for event in hits})},
         )
 
 
-def _times(event: Row) -> int:
+def _times(event: GroupEvent) -> int:
     """The first refusal of a member is a row; those that follow within a minute are one row that counts them."""
-    count = (event["detail"] or {}).get("n", "")
+    count = (event.detail or {}).get("n", "")
     return int(count) if count.isdigit() else 1

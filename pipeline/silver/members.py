@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -16,10 +16,17 @@ from kohort.pipeline.silver.silver_schemas import SCHEMAS
 from kohort.protocol.consumer import ImpossibleLengthError, Subscription, read_assignment, read_subscription
 
 T = TypeVar("T")
-RecordPosition = tuple[int, int, int]
-"""Partition, offset and time of a record."""
-Problem = Callable[[RecordPosition, str, bytes], None]
-"""Told of a blob that can't be read: its record, the member's id, the blob."""
+Problem = Callable[["RecordPosition", str, bytes], None]
+"""Takes note of a blob that can't be read: its record, the member's id, the blob."""
+
+
+class RecordPosition(NamedTuple):
+    """Where a record stands in the offsets topic, and its time."""
+
+    partition: int
+    offset: int
+    ts_ms: int
+
 
 _KEPT = 20_000
 _NOTHING = -1
@@ -54,9 +61,9 @@ class ClassicMembers:
         self._who, self._subscriptions, self._assignments = _Distinct(), _Distinct(), _Distinct()
         self._members: list[tuple[int, int, int]] = []
 
-    def add(self, place: RecordPosition, group_id: str, group: ClassicGroup) -> None:
+    def add(self, at: RecordPosition, group_id: str, group: ClassicGroup) -> None:
         """The members of one record."""
-        self._records.append((place, group_id, group.head["leader"]))
+        self._records.append((at, group_id, group.head["leader"]))
         self._sizes.append(len(group.members))
         who_is, subscribed, assigned = self._who.number, self._subscriptions.number, self._assignments.number
         if group.head["protocolType"] == "consumer":
@@ -90,11 +97,11 @@ class ClassicMembers:
 
     def _said(self, cluster: str, rank: int, record: Ints, who: Ints) -> dict[str, pa.Array]:
         """What every row of a member begins with."""
-        places = np.array([place for place, _, _ in self._records], np.int64)
+        positions = np.array([at for at, _, _ in self._records], np.int64)
         return {
             "cluster": constant(cluster, len(who)),
-            "partition": integers(places[record, 0], pa.int32()),
-            "offset": integers(places[record, 1], pa.int64()),
+            "partition": integers(positions[record, 0], pa.int32()),
+            "offset": integers(positions[record, 1], pa.int64()),
             "group_id": pa.array([group for _, group, _ in self._records], pa.string()).take(pa.array(record)),
             "member_id": pa.array([w.member_id for w in self._who], pa.string()).take(pa.array(who)),
             "rank": constant_number(rank, len(who), pa.int8()),

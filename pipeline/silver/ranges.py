@@ -7,52 +7,48 @@ same log bring ranges that overlap.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
-Row = dict[str, Any]
+from kohort.pipeline.silver.silver_rows import LogRange
 
 
-def joined(ranges: Iterable[Row]) -> list[Row]:
-    """One row for ranges of a partition that follow each other, in the columns of `log_ranges`.
+def joined(ranges: Iterable[LogRange]) -> list[LogRange]:
+    """One range for those of a partition that follow each other.
 
     A range that begins with a hole, or has one inside, is what the joined one is intact from. Ranges that overlap are
     other readings of the same records and stay apart.
     """
-    result: list[Row] = []
-    for row in _in_order(ranges):
+    result: list[LogRange] = []
+    for each in _in_order(ranges):
         last = result[-1] if result else None
-        if last is None or not _follows(last, row):
-            result.append(dict(row))
+        if last is None or not _follows(last, each):
+            result.append(replace(each))
             continue
-        if row["intact_from"] > row["first_offset"] or row.get("hole_before"):
-            last["intact_from"] = row["intact_from"]
-        last["records"] += row["records"]
-        last["last_offset"] = row["last_offset"]
-        last["last_ts_ms"] = max(last["last_ts_ms"], row["last_ts_ms"])
-        if row.get("last_epoch") is not None:
-            last["last_epoch"] = row["last_epoch"]
+        if each.intact_from > each.first_offset or each.hole_before:
+            last.intact_from = each.intact_from
+        last.records += each.records
+        last.last_offset = each.last_offset
+        last.last_ts_ms = max(last.last_ts_ms, each.last_ts_ms)
+        if each.last_epoch is not None:
+            last.last_epoch = each.last_epoch
     return result
 
 
-def moves_between(ranges: Iterable[Row]) -> set[tuple[int, int]]:
+def moves_between(ranges: Iterable[LogRange]) -> set[tuple[int, int]]:
     """(time, epoch) of coordinators that changed just where one range ends and the next begins."""
     return {
-        (row["first_ts_ms"], row["first_epoch"])
-        for before, row in pairwise(_in_order(ranges))
-        if _follows(before, row) and None not in (before.get("last_epoch"), row.get("first_epoch"))
-        if before["last_epoch"] != row["first_epoch"]
+        (each.first_ts_ms, each.first_epoch)
+        for before, each in pairwise(_in_order(ranges))
+        if _follows(before, each) and before.last_epoch is not None and each.first_epoch is not None
+        if before.last_epoch != each.first_epoch
     }
 
 
-def _in_order(ranges: Iterable[Row]) -> Iterator[Row]:
-    return iter(
-        sorted(
-            ranges, key=lambda row: (row["partition"], row.get("rank") or 0, row["first_offset"], row["last_offset"])
-        )
-    )
+def _in_order(ranges: Iterable[LogRange]) -> Iterator[LogRange]:
+    return iter(sorted(ranges, key=lambda each: (each.partition, each.rank, each.first_offset, each.last_offset)))
 
 
-def _follows(before: Row, row: Row) -> bool:
-    same = (before["partition"], before.get("rank")) == (row["partition"], row.get("rank"))
-    return same and row["first_offset"] > before["last_offset"]
+def _follows(before: LogRange, each: LogRange) -> bool:
+    same = (before.partition, before.rank) == (each.partition, each.rank)
+    return same and each.first_offset > before.last_offset

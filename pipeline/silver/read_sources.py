@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 from kohort.pipeline.silver.parquet_files import Writer
-from kohort.pipeline.silver.record_rows import SilverRows, table_of
-from kohort.pipeline.sources import event_files, export, found, samples, segments, text_log, wire
+from kohort.pipeline.silver.record_rows import SilverRows
+from kohort.pipeline.silver.silver_schemas import table_of
+from kohort.pipeline.sources import event_lines, export, found, samples, segments, text_log, wire
 from kohort.pipeline.sources.chunk import Chunk, Issue
 from kohort.pipeline.sources.found import Source
 from kohort.pipeline.sources.lines import BROKEN
+from kohort.pipeline.sources.source_rows import LogEndSample, TopicName
 
 _ROWS_AT_ONCE = 50_000
 
@@ -35,14 +36,18 @@ def sample(sources: list[Source], cluster: str, writer: Writer) -> None:
     """Log ends and topic names of every cluster among the sources, for lag."""
     clusters = {source.path: source.security for source in sources if source.kind == found.WIRE}
     for address, security in sorted(clusters.items(), key=lambda each: each[0]):
-        rows: dict[str, list[dict[str, Any]]] = {}
+        names: list[TopicName] = []
+        ends: list[LogEndSample] = []
         try:
-            for table, row in wire.sample(address, security):
-                rows.setdefault(table, []).append(row)
+            for row in wire.sample(address, security):
+                if isinstance(row, TopicName):
+                    names.append(row)
+                else:
+                    ends.append(row)
         except OSError as error:
             issue_row(Issue("cluster_gone", address, f"log ends could not be asked for: {error}"), cluster, writer)
-        for table, of_table in rows.items():
-            writer.add(table, table_of(table, of_table, cluster))
+        _add("topic_names", names, cluster, writer)
+        _add("end_offsets", ends, cluster, writer)
 
 
 def split(sources: list[Source], tasks: int) -> list[list[Source]]:
@@ -91,7 +96,7 @@ def _one(source: Source, cluster: str, writer: Writer) -> None:
         elif source.kind == found.TEXT_LOG:
             _rows("events", text_log.read_text_log(path), cluster, writer)
         elif source.kind == found.EVENTS:
-            _rows("events", event_files.read_event_log(path), cluster, writer)
+            _rows("events", event_lines.read_event_log(path), cluster, writer)
         elif source.kind == found.END_OFFSETS:
             _rows("end_offsets", samples.read_end_offsets(path), cluster, writer)
         elif source.kind == found.TOPICS:
@@ -110,21 +115,24 @@ def _log_records(chunks: Iterator[Chunk], cluster: str, rank: int, writer: Write
         writer.add(table, rows)
 
 
-def _rows(table: str, rows: Iterator[dict[str, Any] | Issue], cluster: str, writer: Writer) -> None:
-    waiting: list[dict[str, Any]] = []
+def _rows(table: str, rows: Iterator[object], cluster: str, writer: Writer) -> None:
+    waiting: list[object] = []
     for row in rows:
         if isinstance(row, Issue):
             issue_row(row, cluster, writer)
             continue
         waiting.append(row)
         if len(waiting) >= _ROWS_AT_ONCE:
-            writer.add(table, table_of(table, waiting, cluster))
+            _add(table, waiting, cluster, writer)
             waiting = []
-    if waiting:
-        writer.add(table, table_of(table, waiting, cluster))
+    _add(table, waiting, cluster, writer)
+
+
+def _add(table: str, rows: Sequence[object], cluster: str, writer: Writer) -> None:
+    if rows:
+        writer.add(table, table_of(table, rows, cluster))
 
 
 def issue_row(issue: Issue, cluster: str, writer: Writer) -> None:
     """Writes what a person must know about the data."""
-    row = {"rule": issue.rule, "keys": issue.keys, "detail": issue.detail}
-    writer.add("dq_issues", table_of("dq_issues", [row], cluster))
+    _add("dq_issues", [issue], cluster, writer)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,14 +11,22 @@ import pyarrow as pa
 from kohort.pipeline.records.classic_groups import ClassicGroup, GroupReader, plain_group
 from kohort.pipeline.records.layouts import GROUP_METADATA, GROUP_TYPES
 from kohort.pipeline.records.offset_commits import Commits, Ints, read_commits
-from kohort.pipeline.records.record_codec import Decoded, decode, decode_key, kafka_uuid
+from kohort.pipeline.records.record_codec import Decoded, Value, decode, decode_key, kafka_uuid
 from kohort.pipeline.records.schema import RecordError
 from kohort.pipeline.silver.columns import constant, constant_number, integers
 from kohort.pipeline.silver.members import ClassicMembers, RecordPosition
-from kohort.pipeline.silver.silver_schemas import SCHEMAS
+from kohort.pipeline.silver.silver_rows import (
+    CoordinatorMove,
+    GroupMember,
+    GroupRecord,
+    LogRange,
+    MemberPartitions,
+    OffsetCommit,
+    UndecodedRecord,
+)
+from kohort.pipeline.silver.silver_schemas import SCHEMAS, table_of
 from kohort.pipeline.sources.chunk import TRANSACTION_NAMES, Chunk
-
-Row = dict[str, Any]
+from kohort.pipeline.sources.source_rows import TopicName
 
 _NO_ID = bytes(16)
 _CLASSIC_KEY = GROUP_METADATA.to_bytes(2, "big")
@@ -33,12 +40,11 @@ class SilverRows:
 
     def __init__(self, cluster: str, rank: int) -> None:
         self.cluster, self.rank = cluster, rank
-        self._rows: dict[str, list[Row]] = defaultdict(list)
+        self._rows: dict[str, list[object]] = defaultdict(list)
         self._topic_names: set[tuple[bytes, str]] = set()
-        self._operation: tuple[int, int, int, str, int] = (-1, -1, -1, "", -1)
-        self._ranges: dict[int, Row] = {}
+        self._operation = (RecordPosition(-1, -1, -1), "", -1)
+        self._ranges: dict[int, LogRange] = {}
         self._groups, self._members = GroupReader(), ClassicMembers()
-        self._epochs: dict[int, int] = {}
 
     def add(self, chunk: Chunk) -> Iterator[tuple[str, pa.Table]]:
         """The tables that the chunk fills, commits first."""
@@ -50,8 +56,7 @@ class SilverRows:
         rest[commits.rows] = False
         for n in np.flatnonzero(rest).tolist():
             self._record(chunk, n)
-        for issue in chunk.issues:
-            self._rows["dq_issues"].append({"rule": issue.rule, "keys": issue.keys, "detail": issue.detail})
+        self._rows["dq_issues"] += chunk.issues
         yield from self._take()
 
     def finish(self) -> Iterator[tuple[str, pa.Table]]:
@@ -63,43 +68,43 @@ class SilverRows:
         for partition in np.unique(chunk.partition).tolist():
             mine = np.flatnonzero(chunk.partition == partition)
             offset, time = chunk.offset[mine], chunk.timestamp[mine]
-            row = self._ranges.setdefault(
-                partition,
-                {
-                    "partition": partition,
-                    "first_offset": int(offset[0]),
-                    "intact_from": int(offset[0]),
-                    "records": 0,
-                    "first_ts_ms": int(time[0]),
-                    "hole_before": bool(chunk.gap[mine[0]] > 0),
-                },
-            )
-            row["records"] += len(mine)
-            row["last_offset"], row["last_ts_ms"] = int(offset[-1]), int(time.max())
+            known = self._ranges.get(partition)
+            if known is None:
+                known = self._ranges[partition] = LogRange(
+                    partition=partition,
+                    first_offset=int(offset[0]),
+                    last_offset=int(offset[-1]),
+                    intact_from=int(offset[0]),
+                    records=0,
+                    first_ts_ms=int(time[0]),
+                    last_ts_ms=int(time.max()),
+                    hole_before=bool(chunk.gap[mine[0]] > 0),
+                )
+            known.records += len(mine)
+            known.last_offset, known.last_ts_ms = int(offset[-1]), int(time.max())
             holes = np.flatnonzero(chunk.gap[mine] > 0)
             if len(holes):
-                row["intact_from"] = int(offset[holes[-1]])
-            self._note_epochs(partition, chunk.leader_epoch[mine], time)
+                known.intact_from = int(offset[holes[-1]])
+            self._note_epochs(known, chunk.leader_epoch[mine], time)
 
-    def _note_epochs(self, partition: int, epochs: Ints, times: Ints) -> None:
+    def _note_epochs(self, known: LogRange, epochs: Ints, times: Ints) -> None:
         """A new leader epoch of the log's partition means that the coordinator moved."""
-        known = np.flatnonzero(epochs >= 0)
-        if not len(known):
+        with_epoch = np.flatnonzero(epochs >= 0)
+        if not len(with_epoch):
             return
-        last = self._epochs.get(partition)
-        self._ranges[partition].setdefault("first_epoch", int(epochs[known[0]]))
-        self._ranges[partition]["last_epoch"] = int(epochs[known[-1]])
-        for n in known[
-            np.flatnonzero(np.diff(epochs[known], prepend=epochs[known[0]] if last is None else last))
+        first, last = int(epochs[with_epoch[0]]), known.last_epoch
+        if known.first_epoch is None:
+            known.first_epoch = first
+        for n in with_epoch[
+            np.flatnonzero(np.diff(epochs[with_epoch], prepend=first if last is None else last))
         ].tolist():
-            self._rows["coordinator_moves"].append(
-                {"partition": partition, "ts_ms": int(times[n]), "epoch": int(epochs[n])}
-            )
-        self._epochs[partition] = int(epochs[known[-1]])
+            move = CoordinatorMove(partition=known.partition, ts_ms=int(times[n]), epoch=int(epochs[n]))
+            self._rows["coordinator_moves"].append(move)
+        known.last_epoch = int(epochs[with_epoch[-1]])
 
     def _take(self) -> Iterator[tuple[str, pa.Table]]:
         for topic_id, topic in self._topic_names:
-            self._rows["topic_names"].append({"topic_id": kafka_uuid(topic_id), "topic": topic})
+            self._rows["topic_names"].append(TopicName(topic_id=kafka_uuid(topic_id), topic=topic))
         self._topic_names.clear()
         yield from self._members.take(self.cluster, self.rank, self._unreadable)
         for table, rows in self._rows.items():
@@ -148,23 +153,19 @@ class SilverRows:
 
     def _record(self, chunk: Chunk, n: int) -> None:
         key, value = chunk.spans.key(n), chunk.spans.value(n)
-        where = {
-            "partition": int(chunk.partition[n]),
-            "offset": int(chunk.offset[n]),
-        }
-        time = int(chunk.timestamp[n])
+        at = RecordPosition(int(chunk.partition[n]), int(chunk.offset[n]), int(chunk.timestamp[n]))
         try:
             decoded, group = self._decoded(key, value)
         except RecordError as error:
-            self._error(where, time, key, value, str(error))
+            self._error(at, key, value, str(error))
             return
         for path, tag, data in decoded.unknown_tags:
             text = f"unknown tag {tag} at {path or 'the top'} ({len(data)} bytes); the rest was read"
-            self._error(where, time, key, value, text)
+            self._error(at, key, value, text)
         if decoded.type in (0, 1):
-            self._rows["offset_commits"].append(_plain_commit(decoded, where, time, chunk, n))
+            self._rows["offset_commits"].append(_plain_commit(decoded, at, chunk, n))
             return
-        self._group_record(decoded, group, where, time, chunk, n)
+        self._group_record(decoded, group, at, chunk, n)
 
     def _decoded(self, key: bytes | None, value: bytes | None) -> tuple[Decoded, ClassicGroup | None]:
         """A classic group's record by the pieces that come again, everything else by the plain decoder."""
@@ -177,156 +178,148 @@ class SilverRows:
             return decoded, plain_group(decoded.version, decoded.value)
         return decoded, None
 
-    def _error(self, where: Row, time: int, key: bytes | None, value: bytes | None, error: str) -> None:
-        row = {**where, "ts_ms": time, "error": error, "key": key, "value": value}
-        row["record_type"] = int.from_bytes(key[:2], "big", signed=True) if key and len(key) >= 2 else None
-        row["value_version"] = int.from_bytes(value[:2], "big", signed=True) if value and len(value) >= 2 else None
-        self._rows["decode_errors"].append(row)
+    def _error(self, at: RecordPosition, key: bytes | None, value: bytes | None, error: str) -> None:
+        self._rows["decode_errors"].append(
+            UndecodedRecord(
+                partition=at.partition,
+                offset=at.offset,
+                ts_ms=at.ts_ms,
+                record_type=_leading_number(key),
+                value_version=_leading_number(value),
+                error=error,
+                key=key,
+                value=value,
+            )
+        )
 
-    def _unreadable(self, where: RecordPosition, member: str, blob: bytes) -> None:
-        partition, offset, time = where
-        detail = f"subscription or assignment of member {member} can't be read"
-        self._error({"partition": partition, "offset": offset}, time, None, blob, detail)
+    def _unreadable(self, at: RecordPosition, member: str, blob: bytes) -> None:
+        self._error(at, None, blob, f"subscription or assignment of member {member} can't be read")
 
     def _group_record(
-        self, decoded: Decoded, classic: ClassicGroup | None, where: Row, time: int, chunk: Chunk, n: int
+        self, decoded: Decoded, classic: ClassicGroup | None, at: RecordPosition, chunk: Chunk, n: int
     ) -> None:
         value = decoded.value
         group = decoded.key.get("group", decoded.key.get("groupId"))
         assert isinstance(group, str)
         member = decoded.key.get("memberId")
-        row: Row = {
-            **where,
-            "ts_ms": time,
-            "group_id": group,
-            "record_type": decoded.type,
-            "value_version": decoded.version,
-            "group_type": GROUP_TYPES[decoded.type],
-            "is_tombstone": value is None,
-            "op_id": self._operation_of(where["partition"], where["offset"], time, group),
-            "offset_gap_before": int(chunk.gap[n]),
-            "leader_epoch": int(chunk.leader_epoch[n]) if chunk.leader_epoch[n] >= 0 else None,
-            "member_id": member,
-            "regex": decoded.key.get("regularExpression"),
-            "dialect": decoded.dialect or None,
-        }
+        row = GroupRecord(
+            partition=at.partition,
+            offset=at.offset,
+            ts_ms=at.ts_ms,
+            group_id=group,
+            record_type=decoded.type,
+            value_version=decoded.version,
+            group_type=GROUP_TYPES[decoded.type],
+            is_tombstone=value is None,
+            op_id=self._operation_of(at, group),
+            offset_gap_before=int(chunk.gap[n]),
+            leader_epoch=int(chunk.leader_epoch[n]) if chunk.leader_epoch[n] >= 0 else None,
+            member_id=member,
+            regex=decoded.key.get("regularExpression"),
+            dialect=decoded.dialect or None,
+        )
         self._rows["group_records"].append(row)
         if value is None:
             return
         if classic is not None:
             head = classic.head
-            row.update(
-                generation=head["generation"],
-                protocol_type=head["protocolType"],
-                protocol=head["protocol"],
-                leader=head["leader"],
-                state_ts_ms=head["currentStateTimestamp"] if head["currentStateTimestamp"] >= 0 else None,
-                n_members=len(classic.members),
-            )
-            self._members.add((where["partition"], where["offset"], time), group, classic)
+            row.generation, row.protocol_type = head["generation"], head["protocolType"]
+            row.protocol, row.leader = head["protocol"], head["leader"]
+            row.state_ts_ms = head["currentStateTimestamp"] if head["currentStateTimestamp"] >= 0 else None
+            row.n_members = len(classic.members)
+            self._members.add(at, group, classic)
             return
-        row["epoch"] = value.get("epoch", value.get("assignmentEpoch", value.get("memberEpoch")))
-        row["metadata_hash"] = value.get("metadataHash")
-        row["assignment_ts_ms"] = value.get("assignmentTimestamp") or None
+        row.epoch = value.get("epoch", value.get("assignmentEpoch", value.get("memberEpoch")))
+        row.metadata_hash = value.get("metadataHash")
+        row.assignment_ts_ms = value.get("assignmentTimestamp") or None
         if decoded.type in (4, 9, 15):
             self._named_topics(value)
         if decoded.type == 16:
-            row["topics"] = value["topics"]
+            row.topics = value["topics"]
         if member is not None:
-            self._member(decoded.type, value, where, group, member)
+            self._member(decoded.type, value, at, group, member)
 
-    def _operation_of(self, partition: int, offset: int, time: int, group: str) -> int:
+    def _operation_of(self, at: RecordPosition, group: str) -> int:
         """Records of one operation: same group and time, consecutive offsets. Its id is the first one's offset."""
-        was_partition, was_offset, was_time, was_group, first = self._operation
-        if (partition, offset, time, group) != (was_partition, was_offset + 1, was_time, was_group):
-            first = offset
-        self._operation = (partition, offset, time, group, first)
+        before, before_group, first = self._operation
+        if before_group != group or before != (at.partition, at.offset - 1, at.ts_ms):
+            first = at.offset
+        self._operation = (at, group, first)
         return first
 
-    def _named_topics(self, value: Row) -> None:
+    def _named_topics(self, value: Value) -> None:
         for topics in value.values():
             for topic in topics or ():
                 self._topic_names.add((topic["topicId"], topic["topicName"]))
 
-    def _parts_by_id(self, name: Row, role: str, topics: Any) -> None:
-        for topic in topics or ():
-            topic_id = kafka_uuid(topic["topicId"])
-            self._rows["member_partitions"].append(
-                {**name, "role": role, "topic_id": topic_id, "parts": topic["partitions"]}
-            )
-
-    def _member(self, kind: int, value: Row, where: Row, group: str, member: str) -> None:
-        name = {**where, "group_id": group, "member_id": member}
-        row: Row = {**name}
+    def _member(self, kind: int, value: Value, at: RecordPosition, group: str, member: str) -> None:
+        row = GroupMember(partition=at.partition, offset=at.offset, group_id=group, member_id=member)
         if kind in (5, 10, 19):
             classic = value.get("classicMemberMetadata")
-            instance = value.get("instanceId")
-            row.update(
-                instance_id=instance,
-                client_id=value["clientId"],
-                client_host=value["clientHost"],
-                session_timeout_ms=classic["sessionTimeoutMs"] if classic else None,
-                rebalance_timeout_ms=value.get("rebalanceTimeoutMs"),
-                subscribed_topics=value.get("subscribedTopicNames"),
-                regex=value.get("subscribedTopicRegex") or None,
-                rack=value.get("rackId") or None,
-                speaks="classic" if classic else GROUP_TYPES[kind],
-                logical_client=instance or f"{value['clientId']}@{value['clientHost'].lstrip('/')}",
+            row.instance_id, row.client_id, row.client_host = (
+                value.get("instanceId"),
+                value["clientId"],
+                value["clientHost"],
             )
+            row.session_timeout_ms = classic["sessionTimeoutMs"] if classic else None
+            row.rebalance_timeout_ms = value.get("rebalanceTimeoutMs")
+            row.subscribed_topics = value.get("subscribedTopicNames")
+            row.regex = value.get("subscribedTopicRegex") or None
+            row.rack = value.get("rackId") or None
+            row.speaks = "classic" if classic else GROUP_TYPES[kind]
+            row.logical_client = row.instance_id or f"{value['clientId']}@{value['clientHost'].lstrip('/')}"
         elif kind in (8, 14, 22):
-            row.update(
-                member_epoch=value["memberEpoch"],
-                previous_epoch=value["previousMemberEpoch"],
-                member_state=value["state"],
-            )
+            row.member_epoch, row.previous_epoch = value["memberEpoch"], value["previousMemberEpoch"]
+            row.member_state = value["state"]
         self._rows["group_members"].append(row)
         if kind in (7, 13):
-            self._parts_by_id(name, "target", value["topicPartitions"])
+            self._parts_by_id(row, "target", value["topicPartitions"])
         elif kind in (8, 14):
-            self._parts_by_id(name, "assigned", value["assignedPartitions"])
-            self._parts_by_id(name, "pending_revocation", value.get("partitionsPendingRevocation"))
+            self._parts_by_id(row, "assigned", value["assignedPartitions"])
+            self._parts_by_id(row, "pending_revocation", value.get("partitionsPendingRevocation"))
+
+    def _parts_by_id(self, member: GroupMember, role: str, topics: list[Value] | None) -> None:
+        self._rows["member_partitions"] += [
+            MemberPartitions(
+                partition=member.partition,
+                offset=member.offset,
+                group_id=member.group_id,
+                member_id=member.member_id,
+                role=role,
+                topic_id=kafka_uuid(topic["topicId"]),
+                parts=topic["partitions"],
+            )
+            for topic in topics or ()
+        ]
 
 
-def _plain_commit(decoded: Decoded, where: Row, time: int, chunk: Chunk, n: int) -> Row:
+def _leading_number(data: bytes | None) -> int | None:
+    return int.from_bytes(data[:2], "big", signed=True) if data and len(data) >= 2 else None
+
+
+def _plain_commit(decoded: Decoded, at: RecordPosition, chunk: Chunk, n: int) -> OffsetCommit:
     value = decoded.value or {}
     topic_id = value.get("topicId", _NO_ID)
     epoch = value.get("leaderEpoch", -1)
     expire = value.get("expireTimestamp", -1)
-    return {
-        **where,
-        "ts_ms": time,
-        "group_id": decoded.key["group"],
-        "topic": decoded.key["topic"],
-        "part": decoded.key["partition"],
-        "committed_offset": value.get("offset"),
-        "leader_epoch": epoch if epoch >= 0 else None,
-        "metadata": value.get("metadata", ""),
-        "commit_ts_ms": value.get("commitTimestamp"),
-        "expire_ts_ms": expire if expire >= 0 else None,
-        "topic_id": kafka_uuid(topic_id) if topic_id != _NO_ID else None,
-        "is_tombstone": decoded.value is None,
-        "txn": TRANSACTION_NAMES[int(chunk.transaction[n])],
-        "value_version": decoded.version,
-        "log_leader_epoch": int(chunk.leader_epoch[n]) if chunk.leader_epoch[n] >= 0 else None,
-    }
-
-
-def table_of(table: str, rows: list[Row], cluster: str, rank: int = 0) -> pa.Table:
-    """Rows as a table of the named schema; columns a row lacks are null."""
-    schema = SCHEMAS[table]
-    for row in rows:
-        row["cluster"] = cluster
-        if "rank" in schema.names:
-            row["rank"] = rank
-    columns = [pa.array(_column(rows, field), field.type) for field in schema]
-    return pa.table(columns, schema=schema)
-
-
-def _column(rows: list[Row], field: pa.Field) -> list[Any]:
-    name = field.name
-    if not pa.types.is_map(field.type):
-        return [row.get(name) for row in rows]
-    return [list(value.items()) if isinstance(value, dict) else value for value in (row.get(name) for row in rows)]
+    return OffsetCommit(
+        partition=at.partition,
+        offset=at.offset,
+        ts_ms=at.ts_ms,
+        group_id=decoded.key["group"],
+        topic=decoded.key["topic"],
+        part=decoded.key["partition"],
+        committed_offset=value.get("offset"),
+        leader_epoch=epoch if epoch >= 0 else None,
+        metadata=value.get("metadata", ""),
+        commit_ts_ms=value.get("commitTimestamp"),
+        expire_ts_ms=expire if expire >= 0 else None,
+        topic_id=kafka_uuid(topic_id) if topic_id != _NO_ID else None,
+        is_tombstone=decoded.value is None,
+        txn=TRANSACTION_NAMES[int(chunk.transaction[n])],
+        value_version=decoded.version,
+        log_leader_epoch=int(chunk.leader_epoch[n]) if chunk.leader_epoch[n] >= 0 else None,
+    )
 
 
 def _distinct_ids(commits: Commits) -> pa.DictionaryArray:

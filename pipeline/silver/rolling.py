@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from kohort.pipeline.arrow_types import rows_of
 from kohort.pipeline.silver.parquet_files import batch_folder
 from kohort.pipeline.silver.ranges import joined
-from kohort.pipeline.silver.record_rows import table_of
-from kohort.pipeline.silver.silver_schemas import SCHEMAS
+from kohort.pipeline.silver.silver_rows import LogRange
+from kohort.pipeline.silver.silver_schemas import COLUMNS, SCHEMAS, table_of
 
 ROLLED = "rolled-"
 FEWEST = 20
@@ -57,7 +58,7 @@ def _write(folder: Path, table: str, sources: list[Path], until: int) -> None:
     if table == "log_ranges":
         cluster = rows["cluster"][0].as_py()
         rank = rows["rank"][0].as_py()
-        rows = table_of(table, joined(rows.to_pylist()), cluster, rank)
+        rows = table_of(table, joined(rows_of(LogRange, COLUMNS[table], rows)), cluster, rank)
     place = batch_folder(folder, table, f"{ROLLED}{until}")
     hidden = place.parent / f"_{uuid.uuid4().hex}"
     hidden.mkdir()

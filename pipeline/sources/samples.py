@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.lines import read_lines
+from kohort.pipeline.sources.source_rows import LogEndSample, TopicName
 
 
-def read_end_offsets(path: Path) -> Iterator[dict[str, Any] | Issue]:
+def read_end_offsets(path: Path) -> Iterator[LogEndSample | Issue]:
     """Rows (topic, part, sampled_ms, log_start, log_end) from JSON Lines, one topic and moment a line."""
     faults: list[Issue] = []
     for number, line in enumerate(read_lines(path, faults), 1):
@@ -21,24 +21,24 @@ def read_end_offsets(path: Path) -> Iterator[dict[str, Any] | Issue]:
             sample = json.loads(line)
             starts = sample.get("log_start") or {}
             for part, end in sample["log_end"].items():
-                yield {
-                    "topic": str(sample["topic"]),
-                    "part": int(part),
-                    "sampled_ms": int(sample["sampled_ms"]),
-                    "log_start": int(starts.get(part, 0)),
-                    "log_end": int(end),
-                }
+                yield LogEndSample(
+                    topic=str(sample["topic"]),
+                    part=int(part),
+                    sampled_ms=int(sample["sampled_ms"]),
+                    log_start=int(starts.get(part, 0)),
+                    log_end=int(end),
+                )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             yield Issue("unreadable_line", f"{path.name}:{number}", f"not a sample of log ends: {error}"[:300])
     yield from faults
 
 
-def read_topics(path: Path) -> Iterator[dict[str, Any] | Issue]:
+def read_topics(path: Path) -> Iterator[TopicName | Issue]:
     """Rows (topic_id, topic) from a JSON list of topics."""
     faults: list[Issue] = []
     try:
         for topic in json.loads("\n".join(read_lines(path, faults))):
-            yield {"topic_id": str(topic["topic_id"]), "topic": str(topic["name"])}
+            yield TopicName(topic_id=str(topic["topic_id"]), topic=str(topic["name"]))
     except (ValueError, KeyError, TypeError) as error:
         yield Issue("unreadable_line", path.name, f"not a list of topics: {error}"[:300])
     yield from faults

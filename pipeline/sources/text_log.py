@@ -11,10 +11,12 @@ import datetime
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from kohort.pipeline.sources.chunk import Issue
-from kohort.pipeline.sources.event_files import COLUMNS, Event
+from kohort.pipeline.sources.event_lines import COLUMNS
 from kohort.pipeline.sources.lines import read_lines
+from kohort.pipeline.sources.source_rows import GroupEvent
 
 _LINE = re.compile(
     r"\[(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[,.]\d{3})\] \w+ "
@@ -31,7 +33,9 @@ _MEMBER_IN_REASON = re.compile(
     r"(\S+?-[0-9a-f]{8}-[0-9a-f-]{27})"
 )
 
-Fill = Callable[[re.Match[str]], Event]
+Columns = dict[str, Any]
+"""What a line says of an event, by column."""
+Fill = Callable[[re.Match[str]], Columns]
 
 _REASONS = (
     ("Adding new member", "join_new"),
@@ -75,7 +79,7 @@ def client_of(member_id: str) -> str:
     return _GENERATED_TAIL.sub("", member_id)
 
 
-def _rebalance_started(found: re.Match[str]) -> Event:
+def _rebalance_started(found: re.Match[str]) -> Columns:
     reason = found["reason"]
     member = _MEMBER_IN_REASON.search(reason + " ")
     return {
@@ -88,28 +92,28 @@ def _rebalance_started(found: re.Match[str]) -> Event:
     }
 
 
-def _left(found: re.Match[str]) -> Event:
+def _left(found: re.Match[str]) -> Columns:
     reason = _client_reason(found["rest"])
     cause = "leave_poll_timeout" if reason and "poll timeout" in reason else "leave_explicit"
     return {"kind": "member_removed", "member_id": found["member"], "cause": cause, "client_reason": reason}
 
 
-def _fenced_out(found: re.Match[str]) -> Event:
+def _fenced_out(found: re.Match[str]) -> Columns:
     why = found["why"]
     cause = "session_expired" if "session expired" in why else "epoch_timeout"
     return {"kind": "member_removed", "member_id": found["member"], "cause": cause, "detail": {"reason": why}}
 
 
-def _evicted(found: re.Match[str]) -> Event:
+def _evicted(found: re.Match[str]) -> Columns:
     members = [member.strip() for member in found["members"].split(",") if member.strip()]
     return {"kind": "barrier_evicted", "evicted": members, "cause": "barrier_timeout"}
 
 
-def _deleted(found: re.Match[str]) -> Event:
+def _deleted(found: re.Match[str]) -> Columns:
     return {"kind": "group_deleted", "cause": "group_deleted", "detail": {"groups": found["groups"]}}
 
 
-def _elected(found: re.Match[str]) -> Event:
+def _elected(found: re.Match[str]) -> Columns:
     return {
         "kind": "coordinator_elected",
         "co_partition": int(found["of"]),
@@ -122,19 +126,19 @@ def _elected(found: re.Match[str]) -> Event:
 def _plain(kind: str, **fixed: object) -> Fill:
     """Groups of the expression that are named like columns go there."""
 
-    def fill(found: re.Match[str]) -> Event:
-        event: Event = {"kind": kind, **fixed}
+    def fill(found: re.Match[str]) -> Columns:
+        columns: Columns = {"kind": kind, **fixed}
         for name, value in found.groupdict().items():
             if name in ("generation", "members", "duration_ms", "member_epoch"):
                 number = int(value)
-                event["duration_us" if name == "duration_ms" else name] = (
+                columns["duration_us" if name == "duration_ms" else name] = (
                     1000 * number if name == "duration_ms" else number
                 )
             elif name in COLUMNS:
-                event[name] = value
+                columns[name] = value
             elif name != "group":
-                event.setdefault("detail", {})[name] = value
-        return event
+                columns.setdefault("detail", {})[name] = value
+        return columns
 
     return fill
 
@@ -283,8 +287,8 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str], Fill], ...] = tuple(
 )  # fmt: skip
 
 
-def read_text_log(path: Path, utc_offset_minutes: int = 0) -> Iterator[Event | Issue]:
-    """Events of one broker's log. The log doesn't name its time zone: UTC unless told otherwise."""
+def read_text_log(path: Path, utc_offset_minutes: int = 0) -> Iterator[GroupEvent | Issue]:
+    """Events of one broker's log. The log doesn't name its time zone: it is taken as UTC plus this offset."""
     zone = datetime.timezone(datetime.timedelta(minutes=utc_offset_minutes))
     number = 0
     faults: list[Issue] = []
@@ -293,38 +297,42 @@ def read_text_log(path: Path, utc_offset_minutes: int = 0) -> Iterator[Event | I
     for line in read_lines(path, faults):
         if "GroupCoordinator" not in line or not (found := _LINE.match(line)):
             continue
-        event = event_of_text(found["text"])
-        if event is None:
+        columns = columns_of(found["text"])
+        if columns is None:
             for words, _, _ in _PATTERNS[:5]:
                 if words in line:
                     unread[words] = unread.get(words, 0) + 1
             continue
         number += 1
-        _name_group(event, group_of)
+        _name_group(columns, group_of)
         moment = datetime.datetime.strptime(found["time"].replace(".", ","), "%Y-%m-%d %H:%M:%S,%f")
-        event["ts"] = round(moment.replace(tzinfo=zone).timestamp() * 1000)
-        event["node_id"] = int(found["node"])
-        if event["co_partition"] is None:
-            partition = found["partition"] or (old[1] if (old := _OLD_PARTITION.search(line)) else None)
-            event["co_partition"] = None if partition is None else int(partition)
-        event["event_id"] = f"{path.name}:{event['ts']}:{number}"
-        event["seq"] = number
-        yield event
+        ts_ms = round(moment.replace(tzinfo=zone).timestamp() * 1000)
+        partition = found["partition"] or (old[1] if (old := _OLD_PARTITION.search(line)) else None)
+        if partition is not None:
+            columns.setdefault("co_partition", int(partition))
+        yield GroupEvent(
+            **columns,
+            ts=ts_ms,
+            node_id=int(found["node"]),
+            event_id=f"{path.name}:{ts_ms}:{number}",
+            seq=number,
+            origin="text_log",
+        )
     for words, count in unread.items():
         yield Issue("unreadable_line", path.name, f"{count} lines with '{words}' have another shape than known")
     yield from faults
 
 
-def _name_group(event: Event, group_of: dict[str, str]) -> None:
-    members = [event["member_id"], *(event["detail"] or {}).values()]
-    if event["group_id"] is None:
-        event["group_id"] = next((group_of[m] for m in members if m in group_of), None)
+def _name_group(columns: Columns, group_of: dict[str, str]) -> None:
+    members = [columns.get("member_id"), *columns.get("detail", {}).values()]
+    if columns["group_id"] is None:
+        columns["group_id"] = next((group_of[m] for m in members if m in group_of), None)
     else:
-        group_of.update(dict.fromkeys((m for m in members if m), event["group_id"]))
+        group_of.update(dict.fromkeys((m for m in members if m), columns["group_id"]))
 
 
-def event_of_text(text: str) -> Event | None:
-    """The event that a line's text tells of, without time and place; None for lines that tell none."""
+def columns_of(text: str) -> Columns | None:
+    """The event in a line's text, without time and place; None for lines about something else."""
     group = None
     if prefix := _IN_BRACKETS.match(text):
         group, text = prefix["group"], prefix["text"]
@@ -332,11 +340,10 @@ def event_of_text(text: str) -> Event | None:
         if words not in text:
             continue
         if found := pattern.search(text):
-            event = dict.fromkeys(COLUMNS) | fill(found)
+            columns = fill(found)
             named = found.groupdict().get("group")
-            event["group_id"] = named if named is not None else group
-            event["origin"] = "text_log"
-            if event["member_id"] and event["client_id"] is None:
-                event["client_id"] = client_of(event["member_id"])
-            return event
+            columns["group_id"] = named if named is not None else group
+            if columns.get("member_id") and columns.get("client_id") is None:
+                columns["client_id"] = client_of(columns["member_id"])
+            return columns
     return None

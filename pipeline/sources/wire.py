@@ -19,6 +19,7 @@ from kohort.pipeline.sources.connection import FETCH, LIST_OFFSETS, METADATA, Co
 from kohort.pipeline.sources.found import Source
 from kohort.pipeline.sources.security import OPEN, Security
 from kohort.pipeline.sources.segments import control_type
+from kohort.pipeline.sources.source_rows import LogEndSample, TopicName
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from kohort.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
@@ -256,8 +257,8 @@ def _only(issue: Issue) -> Chunk:
     return chunk_of_rows([], [issue])
 
 
-def sample(address: str, security: Security = OPEN) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(table, row): where every topic's log begins and ends now, and the ids of topics."""
+def sample(address: str, security: Security = OPEN) -> Iterator[TopicName | LogEndSample]:
+    """Asks for the ids of all topics, and where the log of each partition begins and ends now. Raises WireError."""
     from kohort.pipeline.records.record_codec import kafka_uuid
 
     cluster = Cluster(address, security)
@@ -265,11 +266,11 @@ def sample(address: str, security: Security = OPEN) -> Iterator[tuple[str, dict[
         about = cluster.metadata(None)
         for topic in about.topics:
             if topic.topic_id is not None and topic.name:
-                yield "topic_names", {"topic_id": kafka_uuid(topic.topic_id.bytes), "topic": topic.name}
+                yield TopicName(topic_id=kafka_uuid(topic.topic_id.bytes), topic=topic.name)
         starts, ends = cluster.offsets(about, _EARLIEST), cluster.offsets(about, _LATEST)
         now = round(time.time() * 1000)
         for (name, part), end in ends.items():
             start = starts.get((name, part), 0)
-            yield "end_offsets", {"topic": name, "part": part, "sampled_ms": now, "log_start": start, "log_end": end}
+            yield LogEndSample(topic=name, part=part, sampled_ms=now, log_start=start, log_end=end)
     finally:
         cluster.close()

@@ -25,8 +25,8 @@ from kohort.broker.job_thread import JOBS_HERE, Jobs, JobThread
 from kohort.cli.main import main
 from kohort.coordinator.classic.observer import UNOBSERVED
 from kohort.coordinator.events import COLUMNS
-from kohort.pipeline.sources.event_files import COLUMNS as READ
-from kohort.pipeline.sources.event_files import read_event_log
+from kohort.pipeline.sources.event_lines import COLUMNS as READ
+from kohort.pipeline.sources.event_lines import read_event_log
 from tests.broker.conftest import Broker
 from tests.coordinator.world import EPOCH_MS
 

@@ -227,11 +227,11 @@ def committed(silver: Path) -> int:
 def gaps_by_group(spark: SparkSession, silver: Path) -> tuple[int, int]:
     """(partitions, sum of their longest gaps) as the analysis has them: packed, shuffled, one group at a time."""
     from kohort.pipeline.history.commit_history import CommitHistory
-    from kohort.pipeline.history.silver_input import group_input
+    from kohort.pipeline.history.silver_input import GroupRows, group_input
     from kohort.pipeline.job.packed_commits import packed_commits, unpack
 
     def work(key: tuple[Any, ...], rows: pa.Table) -> pa.Table:
-        group = group_input(key[0].as_py(), "", unpack(rows["payload"].to_pylist()), {})
+        group = group_input(key[0].as_py(), "", unpack(rows["payload"].to_pylist()), GroupRows())
         history = CommitHistory.of(group, [])
         longest = [int(p.gaps.max(initial=0)) for p in history.partitions.values()]
         return pa.table({"n": [len(longest)], "longest": [sum(longest)]})

@@ -1,18 +1,22 @@
-"""Groups straight from silver files, without Spark: for tests, and to look at one group by hand."""
+"""Groups straight from silver files, without Spark."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from kohort.pipeline.arrow_types import rows_of
 from kohort.pipeline.history.inputs import GroupInput
-from kohort.pipeline.history.silver_input import group_input
+from kohort.pipeline.history.silver_input import GroupRows, group_input
+from kohort.pipeline.silver.silver_rows import CoordinatorMove, GroupMember, GroupRecord, LogRange, MemberPartitions
+from kohort.pipeline.silver.silver_schemas import COLUMNS
+from kohort.pipeline.sources.source_rows import GroupEvent, LogEndSample, TopicName
 
-BY_GROUP = ("group_records", "group_members", "member_partitions", "events")
+RowT = TypeVar("RowT")
 
 
 def silver_table(folder: Path, table: str) -> pa.Table | None:
@@ -22,40 +26,53 @@ def silver_table(folder: Path, table: str) -> pa.Table | None:
 
 def load_groups(folder: Path) -> dict[str, GroupInput]:
     """Every group of a silver folder. Everything is held in memory."""
-    rows: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    groups: dict[str, GroupRows] = {}
     partition_of: dict[str, int] = {}
-    for table in BY_GROUP:
-        found = silver_table(folder, table)
-        for row in found.to_pylist() if found is not None else ():
-            if row["group_id"] is not None:
-                rows.setdefault(row["group_id"], {}).setdefault(table, []).append(row)
-                if (partition := row.get("partition", row.get("co_partition"))) is not None:
-                    partition_of[row["group_id"]] = partition
-    commits = silver_table(folder, "offset_commits")
-    by_group: dict[str, pa.Table] = {}
-    if commits is not None:
-        commits = commits.sort_by("group_id")
-        for entry in commits.group_by("group_id").aggregate([([], "count_all")]).to_pylist():
-            by_group[entry["group_id"]] = commits.filter(pc.equal(commits["group_id"], entry["group_id"]))
-            partition_of.setdefault(entry["group_id"], by_group[entry["group_id"]]["partition"][0].as_py())
-    shared = {name: _rows(folder, name) for name in ("end_offsets", "topic_names", "log_ranges", "coordinator_moves")}
-    moves = shared["coordinator_moves"] + [
-        {"partition": event["co_partition"], "ts_ms": event["ts"], "epoch": event["co_epoch"]}
-        for event in _rows(folder, "events")
-        if event["kind"] == "coordinator_elected" and event["co_epoch"]
+
+    def of(group_id: str, partition: int | None) -> GroupRows:
+        if partition is not None:
+            partition_of[group_id] = partition
+        return groups.setdefault(group_id, GroupRows())
+
+    for record in _rows(folder, "group_records", GroupRecord):
+        of(record.group_id, record.partition).group_records.append(record)
+    for member in _rows(folder, "group_members", GroupMember):
+        of(member.group_id, member.partition).group_members.append(member)
+    for parts in _rows(folder, "member_partitions", MemberPartitions):
+        of(parts.group_id, parts.partition).member_partitions.append(parts)
+    events = _rows(folder, "events", GroupEvent)
+    for event in events:
+        if event.group_id is not None:
+            of(event.group_id, event.co_partition).events.append(event)
+    commits = _commits(folder)
+    for group_id, table in commits.items():
+        partition_of.setdefault(group_id, table["partition"][0].as_py())
+    ends, names = _rows(folder, "end_offsets", LogEndSample), _rows(folder, "topic_names", TopicName)
+    ranges, moves = _rows(folder, "log_ranges", LogRange), _rows(folder, "coordinator_moves", CoordinatorMove)
+    moves += [
+        CoordinatorMove(partition=event.co_partition, ts_ms=event.ts, epoch=event.co_epoch)
+        for event in events
+        if event.kind == "coordinator_elected" and event.co_epoch and event.co_partition is not None
     ]
-    groups = {}
-    for group_id in sorted(rows.keys() | by_group.keys()):
-        mine = rows.get(group_id, {})
-        partition = partition_of.get(group_id)
-        mine["end_offsets"], mine["topic_names"] = shared["end_offsets"], shared["topic_names"]
-        mine["log_ranges"] = [row for row in shared["log_ranges"] if row["partition"] == partition]
-        mine["coordinator_moves"] = [row for row in moves if row["partition"] == partition]
-        mine["until"] = [{"until_ms": row["last_ts_ms"]} for row in shared["log_ranges"]]
-        groups[group_id] = group_input(group_id, "", by_group.get(group_id), mine)
-    return groups
+    result = {}
+    for group_id in sorted(groups.keys() | commits.keys()):
+        rows, partition = groups.get(group_id, GroupRows()), partition_of.get(group_id)
+        rows.end_offsets, rows.topic_names = ends, names
+        rows.log_ranges = [each for each in ranges if each.partition == partition]
+        rows.coordinator_moves = [each for each in moves if each.partition == partition]
+        rows.until_ms = max((each.last_ts_ms for each in ranges), default=0)
+        result[group_id] = group_input(group_id, "", commits.get(group_id), rows)
+    return result
 
 
-def _rows(folder: Path, table: str) -> list[dict[str, Any]]:
+def _commits(folder: Path) -> dict[str, pa.Table]:
+    table = silver_table(folder, "offset_commits")
+    if table is None:
+        return {}
+    groups = table["group_id"].unique().to_pylist()
+    return {group_id: table.filter(pc.equal(table["group_id"], group_id)) for group_id in groups}
+
+
+def _rows(folder: Path, table: str, row_type: type[RowT]) -> list[RowT]:
     found = silver_table(folder, table)
-    return [] if found is None else found.to_pylist()
+    return [] if found is None else rows_of(row_type, COLUMNS[table], found)

@@ -13,8 +13,8 @@ import numpy as np
 
 from kohort.pipeline.history.inputs import GroupInput, LogEnds, PartitionCommits, TopicPartition
 from kohort.pipeline.records.layouts import GROUP_TYPES
-from kohort.pipeline.silver.silver_schemas import SCHEMAS
-from kohort.pipeline.sources.event_files import COLUMNS
+from kohort.pipeline.silver.silver_rows import GroupMember, GroupRecord, MemberPartitions
+from kohort.pipeline.sources.source_rows import GroupEvent
 
 ZERO_MS = 1_760_000_000_000
 
@@ -25,14 +25,16 @@ def ms(second: float) -> int:
 
 @dataclass
 class Story:
-    """Call `generation` in order of time, `event` and `silence` at will, and `told` at the end."""
+    """Call `generation` in order of time, `event` and `silence` at will, and `group_input` at the end."""
 
     name: str = "g"
     until: float = 600
-    parts: int = 6
+    topic_parts: int = 6
     commit_every: float = 1.0
-    rows: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: {"records": [], "members": [], "parts": []})
-    events: list[dict[str, Any]] = field(default_factory=list)
+    records: list[GroupRecord] = field(default_factory=list)
+    members: list[GroupMember] = field(default_factory=list)
+    parts: list[MemberPartitions] = field(default_factory=list)
+    events: list[GroupEvent] = field(default_factory=list)
     silent: dict[TopicPartition, list[tuple[float, float]]] = field(default_factory=dict)
     offset: int = 0
 
@@ -51,33 +53,27 @@ class Story:
         """members: member id -> what differs from the usual (`topics`, `instance_id`, `session`, `poll`, `client`)."""
         self.offset += 10
         share = owners or self._shared(list(members))
-        record = {
-            "partition": 0, "offset": self.offset, "ts_ms": ms(at + took), "group_id": self.name, "record_type": 2,
-            "value_version": 3, "group_type": "classic", "generation": number, "protocol_type": "consumer",
-            "protocol": protocol if members else None, "leader": (leader or next(iter(members))) if members else None,
-            "state_ts_ms": ms(at), "n_members": len(members), "is_tombstone": False, "epoch": None,
-            "metadata_hash": None, "assignment_ts_ms": None, "op_id": self.offset, "offset_gap_before": 0,
-            "leader_epoch": 0, "member_id": None, "regex": None, "topics": None,
-        }  # fmt: skip
-        self.rows["records"].append(record)
-        where = {"partition": 0, "offset": self.offset, "group_id": self.name}
+        leads = (leader or next(iter(members))) if members else None
+        self.records.append(
+            GroupRecord(
+                partition=0, offset=self.offset, ts_ms=ms(at + took), group_id=self.name, record_type=2,
+                value_version=3, group_type="classic", generation=number, protocol_type="consumer",
+                protocol=protocol if members else None, leader=leads, state_ts_ms=ms(at), n_members=len(members),
+                op_id=self.offset, leader_epoch=0,
+            )
+        )  # fmt: skip
         for member, differs in members.items():
-            self.rows["members"].append(
-                where
-                | {
-                    "member_id": member, "instance_id": differs.get("instance_id"),
-                    "client_id": differs.get("client", member.split("/")[0]), "client_host": "/10.0.0.1",
-                    "session_timeout_ms": differs.get("session", 45_000),
-                    "rebalance_timeout_ms": differs.get("poll", 300_000),
-                    "subscribed_topics": differs.get("topics", ["t"]), "regex": None, "owned_generation": -1,
-                    "subscription_version": 3, "speaks": "classic", "is_leader": member == record["leader"],
-                }
+            self.members.append(
+                GroupMember(
+                    partition=0, offset=self.offset, group_id=self.name, member_id=member,
+                    instance_id=differs.get("instance_id"), client_id=differs.get("client", member.split("/")[0]),
+                    client_host="/10.0.0.1", session_timeout_ms=differs.get("session", 45_000),
+                    rebalance_timeout_ms=differs.get("poll", 300_000), subscribed_topics=differs.get("topics", ["t"]),
+                    owned_generation=-1, subscription_version=3, speaks="classic", is_leader=member == leads,
+                )
             )  # fmt: skip
             for role, of_role in (("assigned", share), ("owned_before", owned or {})):
-                for topic, part in of_role.get(member, []):
-                    self.rows["parts"].append(
-                        where | {"member_id": member, "topic": topic, "topic_id": None, "role": role, "parts": [part]}
-                    )
+                self._parts(member, role, of_role.get(member, []))
         return self
 
     def to_consumer(self, at: float, epoch: int, classic: list[str], joiner: str) -> Story:
@@ -110,46 +106,45 @@ class Story:
         self._record(at, op, 3, gone=True)
         members: dict[str, Any] = {member: {} for member in classic}
         self.generation(epoch, at, members, took=0)
-        self.rows["records"][-1]["op_id"] = op
+        self.records[-1].op_id = op
         return self.generation(epoch + 1, at + 0.5, members)
 
     def _record(self, at: float, op: int, kind: int, member: str | None = None, epoch: int | None = None,
                 parts: list[TopicPartition] | None = None, *, gone: bool = False, speaks: str = "consumer") -> None:  # fmt: skip
         self.offset += 1
-        where = {"partition": 0, "offset": self.offset, "group_id": self.name}
-        self.rows["records"].append(
-            dict.fromkeys(SCHEMAS["group_records"].names)
-            | where
-            | {
-                "ts_ms": ms(at), "record_type": kind, "group_type": GROUP_TYPES[kind], "is_tombstone": gone,
-                "op_id": op, "offset_gap_before": 0, "leader_epoch": 0, "member_id": member, "epoch": epoch,
-            }
+        self.records.append(
+            GroupRecord(
+                partition=0, offset=self.offset, ts_ms=ms(at), group_id=self.name, record_type=kind,
+                group_type=GROUP_TYPES[kind], is_tombstone=gone, op_id=op, leader_epoch=0, member_id=member, epoch=epoch,
+            )
         )  # fmt: skip
         if gone or member is None:
             return
-        where["member_id"] = member
-        self.rows["members"].append(
-            dict.fromkeys(SCHEMAS["group_members"].names)
-            | where
-            | {
-                "client_id": member.split("/")[0], "client_host": "/10.0.0.1", "rebalance_timeout_ms": 300_000,
-                "session_timeout_ms": 45_000, "subscribed_topics": ["t"], "speaks": speaks, "member_epoch": epoch,
-                "member_state": 0,
-            }
+        self.members.append(
+            GroupMember(
+                partition=0, offset=self.offset, group_id=self.name, member_id=member, client_id=member.split("/")[0],
+                client_host="/10.0.0.1", rebalance_timeout_ms=300_000, session_timeout_ms=45_000,
+                subscribed_topics=["t"], speaks=speaks, member_epoch=epoch, member_state=0,
+            )
         )  # fmt: skip
-        for topic, part in parts or ():
-            self.rows["parts"].append(where | {"topic": topic, "topic_id": None, "role": "assigned", "parts": [part]})
+        self._parts(member, "assigned", parts or [])
+
+    def _parts(self, member: str, role: str, parts: list[TopicPartition]) -> None:
+        self.parts += [
+            MemberPartitions(
+                partition=0, offset=self.offset, group_id=self.name, member_id=member, topic=topic, role=role, parts=[part]
+            )
+            for topic, part in parts
+        ]  # fmt: skip
 
     def _shared(self, members: list[str]) -> dict[str, list[TopicPartition]]:
-        return {m: [("t", p) for p in range(self.parts) if p % len(members) == n] for n, m in enumerate(members)}
+        return {m: [("t", p) for p in range(self.topic_parts) if p % len(members) == n] for n, m in enumerate(members)}
 
     def event(self, at: float, kind: str, **more: Any) -> Story:
-        row = (
-            dict.fromkeys(COLUMNS) | {"kind": kind, "ts": ms(at), "seq": len(self.events), "origin": "event_log"} | more
-        )
-        if row["member_id"] and not row["client_id"]:
-            row["client_id"] = row["member_id"].split("/")[0]
-        self.events.append(row)
+        event = GroupEvent(kind=kind, ts=ms(at), event_id=f"{len(self.events)}", seq=len(self.events), **more)
+        if event.member_id and not event.client_id:
+            event.client_id = event.member_id.split("/")[0]
+        self.events.append(event)
         return self
 
     def rebalance(self, number: int, start: float, end: float, members: dict[str, Any], cause: str, who: str | None = None,
@@ -164,11 +159,10 @@ class Story:
             self.silent.setdefault(("t", part), []).append((start, end))
         return self
 
-    def told(self) -> GroupInput:
+    def group_input(self) -> GroupInput:
         group = GroupInput(self.name, until_ms=ms(self.until))
-        group.records, group.members, group.parts = (self.rows[name] for name in ("records", "members", "parts"))
-        group.events = self.events
-        for part in range(self.parts):
+        group.records, group.members, group.parts, group.events = self.records, self.members, self.parts, self.events
+        for part in range(self.topic_parts):
             place = ("t", part)
             seconds = np.arange(1 + part / 10, self.until, self.commit_every)
             for start, end in self.silent.get(place, []):

@@ -12,8 +12,9 @@ from kohort.pipeline.gold.group_tables import analyse_group
 from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.silver.parquet_files import Writer, publish
 from kohort.pipeline.silver.read_sources import ingest
-from kohort.pipeline.sources.event_files import number_check, read_event_log
+from kohort.pipeline.sources.event_lines import read_event_log
 from kohort.pipeline.sources.found import find_sources
+from kohort.pipeline.sources.source_rows import GroupEvent
 from tests.pipeline.local_groups import load_groups
 from tests.pipeline.own_logs import LoggedWorld, slow_member, slow_member_that_leaves
 
@@ -41,13 +42,14 @@ def group_from(tmp_path: Path, *sources: Path) -> GroupInput:
 
 def test_every_row_is_read_as_it_was_meant(world: LoggedWorld, logs: Path) -> None:
     (path,) = (logs / "events").iterdir()
-    rows = [row for row in read_event_log(path) if isinstance(row, dict)]
+    rows = [row for row in read_event_log(path) if isinstance(row, GroupEvent)]
     assert len(rows) == len(world.events)
     for row, event in zip(rows, world.events, strict=True):
         for name in event.__slots__:
-            meant, read = getattr(event, name), row[name]
+            meant, read = getattr(event, name), getattr(row, name)
             assert read == (list(meant) if isinstance(meant, tuple) else meant), name
-    assert number_check(rows) == (rows, [])
+    assert [row.seq for row in rows] == [*range(1, len(rows) + 1)]
+    assert len({row.event_id for row in rows}) == len(rows)
 
 
 def test_exact_figures(logs: Path, tmp_path: Path) -> None:

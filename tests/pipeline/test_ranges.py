@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,34 +10,34 @@ import pyarrow.parquet as pq
 
 from kohort.pipeline.silver.parquet_files import Writer, publish
 from kohort.pipeline.silver.ranges import joined, moves_between
-from kohort.pipeline.silver.record_rows import table_of
 from kohort.pipeline.silver.rolling import FEWEST, clean, roll
+from kohort.pipeline.silver.silver_rows import LogRange
+from kohort.pipeline.silver.silver_schemas import table_of
+from kohort.pipeline.sources.chunk import Issue
 
 
-def range_(first: int, last: int, intact: int | None = None, **more: Any) -> dict[str, Any]:
-    return {
-        "partition": 0,
-        "first_offset": first,
-        "last_offset": last,
-        "intact_from": first if intact is None else intact,
-        "records": last - first + 1,
-        "first_ts_ms": first,
-        "last_ts_ms": last,
-        "hole_before": False,
-        "rank": 0,
-        **more,
-    }
+def range_(first: int, last: int, intact: int | None = None, **more: Any) -> LogRange:
+    usual = LogRange(
+        partition=0,
+        first_offset=first,
+        last_offset=last,
+        intact_from=first if intact is None else intact,
+        records=last - first + 1,
+        first_ts_ms=first,
+        last_ts_ms=last,
+    )
+    return replace(usual, **more)
 
 
 def test_ranges_that_follow_each_other_are_one() -> None:
     (whole,) = joined([range_(11, 20), range_(0, 10), range_(22, 30)])  # 21 was a transaction's marker
-    assert (whole["first_offset"], whole["last_offset"], whole["intact_from"], whole["records"]) == (0, 30, 0, 30)
+    assert (whole.first_offset, whole.last_offset, whole.intact_from, whole.records) == (0, 30, 0, 30)
 
 
 def test_a_hole_in_or_before_a_later_range_counts() -> None:
-    assert joined([range_(0, 10, intact=5), range_(11, 20)])[0]["intact_from"] == 5
-    assert joined([range_(0, 10), range_(15, 20, hole_before=True)])[0]["intact_from"] == 15
-    assert joined([range_(0, 10), range_(11, 20, intact=17)])[0]["intact_from"] == 17
+    assert joined([range_(0, 10, intact=5), range_(11, 20)])[0].intact_from == 5
+    assert joined([range_(0, 10), range_(15, 20, hole_before=True)])[0].intact_from == 15
+    assert joined([range_(0, 10), range_(11, 20, intact=17)])[0].intact_from == 17
 
 
 def test_other_readings_of_the_same_stay_apart() -> None:
@@ -56,7 +57,7 @@ def _batch(folder: Path, number: int) -> None:
     with Writer(folder, str(number)) as writer:
         row = range_(10 * number, 10 * number + 9)
         writer.add("log_ranges", table_of("log_ranges", [row], "c"))
-        issue = {"rule": "r", "keys": str(number), "detail": ""}
+        issue = Issue("r", str(number), "")
         writer.add("dq_issues", table_of("dq_issues", [issue], "c"))
     publish(folder, str(number), [writer.task])
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 
 import pytest
 
 from kohort.pipeline.gold.group_tables import analyse_group
 from kohort.pipeline.history.group_analysis import GroupAnalysis, analyse
 from kohort.pipeline.history.inputs import GroupInput
-from kohort.pipeline.history.silver_input import group_input
+from kohort.pipeline.history.silver_input import GroupRows, group_input
 from kohort.pipeline.history.zones import settle_zone
 from kohort.pipeline.rules.diagnose import diagnose
-from kohort.pipeline.silver.silver_schemas import SCHEMAS
+from kohort.pipeline.silver.silver_rows import GroupRecord
 from tests.pipeline.expected import BARRIERS, EXPECTED, NOTHING_SERIOUS, Expected
 
 
@@ -139,7 +140,7 @@ def test_a_text_log_in_local_time_is_moved_and_the_move_is_said(
 ) -> None:
     for name in ("crash-loop", "rolling-dynamic", "kip848-slow-revoker"):
         group = copy.copy(recorded_groups[name])
-        group.events = [event | {"ts": event["ts"] + ahead_ms} for event in group.events]
+        group.events = [replace(event, ts=event.ts + ahead_ms) for event in group.events]
         settle_zone(group)
         assert group.zone_ms == ahead_ms
         analysis = analyse(group)
@@ -154,12 +155,17 @@ def test_a_text_log_in_utc_stays_where_it_is(recorded_groups: dict[str, GroupInp
 
 
 def test_logs_of_two_clusters_are_not_mixed_in_silence() -> None:
-    def record(generation: int, rank: int) -> dict[str, object]:
-        row = dict.fromkeys(SCHEMAS["group_records"].names)
-        place = {"partition": 3, "offset": 7, "record_type": 2, "ts_ms": 1, "is_tombstone": False, "op_id": 0}
-        return row | place | {"generation": generation, "rank": rank, "n_members": 0}
+    def read_from(*found: tuple[int, int]) -> GroupInput:
+        records = [
+            GroupRecord(
+                partition=3, offset=7, ts_ms=1, group_id="orders", record_type=2, group_type="classic", op_id=0,
+                generation=generation, rank=rank, n_members=0,
+            )
+            for generation, rank in found
+        ]  # fmt: skip
+        return group_input("orders", "", None, GroupRows(group_records=records))
 
-    group = group_input("orders", "", None, {"group_records": [record(4, 0), record(9, 0)]})
+    group = read_from((4, 0), (9, 0))
     assert group.conflicts == 1
     assert "conflicting_sources" in {row["rule"] for row in analyse_group(group)["dq_issues"]}
-    assert group_input("orders", "", None, {"group_records": [record(4, 0), record(4, 1)]}).conflicts == 0
+    assert read_from((4, 0), (4, 1)).conflicts == 0

@@ -18,7 +18,7 @@ from kohort.pipeline.report.html import write_report
 from kohort.pipeline.report.lists import MOST_ROWS
 from kohort.pipeline.report.results import add_issues, findings
 from kohort.pipeline.report.words import by_group, headline
-from kohort.pipeline.sources.event_files import COLUMNS
+from kohort.pipeline.sources.source_rows import GroupEvent
 
 EVIL = "<script>alert('x')</script>\"&"
 
@@ -84,7 +84,6 @@ def test_the_report_of_the_recording(recorded_groups: dict[str, GroupInput], tmp
 def test_names_are_text_and_nothing_else(tmp_path: Path) -> None:
     """A group and a client called like a tag, from events alone."""
     member = f"{EVIL}-71478f57-e382-43cf-81a9-3f338ceedade"
-    base: dict[str, Any] = dict.fromkeys(COLUMNS) | {"origin": "text_log"}
     happened: list[tuple[str, int, dict[str, Any]]] = [
         ("rebalance_started", 1000, {"generation": 0, "cause": "join_new"}),
         ("member_added", 1001, {"member_id": member, "client_id": EVIL}),
@@ -96,7 +95,9 @@ def test_names_are_text_and_nothing_else(tmp_path: Path) -> None:
         ("join_completed", 19_000, {"generation": 2, "members": 1}),
         ("assignment_received", 19_010, {"generation": 2, "members": 1}),
     ]
-    events = [base | {"kind": kind, "ts": ts, "seq": n} | more for n, (kind, ts, more) in enumerate(happened)]
+    events = [
+        GroupEvent(kind=kind, ts=ts, seq=n, origin="text_log", **more) for n, (kind, ts, more) in enumerate(happened)
+    ]
     gold = write_gold([GroupInput(EVIL, events=events, until_ms=20_000)], tmp_path)
     found = findings(gold)
     assert [(row["rule"], row["clients"]) for row in found if row["severity"] == "critical"] == [("R01", [EVIL])]
@@ -136,19 +137,18 @@ def test_a_thousand_restless_groups_make_no_endless_file(tmp_path: Path, monkeyp
 
 def restless(name: str, times: int) -> GroupInput:
     """Ninety members, one of whom is thrown out and comes back again and again."""
-    base: dict[str, Any] = dict.fromkeys(("member_id", "client_id", "instance_id", "client_host", "client_reason", "cause", "evicted",
-                          "generation", "members", "duration_us", "rebalance_id", "detail", "error", "protocol"))  # fmt: skip
-    events: list[dict[str, object]] = []
+    events: list[GroupEvent] = []
     for n in range(times):
         at, who = 1_000_000 + 20_000 * n, f"c-{n % 90}"
         member = f"{who}-71478f57-e382-43cf-81a9-{n:012}"
-        for kind, offset, more in (
+        happened: list[tuple[str, int, dict[str, Any]]] = [
             ("rebalance_started", 0, {"generation": n, "cause": "join_new", "member_id": member, "client_id": who}),
             ("member_added", 1, {"member_id": member, "client_id": who}),
             ("join_completed", 9_000, {"generation": n + 1, "members": 90}),
             ("assignment_received", 9_010, {"generation": n + 1, "members": 90}),
-        ):
-            events.append(base | {"kind": kind, "ts": at + offset, "seq": len(events), "origin": "text_log"} | more)
+        ]
+        for kind, offset, more in happened:
+            events.append(GroupEvent(kind=kind, ts=at + offset, seq=len(events), origin="text_log", **more))
     return GroupInput(name, events=events, until_ms=1_000_000 + 20_000 * times)
 
 

@@ -73,7 +73,7 @@ def mixed_settings() -> Story:
 
 
 def idle_members() -> Story:
-    return Story(parts=2).generation(1, 0.5, THREE)
+    return Story(topic_parts=2).generation(1, 0.5, THREE)
 
 
 def two_applications() -> Story:
@@ -168,7 +168,7 @@ STORIES: dict[Callable[[], Story], tuple[set[str], set[str]]] = {
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
 def test_each_rule_on_its_story(story: Callable[[], Story]) -> None:
     must, may = STORIES[story]
-    found = diagnose(analyse(story().told()))
+    found = diagnose(analyse(story().group_input()))
     assert must <= {f.rule for f in found} <= must | may, [(f.rule, f.text) for f in found]
     for finding in found:
         assert finding.advice
@@ -176,16 +176,16 @@ def test_each_rule_on_its_story(story: Callable[[], Story]) -> None:
 
 
 def test_the_slow_member_is_named_with_its_numbers() -> None:
-    (finding,) = diagnose(analyse(one_slow_member().told()))
+    (finding,) = diagnose(analyse(one_slow_member().group_input()))
     assert finding.clients == ["c-2"]
     assert finding.evidence["longest_wait_ms"] == 40_000
     assert finding.evidence["without_progress_ms"] == pytest.approx(39_500, abs=1000)
 
 
 def test_a_migration_is_expected_once_and_trouble_when_it_goes_back_and_forth() -> None:
-    (once,) = diagnose(analyse(migrated().told()))
+    (once,) = diagnose(analyse(migrated().group_input()))
     assert (once.severity, once.evidence["conversions"]) == ("info", 1)
-    analysis = analyse(migrated_back_and_forth().told())
+    analysis = analyse(migrated_back_and_forth().group_input())
     (often,) = diagnose(analysis)
     assert (often.severity, often.title) == ("warning", "Migration between the protocols, back and forth")
     assert often.evidence["moments_ms"] == [ms(100), ms(200), ms(300), ms(400)]
@@ -207,7 +207,11 @@ def test_definitions_by_hand() -> None:
     of six moved, while two would have been enough, one from each.
     """
     analysis = analyse(
-        Story().generation(1, 0.5, TWO).silence([0], 100.5, 101.5).rebalance(2, 100, 101, THREE, "join_new", C).told()
+        Story()
+        .generation(1, 0.5, TWO)
+        .silence([0], 100.5, 101.5)
+        .rebalance(2, 100, 101, THREE, "join_new", C)
+        .group_input()
     )
     moved = analysis.rebalances[1].movement
     assert moved is not None

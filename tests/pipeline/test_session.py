@@ -11,7 +11,8 @@ from click.testing import CliRunner
 from kohort.cli.analyze import analyze
 from kohort.pipeline.session import NoSparkError, connect_place
 from kohort.pipeline.silver.parquet_files import UnseenTablesError, Writer, publish
-from kohort.pipeline.silver.record_rows import table_of
+from kohort.pipeline.silver.silver_schemas import table_of
+from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.synthetic import Plan, write_segments
 
 
@@ -89,6 +90,6 @@ def test_what_spark_reports_becomes_a_sentence(
 
 def test_tables_are_counted_when_they_are_shown(tmp_path: Path) -> None:
     with Writer(tmp_path, "0") as writer:
-        writer.add("dq_issues", table_of("dq_issues", [{"rule": "r", "keys": "k", "detail": "d"}], ""))
+        writer.add("dq_issues", table_of("dq_issues", [Issue("r", "k", "d")], ""))
     assert publish(tmp_path, "0", ["of another machine"]) == 0
     assert "Name a shared folder with --out" in str(UnseenTablesError(tmp_path))

@@ -15,10 +15,11 @@ import pytest
 from kohort.pipeline.silver.parquet_files import Writer, publish
 from kohort.pipeline.silver.read_sources import ingest
 from kohort.pipeline.sources.chunk import Issue
-from kohort.pipeline.sources.event_files import event_of, number_check, read_event_log
+from kohort.pipeline.sources.event_lines import event_of, read_event_log
 from kohort.pipeline.sources.export import read_dump, read_export
 from kohort.pipeline.sources.found import END_OFFSETS, EVENTS, EXPORT, TEXT_LOG, WIRE, find_sources
 from kohort.pipeline.sources.samples import read_end_offsets
+from kohort.pipeline.sources.source_rows import GroupEvent, LogEndSample
 from kohort.pipeline.sources.text_log import cause_of, read_text_log
 
 A = "c-1-71478f57-e382-43cf-81a9-3f338ceedade"
@@ -26,10 +27,10 @@ NEW = "[2026-11-20 22:17:43,630] INFO [GroupCoordinator id=2 topic=__consumer_of
 OLD = "[2023-01-01 00:00:00,001] INFO [GroupCoordinator 1]: {} (kafka.coordinator.group.GroupCoordinator)"
 
 
-def told(tmp_path: Path, *lines: str) -> list[dict[str, object]]:
+def told(tmp_path: Path, *lines: str) -> list[GroupEvent]:
     path = tmp_path / "server.log"
     path.write_text("\n".join(lines) + "\n")
-    return [event for event in read_text_log(path) if isinstance(event, dict)]
+    return [event for event in read_text_log(path) if isinstance(event, GroupEvent)]
 
 
 def test_a_rebalance_in_the_new_coordinator_s_words(tmp_path: Path) -> None:
@@ -50,14 +51,14 @@ def test_a_rebalance_in_the_new_coordinator_s_words(tmp_path: Path) -> None:
         ),
         "noise",
     )
-    assert (started["kind"], started["cause"], started["generation"]) == ("rebalance_started", "join_new", 1)
-    assert (started["member_id"], started["client_id"], started["co_partition"]) == (A, "c-1", 44)
-    assert started["group_id"] == "g (x)"
-    assert started["ts"] == 1795213063630
-    assert evicted["evicted"] == [A]
-    assert (joined["kind"], joined["generation"], joined["members"]) == ("join_completed", 2, 3)
-    assert (assigned["kind"], assigned["member_id"]) == ("assignment_received", A)
-    assert (left["kind"], left["cause"]) == ("member_removed", "leave_poll_timeout")
+    assert (started.kind, started.cause, started.generation) == ("rebalance_started", "join_new", 1)
+    assert (started.member_id, started.client_id, started.co_partition) == (A, "c-1", 44)
+    assert started.group_id == "g (x)"
+    assert started.ts == 1795213063630
+    assert evicted.evicted == [A]
+    assert (joined.kind, joined.generation, joined.members) == ("join_completed", 2, 3)
+    assert (assigned.kind, assigned.member_id) == ("assignment_received", A)
+    assert (left.kind, left.cause) == ("member_removed", "leave_poll_timeout")
 
 
 def test_the_old_coordinator_names_the_partition_in_the_line(tmp_path: Path) -> None:
@@ -69,8 +70,8 @@ def test_the_old_coordinator_names_the_partition_in_the_line(tmp_path: Path) -> 
         ),
         OLD.format("Stabilized group orders generation 8 (__consumer_offsets-31) with 2 members"),
     )
-    assert (started["cause"], started["generation"], started["co_partition"]) == ("session_expired", 7, 31)
-    assert (joined["generation"], joined["members"], joined["co_partition"]) == (8, 2, 31)
+    assert (started.cause, started.generation, started.co_partition) == ("session_expired", 7, 31)
+    assert (joined.generation, joined.members, joined.co_partition) == (8, 2, 31)
 
 
 @pytest.mark.parametrize(
@@ -92,20 +93,18 @@ def event(seq: int, **more: object) -> dict[str, object]:
     return {"v": 1, "event_id": f"1-a-{seq}", "seq": seq, "boot_id": "a", "node_id": 1, "ts": seq, "kind": "x"} | more
 
 
-def test_event_logs_with_gaps_doubles_and_junk(tmp_path: Path) -> None:
+def test_event_logs_with_junk(tmp_path: Path) -> None:
     path = tmp_path / "group-events-1-a-0.jsonl"
     lines = [json.dumps(event(n, new_column=1)) for n in (1, 2, 2, 5)]
     path.write_text("\n".join([*lines, "{", '{"ts": 1}', "null"]) + "\n")
     found = list(read_event_log(path))
     assert len([row for row in found if isinstance(row, Issue)]) == 3
-    once, issues = number_check([row for row in found if isinstance(row, dict)])
-    assert [row["seq"] for row in once] == [1, 2, 5]
-    assert [issue.rule for issue in issues] == ["duplicate_events", "missing_events"]
+    assert [row.seq for row in found if isinstance(row, GroupEvent)] == [1, 2, 2, 5]
 
 
 def test_events_keep_their_types() -> None:
     row = event_of(event(1, members="3", evicted=["m"], detail={"n": 4}))
-    assert (row["members"], row["evicted"], row["detail"], row["cause"]) == (3, ["m"], {"n": "4"}, None)
+    assert (row.members, row.evicted, row.detail, row.cause) == (3, ["m"], {"n": "4"}, None)
 
 
 def test_exports_in_both_forms(tmp_path: Path) -> None:
@@ -260,7 +259,6 @@ def test_samples(tmp_path: Path) -> None:
         '{"sampled_ms": 1, "topic": "t", "log_start": {"0": 2}, "log_end": {"0": 5, "1": 7}}\n{"topic": 1}\n'
     )
     first, second, issue = read_end_offsets(path)
-    assert first == {"topic": "t", "part": 0, "sampled_ms": 1, "log_start": 2, "log_end": 5}
-    assert isinstance(second, dict)
-    assert second["log_start"] == 0
+    assert first == LogEndSample(topic="t", part=0, sampled_ms=1, log_start=2, log_end=5)
+    assert second == LogEndSample(topic="t", part=1, sampled_ms=1, log_start=0, log_end=7)
     assert isinstance(issue, Issue)

@@ -1,0 +1,154 @@
+"""Rows of the silver tables that are made from records of the offsets topic. None: the source doesn't say.
+
+Times are whole milliseconds since 1970. rank: how much the row's source is to be believed; the lower knows more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kohort.pipeline.arrow_types import Int8, Int16, Int32, Int64
+
+
+@dataclass(slots=True, kw_only=True)
+class OffsetCommit:
+    """A commit of one partition, or its tombstone. txn: what became of its transaction; None where it had none."""
+
+    partition: Int32
+    offset: Int64
+    ts_ms: Int64
+    group_id: str
+    topic: str
+    part: Int32
+    committed_offset: Int64 | None
+    leader_epoch: Int32 | None
+    metadata: str
+    commit_ts_ms: Int64 | None
+    expire_ts_ms: Int64 | None
+    topic_id: str | None
+    is_tombstone: bool
+    txn: str | None
+    value_version: Int16 | None
+    log_leader_epoch: Int32 | None
+    rank: Int8 = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class GroupRecord:
+    """Any other record of a group. Columns that its type doesn't have are None.
+
+    op_id: offset of the first record that the coordinator wrote in the same operation.
+    offset_gap_before: offsets missing before it.
+    """
+
+    partition: Int32
+    offset: Int64
+    ts_ms: Int64
+    group_id: str
+    record_type: Int16
+    value_version: Int16 | None = None
+    group_type: str
+    generation: Int32 | None = None
+    protocol_type: str | None = None
+    protocol: str | None = None
+    leader: str | None = None
+    state_ts_ms: Int64 | None = None
+    n_members: Int32 | None = None
+    is_tombstone: bool = False
+    epoch: Int32 | None = None
+    metadata_hash: Int64 | None = None
+    assignment_ts_ms: Int64 | None = None
+    op_id: Int64
+    offset_gap_before: Int64 = 0
+    leader_epoch: Int32 | None = None
+    member_id: str | None = None
+    regex: str | None = None
+    topics: list[str] | None = None
+    dialect: str | None = None
+    rank: Int8 = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class GroupMember:
+    """A member as one record shows it: who it is, or (member_epoch, member_state) how far it has got."""
+
+    partition: Int32
+    offset: Int64
+    group_id: str
+    member_id: str
+    instance_id: str | None = None
+    client_id: str | None = None
+    client_host: str | None = None
+    session_timeout_ms: Int32 | None = None
+    rebalance_timeout_ms: Int32 | None = None
+    subscribed_topics: list[str] | None = None
+    regex: str | None = None
+    rack: str | None = None
+    owned_generation: Int32 | None = None
+    subscription_version: Int16 | None = None
+    member_epoch: Int32 | None = None
+    previous_epoch: Int32 | None = None
+    member_state: Int16 | None = None
+    is_leader: bool | None = None
+    speaks: str | None = None
+    logical_client: str | None = None
+    rank: Int8 = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class MemberPartitions:
+    """Partitions of one topic. role: assigned, owned_before, target, pending_revocation."""
+
+    partition: Int32
+    offset: Int64
+    group_id: str
+    member_id: str
+    topic: str | None = None
+    topic_id: str | None = None
+    role: str
+    parts: list[Int32]
+    rank: Int8 = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class UndecodedRecord:
+    """A record, or a part of one, that no known layout explains."""
+
+    partition: Int32
+    offset: Int64
+    ts_ms: Int64
+    record_type: Int16 | None
+    value_version: Int16 | None
+    error: str
+    key: bytes | None
+    value: bytes | None
+    rank: Int8 = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class LogRange:
+    """A stretch of a partition that was read. intact_from: no record is missing from this offset on.
+
+    hole_before: offsets are missing before it. first_epoch, last_epoch: leader epochs of the log's partition.
+    """
+
+    partition: Int32
+    first_offset: Int64
+    last_offset: Int64
+    intact_from: Int64
+    records: Int64
+    first_ts_ms: Int64
+    last_ts_ms: Int64
+    hole_before: bool = False
+    first_epoch: Int32 | None = None
+    last_epoch: Int32 | None = None
+    rank: Int8 = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class CoordinatorMove:
+    """A new leader of the partition of the offsets topic."""
+
+    partition: Int32
+    ts_ms: Int64
+    epoch: Int32

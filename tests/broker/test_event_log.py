@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from errno import ENOSPC
 from io import StringIO
 from pathlib import Path
@@ -27,6 +28,7 @@ from kohort.coordinator.classic.observer import UNOBSERVED
 from kohort.coordinator.events import COLUMNS
 from kohort.pipeline.sources.event_lines import COLUMNS as READ
 from kohort.pipeline.sources.event_lines import read_event_log
+from kohort.pipeline.sources.source_rows import GroupEvent
 from tests.broker.conftest import Broker
 from tests.coordinator.world import EPOCH_MS
 
@@ -258,6 +260,6 @@ def events(logged: Logged) -> Iterator[dict[str, Any]]:
         path = logged.directory / name
         stand = [json.loads(line) for line in path.read_text().splitlines()]
         for read, row in zip(read_event_log(path), stand, strict=True):
-            assert isinstance(read, dict), read
-            assert {k: v for k, v in read.items() if v is not None and k != "origin"} == row
+            assert isinstance(read, GroupEvent), read
+            assert {k: v for k, v in asdict(read).items() if v is not None and k != "origin"} == row
             yield row

@@ -58,6 +58,12 @@ _TEST_SETTINGS = [f"{name}={value}" for name, value in PROFILES["test"].items()]
     "acknowledged.",
 )
 @click.option(
+    "--restore-topics",
+    is_flag=True,
+    help="Make topics of the folders in the data directory, if its topics.jsonl is lost. Their settings are lost with "
+    "it: they keep all records until retention.ms is set.",
+)
+@click.option(
     "--event-log",
     type=click.Path(path_type=Path),
     metavar="DIR",
@@ -98,6 +104,7 @@ def serve(
     config: str | None,
     data_dir: Path | None,
     fsync: str,
+    restore_topics: bool,
     event_log: Path | None,
     control: str | None,
     control_token: str,
@@ -123,6 +130,8 @@ def serve(
         refuse(str(problem))
     if data_dir is None and fsync != "never":
         refuse(f"--fsync {fsync} syncs nothing while everything is in memory; name a directory with --data-dir")
+    if data_dir is None and restore_topics:
+        refuse("--restore-topics restores nothing while everything is in memory; name a directory with --data-dir")
 
     # Loaded only now: a mistake in the line above is told at once.
     with without("hypothesis"):
@@ -136,7 +145,7 @@ def serve(
     log.configure(level=log_level, json=log_format == "json", writer=LineWriter(STDERR))
     sentence = ""
     try:
-        run(settings, host, port, nodes, advertise, controlled, Places(event_log, data_dir, fsync))
+        run(settings, host, port, nodes, advertise, controlled, Places(event_log, data_dir, fsync, restore_topics))
     except (ListenError, EventLogError, DataDirectoryError) as problem:
         sentence = str(problem)
     finally:

@@ -355,6 +355,11 @@ class Topics:
         """Lower ids were handed out before this cluster was started."""
         self._next_producer_id = self._noted_producer_ids = producer_id
 
+    def producer_ids_beyond(self, producer_id: int) -> None:
+        """Ids up to this one may have been handed out by somebody else. Raises OSError if that cannot be noted."""
+        self._storage.producer_ids(producer_id + 1)
+        self.producer_ids_from(producer_id + 1)
+
     def producers_of(self, partition: Partition) -> Producers:
         """What the partition remembers of idempotent producers."""
         if partition.producers is None:

@@ -5,12 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kohort.broker.logs import log
+from kohort.storage.disk.journal import JOURNAL
 from kohort.storage.disk.ownership import DataDirectoryError
 from kohort.storage.refusal import Refusal
+from kohort.storage.topic_configs import TOPIC_CONFIGS
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.cluster import Cluster
     from kohort.storage.disk.directory import DataDirectory
+
+UNKNOWN_PRODUCER_IDS = 1_000_000
+"""Ids that may have been handed out when that is noted nowhere: producers that have written nothing are not seen."""
 
 
 def take_over(cluster: Cluster, directory: DataDirectory, now_ms: int) -> None:
@@ -30,17 +35,25 @@ def _take_over(cluster: Cluster, directory: DataDirectory, now_ms: int) -> None:
     topics, saved = cluster.topics, directory.saved
     if directory.cluster_id is not None:
         cluster.cluster_id = directory.cluster_id
+    _refuse_bad_settings(directory)
     for topic in saved.topics.values():
         for partition in topic.partitions:
             partition.leader_epoch += 1
         partitions = [(each.replicas, each.leader_epoch) for each in topic.partitions]
         topics.restore(topic.name, topic.topic_id, topic.configs, partitions)
-    cluster.group_configs.restore(saved.group_configs)
+    cluster.group_configs.restore(_usable_group_configs(cluster, directory))
     topics.producer_ids_from(saved.next_producer_id)
     _forget_old_producers(cluster, now_ms)
     directory.begin()
     for name, count in directory.adopted.items():
         _adopt(cluster, directory, name, count)
+    if directory.adopted:
+        topics.producer_ids_beyond(_largest_producer_id(cluster) + UNKNOWN_PRODUCER_IDS)
+        log.warning(
+            f"{directory.path}: {len(directory.adopted)} topics were made of the folders that are there; their "
+            "settings are not known, so they keep all records (retention.ms=-1) until you set what they had; "
+            "partitions that never had a record have no folder"
+        )
     directory.begun(cluster.cluster_id, cluster.settings.node_id)
     for remark in directory.remarks:
         log.warning(remark)
@@ -62,6 +75,36 @@ def _take_over(cluster: Cluster, directory: DataDirectory, now_ms: int) -> None:
         )
 
 
+def _refuse_bad_settings(directory: DataDirectory) -> None:
+    """A setting that cannot be read must not end in a log that is kept otherwise. Unknown names are passed over."""
+    for topic in directory.saved.topics.values():
+        for name, value in topic.configs.items():
+            problem = TOPIC_CONFIGS[name].check(name, value) if name in TOPIC_CONFIGS else None
+            if problem is not None:
+                raise DataDirectoryError(
+                    f"{directory.path / JOURNAL}, topic {topic.name}: {problem}; mend that line; nothing has been "
+                    "changed"
+                )
+
+
+def _usable_group_configs(cluster: Cluster, directory: DataDirectory) -> dict[str, dict[str, str]]:
+    """What was set for groups, but for what may not be set any more: the broker's limits may be others now."""
+    usable = {}
+    for group_id, configs in directory.saved.group_configs.items():
+        problem = cluster.group_configs.problem_of(configs)
+        if problem is None:
+            usable[group_id] = configs
+        else:
+            log.warning(f"what was set for the group {group_id} does not count: {problem}", group=group_id)
+    return usable
+
+
+def _largest_producer_id(cluster: Cluster) -> int:
+    """The largest that batches tell of; -1: none does."""
+    known = [part.producers for topic in cluster.topics for part in topic.partitions if part.producers is not None]
+    return max((each.producer_id for producers in known for each in producers.described()), default=-1)
+
+
 def _forget_old_producers(cluster: Cluster, now_ms: int) -> None:
     """Of a producer only its records' times are known now, so that one who writes old records is forgotten at once.
 
@@ -80,7 +123,8 @@ def _adopt(cluster: Cluster, directory: DataDirectory, name: str, count: int) ->
     if internal is not None:
         there = internal.make(count, topic_id)
     else:
-        there = cluster.topics.create(name, count, 1, topic_id=topic_id)
+        # Nobody knows for how long its records were to be kept.
+        there = cluster.topics.create(name, count, 1, {"retention.ms": "-1"}, topic_id=topic_id)
     if isinstance(there, Refusal):
         log.warning(f"the folders of {name} are left alone: {there.message}")
     else:

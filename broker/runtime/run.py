@@ -64,6 +64,8 @@ class Places:
     """Where logs are kept; None: in memory."""
     fsync: str = "never"
     """When they are synced; one of `syncing.FSYNC`."""
+    restore_topics: bool = False
+    """Whether topics are made of the folders in the data directory, if what tells of them is lost."""
 
 
 NOWHERE = Places()
@@ -137,7 +139,9 @@ def _directory(places: Places) -> Iterator[DataDirectory | None]:
     from kohort.storage.disk.files import Disk
 
     disk = Disk(keeps_unsynced=places.fsync != NEVER)
-    directory = DataDirectory(places.data_dir, disk=disk, delays=places.fsync == ALWAYS)
+    directory = DataDirectory(
+        places.data_dir, disk=disk, delays=places.fsync == ALWAYS, restore_topics=places.restore_topics
+    )
     try:
         yield directory
     except BaseException:

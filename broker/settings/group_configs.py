@@ -171,7 +171,7 @@ class GroupConfigs:
 
     def configure(self, group_id: str, configs: Mapping[str, str], *, validate_only: bool = False) -> Refusal | None:
         """Replaces the settings of a group. Raises OSError if that cannot be stored; then nothing has changed."""
-        problem = self._problem(configs)
+        problem = self.problem_of(configs)
         if problem is not None:
             return Refusal(ErrorCode.invalid_config, problem)
         if not validate_only:
@@ -188,7 +188,7 @@ class GroupConfigs:
             if not settings:
                 del self._configs[group_id]
 
-    def _problem(self, configs: Mapping[str, str]) -> str | None:
+    def problem_of(self, configs: Mapping[str, str]) -> str | None:
         """What is wrong, in Kafka's words: unknown names, bad values, the broker's limits, contradictions."""
         for name in configs:
             if name not in GROUP_CONFIGS:

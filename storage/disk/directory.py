@@ -9,9 +9,11 @@
     orders-0/                        segments, indexes, leader-epoch-checkpoint, partition.metadata
 
 A directory that holds nothing but folders of partitions is taken over: so one looks into logs that Apache Kafka wrote.
+One of ours that has lost its `topics.jsonl` is taken over in the same way, if somebody asks for it.
 Source of the layout: Kafka's `LogManager`, `UnifiedLog`, `MetaProperties`.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from uuid import UUID
@@ -36,7 +38,7 @@ from kohort.storage.disk.ownership import (
     meta_properties,
     owner_of,
 )
-from kohort.storage.disk.partition import PartitionStore
+from kohort.storage.disk.partition import PartitionStore, capped
 from kohort.storage.disk.recovery import Recovery, RecoveryError, segment_path
 from kohort.storage.store import Found, Store
 
@@ -53,8 +55,12 @@ _BEFORE_META = frozenset(name + ending for name in (META, JOURNAL, LOG_STARTS, C
 class DataDirectory:
     """The logs of a broker on disk. One process at a time has it open."""
 
-    def __init__(self, path: Path, *, disk: Disk | None = None, delays: bool = False) -> None:
+    def __init__(
+        self, path: Path, *, disk: Disk | None = None, delays: bool = False, restore_topics: bool = False
+    ) -> None:
         """Opens it, and makes it if there is nothing. `delays`: what is appended is read once it is synced.
+
+        `restore_topics`: topics are made of the folders that are there, if `topics.jsonl` is lost.
 
         Raises DataDirectoryError; nothing has been changed then.
         """
@@ -67,6 +73,7 @@ class DataDirectory:
         """Of the cluster that wrote here; None: nobody has yet."""
         self.trusted = True
         """Whether nothing is known to have gone wrong with what was synced; else the next start looks at everything."""
+        self._restore_topics = restore_topics
         self._noted = False
         self._stores: dict[str, PartitionStore] = {}
         self._lock: Lock | None = None
@@ -91,13 +98,29 @@ class DataDirectory:
         self.cluster_id = owner_of(path, _BEFORE_META)
         self._lock = Lock(path)
         self._journal = Journal(self.disk, path)
-        self.saved = self._journal.read() or Saved()
+        self.saved = self._read_journal()
         self._starts = read_offsets(path / LOG_STARTS)
         self._cleaned = self._read_cleaned()
         self._in_peace = (path / CLEAN_SHUTDOWN).exists()
         for gone in path.glob("*" + _DELETED):
             self.disk.remove_folder(gone)
         self.adopted = self._strangers()
+
+    def _read_journal(self) -> Saved:
+        saved = self._journal.read()
+        if saved is None:
+            lost = self.cluster_id is not None  # it is written before the directory is ours
+            if lost and not self._restore_topics:
+                journal = self.path / JOURNAL
+                raise DataDirectoryError(
+                    f"{journal} is {'empty' if journal.exists() else 'missing'}, and nothing else tells which topics "
+                    "there are; put it back from a copy, or start once with --restore-topics, which makes topics of "
+                    "the folders that are there"
+                )
+            return Saved(restoring=lost)
+        if self._restore_topics and not saved.restoring:
+            self.remarks.append(f"{JOURNAL} is there: --restore-topics has nothing to do")
+        return saved
 
     def _read_cleaned(self) -> dict[str, int]:
         try:
@@ -118,7 +141,7 @@ class DataDirectory:
             match = PARTITION.fullmatch(each.name)
             if match is None or not each.is_dir() or each.name in known or each.name in NOT_OURS_TO_SEE:
                 continue
-            if self.cluster_id is None:
+            if self.cluster_id is None or self.saved.restoring:
                 found[match["topic"]] = max(found.get(match["topic"], 0), int(match["index"]) + 1)
             elif _topic_id_in(each) in self.saved.deleted:
                 self.disk.remove_folder(each)
@@ -127,22 +150,23 @@ class DataDirectory:
         return found
 
     def _set_aside(self, folder: Path, why: str) -> None:
-        stray, number = folder.with_name(folder.name + _STRAY), 1
+        stray, number = capped(folder, _STRAY), 1
         while stray.exists():
             number += 1
-            stray = folder.with_name(f"{folder.name}{_STRAY}.{number}")
+            stray = capped(folder, f"{_STRAY}.{number}")
         self.disk.rename(folder, stray)
         self.remarks.append(f"{folder.name} {why}; it is kept as {stray.name}")
 
     def id_of(self, topic: str) -> UUID | None:
-        """The id that the folders of an adopted topic tell; None: they do not."""
+        """The id that most folders of an adopted topic tell; None: they tell none."""
+        ids: Counter[UUID] = Counter()
         for each in sorted(self.path.glob(f"{topic}-*")):
             match = PARTITION.fullmatch(each.name)
             if match is not None and match["topic"] == topic:
                 topic_id = _topic_id_in(each)
                 if topic_id is not None:
-                    return topic_id
-        return None
+                    ids[topic_id] += 1
+        return ids.most_common(1)[0][0] if ids else None
 
     def begin(self) -> None:
         """What was found is about to be taken over: it is written to from here on. Raises OSError."""
@@ -162,6 +186,8 @@ class DataDirectory:
         if self.cluster_id is None:
             self.disk.write_whole(self.path / META, meta_properties(cluster_id, node_id), precious=True)
             self.cluster_id = cluster_id
+        if self.saved.restoring:
+            self._journal.restored()
         if self.delays:
             # What another process has left unsynced is about to be read: from then on it must not go.
             for each in self.disk.take_unsynced():

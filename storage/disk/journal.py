@@ -87,6 +87,11 @@ class Journal:
         Folder(self._disk, self._path.parent).sync()
         self._is_doubtful = False
 
+    def restored(self) -> None:
+        """All folders are topics now. Raises OSError."""
+        self._saved.restoring = False
+        self._write_anew()
+
     def topic(self, topic: SavedTopic) -> None:
         """A topic was created, or changed in more than one partition. Raises OSError."""
         self._add(topic_line(topic))

@@ -47,9 +47,13 @@ class Saved:
     deleted: set[UUID] = field(default_factory=set)
     """Topics that were deleted since the last start. Some of their files may have stayed."""
     next_producer_id: int = 0
+    restoring: bool = False
+    """Whether topics are being made of the folders that are there. A start that dies over it goes on with the next."""
 
     def lines(self) -> Iterator[bytes]:
         """What a new file holds that tells the same."""
+        if self.restoring:
+            yield line({"restoring": True})
         for topic in self.topics.values():
             yield line(topic_line(topic))
         for group_id, configs in self.group_configs.items():
@@ -105,6 +109,8 @@ def apply(saved: Saved, values: Mapping[str, Any]) -> None:
         saved.deleted.add(topic.topic_id)
     elif "gone" in values:
         saved.deleted.update([_id(each) for each in _list(values["gone"], "gone")])
+    elif "restoring" in values:
+        saved.restoring = True
     elif "group" in values:
         saved.group_configs[_text(values["group"], "group")] = _configs(values)
     else:
@@ -129,7 +135,7 @@ def _apply_topic(saved: Saved, values: Mapping[str, Any]) -> None:
 def _topic(saved: Saved, value: object) -> SavedTopic:
     topic = saved.topics.get(_id(value))
     if topic is None:
-        raise LineError(f"there is no topic of the id {value}")
+        raise LineError(f"there is no topic of the id {value!r}")
     return topic
 
 

@@ -15,6 +15,9 @@ from kohort.storage.disk.segment import FileSegment
 from kohort.storage.segment import Segment
 from kohort.storage.store import Epochs, Found, Merged
 
+_LONGEST_NAME = 255
+"""What file systems allow."""
+
 
 class PartitionStore:
     """Keeps the segments of one partition in its folder; see `storage.store.Store`."""
@@ -123,7 +126,7 @@ class PartitionStore:
         """
         self._removed = True
         if self._exists and not self._leaves_files:
-            gone = self.folder.with_name(f"{self.folder.name}.{self._topic_id.hex}-delete")
+            gone = capped(self.folder, f".{self._topic_id.hex}-delete")
             with suppress(OSError):
                 self._disk.rename(self.folder, gone)
                 self._disk.remove_folder(gone)
@@ -173,6 +176,16 @@ class PartitionStore:
                 self._write_indexes_anew(_of_files(segment))
             if made:
                 self._clean_moved(made[-1].next_offset)
+
+
+def capped(folder: Path, ending: str) -> Path:
+    """The folder of a partition under a name that ends so. A topic's name is cut where the whole would be too long.
+
+    Source: Kafka's `LocalLog.logDeleteDirName`, which cuts it so, too.
+    """
+    topic, _, index = folder.name.rpartition("-")
+    rest = f"-{index}{ending}"
+    return folder.with_name(topic[: _LONGEST_NAME - len(rest)] + rest)
 
 
 def _sync_all(files: Sequence[File]) -> None:

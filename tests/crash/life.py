@@ -115,12 +115,13 @@ class Life(Broker):
         *,
         seed: int = 1,
         at_ms: int = EPOCH_MS,
+        restore_topics: bool = False,
         **settings: Any,
     ) -> None:
         self.log = StringIO()
         log.configure(level="warning", stream=self.log)
         self.fsync = fsync
-        self.directory = DataDirectory(path, disk=disk, delays=fsync == ALWAYS)
+        self.directory = DataDirectory(path, disk=disk, delays=fsync == ALWAYS, restore_topics=restore_topics)
         super().__init__(
             directory=self.directory, clock=ManualClock(epoch_ms=at_ms), seed=seed, **{**SETTINGS, **settings}
         )

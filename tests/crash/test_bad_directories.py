@@ -129,6 +129,24 @@ def damaged_journal(path: Path) -> None:
     (path / JOURNAL).write_bytes(lines[0][:20] + b"}" + lines[0][21:] + b"".join(lines[1:]))
 
 
+def garbled_journal(path: Path) -> None:
+    text = (path / JOURNAL).read_text()
+    assert "[[[1],0]]" in text
+    (path / JOURNAL).write_text(text.replace("[[[1],0]]", "[[[1],1e400]]"))
+
+
+def lost_journal(path: Path) -> None:
+    (path / JOURNAL).unlink()
+
+
+def empty_journal(path: Path) -> None:
+    (path / JOURNAL).write_bytes(b"")
+
+
+def torn_journal(path: Path) -> None:
+    (path / JOURNAL).write_bytes(b'{"topic":"t"')
+
+
 def damaged_checkpoint(path: Path) -> None:
     (path / "log-start-offset-checkpoint").write_text("0\n2\nt 0 1\n")
 
@@ -139,6 +157,10 @@ def damaged_checkpoint(path: Path) -> None:
         (newer_meta, ("written in format 2", "start the version that wrote it")),
         (newer_batches, ("t-0", "byte 0", "format 3", "start the one that wrote it")),
         (damaged_journal, (JOURNAL, "line 1", "mend or remove that line")),
+        (lost_journal, (JOURNAL, "is missing", "put it back from a copy, or start once with --restore-topics")),
+        (empty_journal, (JOURNAL, "is empty", "put it back from a copy, or start once with --restore-topics")),
+        (torn_journal, (JOURNAL, "is empty", "put it back from a copy, or start once with --restore-topics")),
+        (garbled_journal, (JOURNAL, "line 2", "'leader epoch' is no whole number", "mend or remove that line")),
         (damaged_checkpoint, ("log-start-offset-checkpoint", "cut short")),
     ],
 )

@@ -182,6 +182,18 @@ def test_a_deleted_topic_stays_deleted_though_its_files_could_not_be_removed(mac
         assert machine.values() == [b"b"]
 
 
+def test_a_topic_with_the_longest_name_there_may_be_is_deleted_and_set_aside(machine: Machine) -> None:
+    name = "n" * 249
+    machine.creates(name)
+    assert machine.produces(b"a", name=name) is E.none
+    delete(machine.life.client(), name)
+    assert not list(machine.path.glob("n*"))
+    machine.disk.make_folder(machine.path / f"{name}-0")
+    machine.starts_again()
+    (stray,) = machine.path.glob("n*")
+    assert stray.name == "n" * 247 + "-0-stray"
+
+
 @pytest.mark.parametrize("offset", [2, 4])
 def test_deleting_records_makes_room_on_a_full_disk(machine: Machine, offset: int) -> None:
     machine.creates("rolls", **{"segment.ms": "1000"})

@@ -1,0 +1,187 @@
+"""A journal that people, programs or a failing disk have changed: it is read, or it is refused in one sentence."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from kohort.storage.disk.files import Disk
+from kohort.storage.disk.journal import JOURNAL, Journal, JournalError
+from kohort.storage.disk.ownership import DataDirectoryError
+from tests.crash.life import Life, process_is_gone
+from tests.crash.test_bad_directories import contents
+
+ID, OTHER = "AAAAAAAAAAAAAAAAAAAABw", "AAAAAAAAAAAAAAAAAAAACA"
+TOPIC = {"topic": "t", "id": ID, "configs": {"segment.ms": "1000"}, "partitions": [[[1], 3], [[1], 0]]}
+LINES: list[dict[str, Any]] = [
+    TOPIC,
+    {"topic": "u", "id": OTHER, "configs": {}, "partitions": [[[1], 0]]},
+    {"moved": ID, "partition": 1, "replicas": [1], "epoch": 4},
+    {"deleted": OTHER},
+    {"gone": [OTHER]},
+    {"group": "g", "configs": {"consumer.session.timeout.ms": "50000"}},
+    {"next_producer_id": 1000},
+]
+
+
+@pytest.fixture
+def ours(tmp_path: Path) -> Path:
+    """A data directory of kohort's."""
+    life = Life(tmp_path / "data", Disk())
+    life.directory.close()
+    return tmp_path / "data"
+
+
+def encoded(lines: list[Any]) -> bytes:
+    return b"".join(json.dumps(each).encode() + b"\n" for each in lines)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ({**TOPIC, "partitions": [[[1], float("inf")]]}, "'leader epoch' is no whole number"),
+        ({**TOPIC, "partitions": [[[1], -1]]}, "'leader epoch' is no whole number"),
+        ({**TOPIC, "partitions": [[[1], 2**31 - 1]]}, "'leader epoch' is no whole number"),
+        ({**TOPIC, "partitions": [[["1"], 0]]}, "'replicas' is no whole number"),
+        ({**TOPIC, "partitions": [[[1, 1], 0]]}, "'replicas' is no list of different nodes"),
+        ({**TOPIC, "partitions": [[[], 0]]}, "'replicas' is no list of different nodes"),
+        ({**TOPIC, "partitions": [[1]]}, "a partition is not a list of replicas and a leader epoch"),
+        ({**TOPIC, "partitions": []}, "has no partitions"),
+        ({**TOPIC, "partitions": 7}, "'partitions' is no list"),
+        ({**TOPIC, "id": 7}, "'id' is no text"),
+        ({**TOPIC, "id": "AAAA"}, "'AAAA' is no id of a topic"),
+        ({**TOPIC, "configs": ["segment.ms"]}, "'configs' is no object"),
+        ({**TOPIC, "configs": {"segment.ms": 1000}}, "'segment.ms' is no text"),
+        ({**TOPIC, "topic": "../t"}, "Topic name is invalid"),
+        ({**TOPIC, "topic": "\ud800"}, "'topic' is no text"),
+        ({"moved": ID, "partition": 2, "replicas": [1], "epoch": 4}, "'partition' is no whole number from 0 to 1"),
+        ({"moved": ID, "partition": -1, "replicas": [1], "epoch": 4}, "'partition' is no whole number from 0 to 1"),
+        ({"moved": OTHER, "partition": 0, "replicas": [1], "epoch": 4}, "there is no topic of the id"),
+        ({"deleted": OTHER}, "there is no topic of the id"),
+        ({"next_producer_id": float("nan")}, "'next_producer_id' is no whole number"),
+        ({"next_producer_id": True}, "'next_producer_id' is no whole number"),
+        ({}, "'next_producer_id' is no whole number"),
+        ([], "it is not an object"),
+        ("topic", "it is not an object"),
+    ],
+)
+def test_a_field_that_cannot_be_is_named(line: Any, words: str, tmp_path: Path) -> None:
+    (tmp_path / JOURNAL).write_bytes(encoded([TOPIC, line]))
+    with pytest.raises(JournalError, match=r"line 2, cannot be read: .*mend or remove that line") as refused:
+        Journal(Disk(), tmp_path).read()
+    assert words in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "line", [b"{" * 200_000, b'{"next_producer_id":' + b"1" * 10_000 + b"}", b"\xff", b"null", b""]
+)
+def test_what_is_no_json_is_named_too(line: bytes, tmp_path: Path) -> None:
+    (tmp_path / JOURNAL).write_bytes(line + b"\n")
+    with pytest.raises(JournalError, match="line 1, cannot be read"):
+        Journal(Disk(), tmp_path).read()
+
+
+def test_two_topics_of_one_name_are_refused(tmp_path: Path) -> None:
+    (tmp_path / JOURNAL).write_bytes(encoded([TOPIC, {**TOPIC, "id": OTHER}]))
+    with pytest.raises(JournalError, match="tells of two topics t"):
+        Journal(Disk(), tmp_path).read()
+
+
+def test_a_setting_that_cannot_be_is_refused_and_an_unknown_one_is_passed_over(ours: Path) -> None:
+    (ours / JOURNAL).write_bytes(encoded([{**TOPIC, "configs": {"segment.ms": "soon"}}, {"next_producer_id": 0}]))
+    before = contents(ours)
+    with pytest.raises(DataDirectoryError, match=r"topic t: .*soon.*; mend that line"):
+        Life(ours, Disk()).directory.close()
+    process_is_gone(ours)
+    assert contents(ours) == before
+    (ours / JOURNAL).write_bytes(encoded([{**TOPIC, "configs": {"of.tomorrow": "1"}}, {"next_producer_id": 0}]))
+    life = Life(ours, Disk())
+    assert life.cluster.topics.by_name("t") is not None
+
+
+def test_settings_of_a_group_that_may_not_be_any_more_do_not_count(ours: Path) -> None:
+    configs = {"consumer.session.timeout.ms": "1"}
+    (ours / JOURNAL).write_bytes(encoded([{"group": "g", "configs": configs}, {"next_producer_id": 0}]))
+    life = Life(ours, Disk())
+    assert not list(life.cluster.group_configs)
+    assert "what was set for the group g does not count" in life.log.getvalue()
+
+
+ODD: tuple[Any, ...] = (
+    1e400,
+    float("nan"),
+    -1,
+    2**31,
+    10**30,
+    "",
+    "x" * 300,
+    "\x00",
+    None,
+    True,
+    1.5,
+    [],
+    {},
+    [[]],
+    {"topic": 1},
+    ID,
+)
+
+
+def _spoilt(value: Any, random: Random) -> Any:
+    """The same with one thing in it that is another, is gone, or is there twice."""
+    if isinstance(value, (list, dict)) and value and random.random() < 0.8:
+        keys = list(value) if isinstance(value, dict) else list(range(len(value)))
+        key, copy = random.choice(keys), value.copy()
+        if random.random() < 0.15:
+            del copy[key]
+        elif isinstance(copy, list) and random.random() < 0.15:
+            copy.append(copy[key])
+        else:
+            copy[key] = _spoilt(value[key], random)
+        return copy
+    return random.choice(ODD)
+
+
+def _spoilt_bytes(data: bytes, random: Random) -> bytes:
+    at = random.randrange(len(data))
+    more = bytes(random.randrange(256) for _ in range(random.randrange(4)))
+    return data[:at] + more + data[at + random.randrange(4) :]
+
+
+def _starts(path: Path) -> str | None:
+    """Starts a broker there, and stops it. Returns why it did not start, if so."""
+    try:
+        life = Life(path, Disk())
+    except DataDirectoryError as refused:
+        return str(refused)
+    finally:
+        process_is_gone(path)
+    assert "[error" not in life.log.getvalue()
+    life.hears("metadata", 9, topics=None)
+    life.directory.close()
+    return None
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_change_of_a_journal_ends_in_a_traceback(seed: int, ours: Path) -> None:
+    random = Random(seed)
+    started = 0
+    for _ in range(60):
+        lines = _spoilt(LINES, random) if random.random() < 0.6 else LINES
+        data = encoded(lines) if isinstance(lines, list) and lines else b"\n"
+        if random.random() < 0.5:
+            data = _spoilt_bytes(data, random)
+        (ours / JOURNAL).write_bytes(data)
+        before = contents(ours)
+        said = _starts(ours)
+        if said is None:
+            started += 1
+        else:
+            assert str(ours) in said
+            assert "\n" not in said
+            assert contents(ours) == before
+    assert started

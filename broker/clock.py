@@ -22,6 +22,10 @@ class Clock(Protocol):
         """The same in microseconds, for what is measured rather than awaited."""
         ...
 
+    def machine_us(self) -> int:
+        """Microseconds of the machine's own time, whatever is done to this clock: how long work takes."""
+        ...
+
     def seconds_until(self, due_ms: int) -> float | None:
         """How long an event loop has to wait for a moment; 0 when it is past, None when it does not come by itself."""
         ...
@@ -42,6 +46,8 @@ class SystemClock:
         """The same in microseconds."""
         return (time.monotonic_ns() - self._start_ns) // 1_000
 
+    machine_us = now_us
+
     def seconds_until(self, due_ms: int) -> float | None:
         """See `Clock`."""
         return max(due_ms - self.now_ms(), 0) / 1000
@@ -61,6 +67,8 @@ class ManualClock:
     def now_us(self) -> int:
         """The same in microseconds; it stands on whole milliseconds."""
         return self._now_ms * 1_000
+
+    machine_us = now_us
 
     def seconds_until(self, due_ms: int) -> float | None:
         """See `Clock`; the loop of a test counts in this clock's seconds too."""

@@ -6,6 +6,7 @@ that goes through here; a broker without a laboratory has the plain ones, and pa
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kohort.broker.cluster.effects import perform
@@ -21,6 +22,7 @@ from kohort.purgatory import DelayedOperation
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
     from kohort.broker.runtime.connection import Connection
+    from kohort.broker.slices import Work
     from kohort.control.brokers import Brokers
     from kohort.control.moments import Delayed, Moment
 
@@ -131,6 +133,15 @@ class Call:
         group = self._node.coordinator.groups.get(self.subject.group)
         self.generation_then = group.generation_id if group is not None else NO_GENERATION
         response = self._handler(self._node, self.request, self.ticket)
+        if isinstance(response, Generator):
+            return self._handled_in_slices(response)
+        if response is None or response is NO_REPLY or self.ticket.answered:
+            return response
+        return self._leaving(response)
+
+    def _handled_in_slices(self, steps: Work) -> Work:
+        """A handler that takes long (broker/runtime/turns.py)."""
+        response = yield from steps
         if response is None or response is NO_REPLY or self.ticket.answered:
             return response
         return self._leaving(response)
@@ -228,6 +239,9 @@ class Call:
         else:
             if response is NO_REPLY:
                 self.connection.unpark()
+            elif isinstance(response, Generator):
+                work = self._way.brokers.server.dispatcher.in_slices(self.connection, self.ticket, response)
+                self.connection.work_on(work, ends_with_me=self.ticket.api.only_reads)
             elif response is not None:
                 self.ticket.answered = True
                 self.connection.answer(self.ticket, response)

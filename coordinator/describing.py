@@ -6,7 +6,7 @@ from kohort.coordinator.context import Shard
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember
-from kohort.protocol.messages.list_groups import ListedGroup, ListGroupsResponse
+from kohort.protocol.messages.list_groups import ListedGroup
 
 CLASSIC = "classic"
 
@@ -22,29 +22,30 @@ def describe_group(coordinator: GroupCoordinator, group_id: str) -> DescribedGro
     return _missing(group_id, error, None, "")
 
 
-def list_groups(coordinator: GroupCoordinator, states: tuple[str, ...], types: tuple[str, ...]) -> ListGroupsResponse:
+def groups_to_list(
+    coordinator: GroupCoordinator, states: tuple[str, ...], types: tuple[str, ...]
+) -> list[ClassicGroup] | ErrorCode:
     """The groups that this node coordinates, in the given states and of the given types; none given: all.
 
     States are compared without case and blanks, types without case; a name that does not exist matches nothing.
     While one partition is loading the whole answer is COORDINATOR_LOAD_IN_PROGRESS.
     """
     if Shard.LOADING in coordinator.shards.values():
-        return ListGroupsResponse(error_code=ErrorCode.coordinator_load_in_progress, groups=())
+        return ErrorCode.coordinator_load_in_progress
     wanted = {state.strip().lower() for state in states}
     if types and CLASSIC not in {name.lower() for name in types}:
-        return ListGroupsResponse(error_code=ErrorCode.none, groups=())
-    return ListGroupsResponse(
-        error_code=ErrorCode.none,
-        groups=tuple(
-            ListedGroup(
-                group_id=group.group_id,
-                protocol_type=group.protocol_type or "",
-                group_state=group.state.value,
-                group_type=CLASSIC,
-            )
-            for group in coordinator.groups.values()
-            if not wanted or group.state.value.lower() in wanted
-        ),
+        return []
+    groups = coordinator.groups.values()
+    return [group for group in groups if group.state.value.lower() in wanted] if wanted else list(groups)
+
+
+def listed(group: ClassicGroup) -> ListedGroup:
+    """A group as a list of groups names it."""
+    return ListedGroup(
+        group_id=group.group_id,
+        protocol_type=group.protocol_type or "",
+        group_state=group.state.value,
+        group_type=CLASSIC,
     )
 
 

@@ -4,7 +4,7 @@ kio knows the bytes of each version; a message's shape is the same for all of th
 up, and the way to our shape compiled, when that version is first met.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from io import BytesIO
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -18,6 +18,7 @@ from kohort.protocol.conversion import dress, from_shape, to_shape
 from kohort.protocol.errors import DecodeError
 from kohort.protocol.guard import MAX_ELEMENTS, SHORT_FRAME, Guard
 from kohort.protocol.wire import INT, SHORT, string
+from kohort.protocol.writing_in_steps import StepWriter
 
 RequestT = TypeVar("RequestT")
 ResponseT = TypeVar("ResponseT")
@@ -29,6 +30,10 @@ API_VERSIONS = 18
 
 _MENDABLE = (KeyError, ValueError, InvalidUnicode, NegativeByteLength)
 """What kio raises for bytes that Kafka takes; the first: a tagged field that kio does not know."""
+
+
+class ResponseTooLargeError(Exception):
+    """A response has more bytes than it may have."""
 
 
 class Older(NamedTuple):
@@ -64,6 +69,7 @@ class Message(Generic[RequestT, ResponseT]):
         self._write_by_hand = write_by_hand
         self._readers: dict[int, Callable[[bytes, int, int], RequestT]] = {}
         self._writers: dict[int, Callable[[int, ResponseT], Frame]] = {}
+        self._step_writers: dict[int, tuple[StepWriter, Callable[[Any], Any] | None]] = {}
 
     def read(self, version: int, frame: bytes, offset: int, max_elements: int = MAX_ELEMENTS) -> RequestT:
         """The request whose body starts at `offset`. Bytes after its end are not looked at.
@@ -84,6 +90,49 @@ class Message(Generic[RequestT, ResponseT]):
             make = self._write_by_hand or self.writer_by_kio
             writer = self._writers[version] = make(version)
         return writer(correlation_id, response)
+
+    def write_in_steps(
+        self, version: int, correlation_id: int, response: ResponseT, most_bytes: int
+    ) -> Generator[None, None, Frame]:
+        """`write` a little at a time. Raises ResponseTooLargeError for a frame of more than `most_bytes`."""
+        known = self._step_writers.get(version)
+        if known is None:
+            known = self._step_writers[version] = self._step_writer(version)
+        writer, to_older = known
+        older = response if to_older is None else to_older(response)
+        if writer.is_short(older):
+            return self.write(version, correlation_id, response)
+        buffer = BytesIO()
+        buffer.write(bytes(4) + INT.pack(correlation_id) + self._response_tags(version))
+        for _ in writer.put_in_steps(buffer, older):
+            if buffer.tell() > most_bytes:
+                raise ResponseTooLargeError(f"{self.api.name} v{version}: more than {most_bytes} bytes")
+            yield
+        frame = buffer.getbuffer()
+        INT.pack_into(frame, 0, len(frame) - 4)
+        return [frame]
+
+    def is_short(self, version: int, response: ResponseT) -> bool:
+        """Whether `write` takes no time worth mentioning; what is written by hand is taken for short."""
+        if self._write_by_hand is not None or self._older[self.response] is not None:
+            return True
+        known = self._step_writers.get(version)
+        if known is None:
+            known = self._step_writers[version] = self._step_writer(version)
+        try:
+            return known[0].is_short(response)
+        except Exception:
+            return True  # writing it will fail, and tell why
+
+    def _step_writer(self, version: int) -> tuple[StepWriter, Callable[[Any], Any] | None]:
+        entity, older = self.entity(version, EntityType.response), self._older[self.response]
+        if older is None or version > older.last_version:
+            return StepWriter(entity, self.response), None
+        return StepWriter(entity, older.shape), older.from_newest
+
+    def _response_tags(self, version: int) -> bytes:
+        """The empty tagged fields of a response's header, in versions that have them."""
+        return b"\x00" if version >= self.api.first_flexible and self.api.key != API_VERSIONS else b""
 
     def _reader(self, version: int) -> Callable[[bytes, int, int], RequestT]:
         api = self.api
@@ -120,7 +169,7 @@ class Message(Generic[RequestT, ResponseT]):
         entity = self.entity(version, EntityType.response)
         put = entity_writer(entity)
         convert = self._from_newest(entity, version, self.response)
-        tags = b"\x00" if version >= self.api.first_flexible and self.api.key != API_VERSIONS else b""
+        tags = self._response_tags(version)
 
         def writer(correlation_id: int, response: ResponseT) -> bytes:
             buffer = BytesIO()

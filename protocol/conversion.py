@@ -29,7 +29,7 @@ def dress(entity: type, shape: type) -> None:
     Structures that were not sent in a tagged field stay what kio makes of them, its default.
     """
     theirs = _names(entity)
-    pairs = _pairs(entity, shape)
+    pairs = names_of_pairs(entity, shape)
     for name, hint in _names(shape).items():
         kio = pairs.get(name)
         if kio is None:
@@ -46,14 +46,14 @@ def _milliseconds_of(name: str) -> Convert:
 
 
 def _innermost(hint: Any) -> Any:
-    hint = _without_none(hint)
-    return _without_none(get_args(hint)[0]) if get_origin(hint) is tuple else hint
+    hint = without_none(hint)
+    return without_none(get_args(hint)[0]) if get_origin(hint) is tuple else hint
 
 
 def to_shape(entity: type, shape: type) -> Convert | None:
     """How a kio `entity` becomes a `shape`; None: it may pass for one already."""
     ours, theirs = _names(shape), _names(entity)
-    pairs = _pairs(entity, shape)
+    pairs = names_of_pairs(entity, shape)
     converts = {name: _value_to_shape(theirs[kio], ours[name]) for name, kio in pairs.items()}
     for name, kio in pairs.items():
         default = entity.__dataclass_fields__[kio].default  # type: ignore[attr-defined]
@@ -67,7 +67,7 @@ def to_shape(entity: type, shape: type) -> Convert | None:
 def from_shape(shape: type, entity: type) -> Convert:
     """How a `shape` becomes a kio `entity`. Fields that the entity's version lacks are left out."""
     ours, theirs = _names(shape), _names(entity)
-    pairs = _pairs(entity, shape)
+    pairs = names_of_pairs(entity, shape)
     converts = {kio: _value_from_shape(ours[name], theirs[kio]) for name, kio in pairs.items()}
     for kio in pairs.values():
         default = entity.__dataclass_fields__[kio].default  # type: ignore[attr-defined]
@@ -97,7 +97,7 @@ def _build(target: type, pairs: dict[str, str], converts: dict[str, Convert | No
     return build
 
 
-def _pairs(entity: type, shape: type) -> dict[str, str]:
+def names_of_pairs(entity: type, shape: type) -> dict[str, str]:
     """Our name of each field both have -> kio's. Nothing of kio's may be without a place in ours."""
     theirs = _names(entity)
     pairs = {}
@@ -121,7 +121,7 @@ def _names(cls: type) -> dict[str, Any]:
 
 
 def _value_to_shape(theirs: Any, ours: Any) -> Convert | None:
-    theirs, ours = _without_none(theirs), _without_none(ours)
+    theirs, ours = without_none(theirs), without_none(ours)
     if get_origin(theirs) is tuple:
         return _each(_value_to_shape(get_args(theirs)[0], get_args(ours)[0]))
     if is_dataclass(theirs):
@@ -137,7 +137,7 @@ def _value_to_shape(theirs: Any, ours: Any) -> Convert | None:
 
 def _value_from_shape(ours: Any, theirs: Any) -> Convert | None:
     nullable = isinstance(theirs, UnionType)
-    theirs, ours = _without_none(theirs), _without_none(ours)
+    theirs, ours = without_none(theirs), without_none(ours)
     if get_origin(theirs) is tuple:
         return _each(_value_from_shape(get_args(ours)[0], get_args(theirs)[0]))
     if is_dataclass(theirs):
@@ -152,7 +152,7 @@ def _value_from_shape(ours: Any, theirs: Any) -> Convert | None:
     return None
 
 
-def _without_none(hint: Any) -> Any:
+def without_none(hint: Any) -> Any:
     if isinstance(hint, UnionType):
         kept = tuple(a for a in get_args(hint) if a is not NoneType)
         return kept[0] if len(kept) == 1 else hint

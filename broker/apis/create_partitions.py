@@ -21,10 +21,11 @@ from kohort.storage.refusal import Refusal
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
+    from kohort.broker.slices import Slices
     from kohort.broker.ticket import Ticket
 
 
-def handle(node: Node, request: CreatePartitionsRequest, ticket: Ticket) -> CreatePartitionsResponse:
+def handle(node: Node, request: CreatePartitionsRequest, ticket: Ticket) -> Slices[CreatePartitionsResponse]:
     """Gives topics more partitions, each for itself."""
     named = Counter(topic.name for topic in request.topics)
     results = []
@@ -33,6 +34,7 @@ def handle(node: Node, request: CreatePartitionsRequest, ticket: Ticket) -> Crea
             refusal: Refusal | None = Refusal(ErrorCode.invalid_request, "Duplicate topic name.")
         else:
             refusal = _grow(node, wanted, request.validate_only)
+            yield
         results.append(
             CreatePartitionsTopicResult(
                 name=name,

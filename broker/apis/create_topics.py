@@ -25,10 +25,11 @@ from kohort.storage.topics import Topic
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
+    from kohort.broker.slices import Slices
     from kohort.broker.ticket import Ticket
 
 
-def handle(node: Node, request: CreateTopicsRequest, ticket: Ticket) -> CreateTopicsResponse:
+def handle(node: Node, request: CreateTopicsRequest, ticket: Ticket) -> Slices[CreateTopicsResponse]:
     """Creates topics, each for itself."""
     named = Counter(topic.name for topic in request.topics)
     results = []
@@ -38,6 +39,7 @@ def handle(node: Node, request: CreateTopicsRequest, ticket: Ticket) -> CreateTo
         else:
             outcome = _create(node, wanted, request.validate_only)
         results.append(_result(node, name, outcome))
+        yield
     return CreateTopicsResponse(throttle_time_ms=0, topics=tuple(results))
 
 

@@ -7,13 +7,14 @@ Left out on purpose: authorization.
 from functools import partial
 
 from kohort.broker.cluster.node import Node
+from kohort.broker.slices import Slices
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.deleting import delete_group
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
 
 
-def handle(node: Node, request: DeleteGroupsRequest, ticket: Ticket) -> DeleteGroupsResponse | None:
+def handle(node: Node, request: DeleteGroupsRequest, ticket: Ticket) -> Slices[DeleteGroupsResponse | None]:
     """None: answered when the deletions are written."""
     group_ids = dict.fromkeys(request.groups_names)
     outcomes: dict[str, ErrorCode] = {}
@@ -27,6 +28,7 @@ def handle(node: Node, request: DeleteGroupsRequest, ticket: Ticket) -> DeleteGr
         refusal = delete_group(node.coordinator, group_id, ticket.received_at_ms, partial(done, group_id))
         if refusal is not ErrorCode.none:
             done(group_id, refusal)
+        yield
     return None if group_ids else _answer({})
 
 

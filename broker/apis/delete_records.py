@@ -5,9 +5,11 @@ v0 (KIP-107) and v1 alike · v2 tagged fields.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kohort.broker.apis.leadership import led_partition
+from kohort.broker.slices import Slices, one_by_one
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.delete_records import (
     DeleteRecordsPartition,
@@ -25,16 +27,13 @@ ALL = -1
 """As the offset: the high watermark."""
 
 
-def handle(node: Node, request: DeleteRecordsRequest, ticket: Ticket) -> DeleteRecordsResponse:
+def handle(node: Node, request: DeleteRecordsRequest, ticket: Ticket) -> Slices[DeleteRecordsResponse]:
     """Tells for each partition where it begins now."""
-    return DeleteRecordsResponse(
-        topics=tuple(
-            DeleteRecordsTopicResult(
-                name=topic.name, partitions=tuple(_delete(node, topic.name, each) for each in topic.partitions)
-            )
-            for topic in request.topics
-        )
-    )
+    topics = []
+    for topic in request.topics:
+        partitions = yield from one_by_one(partial(_delete, node, topic.name), topic.partitions)
+        topics.append(DeleteRecordsTopicResult(name=topic.name, partitions=partitions))
+    return DeleteRecordsResponse(topics=tuple(topics))
 
 
 def _delete(node: Node, name: str, asked: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:

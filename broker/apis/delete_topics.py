@@ -21,6 +21,7 @@ from kohort.protocol.messages.delete_topics import (
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
+    from kohort.broker.slices import Slices
     from kohort.broker.ticket import Ticket
     from kohort.storage.topics import Topic
 
@@ -28,13 +29,14 @@ DISABLED_FROM = 3
 """Before this version clients do not know TOPIC_DELETION_DISABLED and hear INVALID_REQUEST."""
 
 
-def handle(node: Node, request: DeleteTopicsRequest, ticket: Ticket) -> DeleteTopicsResponse:
+def handle(node: Node, request: DeleteTopicsRequest, ticket: Ticket) -> Slices[DeleteTopicsResponse]:
     """Deletes topics, with their records and what groups have committed for them."""
     named = Counter((state.name, state.topic_id) for state in request.topics)
-    return DeleteTopicsResponse(
-        throttle_time_ms=0,
-        responses=tuple(_delete(node, name, topic_id, times, ticket) for (name, topic_id), times in named.items()),
-    )
+    responses = []
+    for (name, topic_id), times in named.items():
+        responses.append(_delete(node, name, topic_id, times, ticket))
+        yield
+    return DeleteTopicsResponse(throttle_time_ms=0, responses=tuple(responses))
 
 
 def _delete(node: Node, name: str | None, topic_id: UUID | None, times: int, ticket: Ticket) -> DeletableTopicResult:

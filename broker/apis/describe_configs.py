@@ -21,6 +21,7 @@ from kohort.broker.settings.topic_defaults import (
     given_synonym,
     source_of,
 )
+from kohort.broker.slices import Slices, one_by_one
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -47,11 +48,10 @@ DYNAMIC_GROUP_CONFIG = 8
 _KINDS = {"boolean": BOOLEAN, "string": STRING, "int": INT, "long": LONG, "list": LIST}
 
 
-def handle(node: Node, request: DescribeConfigsRequest, ticket: Ticket) -> DescribeConfigsResponse:
+def handle(node: Node, request: DescribeConfigsRequest, ticket: Ticket) -> Slices[DescribeConfigsResponse]:
     """Tells the settings of topics, groups and brokers."""
-    return DescribeConfigsResponse(
-        throttle_time_ms=0, results=tuple(_describe(node, resource, request) for resource in request.resources)
-    )
+    results = yield from one_by_one(lambda resource: _describe(node, resource, request), request.resources)
+    return DescribeConfigsResponse(throttle_time_ms=0, results=results)
 
 
 def _describe(node: Node, resource: DescribeConfigsResource, request: DescribeConfigsRequest) -> DescribeConfigsResult:

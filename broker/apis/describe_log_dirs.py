@@ -23,16 +23,18 @@ from kohort.protocol.messages.describe_log_dirs import (
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
+    from kohort.broker.slices import Slices
     from kohort.broker.ticket import Ticket
 
 IN_MEMORY = "/memory"
 
 
-def handle(node: Node, request: DescribeLogDirsRequest, ticket: Ticket) -> DescribeLogDirsResponse:
+def handle(node: Node, request: DescribeLogDirsRequest, ticket: Ticket) -> Slices[DescribeLogDirsResponse]:
     """The partitions asked for, or all, of which this node has a replica."""
     wanted = None if request.topics is None else {each.topic: set(each.partitions) for each in request.topics}
     topics = []
-    for topic in node.cluster.topics:
+    for topic in list(node.cluster.topics):
+        yield
         if wanted is not None and topic.name not in wanted:
             continue
         partitions = tuple(

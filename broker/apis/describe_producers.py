@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kohort.broker.apis.leadership import led_partition
+from kohort.broker.slices import Slices, one_by_one
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.describe_producers import (
     DescribeProducersRequest,
@@ -19,17 +21,13 @@ if TYPE_CHECKING:
     from kohort.broker.ticket import Ticket
 
 
-def handle(node: Node, request: DescribeProducersRequest, ticket: Ticket) -> DescribeProducersResponse:
+def handle(node: Node, request: DescribeProducersRequest, ticket: Ticket) -> Slices[DescribeProducersResponse]:
     """One answer for each partition."""
-    return DescribeProducersResponse(
-        topics=tuple(
-            TopicResponse(
-                name=topic.name,
-                partitions=tuple(_describe(node, topic.name, index) for index in topic.partition_indexes),
-            )
-            for topic in request.topics
-        )
-    )
+    topics = []
+    for topic in request.topics:
+        partitions = yield from one_by_one(partial(_describe, node, topic.name), topic.partition_indexes)
+        topics.append(TopicResponse(name=topic.name, partitions=partitions))
+    return DescribeProducersResponse(topics=tuple(topics))
 
 
 def _describe(node: Node, name: str, index: int) -> PartitionResponse:

@@ -24,10 +24,13 @@ from kohort.storage.topics import Partition, Topic, Topics, name_refusal
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
+    from kohort.broker.slices import Slices
     from kohort.broker.ticket import Ticket
 
 
-def handle(node: Node, request: DescribeTopicPartitionsRequest, ticket: Ticket) -> DescribeTopicPartitionsResponse:
+def handle(
+    node: Node, request: DescribeTopicPartitionsRequest, ticket: Ticket
+) -> Slices[DescribeTopicPartitionsResponse]:
     """Describes the topics named, or all of them, from the cursor on."""
     cluster, cursor = node.cluster, request.cursor
     if cursor is not None and cursor.partition_index < 0:
@@ -42,6 +45,7 @@ def handle(node: Node, request: DescribeTopicPartitionsRequest, ticket: Ticket) 
     described = []
     for name in sorted(names):
         first = 0
+        yield
         if cursor is not None:
             if name < cursor.topic_name:
                 continue

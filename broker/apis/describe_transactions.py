@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kohort.broker.slices import Slices, one_by_one
 from kohort.coordinator.transactions.transaction import State, Transaction
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.describe_transactions import (
@@ -18,11 +19,10 @@ if TYPE_CHECKING:
     from kohort.broker.ticket import Ticket
 
 
-def handle(node: Node, request: DescribeTransactionsRequest, ticket: Ticket) -> DescribeTransactionsResponse:
+def handle(node: Node, request: DescribeTransactionsRequest, ticket: Ticket) -> Slices[DescribeTransactionsResponse]:
     """One answer for each id; TRANSACTIONAL_ID_NOT_FOUND for one that is not known here."""
-    return DescribeTransactionsResponse(
-        transaction_states=tuple(_describe(node, each) for each in request.transactional_ids)
-    )
+    states = yield from one_by_one(lambda each: _describe(node, each), request.transactional_ids)
+    return DescribeTransactionsResponse(transaction_states=states)
 
 
 def _describe(node: Node, transactional_id: str) -> TransactionState:

@@ -8,9 +8,11 @@ Left out: authorization.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kohort.broker.cluster.moving import elect_any, elect_preferred
+from kohort.broker.slices import Slices, one_by_one
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.elect_leaders import (
     ElectLeadersRequest,
@@ -33,7 +35,7 @@ _MESSAGES = {
 """The words of Kafka 4.3."""
 
 
-def handle(node: Node, request: ElectLeadersRequest, ticket: Ticket) -> ElectLeadersResponse:
+def handle(node: Node, request: ElectLeadersRequest, ticket: Ticket) -> Slices[ElectLeadersResponse]:
     """Elects the leader of each partition, for itself."""
     if request.election_type not in (PREFERRED, UNCLEAN):
         return ElectLeadersResponse(error_code=ErrorCode.invalid_request, replica_election_results=())
@@ -41,12 +43,10 @@ def handle(node: Node, request: ElectLeadersRequest, ticket: Ticket) -> ElectLea
         asked = [(topic.name, tuple(range(len(topic.partitions)))) for topic in node.cluster.topics]
     else:
         asked = [(each.topic, each.partitions) for each in request.topic_partitions]
-    results = [
-        ReplicaElectionResult(
-            topic=name, partition_result=tuple(_elect(node, name, index, request, ticket) for index in partitions)
-        )
-        for name, partitions in asked
-    ]
+    results = []
+    for name, partitions in asked:
+        elect = partial(_elect, node, request, ticket, name)
+        results.append(ReplicaElectionResult(topic=name, partition_result=(yield from one_by_one(elect, partitions))))
     if request.topic_partitions is None:
         for result in results:
             result.partition_result = tuple(
@@ -55,7 +55,7 @@ def handle(node: Node, request: ElectLeadersRequest, ticket: Ticket) -> ElectLea
     return ElectLeadersResponse(replica_election_results=tuple(results))
 
 
-def _elect(node: Node, name: str, index: int, request: ElectLeadersRequest, ticket: Ticket) -> PartitionResult:
+def _elect(node: Node, request: ElectLeadersRequest, ticket: Ticket, name: str, index: int) -> PartitionResult:
     cluster = node.cluster
     topic = cluster.topics.by_name(name)
     if topic is None:

@@ -15,6 +15,7 @@ Source: classic-groups §1.2; the group id is not checked, even "" has a coordin
 import re
 
 from kohort.broker.cluster.node import Node
+from kohort.broker.slices import Slices, one_by_one
 from kohort.broker.ticket import Ticket
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
@@ -35,11 +36,12 @@ _MESSAGES = {
 """What Kafka 4.3.0 says beside the code, up to v3; from v4 on nothing, unless the key type is wrong."""
 
 
-def handle(node: Node, request: FindCoordinatorRequest, ticket: Ticket) -> FindCoordinatorResponse:
+def handle(node: Node, request: FindCoordinatorRequest, ticket: Ticket) -> Slices[FindCoordinatorResponse]:
     """One coordinator for each key, in the order of the keys."""
-    return FindCoordinatorResponse(
-        coordinators=tuple(_coordinator(node, key, request.key_type, ticket) for key in request.coordinator_keys)
+    coordinators = yield from one_by_one(
+        lambda key: _coordinator(node, key, request.key_type, ticket), request.coordinator_keys
     )
+    return FindCoordinatorResponse(coordinators=coordinators)
 
 
 def _coordinator(node: Node, key: str, key_type: int, ticket: Ticket) -> Coordinator:

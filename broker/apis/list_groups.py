@@ -6,15 +6,19 @@ Left out on purpose: authorization.
 """
 
 from kohort.broker.cluster.node import Node
+from kohort.broker.slices import Slices, one_by_one
 from kohort.broker.ticket import Ticket
-from kohort.coordinator.describing import list_groups
+from kohort.coordinator.describing import groups_to_list, listed
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 
 
-def handle(node: Node, request: ListGroupsRequest, ticket: Ticket) -> ListGroupsResponse:
+def handle(node: Node, request: ListGroupsRequest, ticket: Ticket) -> Slices[ListGroupsResponse]:
     """Clients ask all nodes to see all groups."""
-    return list_groups(node.coordinator, request.states_filter, request.types_filter)
+    groups = groups_to_list(node.coordinator, request.states_filter, request.types_filter)
+    if isinstance(groups, ErrorCode):
+        return error_response(request, groups)
+    return ListGroupsResponse(error_code=ErrorCode.none, groups=(yield from one_by_one(listed, groups)))
 
 
 def error_response(request: ListGroupsRequest, error_code: ErrorCode) -> ListGroupsResponse:

@@ -26,6 +26,7 @@ from kohort.protocol.messages.list_offsets import (
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
+    from kohort.broker.slices import Slices
     from kohort.broker.ticket import Ticket
     from kohort.storage.log import PartitionLog
     from kohort.storage.topics import Topic
@@ -44,7 +45,7 @@ SINCE_VERSION = {
 """From which version on a negative timestamp means something."""
 
 
-def handle(node: Node, request: ListOffsetsRequest, ticket: Ticket) -> ListOffsetsResponse:
+def handle(node: Node, request: ListOffsetsRequest, ticket: Ticket) -> Slices[ListOffsetsResponse]:
     """Finds the offset that belongs to each timestamp."""
     asked = Counter((topic.name, part.partition_index) for topic in request.topics for part in topic.partitions)
     responses: dict[str, dict[int, ListOffsetsPartitionResponse]] = {}
@@ -56,6 +57,7 @@ def handle(node: Node, request: ListOffsetsRequest, ticket: Ticket) -> ListOffse
                 answers[part.partition_index] = _refused(part, ErrorCode.invalid_request)
             else:
                 answers[part.partition_index] = _find(node, topic, part, request.isolation_level, ticket.version)
+            yield
     return ListOffsetsResponse(
         topics=tuple(
             ListOffsetsTopicResponse(name=name, partitions=tuple(answers.values()))

@@ -15,9 +15,11 @@ UNKNOWN_SERVER_ERROR. (`KafkaApis.handleTopicMetadataRequest`, `MetadataRequest.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kohort.broker.apis.describe_cluster import ALL_CLUSTER_OPERATIONS
+from kohort.broker.slices import Slices, one_by_one
 from kohort.coordinator.effects import OFFSETS_TOPIC
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.metadata import (
@@ -41,16 +43,16 @@ ALL_TOPIC_OPERATIONS = 3576
 """What one may do to a topic without an authorizer, as bits (KIP-430)."""
 
 
-def handle(node: Node, request: MetadataRequest, ticket: Ticket) -> MetadataResponse:
+def handle(node: Node, request: MetadataRequest, ticket: Ticket) -> Slices[MetadataResponse]:
     """Tells which nodes and topics there are, and creates topics that are asked for."""
     cluster = node.cluster
     if request.topics is None or (ticket.version == 0 and not request.topics):
-        topics = [_described(cluster.topics, topic) for topic in cluster.topics]
+        topics = yield from one_by_one(partial(_described, cluster.topics), list(cluster.topics))
     else:
         refusal = _refusal(request.topics, ticket.version)
         if refusal is not None:
             return error_response(request, refusal)
-        topics = [_asked(node, asked, request, ticket) for asked in _once(request.topics)]
+        topics = yield from one_by_one(lambda asked: _asked(node, asked, request, ticket), _once(request.topics))
     if request.include_topic_authorized_operations:
         for topic in topics:
             topic.topic_authorized_operations = ALL_TOPIC_OPERATIONS
@@ -66,7 +68,7 @@ def handle(node: Node, request: MetadataRequest, ticket: Ticket) -> MetadataResp
         ),
         cluster_id=cluster.cluster_id,
         controller_id=cluster.controller_id,
-        topics=tuple(topics),
+        topics=topics,
     )
     if request.include_cluster_authorized_operations:
         response.cluster_authorized_operations = ALL_CLUSTER_OPERATIONS

@@ -7,9 +7,11 @@ Left out: nothing. Leader epochs change only when leadership moves.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kohort.broker.apis.leadership import led_partition
+from kohort.broker.slices import Slices, one_by_one
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.offset_for_leader_epoch import (
     EpochEndOffset,
@@ -25,20 +27,14 @@ if TYPE_CHECKING:
     from kohort.storage.topics import Topic
 
 
-def handle(node: Node, request: OffsetForLeaderEpochRequest, ticket: Ticket) -> OffsetForLeaderEpochResponse:
+def handle(node: Node, request: OffsetForLeaderEpochRequest, ticket: Ticket) -> Slices[OffsetForLeaderEpochResponse]:
     """Tells where the records of a leader epoch end, so that a consumer notices that it read some which are gone."""
-    return OffsetForLeaderEpochResponse(
-        throttle_time_ms=0,
-        topics=tuple(
-            OffsetForLeaderTopicResult(
-                topic=asked.topic,
-                partitions=tuple(
-                    _end_offset(node, node.cluster.topics.by_name(asked.topic), part) for part in asked.partitions
-                ),
-            )
-            for asked in request.topics
-        ),
-    )
+    topics = []
+    for asked in request.topics:
+        end_offset = partial(_end_offset, node, node.cluster.topics.by_name(asked.topic))
+        partitions = yield from one_by_one(end_offset, asked.partitions)
+        topics.append(OffsetForLeaderTopicResult(topic=asked.topic, partitions=partitions))
+    return OffsetForLeaderEpochResponse(throttle_time_ms=0, topics=tuple(topics))
 
 
 def _end_offset(node: Node, topic: Topic | None, part: OffsetForLeaderPartition) -> EpochEndOffset:

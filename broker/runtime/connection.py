@@ -17,6 +17,8 @@ from kohort.broker.ticket import Ticket
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
     from kohort.broker.runtime.server import Server
+    from kohort.broker.slices import Work
+    from kohort.protocol.codec import Frame
 
 WAITING_BYTES = 65_536
 """What a connection may hold of requests that cannot be handled yet; above, its socket is not read any more, and
@@ -25,14 +27,17 @@ the client has to wait. Never reached by a client that waits for its replies."""
 UNREAD_BYTES = 262_144
 """What a client may leave unread; above, its requests are not handled before it reads. One reply may be larger."""
 
-REQUESTS_PER_TURN = 32
-"""Requests handled in a row for one connection; then the others have their turn. Matters to clients that pipeline."""
+REPLIES_TOGETHER = 32
+"""Replies that are written at once at most, so that UNREAD_BYTES is noticed in time."""
 
 LARGE_REPLY = 32_768
-"""Replies from this size on are written one by one, so that UNREAD_BYTES is noticed in time; others are joined."""
+"""Replies from this size on are written one by one, for the same reason; others are joined."""
 
-PARKED, UNREAD, TURN_OVER, CLOSED = 1, 2, 4, 8
-"""What may be in the way of the next request: one that waits, a client that does not read, others' turn, the end."""
+PARKED, UNREAD, IN_ROW, CLOSED = 1, 2, 4, 8
+"""What may be in the way of the next request: one that waits, a client that does not read, others' turns, the end."""
+
+UNPARKED = object()
+"""What a request that wanted no answer is owed."""
 
 _SIZE = Struct(">i")
 
@@ -43,9 +48,12 @@ class Connection(asyncio.Protocol):
     __slots__ = (
         "_obstacles",
         "_out",
+        "_owed",
         "_reading_paused",
         "_received",
         "_transport",
+        "_work",
+        "_work_ends_with_me",
         "client_host",
         "client_software",
         "heard_at_ms",
@@ -68,6 +76,11 @@ class Connection(asyncio.Protocol):
         self._out: list[bytes | memoryview] = []
         self._obstacles = 0
         self._reading_paused = False
+        self._owed: tuple[Ticket, object] | object | None = None
+        """The answer of a request that had to wait, until it is written."""
+        self._work: Work | None = None
+        """A request that takes long, as far as it has come (turns.py)."""
+        self._work_ends_with_me = False
 
     @property
     def closed(self) -> bool:
@@ -102,6 +115,9 @@ class Connection(asyncio.Protocol):
         self._obstacles |= CLOSED
         self._received = b""
         self._out.clear()
+        self._owed = None
+        if self._work_ends_with_me:
+            self._work = None
         self.server.forget(self)
 
     def data_received(self, data: bytes) -> None:
@@ -120,7 +136,7 @@ class Connection(asyncio.Protocol):
                     self._received += data
                 else:
                     self._received = data
-                self._handle_received(now_ms)
+                self._handle_received(now_ms, server.turns.end_us())
             if self._out:
                 self._write()
         except Exception:
@@ -142,12 +158,15 @@ class Connection(asyncio.Protocol):
 
     def answer(self, ticket: Ticket, response: object) -> None:
         """Sends the reply of a request that had to wait."""
-        self._obstacles &= ~PARKED
         if self._obstacles >= CLOSED:
             return
-        self.server.dispatcher.respond(self, ticket, response)
-        if not self.in_turn:
+        if self.in_turn and self._work is None:
+            self._obstacles &= ~PARKED
+            self.server.dispatcher.respond(self, ticket, response)
+        else:
             # The group is still in the middle of something: the next request must not be handled before it is through.
+            self._owed = ticket, response
+            self._obstacles |= PARKED
             self.server.woken.append(self)
 
     def park(self) -> None:
@@ -156,37 +175,62 @@ class Connection(asyncio.Protocol):
 
     def unpark(self) -> None:
         """The request that waited wants no answer; what was sent behind it is next."""
-        self._obstacles &= ~PARKED
+        self._owed = UNPARKED
         self.server.woken.append(self)
+
+    def work_on(self, work: Work, *, ends_with_me: bool) -> None:
+        """Begins with a request that takes long.
+
+        `ends_with_me`: it need not be carried on when the client has hung up.
+        """
+        self._work, self._work_ends_with_me = work, ends_with_me
+        self._obstacles = (self._obstacles & ~PARKED) | IN_ROW
+        if self.in_turn:
+            self._carry_on(self.server.turns.end_us())
+        else:
+            self.server.turns.stand_in_row(self)
 
     def send(self, frame: bytes) -> None:
         """Puts a frame among those written at the end of the turn."""
-        self._out.append(frame)
-        if len(frame) >= LARGE_REPLY:
+        out = self._out
+        out.append(frame)
+        if len(frame) >= LARGE_REPLY or len(out) == REPLIES_TOGETHER:
             self._write()
 
-    def send_pieces(self, frame: list[bytes | memoryview]) -> None:
-        """The same for a frame in pieces, which are handed to the system as they are."""
-        self._write()
-        self._transport.writelines(frame)
+    def send_frame(self, frame: Frame) -> None:
+        """The same for a frame that may be in pieces, which are handed to the system as they are."""
+        if isinstance(frame, bytes):
+            self.send(frame)
+        elif not self.closed:
+            self._write()
+            self._transport.writelines(frame)
 
     def go_on(self, now_ms: int) -> None:
         """Takes up what was left lying, if nothing is in its way any more, and writes what there is to write.
 
         Raises nothing: several connections go on one after the other.
         """
-        if self.closed:
+        if self.closed and self._work is None:
             return
         try:
-            self._go_on(now_ms)
+            self._go_on(now_ms, self.server.turns.end_us())
         except Exception:
             self.fail()
         self.in_turn = False
 
-    def _go_on(self, now_ms: int) -> None:
+    def _go_on(self, now_ms: int, until_us: int) -> None:
+        self._obstacles &= ~IN_ROW
+        self.in_turn = True
+        if self._work is not None:
+            self._carry_on(until_us)
+            self.server.dispatcher.settle(now_ms)
+        owed, self._owed = self._owed, None
+        if owed is not None:
+            self._obstacles &= ~PARKED
+            if isinstance(owed, tuple):
+                self.server.dispatcher.respond(self, *owed)
         if self._received and not self._obstacles:
-            self.in_turn = True
-            self._handle_received(now_ms)
+            self._handle_received(now_ms, until_us)
         if self._out:
             self.heard_at_ms = now_ms
             self._write()
@@ -198,12 +242,12 @@ class Connection(asyncio.Protocol):
         """Hangs up, after what has been answered; one line in the log says why."""
         if self.closed:
             return
-        self._obstacles |= CLOSED
         log.info(f"{self.client}: connection closed, {reason}", client=self.client, reason=reason)
         self._received = b""
         try:
             self._write()
         finally:
+            self._obstacles |= CLOSED
             self._transport.close()
 
     def abort(self) -> None:
@@ -233,13 +277,25 @@ class Connection(asyncio.Protocol):
         """Whether this is one whole frame and nothing else, as nearly always: clients wait for their replies."""
         return len(data) > 4 and len(data) - 4 == _SIZE.unpack_from(data)[0] <= self.server.request_max_bytes
 
-    def _handle_received(self, now_ms: int) -> None:
-        """Handles one request after the other, until there is none or one has to wait."""
+    def _carry_on(self, until_us: int) -> None:
+        """Works on the request that takes long."""
+        assert self._work is not None
+        now_us = self.server.turns.now_us
+        for _ in self._work:
+            if now_us() >= until_us:
+                self._obstacles |= IN_ROW
+                self.server.turns.stand_in_row(self)
+                return
+        self._work = None
+        self._obstacles &= ~IN_ROW
+
+    def _handle_received(self, now_ms: int, until_us: int) -> None:
+        """Handles one request after the other, until there is none, one has to wait, or it is others' turn."""
         received = self._received
         handle = self.server.dispatcher.handle
         limit = self.server.request_max_bytes
         at, available = 0, len(received)
-        left = REQUESTS_PER_TURN
+        now_us = self.server.turns.now_us
         while available - at >= 4:
             (size,) = _SIZE.unpack_from(received, at)
             if not 0 < size <= limit:
@@ -253,10 +309,9 @@ class Connection(asyncio.Protocol):
             handle(self, frame, now_ms)
             if self._obstacles:
                 break
-            left -= 1
-            if not left and at < available:
-                self._obstacles |= TURN_OVER
-                self.server.loop.call_soon(self._next_turn)
+            if at < available and now_us() >= until_us:
+                self._obstacles |= IN_ROW
+                self.server.turns.stand_in_row(self)
                 break
         if self.closed or at == available:
             self._received = b""
@@ -265,11 +320,9 @@ class Connection(asyncio.Protocol):
         else:
             self._received = bytearray(memoryview(received)[at:])
 
-    def _next_turn(self) -> None:
-        self._obstacles &= ~TURN_OVER
-        self._wake()
-
     def _wake(self) -> None:
+        if self._obstacles & IN_ROW:
+            return
         now_ms = self.server.clock.now_ms()
         self.go_on(now_ms)
         self.server.end_turn(now_ms)
@@ -277,7 +330,8 @@ class Connection(asyncio.Protocol):
     def _write(self) -> None:
         out = self._out
         if out:
-            self._transport.write(out[0] if len(out) == 1 else b"".join(out))
+            if not self.closed:
+                self._transport.write(out[0] if len(out) == 1 else b"".join(out))
             out.clear()
 
 

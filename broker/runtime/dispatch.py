@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from types import GeneratorType
 from typing import TYPE_CHECKING, Any
 
 from kohort.broker.cluster.effects import perform
@@ -10,12 +11,14 @@ from kohort.broker.logs import log
 from kohort.broker.runtime.error_response import error_response
 from kohort.broker.runtime.registry import Api, Registry
 from kohort.broker.ticket import NO_REPLY, CloseConnection, Ticket
+from kohort.protocol.codec import ResponseTooLargeError
 from kohort.protocol.errors import DecodeError, ErrorCode
 from kohort.protocol.headers import RequestHeader, read_header
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.cluster import Cluster
     from kohort.broker.runtime.connection import Connection
+    from kohort.broker.slices import Work
 
 API_VERSIONS = 18
 
@@ -50,14 +53,34 @@ class Dispatcher:
             log.debug(f"{connection.client}: {api.spec.name} v{version} {request}", client_id=ticket.client_id)
         try:
             response = api.handle(connection.node, request, ticket)
-        except CloseConnection as reason:
-            connection.close(str(reason))
-        except OSError as problem:
-            self.cluster.storage_failed(f"{connection.client}: {api.spec.name}", problem)
-            self._answer_error(connection, ticket, ErrorCode.kafka_storage_error)
-        except Exception:
-            self._failed(connection, ticket)
+        except Exception as problem:
+            self._failed(connection, ticket, problem)
         else:
+            if response is None:
+                if not ticket.answered:
+                    connection.park()
+            elif type(response) is GeneratorType:
+                connection.work_on(self.in_slices(connection, ticket, response), ends_with_me=api.only_reads)
+            elif response is not NO_REPLY:
+                syncs = self.cluster.syncs
+                if syncs is not None and syncs.noted():
+                    connection.park()
+                    syncs.after(partial(self._answer_synced, ticket, response))
+                else:
+                    ticket.answered = True
+                    self.respond(connection, ticket, response)
+        self.settle(now_ms)
+
+    def settle(self, now_ms: int) -> None:
+        """Does what the coordinators want done."""
+        for coordinator in self.cluster.coordinators:
+            if coordinator.effects:
+                perform(self.cluster, now_ms)
+
+    def in_slices(self, connection: Connection, ticket: Ticket, steps: Work) -> Work:
+        """A request whose handler is a generator, from its first step to its frame."""
+        try:
+            response = yield from steps
             if response is None:
                 if not ticket.answered:
                     connection.park()
@@ -67,11 +90,24 @@ class Dispatcher:
                     connection.park()
                     syncs.after(partial(self._answer_synced, ticket, response))
                 else:
-                    ticket.answered = True
-                    self.respond(connection, ticket, response)
-        for coordinator in self.cluster.coordinators:
-            if coordinator.effects:
-                perform(self.cluster, now_ms)
+                    yield from self._respond_in_slices(connection, ticket, response)
+        except Exception as problem:
+            self._failed(connection, ticket, problem)
+
+    def _respond_in_slices(self, connection: Connection, ticket: Ticket, response: Any) -> Work:
+        """`respond` a little at a time."""
+        ticket.answered = True
+        if log.debug_enabled:
+            log.debug(f"{connection.client}: {ticket.api.spec.name} v{ticket.version} is answered {response}")
+        most_bytes = self.cluster.settings.kohort_response_max_bytes
+        try:
+            frame = yield from ticket.api.write_in_steps(ticket.version, ticket.correlation_id, response, most_bytes)
+        except ResponseTooLargeError as problem:
+            connection.close(f"the answer is too large: {problem} (kohort.response.max.bytes)")
+        except Exception:
+            self._writing_failed(connection, ticket, response)
+        else:
+            connection.send_frame(frame)
 
     def _answer_synced(self, ticket: Ticket, response: Any, now_ms: int, problem: OSError | None) -> None:
         """A topic was changed, an id handed out: that is acknowledged once it is on the disk."""
@@ -79,34 +115,48 @@ class Dispatcher:
         ticket.reply(response if problem is None else error_response(ticket.api, ticket.request, failed))
 
     def respond(self, connection: Connection, ticket: Ticket, response: Any) -> None:
-        """Writes a response in the version that was asked for. `bytes` are a whole frame but for its correlation id."""
+        """Writes a response in the version that was asked for, a long one little by little.
+
+        `bytes` are a whole frame but for its correlation id.
+        """
         if type(response) is bytes:
             connection.send(response[:4] + ticket.correlation_id.to_bytes(4, "big", signed=True) + response[8:])
             return
         api: Api = ticket.api
+        if not api.is_short(ticket.version, response):
+            work = self._respond_in_slices(connection, ticket, response)
+            connection.work_on(work, ends_with_me=True)
+            return
         try:
             frame = api.write(ticket.version, ticket.correlation_id, response)
         except Exception:
-            log.error(
-                f"{connection.client}: writing a response of {api.spec.name} v{ticket.version} failed: {response}"
-            )
-            try:
-                unknown = error_response(ticket.api, ticket.request, ErrorCode.unknown_server_error)
-                frame = api.write(ticket.version, ticket.correlation_id, unknown)
-            except Exception:
-                connection.fail()
-                return
+            self._writing_failed(connection, ticket, response)
+            return
         if log.debug_enabled:
             log.debug(f"{connection.client}: {api.spec.name} v{ticket.version} is answered {response}")
-        if isinstance(frame, bytes):
-            connection.send(frame)
-        else:
-            connection.send_pieces(frame)
+        connection.send_frame(frame)
 
-    def _failed(self, connection: Connection, ticket: Ticket) -> None:
-        """Our bug, whatever it is: the client hears of it, and the broker lives on."""
-        log.error(f"{connection.client}: {ticket.api.spec.name} v{ticket.version} failed: {ticket.request}")
-        self._answer_error(connection, ticket, ErrorCode.unknown_server_error)
+    def _writing_failed(self, connection: Connection, ticket: Ticket, response: Any) -> None:
+        """Our bug: the client hears of it if it can be told, and is hung up on otherwise."""
+        api: Api = ticket.api
+        log.error(f"{connection.client}: writing a response of {api.spec.name} v{ticket.version} failed: {response}")
+        try:
+            unknown = error_response(api, ticket.request, ErrorCode.unknown_server_error)
+            connection.send_frame(api.write(ticket.version, ticket.correlation_id, unknown))
+        except Exception:
+            connection.fail()
+
+    def _failed(self, connection: Connection, ticket: Ticket, problem: Exception) -> None:
+        """A handler raised: it wants to hang up, the disk fails, or it is our bug, and the broker lives on."""
+        what = f"{connection.client}: {ticket.api.spec.name}"
+        if isinstance(problem, CloseConnection):
+            connection.close(str(problem))
+        elif isinstance(problem, OSError):
+            self.cluster.storage_failed(what, problem)
+            self._answer_error(connection, ticket, ErrorCode.kafka_storage_error)
+        else:
+            log.error(f"{what} v{ticket.version} failed: {ticket.request}", problem)
+            self._answer_error(connection, ticket, ErrorCode.unknown_server_error)
 
     def _answer_error(self, connection: Connection, ticket: Ticket, error: ErrorCode) -> None:
         if not ticket.answered:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +15,25 @@ if TYPE_CHECKING:
     from kohort.protocol.codec import Frame
 
 
+_READERS = ("describe_", "list_", "metadata", "find_", "fetch", "offset_fetch", "offset_for_")
+
+
 class Api:
     """One API: how to read its requests, what to do with them, how to write its responses."""
 
-    __slots__ = ("error_response", "handle", "highest", "lowest", "read", "response", "spec", "write")
+    __slots__ = (
+        "error_response",
+        "handle",
+        "highest",
+        "is_short",
+        "lowest",
+        "only_reads",
+        "read",
+        "response",
+        "spec",
+        "write",
+        "write_in_steps",
+    )
 
     def __init__(self, spec: ApiSpec) -> None:
         self.spec = spec
@@ -28,6 +43,10 @@ class Api:
         self.highest = spec.max_version
         self.read: Callable[[int, bytes, int, int], Any] = message.read
         self.write: Callable[[int, int, Any], Frame] = message.write
+        self.write_in_steps: Callable[[int, int, Any, int], Generator[None, None, Frame]] = message.write_in_steps
+        self.is_short: Callable[[int, Any], bool] = message.is_short
+        self.only_reads = spec.name.startswith(_READERS)
+        """Whether a request need not be carried on when its connection is gone."""
         self.response: type = message.response
         self.handle: Callable[[Node, Any, Ticket], Any] = module.handle
         self.error_response: Callable[[Any, Any], Any] | None = getattr(module, "error_response", None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import socket
-from collections import Counter
+from collections import Counter, deque
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from kohort.broker.address import show_address
 from kohort.broker.cluster.effects import perform
 from kohort.broker.runtime.connection import Connection
 from kohort.broker.runtime.dispatch import Dispatcher
+from kohort.broker.runtime.turns import Turns
 from kohort.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ class Server:
         self.dispatcher = Dispatcher(cluster, registry)
         self.request_max_bytes = cluster.settings.socket_request_max_bytes
         self.connections: set[Connection] = set()
-        self.woken: list[Connection] = []
+        self.turns = Turns(loop, cluster.clock, self._round_over)
+        self.woken: deque[Connection] = deque()
         """Connections whose waiting request was answered from outside; they go on when the turn ends."""
         self._per_address: Counter[str] = Counter()
         self._listeners: dict[int, list[asyncio.Server]] = {}
@@ -146,9 +148,14 @@ class Server:
     def end_turn(self, now_ms: int) -> None:
         """Lets connections go on whose requests have been answered meanwhile."""
         woken = self.woken
-        for connection in woken:  # may wake further ones, and raises nothing
-            connection.go_on(now_ms)
-        woken.clear()
+        if woken:
+            self.turns.serve(woken, now_ms)
+            while woken:
+                self.turns.stand_in_row(woken.popleft())
+
+    def _round_over(self, now_ms: int) -> None:
+        perform(self.cluster, now_ms)
+        self.end_turn(now_ms)
 
     # Time
 

@@ -120,6 +120,9 @@ class Settings:
     kohort_request_max_elements = integer(
         50_000, "array elements one request may hold; more close the connection; Kafka: any number", 32_767
     )
+    kohort_response_max_bytes = integer(
+        104_857_600, "largest response but Fetch's; a larger one closes the connection", 1_048_576
+    )
     socket_listen_backlog_size = integer(4_096, "connections waiting to be accepted; Kafka: 50", 1)
     connections_max_idle_ms = long_integer(600_000, "a connection silent for so long is closed; negative: never")
     max_connections = integer(INT_MAX, "connections at a time; more are closed", 0)

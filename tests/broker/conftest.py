@@ -109,6 +109,19 @@ def heartbeat(correlation_id: int = 0, version: int = 0) -> bytes:
     return frame("heartbeat", version, correlation_id, group_id="g", generation_id=1, member_id="m")
 
 
+class Stopwatch:
+    """The machine's time of a broker whose own clock stands still: each look at it takes a while."""
+
+    def __init__(self, broker: Broker, us_a_look: int) -> None:
+        self.us_a_look = us_a_look
+        self._now_us = 0
+        broker.server.turns.now_us = self._look
+
+    def _look(self) -> int:
+        self._now_us += self.us_a_look
+        return self._now_us
+
+
 class Client:
     """Somebody at the other end of a wire."""
 

@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 
 from kohort.broker.cluster.node import Node
-from kohort.broker.runtime.connection import REQUESTS_PER_TURN, WAITING_BYTES, java_address
+from kohort.broker.runtime.connection import WAITING_BYTES, java_address
+from kohort.broker.runtime.turns import TURN_US
 from kohort.broker.ticket import NO_REPLY, CloseConnection, Ticket
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.heartbeat import HeartbeatResponse
-from tests.broker.conftest import Broker, Client, frame, heartbeat
+from tests.broker.conftest import Broker, Client, Stopwatch, frame, heartbeat
 
 NONE = HeartbeatResponse(error_code=ErrorCode.none)
 
@@ -168,13 +169,17 @@ def test_a_client_that_does_not_read_is_not_served_until_it_does() -> None:
 def test_a_client_that_pipelines_much_lets_others_have_their_turn() -> None:
     broker = Broker()
     client = broker.client()
-    client.says(*(heartbeat(n) for n in range(2 * REQUESTS_PER_TURN + 1)))
-    assert ids(client) == list(range(REQUESTS_PER_TURN))
-    client.says(heartbeat(99))
+    busy = Stopwatch(broker, us_a_look=100)
+    client.says(*(heartbeat(n) for n in range(100)))
+    first = ids(client)
+    assert first == list(range(TURN_US // busy.us_a_look))
+    client.says(heartbeat(100))
     assert client.heard() == []
     broker.loop.run_soon()
-    broker.loop.run_soon()
-    assert ids(client) == [*range(REQUESTS_PER_TURN, 2 * REQUESTS_PER_TURN + 1), 99]
+    assert ids(client) == list(range(len(first), 2 * len(first)))
+    while broker.loop.run_soon():
+        pass
+    assert ids(client) == list(range(2 * len(first), 101))
 
 
 def test_no_reply_is_no_reply() -> None:

@@ -28,6 +28,13 @@ NONE = HeartbeatResponse(error_code=ErrorCode.none)
 BEAT: dict[str, Any] = {"group_id": "g", "generation_id": 1, "member_id": "m"}
 
 
+BROKEN = {
+    "write": ("write", "write_in_steps"),
+    "both": ("handle", "write", "write_in_steps"),
+    "error_response": ("handle", "error_response"),
+}
+
+
 def waiting_fetch(correlation_id: int = 1, wait_ms: int = 500) -> bytes:
     """A fetch that waits for the first record of t-0."""
     partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)
@@ -69,7 +76,7 @@ def test_99_bytes_cut_off_nobody() -> None:
 
 def test_a_reply_that_can_be_written_in_no_way_ends_its_connection_only(lines: StringIO) -> None:
     broker = with_topic()
-    broker.api("metadata").write = broken
+    broker.api("metadata").write = broker.api("metadata").write_in_steps = broken
     eve, bob, dan = broker.client(), broker.client(), broker.client()
     for each in eve, bob:  # both are woken by the same turn
         each.says(waiting_fetch(wait_ms=10), unencodable() if each is eve else heartbeat(2))
@@ -84,7 +91,7 @@ def test_a_reply_that_can_be_written_in_no_way_ends_its_connection_only(lines: S
     assert "connection closed" in text
 
 
-@pytest.mark.parametrize("what", ["handle", "write", "read", "both", "error_response"])
+@pytest.mark.parametrize("what", ["handle", "write", "is_short", "read", "both", "error_response"])
 @pytest.mark.parametrize("api", APIS, ids=lambda api: api.name)
 def test_an_api_that_fails_takes_nobody_with_it(api: ApiSpec, what: str, lines: StringIO) -> None:
     """Each one fails in each way, behind a fetch that waits, while others are woken in the same turn and later."""
@@ -95,10 +102,10 @@ def test_an_api_that_fails_takes_nobody_with_it(api: ApiSpec, what: str, lines: 
     eve.says(waiting_fetch(wait_ms=10), len(body).to_bytes(4) + body)
     sentinel = "heartbeat" if api.name != "heartbeat" else "list_groups"
     bob.says(waiting_fetch(wait_ms=10), frame(sentinel, 0, 2, **({} if sentinel == "list_groups" else BEAT)))
-    for name in {"both": ("handle", "write"), "error_response": ("handle", "error_response")}.get(what, (what,)):
+    for name in BROKEN.get(what, (what,)):
         setattr(api_under_test, name, broken)
     broker.loop.wait(60_000)
-    assert bob.closed if api.name == "fetch" and what in ("write", "both") else len(bob.heard()) == 2
+    assert bob.closed if api.name == "fetch" and what in ("write", "both", "is_short") else len(bob.heard()) == 2
     for client in dan, broker.client():
         client.says(frame(sentinel, 0, 3, **({} if sentinel == "list_groups" else BEAT)))
         assert [each[:4] for each in client.heard()] == [bytes((0, 0, 0, 3))]

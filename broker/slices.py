@@ -1,0 +1,24 @@
+"""A request that may take long is worked on in slices: its handler is a generator that yields where others may come.
+
+`broker/runtime/turns.py` says when they do.
+"""
+
+from collections.abc import Callable, Generator, Iterable
+from typing import Any, TypeVar
+
+ItemT = TypeVar("ItemT")
+ResultT = TypeVar("ResultT")
+
+Slices = Generator[None, None, ResultT]
+"""Work that may be laid aside at each `yield`; it returns what came of it."""
+
+Work = Slices[Any]
+
+
+def one_by_one(function: Callable[[ItemT], ResultT], items: Iterable[ItemT]) -> Slices[tuple[ResultT, ...]]:
+    """What `function` makes of each of the items; others may come after each."""
+    results = []
+    for item in items:
+        results.append(function(item))
+        yield
+    return tuple(results)

@@ -1,0 +1,103 @@
+"""Writes a long response a little at a time, byte for byte as kio writes it in one go."""
+
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import fields, is_dataclass, replace
+from io import BytesIO
+from typing import Any, get_args, get_origin
+
+from kio.serial import entity_writer
+
+from kohort.protocol.conversion import from_shape, names_of_pairs, without_none
+
+Steps = Generator[None, None, Any]
+"""Work that may be laid aside at every `yield`."""
+
+SHORT = 32
+"""Up to so many elements are written in one step."""
+
+
+class _Array(tuple[object, ...]):
+    """Stands for a long array: kio writes its count, then comes to its elements, which are written later."""
+
+    def __new__(cls, elements: tuple[Any, ...], buffer: BytesIO) -> "_Array":
+        made = super().__new__(cls, elements)
+        made.elements, made.buffer = elements, buffer
+        return made
+
+    elements: tuple[Any, ...]
+    buffer: BytesIO
+    at = 0
+    """Where in `buffer` its elements belong."""
+
+    def __iter__(self) -> Iterator[object]:
+        self.at = self.buffer.tell()
+        return iter(())
+
+
+class StepWriter:
+    """Writes values of one shape as one of kio's entities."""
+
+    def __init__(self, entity: type, shape: type) -> None:
+        self._put: Callable[[BytesIO, Any], None] = entity_writer(entity)
+        self._convert = from_shape(shape, entity)
+        theirs = {member.name: member for member in fields(entity)}
+        ours = {member.name: member for member in fields(shape)}
+        self._arrays: list[tuple[str, str, StepWriter]] = []
+        """For each array of structures: our name, kio's, and what writes an element. Tagged ones are short."""
+        for name, kio in names_of_pairs(entity, shape).items():
+            inner = _element(theirs[kio].type)
+            if inner is not None and "tag" not in theirs[kio].metadata:
+                self._arrays.append((name, kio, StepWriter(inner, _element(ours[name].type))))
+
+    def put(self, buffer: BytesIO, value: Any) -> None:
+        """Writes `value` at once."""
+        self._put(buffer, self._convert(value))
+
+    def is_short(self, value: Any) -> bool:
+        """Whether `value` may be written at once."""
+        return self._weigh(value, 0) <= SHORT
+
+    def put_in_steps(self, buffer: BytesIO, value: Any) -> Steps:
+        """Writes `value`, and yields after every element of its arrays, or after several short ones."""
+        shell = self._convert(replace(value, **{name: () for name, _, _ in self._arrays}))
+        scratch = BytesIO()
+        arrays: list[tuple[_Array, StepWriter]] = []
+        for name, kio, writer in self._arrays:
+            elements = getattr(value, name)
+            array = None if elements is None else _Array(elements, scratch)
+            object.__setattr__(shell, kio, array)  # kio's objects are frozen
+            if array is not None:
+                arrays.append((array, writer))
+        self._put(scratch, shell)
+        around, at = scratch.getbuffer(), 0
+        for array, writer in arrays:
+            buffer.write(around[at : array.at])
+            at = array.at
+            for element in array.elements:
+                if writer.is_short(element):
+                    writer.put(buffer, element)
+                else:
+                    yield from writer.put_in_steps(buffer, element)
+                yield
+        buffer.write(around[at:])
+
+    def _weigh(self, value: Any, weight: int) -> int:
+        """`weight` and the number of elements in all arrays of `value`; it stops counting above SHORT."""
+        for name, _, writer in self._arrays:
+            elements = getattr(value, name)
+            if elements:
+                weight += len(elements)
+                if writer._arrays:
+                    for element in elements:
+                        if weight > SHORT:
+                            return weight
+                        weight = writer._weigh(element, weight)
+        return weight
+
+
+def _element(hint: Any) -> Any:
+    """The class of an array's elements where those are structures."""
+    hint = without_none(hint)
+    if get_origin(hint) is tuple and is_dataclass(inner := without_none(get_args(hint)[0])):
+        return inner
+    return None

@@ -1,0 +1,207 @@
+"""Turns are measured in time: whoever asks for much is served a little at a time, and others in between."""
+
+from collections.abc import Iterator
+from io import StringIO
+from typing import Any
+
+import pytest
+
+from kohort.broker.cluster.node import Node
+from kohort.broker.runtime.turns import ROUND_US, TURN_US
+from kohort.broker.ticket import CloseConnection, Ticket
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.find_coordinator import FindCoordinatorResponse
+from kohort.protocol.messages.heartbeat import HeartbeatResponse
+from tests.broker.conftest import Broker, Client, Stopwatch, frame, heartbeat
+from tests.broker.data import given_topic
+
+STEP_US = 100
+NONE = HeartbeatResponse(error_code=ErrorCode.none)
+
+
+class Long:
+    """Stands in for FindCoordinator's handler: a request of many steps."""
+
+    def __init__(self, broker: Broker, steps: int = 1_000) -> None:
+        self.steps = steps
+        self.done = 0
+        broker.api("find_coordinator").handle = self.handle
+
+    def handle(self, node: Node, request: Any, ticket: Ticket) -> Iterator[None]:
+        for _ in range(self.steps):
+            self.done += 1
+            yield
+        return FindCoordinatorResponse(coordinators=())  # type: ignore[return-value]
+
+
+def long_request(correlation_id: int = 1) -> bytes:
+    return frame("find_coordinator", 4, correlation_id, coordinator_keys=("g",))
+
+
+def ids(client: Client) -> list[int]:
+    return [int.from_bytes(each[:4]) for each in client.heard()]
+
+
+def run_out(broker: Broker) -> int:
+    """Lets all rounds pass; returns how many there were."""
+    rounds = 0
+    while broker.loop.run_soon():
+        rounds += 1
+    return rounds
+
+
+def test_a_long_request_is_worked_on_in_slices_and_others_come_between() -> None:
+    broker = Broker()
+    Stopwatch(broker, STEP_US)
+    long = Long(broker)
+    eve, bob = broker.client(), broker.client()
+    eve.says(long_request())
+    assert long.done == TURN_US // STEP_US
+    while eve.heard() == []:
+        before = long.done
+        bob.says(heartbeat(2))
+        assert ids(bob) == [2]
+        broker.loop.run_soon()
+        assert long.done - before <= (ROUND_US + TURN_US) // STEP_US
+    assert long.done == long.steps
+
+
+def test_what_is_sent_behind_a_long_request_is_answered_after_it() -> None:
+    broker = Broker()
+    Stopwatch(broker, STEP_US)
+    Long(broker)
+    eve = broker.client()
+    eve.says(long_request(1), heartbeat(2))
+    eve.says(heartbeat(3))
+    assert ids(eve) == []
+    run_out(broker)
+    assert ids(eve) == [1, 2, 3]
+
+
+def test_a_short_one_of_the_same_api_is_answered_at_once() -> None:
+    broker = Broker()
+    Stopwatch(broker, STEP_US)
+    Long(broker, steps=3)
+    eve = broker.client()
+    eve.says(long_request(1), heartbeat(2))
+    assert ids(eve) == [1, 2]
+
+
+def test_many_who_ask_for_much_share_the_rounds() -> None:
+    """None of them comes before the others again, and a round is no longer for there being many."""
+    broker = Broker()
+    Stopwatch(broker, STEP_US)
+    clients = [broker.client() for _ in range(20)]
+    for each in clients:
+        each.says(*(heartbeat(n) for n in range(200)))
+    answered = [len(each.heard()) for each in clients]
+    assert answered == [TURN_US // STEP_US, *[1] * 19]
+    broker.loop.run_soon()
+    assert sum(len(each.heard()) for each in clients) <= (ROUND_US + TURN_US) // STEP_US
+    run_out(broker)
+    assert not any(each.closed for each in clients)
+
+
+def test_all_who_are_answered_at_once_are_answered_a_round_at_a_time() -> None:
+    """A group of thousands of members that is through with its rebalance keeps nobody waiting."""
+    broker = Broker()
+    tickets: list[Ticket] = []
+    broker.api("heartbeat").handle = lambda node, request, ticket: tickets.append(ticket)
+    members = [broker.client() for _ in range(200)]
+    for each in members:
+        each.says(heartbeat(1), frame("api_versions", 0, 2))
+    Stopwatch(broker, STEP_US)
+    for ticket in tickets:
+        ticket.reply(NONE)
+    broker.server.end_turn(0)
+    at_once = sum(bool(each.heard()) for each in members)
+    assert 0 < at_once <= ROUND_US // STEP_US
+    run_out(broker)
+    rest = [ids(each) for each in members if each.wire.writes]
+    assert rest == [[1, 2]] * (len(members) - at_once)
+
+
+def test_a_long_answer_is_written_in_slices() -> None:
+    broker = Broker()
+    client = broker.client()
+    for n in range(60):
+        given_topic(client, f"topic-{n}", 40)
+    whole = client.asks("metadata", 12, topics=None)
+    Stopwatch(broker, STEP_US)
+    client.says(frame("metadata", 12, 77, topics=None))
+    assert client.heard() == []
+    assert run_out(broker) > 10
+    ((_, told),) = client.hears("metadata", 12)
+    assert told == whole
+
+
+def test_an_answer_that_had_to_wait_is_written_in_slices_too() -> None:
+    broker = Broker()
+    client = broker.client()
+    names = tuple(f"group-{n}" for n in range(200))
+    Stopwatch(broker, STEP_US)
+    client.says(frame("delete_groups", 2, 77, groups_names=names))
+    run_out(broker)
+    ((_, told),) = client.hears("delete_groups", 2)
+    assert [each.group_id for each in told.results] == list(names)
+
+
+def test_an_answer_without_end_is_not_given(lines: StringIO) -> None:
+    broker = Broker(kohort_response_max_bytes=1 << 20)
+    eve, bob = broker.client(), broker.client()
+    broker.cluster.offsets_topic.create(0)
+    eve.says(frame("describe_groups", 5, 1, groups=("a" * 200,) * 6_000))
+    run_out(broker)
+    assert eve.closed
+    assert eve.heard() == []
+    assert "kohort.response.max.bytes" in lines.getvalue()
+    bob.says(heartbeat(1))
+    assert ids(bob) == [1]
+
+
+@pytest.mark.parametrize("problem", [ZeroDivisionError, OSError, CloseConnection])
+def test_a_long_request_that_fails_on_its_way(problem: type[Exception], lines: StringIO) -> None:
+    broker = Broker()
+    Stopwatch(broker, STEP_US)
+    eve, bob = broker.client(), broker.client()
+
+    def handle(node: Node, request: Any, ticket: Ticket) -> Iterator[None]:
+        for _ in range(100):
+            yield
+        raise problem("out of the blue")
+
+    broker.api("find_coordinator").handle = handle
+    eve.says(long_request(1), heartbeat(2))
+    run_out(broker)
+    assert eve.closed if problem is CloseConnection else ids(eve) == [1, 2]
+    bob.says(heartbeat(1))
+    assert ids(bob) == [1]
+
+
+def test_reading_ends_with_the_connection_and_changing_does_not() -> None:
+    broker = Broker()
+    Stopwatch(broker, STEP_US)
+    for name, ends in (("find_coordinator", True), ("create_topics", False)):
+        long = Long(broker)
+        broker.api(name).handle = long.handle
+        eve = broker.client()
+        eve.says(long_request() if ends else frame("create_topics", 7, 1, topics=(), timeout_ms=0))
+        eve.connection.connection_lost(None)
+        run_out(broker)
+        assert (long.done == long.steps) is not ends
+        assert eve.wire.writes == []
+    assert not broker.server.turns
+
+
+def test_a_client_that_does_not_read_what_it_asks_for_gets_no_further_turn() -> None:
+    broker = Broker()
+    Stopwatch(broker, STEP_US)
+    eve = broker.client()
+    eve.says(*(heartbeat(n) for n in range(100)))
+    eve.connection.pause_writing()
+    run_out(broker)
+    heard = len(eve.heard())
+    assert heard < 100
+    eve.connection.resume_writing()
+    run_out(broker)
+    assert heard + len(eve.heard()) == 100

@@ -26,6 +26,10 @@ class Asker(Protocol):
         """Hangs up."""
         ...
 
+    def unpark(self) -> None:
+        """Goes on with what was sent behind a request that waited and wants no answer."""
+        ...
+
 
 class Ticket:
     """What a handler knows about the request beside its content, and how it answers later."""
@@ -69,6 +73,11 @@ class Ticket:
         assert not self.answered, "a ticket is answered once"
         self.answered = True
         self.asker.answer(self, response)
+
+    def no_reply(self) -> None:
+        """Ends a request that waited and is never answered."""
+        self.answered = True
+        self.asker.unpark()
 
     def fail(self) -> None:
         """Ends the connection of a request whose answer failed. The caller logs the exception."""

@@ -162,6 +162,10 @@ class Call:
         """Hangs up."""
         self.connection.close(reason)
 
+    def unpark(self) -> None:
+        """Goes on with what was sent behind a request that waited and wants no answer."""
+        self.connection.unpark()
+
     def _leaving(self, response: object) -> Any:
         if self.stage == ANSWER:  # it was stopped here before
             return response

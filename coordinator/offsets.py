@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from kohort.coordinator.records import OffsetValue, offset_key, offset_value_parts
-from kohort.protocol.batches import encode_record, varint
+from kohort.protocol.batches import encode_record
+from kohort.protocol.varints import varint
 
 if TYPE_CHECKING:
     from kohort.protocol.messages.offset_fetch import OffsetFetchResponsePartition

@@ -13,6 +13,7 @@ import google_crc32c
 
 from kohort.protocol.compression import Compression, decompress
 from kohort.protocol.errors import DecodeError
+from kohort.protocol.varints import read_varint, read_varlong, varint
 
 HEADER_SIZE = 61
 MAGIC = 2
@@ -222,7 +223,7 @@ def iterate_records(data: bytes | memoryview, batch: BatchInfo) -> Iterator[Reco
     at = 0
     for _ in range(batch.record_count):
         try:
-            size, at = _read_varint(raw, at)
+            size, at = read_varint(raw, at)
             end = at + size
             if size < 0 or end > len(raw):
                 raise DecodeError(f"a record of {size} bytes")
@@ -247,13 +248,13 @@ def keys_and_values(data: bytes | memoryview, batch: BatchInfo) -> list[tuple[by
     end = 0
     try:
         for _ in range(batch.record_count):
-            size, at = _read_varint(raw, end)
+            size, at = read_varint(raw, end)
             end = at + size
             if size < 0 or end > len(raw):
                 raise DecodeError(f"a record of {size} bytes")
             at += 1  # attributes; then the two deltas, mostly of one byte each
-            at = at + 1 if raw[at] < 0x80 else _read_varint(raw, at)[1]
-            at = at + 1 if raw[at] < 0x80 else _read_varint(raw, at)[1]
+            at = at + 1 if raw[at] < 0x80 else read_varlong(raw, at)[1]
+            at = at + 1 if raw[at] < 0x80 else read_varint(raw, at)[1]
             key, at = _read_bytes(raw, at, end)
             value, at = _read_bytes(raw, at, end)
             if end - at != 1 or raw[at]:  # else there are no headers
@@ -264,22 +265,6 @@ def keys_and_values(data: bytes | memoryview, batch: BatchInfo) -> list[tuple[by
     if end != len(raw):
         raise DecodeError(f"{len(raw) - end} bytes behind the last record")
     return pairs
-
-
-def varint(value: int) -> bytes:
-    """A number of 64 bits, zigzag, in as few bytes as it takes."""
-    value = value << 1 ^ value >> 63
-    if value < 0x80:
-        return _ONE_BYTE[value]
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-_ONE_BYTE = tuple(bytes((n,)) for n in range(128))
 
 
 def _record(record: Record, start: bytes) -> bytes:
@@ -308,8 +293,8 @@ def _headers(headers: tuple[tuple[str, bytes | None], ...]) -> bytes:
 
 
 def _read_record(raw: bytes, at: int, end: int, batch: BatchInfo) -> Record:
-    timestamp_delta, at = _read_varint(raw, at + 1)
-    offset_delta, at = _read_varint(raw, at)
+    timestamp_delta, at = read_varlong(raw, at + 1)
+    offset_delta, at = read_varint(raw, at)
     key, at = _read_bytes(raw, at, end)
     value, at = _read_bytes(raw, at, end)
     headers = _read_headers(raw, at, end)
@@ -319,7 +304,7 @@ def _read_record(raw: bytes, at: int, end: int, batch: BatchInfo) -> Record:
 
 def _read_headers(raw: bytes, at: int, end: int) -> list[tuple[str, bytes | None]]:
     """What ends a record; checks that it ends there."""
-    count, at = _read_varint(raw, at)
+    count, at = read_varint(raw, at)
     if not 0 <= count <= end - at:
         raise DecodeError(f"a record with {count} headers")
     headers = []
@@ -335,27 +320,9 @@ def _read_headers(raw: bytes, at: int, end: int) -> list[tuple[str, bytes | None
 
 
 def _read_bytes(raw: bytes, at: int, end: int) -> tuple[bytes | None, int]:
-    size, at = _read_varint(raw, at)
-    if size == -1:
+    size, at = read_varint(raw, at)
+    if size < 0:  # -1, but Kafka takes any
         return None, at
-    if not 0 <= size <= end - at:
+    if size > end - at:
         raise DecodeError(f"{size} bytes in a record")
     return raw[at : at + size], at + size
-
-
-def _read_varint(raw: bytes, at: int) -> tuple[int, int]:
-    value = raw[at]
-    at += 1
-    if value >= 0x80:
-        value &= 0x7F
-        shift = 7
-        while True:
-            byte = raw[at]
-            at += 1
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                break
-            shift += 7
-            if shift > 63:
-                raise DecodeError("a varint longer than ten bytes")
-    return value >> 1 ^ -(value & 1), at

@@ -2,9 +2,10 @@
 
 from struct import Struct
 
-from kohort.protocol.batches import COMPRESSION_MASK, HEADER_SIZE, iterate_records, read_batch, varint
+from kohort.protocol.batches import COMPRESSION_MASK, HEADER_SIZE, iterate_records, read_batch
 from kohort.protocol.compression import CodecMissingError, decompress
 from kohort.protocol.errors import DecodeError
+from kohort.protocol.varints import read_varint, read_varlong, varint
 from kohort.storage.segment import Chunk
 
 _ATTRIBUTES = Struct(">h")
@@ -50,19 +51,15 @@ def record_spans(records: bytes) -> list[tuple[int, int, bytes | None, bool]]:
     try:
         while at < size:
             start = at
-            length, at = _varint(records, at)
+            length, at = read_varint(records, at)
             end = at + length
             at += 1  # attributes
-            while records[at] > 127:  # difference of time
-                at += 1
-            at += 1
-            while records[at] > 127:  # difference of offset
-                at += 1
-            at += 1
-            length, at = _varint(records, at)
+            at = at + 1 if records[at] < 128 else read_varlong(records, at)[1]  # difference of time
+            at = at + 1 if records[at] < 128 else read_varint(records, at)[1]  # difference of offset
+            length, at = read_varint(records, at)
             key = None if length < 0 else records[at : at + length]
             at += max(length, 0)
-            length, at = _varint(records, at)
+            length, at = read_varint(records, at)
             if not start < at <= end <= size:
                 raise DecodeError("a record longer than it says")
             spans.append((start, end, key, length < 0))
@@ -74,22 +71,7 @@ def record_spans(records: bytes) -> list[tuple[int, int, bytes | None, bool]]:
 
 def later_by(milliseconds: int, record: bytes) -> bytes:
     """A record, as `record_spans` finds it, whose difference to its batch's first time is so much larger."""
-    _, attributes_at = _varint(record, 0)
-    difference, rest_at = _varint(record, attributes_at + 1)
+    _, attributes_at = read_varint(record, 0)
+    difference, rest_at = read_varlong(record, attributes_at + 1)
     body = record[attributes_at : attributes_at + 1] + varint(difference + milliseconds) + record[rest_at:]
     return varint(len(body)) + body
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    byte = data[at]
-    at += 1
-    if byte < 128:
-        return byte >> 1 ^ -(byte & 1), at
-    value, shift = byte & 127, 7
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 127) << shift
-        if byte < 128:
-            return value >> 1 ^ -(value & 1), at
-        shift += 7

@@ -1,29 +1,41 @@
 """What Kafka checks before it stores what a producer sent, in its order.
 
-Two steps: `only_batch` looks at the bytes, before anything is known of the partition; `check_batch` applies the topic's
-settings. Records are not decoded unless a setting of the topic asks for it (compaction wants keys) or a refusal has to
-name them. What Kafka finds by decoding every record (a body that does not match its header) is not found here.
+Two steps: `only_batch` looks at the bytes, before anything is known of the partition; `check_batch` reads the records
+and applies the topic's settings. Compressed records whose codec is not installed are not read: they are stored as they
+came, but a compacted topic refuses them.
 Source: Kafka's `ProduceRequest.validateRecords`, `UnifiedLog.analyzeAndValidateRecords`, `LogValidator`; error codes,
-texts and which refusals tell the log's start are those of Kafka 4.3.0.
+texts and which refusals tell the log's start are those of Kafka 4.3.0 (`tests/storage/odd_batches.json`).
 """
 
 from dataclasses import dataclass
+from itertools import islice
+from struct import Struct
+from typing import NamedTuple
 
 import google_crc32c
 
 from kohort.protocol.batches import (
+    COMPRESSION_MASK,
     CONTROL,
+    DELETE_HORIZON,
     HEADER_SIZE,
     LOG_APPEND_TIME,
     MAGIC,
     NO_PRODUCER,
+    TRANSACTIONAL,
     BatchInfo,
     crc_matches,
     read_batch,
 )
-from kohort.protocol.compression import Compression
+from kohort.protocol.compression import (
+    CodecMissingError,
+    Compression,
+    TooLargeError,
+    decompress,
+    lz4_blocks_need_others,
+)
 from kohort.protocol.errors import DecodeError, ErrorCode
-from kohort.storage.records import record_spans, records_of
+from kohort.storage.record_checks import BadRecordsError, RecordInShort, Survey, records_in_short, survey
 from kohort.storage.topic_configs import LogConfig
 
 _LOG_OVERHEAD = 12
@@ -34,7 +46,18 @@ ZSTD_FROM = 7
 """The version of Produce from which on a batch may be compressed with zstd (KIP-110)."""
 
 ERRORS_SHOWN = 3
-"""Bad records that the error message names; the list of record errors has all of them."""
+"""Bad records that the error message names; the list of record errors has more."""
+
+ERRORS_TOLD = 10_000
+"""Bad records that the list of record errors has at most. Kafka's has no end: a few kilobytes of zstd unfold to millions
+of records, and the answer to them to gigabytes."""
+
+INT_MAX = 2**31 - 1
+_LONG_MAX = 2**63 - 1
+_ATTRIBUTES_TO_KEEP = COMPRESSION_MASK | TRANSACTIONAL | CONTROL | DELETE_HORIZON
+_LAST_OFFSET_DELTA_AT, _MAX_TIMESTAMP_AT, _PRODUCER_ID_AT = 23, 35, 43
+_ATTRIBUTES = Struct(">h")
+_LONG = Struct(">q")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +75,20 @@ class Rejection:
 _NO_RECORD = Rejection(ErrorCode.invalid_record)
 _BAD_BATCH = Rejection(ErrorCode.invalid_record, tells_log_start=True)
 _CORRUPT = Rejection(ErrorCode.corrupt_message)
+_UNREADABLE = Rejection(ErrorCode.unknown_server_error, tells_log_start=True)
+"""Kafka's code has not foreseen it."""
+
+
+class Accepted(NamedTuple):
+    """A batch as it is to be stored."""
+
+    batch: bytes
+    max_timestamp: int
+    append_time_ms: int
+    """Wall clock; -1: the records keep the times their producer gave them."""
+
+
+Verdict = Accepted | Rejection
 
 
 def only_batch(records: bytes | None, version: int) -> tuple[bytes, BatchInfo] | Rejection:
@@ -75,7 +112,7 @@ def only_batch(records: bytes | None, version: int) -> tuple[bytes, BatchInfo] |
         return records, header
     another = _batch_end(records, end)
     if another is not None:
-        return another if isinstance(another, Rejection) else _NO_RECORD
+        return Rejection(another.error_code) if isinstance(another, Rejection) else _NO_RECORD
     return records[:end], header
 
 
@@ -90,6 +127,8 @@ def _batch_end(records: bytes, start: int) -> int | Rejection | None:
             ErrorCode.corrupt_message,
             f"Record size {length} is less than the minimum record overhead ({_LEAST_RECORD_SIZE})",
         )
+    if length > INT_MAX - _LOG_OVERHEAD:
+        return Rejection(ErrorCode.unknown_server_error)  # in Kafka the sum of both is negative
     if left < _UP_TO_MAGIC:
         return None
     magic = int.from_bytes(records[start + 16 : start + 17], "big", signed=True)
@@ -98,80 +137,199 @@ def _batch_end(records: bytes, start: int) -> int | Rejection | None:
     return start + _LOG_OVERHEAD + length if _LOG_OVERHEAD + length <= left else None
 
 
-def check_batch(batch: bytes, header: BatchInfo, config: LogConfig, where: str, wall_ms: int) -> Rejection | None:
-    """Whether a batch may be stored in a log of this configuration. `where`: topic and partition, for the message."""
+def check_batch(
+    batch: bytes, header: BatchInfo, config: LogConfig, where: str, wall_ms: int, most_bytes: int
+) -> Verdict:
+    """What of a batch is stored in a log of this configuration, or why nothing is.
+
+    `where`: topic and partition, for the message. Raises TooLargeError when its records come to more than `most_bytes`.
+    """
     if header.base_offset != 0:
         return _BAD_BATCH
     if len(batch) > config.max_message_bytes:
         return Rejection(ErrorCode.message_too_large)
     if not crc_matches(batch, header):
         return _CORRUPT
+    if header.compression > Compression.ZSTD:
+        return _UNREADABLE
     if header.record_count <= 0 or header.record_count != header.last_offset_delta + 1:
         return _BAD_BATCH
     if header.attributes & CONTROL:
         return _BAD_BATCH
-    if header.producer_id != NO_PRODUCER and header.base_sequence < 0:
+    if header.producer_id > NO_PRODUCER and header.base_sequence < 0:
         return _BAD_BATCH
-    if config.compact:
-        return _check_records(batch, header, config, where, wall_ms)
-    if not config.log_append_time:
-        return _check_times(header, config, wall_ms)
-    return None
-
-
-def _check_times(header: BatchInfo, config: LogConfig, wall_ms: int) -> Rejection | None:
-    """By the times in the header: those of the records lie between them, unless the producer lies."""
-    errors = []
-    least, most = wall_ms - config.timestamp_before_max_ms, wall_ms + config.timestamp_after_max_ms
-    for number, timestamp in ((0, header.base_timestamp), (header.last_offset_delta, header.max_timestamp)):
-        if timestamp >= 0 and not least <= timestamp <= most:
-            errors.append(
-                (
-                    number,
-                    f"Timestamp {timestamp} of message with offset {number} is out of range. "
-                    f"The timestamp should be within [{least}, {most}]",
-                )
-            )
-            break
-    if not errors:
-        return None
-    return Rejection(
-        ErrorCode.invalid_timestamp,
-        "One or more records have been rejected due to invalid timestamp",
-        tells_log_start=True,
-        record_errors=tuple(errors),
-    )
-
-
-def _check_records(batch: bytes, header: BatchInfo, config: LogConfig, where: str, wall_ms: int) -> Rejection | None:
-    """A compacted topic takes only records with a key."""
     try:
-        records = records_of(batch)
-        if records is None:
+        body = batch[HEADER_SIZE:] if not header.compression else _unfolded(batch, header.compression, most_bytes)
+        records = survey(body, header.record_count, compressed=header.compression != Compression.NONE)
+    except CodecMissingError:
+        if config.compact:
             return Rejection(ErrorCode.unsupported_compression_type, tells_log_start=True)
-        spans = record_spans(records)
+        return _check_unread(batch, header, config, wall_ms)
+    except BadRecordsError as problem:
+        return _BAD_BATCH if problem.error_code is ErrorCode.invalid_record else _UNREADABLE
+    except TooLargeError:
+        raise
     except DecodeError:
-        return Rejection(ErrorCode.corrupt_message)
-    if len(spans) != header.record_count:
-        return _BAD_BATCH
-    problem = f"Compacted topic cannot accept message without key in topic partition {where}"
-    errors = tuple((number, problem) for number, (_, _, key, _) in enumerate(spans) if key is None)
-    if not errors:
-        return None if config.log_append_time else _check_times(header, config, wall_ms)
-    shown = ", ".join(f"RecordError(batchIndex={number}, message='{text}')" for number, text in errors[:ERRORS_SHOWN])
-    return Rejection(
-        ErrorCode.invalid_record,
-        f"One or more records have been rejected due to {len(errors)} record errors in total, and only showing the "
-        f"first three errors at most: [{shown}]",
-        tells_log_start=True,
-        record_errors=errors,
-    )
+        return _UNREADABLE
+    times = _times_of(header, records)
+    if times is None or _may_be_bad(header, records, times, config, wall_ms):
+        errors = _RecordErrors(header, config, where, wall_ms)
+        latest = errors.look(body)
+        if errors.count:
+            return errors.rejection()
+    else:
+        latest = times[1]
+    if header.compression and not records.ordered:
+        return _UNREADABLE
+    return _accepted(batch, header, latest, config, wall_ms)
 
 
-def with_log_append_time(batch: bytes, header: BatchInfo, wall_ms: int) -> bytes:
-    """The batch with the broker's time on it (`message.timestamp.type=LogAppendTime`); its checksum is made anew."""
-    attributes = header.attributes | LOG_APPEND_TIME
+def _unfolded(batch: bytes, codec: int, most_bytes: int) -> bytes:
+    block = batch[HEADER_SIZE:]
+    if codec == Compression.LZ4 and lz4_blocks_need_others(block):
+        raise DecodeError("lz4: blocks that need each other")
+    if codec == Compression.ZSTD and not block:
+        return block
+    return decompress(codec, block, most_bytes)
+
+
+def _times_of(header: BatchInfo, records: Survey) -> tuple[int, int] | None:
+    """The earliest and the latest time of all records; None: that takes a closer look."""
+    if header.attributes & LOG_APPEND_TIME:
+        return header.max_timestamp, header.max_timestamp
+    if records.latest_delta is None:
+        return None
+    earliest, latest = header.base_timestamp + records.earliest_delta, header.base_timestamp + records.latest_delta
+    return (earliest, max(latest, -1)) if earliest >= -_LONG_MAX and latest <= _LONG_MAX else None
+
+
+def _may_be_bad(header: BatchInfo, records: Survey, times: tuple[int, int], config: LogConfig, wall_ms: int) -> bool:
+    """Whether there may be a record that the topic does not take."""
+    if config.compact and records.keyless:
+        return True
+    if config.log_append_time:
+        return bool(header.attributes & LOG_APPEND_TIME)
+    earliest, latest = times
+    return earliest < wall_ms - config.timestamp_before_max_ms or latest > wall_ms + config.timestamp_after_max_ms
+
+
+class _RecordErrors:
+    """What is wrong with the records of a batch, one by one."""
+
+    def __init__(self, header: BatchInfo, config: LogConfig, where: str, wall_ms: int) -> None:
+        self._header = header
+        self._config = config
+        self._keyless = f"Compacted topic cannot accept message without key in topic partition {where}"
+        self._wall_ms = wall_ms
+        self._told: list[tuple[int, str]] = []
+        self._bad_times = False
+        self.count = 0
+
+    def look(self, body: bytes) -> int:
+        """Looks at each record; returns the latest time."""
+        header, config = self._header, self._config
+        latest = -1
+        for record in records_in_short(body, header.record_count):
+            time = header.max_timestamp
+            if not header.attributes & LOG_APPEND_TIME:
+                time = _as_long(header.base_timestamp + record.time_delta)
+            if config.compact and record.key_size < 0:
+                self._add(record.number, self._keyless)
+            else:
+                self.look_at_time(record, time)
+            if time > latest:
+                latest = time
+        return latest
+
+    def look_at_time(self, record: RecordInShort, time: int) -> None:
+        """Looks at the time of one."""
+        problem = self._problem_of_time(record, time)
+        if problem is not None:
+            self._bad_times = True
+            self._add(record.number, problem)
+
+    def _problem_of_time(self, record: RecordInShort, time: int) -> str | None:
+        config = self._config
+        if config.log_append_time:
+            if not self._header.attributes & LOG_APPEND_TIME:
+                return None
+            return (
+                f"Invalid timestamp type in message {self._in_javas_words(record, time)}. "
+                "Producer should not set timestamp type to LogAppendTime."
+            )
+        difference = _as_long(self._wall_ms - time)
+        if time == -1 or (
+            difference <= config.timestamp_before_max_ms and _as_long(-difference) <= config.timestamp_after_max_ms
+        ):
+            return None
+        least, most = self._wall_ms - config.timestamp_before_max_ms, self._wall_ms + config.timestamp_after_max_ms
+        return (
+            f"Timestamp {time} of message with offset {record.offset_delta} is out of range. "
+            f"The timestamp should be within [{least}, {_as_long(most)}]"
+        )
+
+    def _in_javas_words(self, record: RecordInShort, time: int) -> str:
+        """A record as `toString` of Kafka's `DefaultRecord` or `PartialDefaultRecord` has it."""
+        kind, key, value = "DefaultRecord", max(record.key_size, 0), max(record.value_size, 0)
+        if self._header.compression:
+            kind, key, value = "PartialDefaultRecord", record.key_size, record.value_size
+        return f"{kind}(offset={record.offset_delta}, timestamp={time}, key={key} bytes, value={value} bytes)"
+
+    def _add(self, number: int, problem: str) -> None:
+        self.count += 1
+        if self.count <= ERRORS_TOLD:
+            self._told.append((number, problem))
+
+    def rejection(self) -> Rejection:
+        """All of it as an answer."""
+        if self._bad_times:
+            error_code = ErrorCode.invalid_timestamp
+            message = "One or more records have been rejected due to invalid timestamp"
+        else:
+            error_code = ErrorCode.invalid_record
+            shown = ", ".join(
+                f"RecordError(batchIndex={number}, message='{text}')"
+                for number, text in islice(self._told, ERRORS_SHOWN)
+            )
+            message = (
+                f"One or more records have been rejected due to {self.count} record errors in total, and only showing "
+                f"the first three errors at most: [{shown}]"
+            )
+        return Rejection(error_code, message, tells_log_start=True, record_errors=tuple(self._told))
+
+
+def _as_long(number: int) -> int:
+    """A number with as many bits as Java's."""
+    return (number + _LONG_MAX + 1) % (1 << 64) - _LONG_MAX - 1
+
+
+def _check_unread(batch: bytes, header: BatchInfo, config: LogConfig, wall_ms: int) -> Verdict:
+    """By the times in the header: those of the records lie between them, unless the producer lies."""
+    errors = _RecordErrors(header, config, "", wall_ms)
+    for number, time in ((0, header.base_timestamp), (header.last_offset_delta, header.max_timestamp)):
+        errors.look_at_time(RecordInShort(number, 0, number, 0, 0), time)
+        if errors.count:
+            return errors.rejection()
+    return _accepted(batch, header, header.max_timestamp, config, wall_ms)
+
+
+def _accepted(batch: bytes, header: BatchInfo, latest: int, config: LogConfig, wall_ms: int) -> Accepted:
+    """With the kind of time that the topic has, and the right latest one; its checksum is made anew if that changes it.
+
+    Source: Kafka's `DefaultRecordBatch.setMaxTimestamp`.
+    """
+    kind = LOG_APPEND_TIME if config.log_append_time else 0
+    if kind:
+        latest = wall_ms
+    if header.attributes & LOG_APPEND_TIME == kind and header.max_timestamp == latest:
+        return Accepted(batch, latest, wall_ms if kind else -1)
     covered = b"".join(
-        (attributes.to_bytes(2, "big", signed=True), batch[23:35], wall_ms.to_bytes(8, "big"), memoryview(batch)[43:])
+        (
+            _ATTRIBUTES.pack(header.attributes & _ATTRIBUTES_TO_KEEP | kind),
+            batch[_LAST_OFFSET_DELTA_AT:_MAX_TIMESTAMP_AT],
+            _LONG.pack(latest),
+            memoryview(batch)[_PRODUCER_ID_AT:],
+        )
     )
-    return b"".join((memoryview(batch)[:17], google_crc32c.value(covered).to_bytes(4, "big"), covered))
+    checksum = google_crc32c.value(covered).to_bytes(4, "big")
+    return Accepted(b"".join((memoryview(batch)[:_UP_TO_MAGIC], checksum, covered)), latest, wall_ms if kind else -1)

@@ -11,6 +11,7 @@ from uuid import UUID
 from kohort.broker.clock import Clock
 from kohort.broker.cluster.group_events import GroupEvents
 from kohort.broker.cluster.interference import NO_INTERFERENCE
+from kohort.broker.cluster.long_work import LongWork
 from kohort.broker.cluster.node import Node
 from kohort.broker.cluster.offsets_topic import OffsetsTopic
 from kohort.broker.cluster.replay import Replays
@@ -76,6 +77,7 @@ class Cluster:
         """Called when `purgatory.next_wakeup_ms` may have become earlier; the server sets its timer then."""
         now_ms = clock.now_ms()
         self.purgatory = Purgatory(now_ms, lambda: self.on_wakeup_changed(), _operation_failed)
+        self.long_work = LongWork(self)
         self.directory = directory
         self.syncs: Syncs | None = None
         """What lets nothing be acknowledged that is not synced; None: nobody waits for the disk."""

@@ -18,6 +18,7 @@ import uvloop
 from kohort.broker.address import reachable, show_address
 from kohort.broker.clock import Clock
 from kohort.broker.cluster.cluster import Cluster
+from kohort.broker.job_thread import JobThread
 from kohort.broker.line_writer import LineWriter
 from kohort.broker.logs import LibraryLines, log
 from kohort.broker.runtime.registry import Registry
@@ -99,7 +100,7 @@ async def _serve(
         cluster = Cluster(settings, clock, nodes, advertise=advertise, directory=directory)
         registry = Registry() if control is None else control.registry(cluster)
         server = Server(cluster, registry, loop)
-        with _events_written(cluster, places.event_log, loop), _synced(server, places):
+        with _events_written(cluster, places.event_log, loop), _long_work_aside(server), _synced(server, places):
             await _until_stopped(cluster, server, host, port, control)
 
 
@@ -181,10 +182,21 @@ def _events_written(cluster: Cluster, directory: Path | None, loop: asyncio.Abst
         yield
         return
     from kohort.broker.cluster.event_log import written
-    from kohort.broker.job_thread import JobThread
 
     with written(cluster, directory, loop.call_later, JobThread(loop, "event-log")):
         yield
+
+
+@contextmanager
+def _long_work_aside(server: Server) -> Iterator[None]:
+    """Gives the long work of requests a thread."""
+    thread = JobThread(server.loop, "long-work")
+    long_work = server.cluster.long_work
+    long_work.jobs, long_work.act = thread, server.act
+    try:
+        yield
+    finally:
+        thread.close()
 
 
 def _caught_by_loop(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

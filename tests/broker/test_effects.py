@@ -31,6 +31,9 @@ class Listener:
     def close(self, reason: str) -> None:
         """Never called: nothing fails while this one is answered."""
 
+    def unpark(self) -> None:
+        """Never called: everything that it asks is answered."""
+
     def ticket(self) -> Ticket:
         return Ticket(self, None, None, 0, 0, "c-3", 0)
 

@@ -2,28 +2,34 @@
 
 import pytest
 
+from kohort.protocol.compression import MAX_DECOMPRESSED_BYTES
 from kohort.protocol.errors import ErrorCode
 from kohort.storage.topic_configs import LogConfig
-from kohort.storage.validation import Rejection, check_batch, only_batch, with_log_append_time
+from kohort.storage.validation import Accepted, Rejection, Verdict, check_batch, only_batch
+from tests.storage import odd_batches
 from tests.storage.batches import batch, contents
 
 NOW_MS = 1_700_000_000_000
 HOUR_MS = 3_600_000
 
 
-def judged(data: bytes, version: int = 9, **config: object) -> Rejection | None:
+def verdict(data: bytes, version: int = 9, **config: object) -> Verdict:
     found = only_batch(data, version)
     if isinstance(found, Rejection):
         return found
-    return check_batch(*found, LogConfig(**config), "topic-0", NOW_MS)  # type: ignore[arg-type]
+    return check_batch(*found, LogConfig(**config), "topic-0", NOW_MS, MAX_DECOMPRESSED_BYTES)  # type: ignore[arg-type]
+
+
+def judged(data: bytes, version: int = 9, **config: object) -> Rejection | None:
+    found = verdict(data, version, **config)
+    return found if isinstance(found, Rejection) else None
 
 
 def test_a_proper_batch_is_taken_as_it_is() -> None:
     data = batch(b"a", b"b", at=NOW_MS)
-    found = only_batch(data, 9)
-    assert not isinstance(found, Rejection)
-    assert found[0] is data
-    assert judged(data) is None
+    found = verdict(data)
+    assert isinstance(found, Accepted)
+    assert found.batch is data
 
 
 def test_a_few_bytes_behind_a_batch_are_ignored() -> None:
@@ -43,7 +49,8 @@ def test_a_few_bytes_behind_a_batch_are_ignored() -> None:
         (bytes(8) + b"\0\0\0\x31" + bytes(20), ErrorCode.invalid_record, False),
         (bytes(8) + b"\0\0\0\x0f" + bytes(4) + b"\2" + bytes(20), ErrorCode.corrupt_message, False),
         (bytes(8) + b"\xff\xff\xff\xff" + bytes(60), ErrorCode.corrupt_message, False),
-        (bytes(8) + b"\x7f\xff\xff\xff" + bytes(60), ErrorCode.invalid_record, False),
+        (bytes(8) + b"\x7f\xff\xff\xff" + bytes(60), ErrorCode.unknown_server_error, False),
+        (bytes(8) + b"\x7f\xff\xff\x00" + bytes(60), ErrorCode.invalid_record, False),
         (batch(b"x")[:-1], ErrorCode.invalid_record, False),
         (batch(b"x") + batch(b"y"), ErrorCode.invalid_record, False),
         (batch(b"x") * 100_000, ErrorCode.invalid_record, False),
@@ -69,7 +76,7 @@ def test_what_is_refused_and_how(data: bytes, error_code: ErrorCode, tells_log_s
 
 
 def test_zstd_needs_version_7() -> None:
-    data = batch(b"x", attributes=4, at=NOW_MS)
+    data = odd_batches.batch(odd_batches.zstd(odd_batches.record()), now=NOW_MS, attributes=4)
     assert judged(data, version=6) == Rejection(ErrorCode.unsupported_compression_type)
     assert judged(data, version=7) is None
 
@@ -109,9 +116,10 @@ def test_records_that_are_none_are_refused_where_they_are_looked_at() -> None:
 
 def test_the_broker_s_time_replaces_the_producer_s() -> None:
     data = batch(b"a", b"b", at=5)
-    found = only_batch(data, 9)
-    assert not isinstance(found, Rejection)
-    stamped = with_log_append_time(*found, NOW_MS)
+    found = verdict(data, log_append_time=True)
+    assert isinstance(found, Accepted)
+    assert (found.max_timestamp, found.append_time_ms) == (NOW_MS, NOW_MS)
+    stamped = found.batch
     assert contents([stamped]) == contents([data])
     assert int.from_bytes(stamped[35:43], "big") == NOW_MS
     assert stamped[22] & 8

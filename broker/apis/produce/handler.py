@@ -10,9 +10,11 @@ and -1 (all) differ only when nodes are stopped, by `min.insync.replicas`.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kohort.broker.apis.leadership import led_partition
+from kohort.broker.apis.produce.checking import Candidate, check_all, check_in_a_turn
 from kohort.broker.ticket import NO_REPLY, CloseConnection
 from kohort.protocol.batches import NO_PRODUCER, TRANSACTIONAL, BatchInfo
 from kohort.protocol.errors import ErrorCode
@@ -26,12 +28,7 @@ from kohort.protocol.messages.produce import (
     TopicProduceResponse,
 )
 from kohort.storage.producers import Remembered, last_sequence
-from kohort.storage.validation import (
-    Rejection,
-    check_batch,
-    only_batch,
-    with_log_append_time,
-)
+from kohort.storage.validation import Accepted, Rejection, Verdict, only_batch
 
 if TYPE_CHECKING:
     from kohort.broker.apis.produce.transactional import Refusals
@@ -58,24 +55,70 @@ def handle(node: Node, request: ProduceRequest, ticket: Ticket) -> ProduceRespon
 
 
 def _store(node: Node, request: ProduceRequest, ticket: Ticket, refusals: Refusals) -> ProduceResponse | object | None:
+    """Checks the batches and appends them; in a thread in between, when there is much to check."""
+    looked = _look_at_all(node, request, ticket, refusals)
+    candidates = [each for row in looked for each in row if isinstance(each, Candidate)]
+    cluster = node.cluster
+    wall_ms = ticket.received_at_ms + cluster.clock.epoch_ms
+    verdicts = check_in_a_turn(candidates, wall_ms)
+    if verdicts is not None:
+        return _append_all(node, request, ticket, looked, verdicts)
+
+    def checked(verdicts: list[Verdict]) -> ProduceResponse | object | None:
+        # Meanwhile topics may have gone, and leaders moved.
+        again = _look_at_all(node, request, ticket, refusals)
+        return _append_all(node, request, ticket, _unless_refused(looked, again), verdicts)
+
+    most_bytes = cluster.settings.kohort_batch_decompressed_max_bytes
+    cluster.long_work.answer(ticket, partial(check_all, candidates, wall_ms, most_bytes), checked)
+    return None
+
+
+Looked = list[list[PartitionProduceResponse | Candidate]]
+"""By topic and partition of the request: what is to be checked, or the refusal."""
+
+
+def _look_at_all(node: Node, request: ProduceRequest, ticket: Ticket, refusals: Refusals) -> Looked:
     by_id = ticket.version >= TOPIC_IDS_FROM
     may_use_transactions = request.transactional_id is not None or not _has_transactional_records(request)
     topics = node.cluster.topics
-    responses = []
+    looked: Looked = []
     for data in request.topic_data:
         topic = topics.by_id(data.topic_id) if by_id else topics.by_name(data.name)
-        answers = []
+        row: list[PartitionProduceResponse | Candidate] = []
         for part in data.partition_data:
             if not may_use_transactions:
-                answer = _refused(part.index, ErrorCode.transactional_id_authorization_failed)
+                row.append(_refused(part.index, ErrorCode.transactional_id_authorization_failed))
             elif topic is None and by_id:
-                answer = _refused(part.index, ErrorCode.unknown_topic_id)
+                row.append(_refused(part.index, ErrorCode.unknown_topic_id))
             else:
-                answer = _produce(node, topic, part, request.acks, ticket, refusals)
-            answers.append(answer)
-        responses.append(
-            TopicProduceResponse(topic_id=data.topic_id, name=data.name, partition_responses=tuple(answers))
+                row.append(_look(node, topic, part, request.acks, ticket, refusals))
+        looked.append(row)
+    return looked
+
+
+def _unless_refused(before: Looked, now: Looked) -> Looked:
+    """What was looked at before, but for what would be refused now."""
+    return [
+        [
+            new if isinstance(old, Candidate) and not isinstance(new, Candidate) else old
+            for old, new in zip(*rows, strict=True)
+        ]
+        for rows in zip(before, now, strict=True)
+    ]
+
+
+def _append_all(
+    node: Node, request: ProduceRequest, ticket: Ticket, looked: Looked, verdicts: list[Verdict]
+) -> ProduceResponse | object | None:
+    verdict = iter(verdicts)
+    responses = []
+    for data, row in zip(request.topic_data, looked, strict=True):
+        answers = tuple(
+            _append(node, each, next(verdict), ticket.received_at_ms) if isinstance(each, Candidate) else each
+            for each in row
         )
+        responses.append(TopicProduceResponse(topic_id=data.topic_id, name=data.name, partition_responses=answers))
     response = ProduceResponse(responses=tuple(responses))
     _name_leaders(node, response, ticket)
     if request.acks == 0:
@@ -118,9 +161,9 @@ def _without_reply(response: ProduceResponse) -> object:
     return NO_REPLY
 
 
-def _produce(
+def _look(
     node: Node, topic: Topic | None, part: PartitionProduceData, acks: int, ticket: Ticket, refusals: Refusals
-) -> PartitionProduceResponse:
+) -> PartitionProduceResponse | Candidate:
     """The checks that come before the log's own, in Kafka's order."""
     if topic is None or topic.partition(part.index) is None:
         return _refused(part.index, ErrorCode.unknown_topic_or_partition)
@@ -129,7 +172,6 @@ def _produce(
         return _rejected(part.index, found, -1)
     if not -1 <= acks <= 1:
         return _refused(part.index, ErrorCode.invalid_required_acks)
-    batch, header = found
     if refusals and (refused := refusals.get((topic.name, part.index))) is not None:
         return _refused(part.index, *refused)
     if topic.internal and ticket.client_id != ADMIN_CLIENT_ID:
@@ -139,47 +181,44 @@ def _produce(
         return _refused(part.index, partition)
     if acks == ALL and node.cluster.topics.lacks_copies(topic, partition):
         return _refused(part.index, ErrorCode.not_enough_replicas)
+    return Candidate(topic, partition, topic.log_config, *found)
+
+
+def _append(node: Node, candidate: Candidate, verdict: Verdict, now_ms: int) -> PartitionProduceResponse:
+    partition = candidate.partition
+    if isinstance(verdict, Rejection):
+        return _rejected(partition.index, verdict, partition.log.log_start_offset)
     try:
-        return _append(node, topic, partition, batch, header, ticket.received_at_ms)
+        return _append_accepted(node, partition, candidate.header, verdict, now_ms)
     except OSError as problem:
-        node.cluster.storage_failed(f"{topic.name}-{part.index}", problem)
-        return _refused(part.index, ErrorCode.kafka_storage_error)
+        node.cluster.storage_failed(candidate.name, problem)
+        return _refused(partition.index, ErrorCode.kafka_storage_error)
 
 
-def _append(
-    node: Node, topic: Topic, partition: Partition, batch: bytes, header: BatchInfo, now_ms: int
+def _append_accepted(
+    node: Node, partition: Partition, header: BatchInfo, accepted: Accepted, now_ms: int
 ) -> PartitionProduceResponse:
-    cluster, log, config = node.cluster, partition.log, topic.log_config
+    cluster, log = node.cluster, partition.log
     wall_ms = now_ms + cluster.clock.epoch_ms
-    rejection = check_batch(batch, header, config, f"{topic.name}-{partition.index}", wall_ms)
-    if rejection is not None:
-        return _rejected(partition.index, rejection, log.log_start_offset)
-    idempotent = header.producer_id != NO_PRODUCER
-    if idempotent:
+    if header.producer_id > NO_PRODUCER:
         answer = _out_of_sequence(node, partition, header)
         if answer is not None:
             return answer
-    if config.log_append_time:
-        batch = with_log_append_time(batch, header, wall_ms)
-    if idempotent:
-        max_timestamp = wall_ms if config.log_append_time else header.max_timestamp
-        base_offset = cluster.append(
-            partition, batch, now_ms, lambda offset: _remember(node, partition, header, offset, max_timestamp, wall_ms)
-        )
+        remember = partial(_remember, node, partition, header, accepted.max_timestamp, wall_ms)
+        base_offset = cluster.append(partition, accepted.batch, now_ms, remember)
     else:
-        base_offset = cluster.append(partition, batch, now_ms)
-    append_time_ms = wall_ms if config.log_append_time else -1
+        base_offset = cluster.append(partition, accepted.batch, now_ms)
     return PartitionProduceResponse(
         index=partition.index,
         error_code=ErrorCode.none,
         base_offset=base_offset,
-        log_append_time_ms=append_time_ms,
+        log_append_time_ms=accepted.append_time_ms,
         log_start_offset=log.log_start_offset,
     )
 
 
 def _remember(
-    node: Node, partition: Partition, header: BatchInfo, offset: int, max_timestamp: int, wall_ms: int
+    node: Node, partition: Partition, header: BatchInfo, max_timestamp: int, wall_ms: int, offset: int
 ) -> None:
     last = last_sequence(header.base_sequence, header.record_count)
     node.cluster.topics.producers_of(partition).appended(

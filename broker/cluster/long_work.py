@@ -1,0 +1,67 @@
+"""Work of requests that would keep everybody waiting: in a thread, one piece after the other.
+
+The connection that it is for is parked meanwhile, as for any request that waits; others are served. There is one
+thread, so that memory is bounded by what one piece of work needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from kohort.broker.job_thread import JOBS_HERE, Jobs
+from kohort.broker.logs import log
+from kohort.broker.ticket import NO_REPLY, CloseConnection
+
+if TYPE_CHECKING:
+    from kohort.broker.cluster.cluster import Cluster
+    from kohort.broker.ticket import Ticket
+
+T = TypeVar("T")
+
+
+class LongWork:
+    """The long work of a cluster. Without a server all of it is done at once."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.jobs: Jobs = JOBS_HERE
+        self.act: Callable[[Callable[[int], None]], None] = lambda action: action(cluster.clock.now_ms())
+        """Does something together with what follows from it (`Server.act`)."""
+
+    def answer(self, ticket: Ticket, work: Callable[[], T], then: Callable[[T], object | None]) -> None:
+        """Answers a request by what `then` makes of the result of `work`; the handler returns None.
+
+        `work` runs in a thread: it reads what never changes. `then` is called in the event loop, and answers as a
+        handler does: None, if it answers later.
+        """
+
+        def job() -> None:
+            try:
+                result = work()
+            except Exception:
+                self.jobs.tell(partial(self.act, lambda now_ms: _failed(ticket)))
+                raise
+            self.jobs.tell(partial(self.act, lambda now_ms: _answer(ticket, then, result)))
+
+        self.jobs.run(job)
+
+
+def _answer(ticket: Ticket, then: Callable[[T], object | None], result: T) -> None:
+    try:
+        response = then(result)
+    except CloseConnection as reason:
+        ticket.answered = True
+        ticket.asker.close(str(reason))
+    except Exception:
+        log.error(f"{ticket.client_host}: answering {ticket.request} failed")
+        ticket.fail()
+    else:
+        if response is NO_REPLY:
+            ticket.no_reply()
+        elif response is not None:
+            ticket.reply(response)
+
+
+def _failed(ticket: Ticket) -> None:
+    ticket.fail()

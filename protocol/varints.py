@@ -1,0 +1,56 @@
+"""Numbers in as few bytes as they take, zigzag, as they stand in records: at most 5 bytes for an int, 10 for a long.
+
+Higher bits than an int or a long has are dropped, as in Kafka. Source: Kafka's `ByteUtils`.
+"""
+
+from kohort.protocol.errors import DecodeError
+
+INT_BYTES, LONG_BYTES = 5, 10
+_INT, _LONG = 0xFFFF_FFFF, 0xFFFF_FFFF_FFFF_FFFF
+
+
+def read_varint(data: bytes | bytearray, at: int) -> tuple[int, int]:
+    """An int, and where it ends. Raises DecodeError for one of more than 5 bytes, IndexError at the end of `data`."""
+    byte = data[at]
+    if byte < 0x80:
+        return byte >> 1 ^ -(byte & 1), at + 1
+    value, at = _unsigned(data, at, INT_BYTES)
+    value &= _INT
+    return value >> 1 ^ -(value & 1), at
+
+
+def read_varlong(data: bytes | bytearray, at: int) -> tuple[int, int]:
+    """A long, and where it ends. Raises like `read_varint`, for more than 10 bytes."""
+    byte = data[at]
+    if byte < 0x80:
+        return byte >> 1 ^ -(byte & 1), at + 1
+    value, at = _unsigned(data, at, LONG_BYTES)
+    value &= _LONG
+    return value >> 1 ^ -(value & 1), at
+
+
+def varint(value: int) -> bytes:
+    """A number of up to 64 bits."""
+    value = value << 1 ^ value >> 63
+    if value < 0x80:
+        return _ONE_BYTE[value]
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+_ONE_BYTE = tuple(bytes((n,)) for n in range(128))
+
+
+def _unsigned(data: bytes | bytearray, at: int, longest: int) -> tuple[int, int]:
+    value = shift = 0
+    for position in range(at, at + longest):
+        byte = data[position]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, position + 1
+        shift += 7
+    raise DecodeError(f"a number of more than {longest} bytes")

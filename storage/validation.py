@@ -49,8 +49,8 @@ ERRORS_SHOWN = 3
 """Bad records that the error message names; the list of record errors has more."""
 
 ERRORS_TOLD = 10_000
-"""Bad records that the list of record errors has at most. Kafka's has no end: a few kilobytes of zstd unfold to millions
-of records, and the answer to them to gigabytes."""
+"""Bad records that the list of record errors has at most. Kafka's has no end. A few kilobytes of zstd unfold to
+millions of records, and the answer to those to gigabytes."""
 
 INT_MAX = 2**31 - 1
 _LONG_MAX = 2**63 - 1

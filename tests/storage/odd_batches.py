@@ -1,6 +1,7 @@
 """Batches that a producer should not send, or hardly ever does, and what Kafka 4.3.0 said to each.
 
-`CASES` builds them; `odd_batches.json` beside it has the answers, recorded by `python -m tests.storage.record_odd_batches`.
+`CASES` builds them. `odd_batches.json` beside it has the answers, as `python -m tests.storage.record_odd_batches` has
+recorded them.
 """
 
 import gzip

@@ -27,14 +27,14 @@ class Reader:
         self.bytes: deque[int] = deque(body)
 
     def number(self, longest: int = 5, bits: int = 32) -> int:
-        value = 0
+        value: int = 0
         for place in range(longest):
             if not self.bytes:
                 raise EOFError
             byte = self.bytes.popleft()
             value |= (byte & 127) << 7 * place
             if byte < 128:
-                value %= 2**bits
+                value = value & (1 << bits) - 1
                 return value // 2 if value % 2 == 0 else -(value + 1) // 2
         raise OverflowError
 

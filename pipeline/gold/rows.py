@@ -13,7 +13,7 @@ from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.inputs import Generation
 from kohort.pipeline.history.member_sessions import is_flapping, lives
 from kohort.pipeline.history.movement import same_client
-from kohort.pipeline.history.rebalances import Rebalance
+from kohort.pipeline.history.rebalance import Rebalance
 
 Row = dict[str, Any]
 
@@ -31,8 +31,9 @@ def _name_of_day(number: int) -> str:
 
 def gold_rows(analysis: GroupAnalysis) -> dict[str, list[Row]]:
     """Rows by table, without the diagnoses. Each row knows its day; group and cluster are added when written."""
+    storm_of = {r.number: storm.storm_id for storm in analysis.storms for r in storm.rebalances}
     tables = {
-        "rebalances": [_rebalance(r) for r in analysis.rebalances],
+        "rebalances": [_rebalance(r, storm_of.get(r.number)) for r in analysis.rebalances],
         "generations": [_generation(analysis, g) for g in analysis.generations],
         "rebalance_members": [row for r in analysis.rebalances for row in _members(r)],
         "partition_moves": [row for r in analysis.rebalances for row in _moves(r)],
@@ -55,32 +56,33 @@ def _exact(bounds: tuple[float, float]) -> float | None:
     return bounds[0] if abs(bounds[1] - bounds[0]) < 1e-9 else None
 
 
-def _rebalance(r: Rebalance) -> Row:
+def _rebalance(r: Rebalance, storm_id: str | None) -> Row:
     complete_us = 1000 * (r.stable_ms - r.barrier_ms)
-    m, laggard = r.movement, r.laggard
+    m, laggard, opening = r.movement, r.why.laggard, r.opening
+    prepare_us = opening.prepare_us if opening else None
     return {
         "rebalance_no": r.number,
-        "rebalance_id": r.rebalance_id,
+        "rebalance_id": opening.rebalance_id if opening else None,
         "gen_from": r.before.number,
         "gen_to": r.after.number,
         "lost_generations": r.lost,
         "start_ms": r.start_ms,
-        "start_source": r.start_source,
+        "start_source": opening.source if opening else "bound",
         "barrier_ms": r.barrier_ms,
         "stable_ms": r.stable_ms,
-        "prepare_us": r.prepare_us,
-        "prepare_lo_ms": r.prepare_lo_ms,
-        "prepare_hi_ms": r.prepare_hi_ms,
-        "prepare_est_ms": r.prepare_est_ms,
+        "prepare_us": prepare_us,
+        "prepare_lo_ms": r.why.prepare_lo_ms,
+        "prepare_hi_ms": r.why.prepare_hi_ms,
+        "prepare_est_ms": r.why.prepare_est_ms,
         "complete_us": complete_us,
-        "total_us": None if r.prepare_us is None else r.prepare_us + complete_us,
+        "total_us": None if prepare_us is None else prepare_us + complete_us,
         "outcome": r.outcome,
         "kind": r.kind,
-        "cause": r.cause,
-        "cause_confidence": r.cause_confidence,
-        "client_reason": r.client_reason,
-        "trigger_member": r.trigger_member,
-        "trigger_client": r.trigger_client,
+        "cause": r.why.cause,
+        "cause_confidence": r.why.confidence,
+        "client_reason": r.why.client_reason,
+        "trigger_member": r.why.trigger_member,
+        "trigger_client": r.why.trigger_client,
         "laggard_member": laggard.member_id if laggard else None,
         "laggard_client": laggard.client if laggard else None,
         "laggard_how": laggard.how if laggard else None,
@@ -96,14 +98,14 @@ def _rebalance(r: Rebalance) -> Row:
         "moved": m.moved if m else None,
         "excess_moves": m.excess if m else None,
         "stickiness": m.stickiness if m else None,
-        "unavailable_member_s": _exact(r.unavailable_member_s),
-        "unavailable_member_s_lo": r.unavailable_member_s[0],
-        "unavailable_member_s_hi": r.unavailable_member_s[1],
-        "unavailable_partition_s": _exact(r.unavailable_partition_s),
-        "unavailable_partition_s_lo": r.unavailable_partition_s[0],
-        "unavailable_partition_s_hi": r.unavailable_partition_s[1],
-        "delayed_records": r.delayed_records,
-        "storm_id": r.storm_id,
+        "unavailable_member_s": _exact(r.cost.unavailable_member_s),
+        "unavailable_member_s_lo": r.cost.unavailable_member_s[0],
+        "unavailable_member_s_hi": r.cost.unavailable_member_s[1],
+        "unavailable_partition_s": _exact(r.cost.unavailable_partition_s),
+        "unavailable_partition_s_lo": r.cost.unavailable_partition_s[0],
+        "unavailable_partition_s_hi": r.cost.unavailable_partition_s[1],
+        "delayed_records": r.cost.delayed_records,
+        "storm_id": storm_id,
         "history_complete": r.complete,
         "day": day_of(r.begin_ms),
     }
@@ -145,9 +147,9 @@ def _members(r: Rebalance) -> list[Row]:
         unavailable = None
         if rejoin is not None and sync is not None and r.start_ms is not None and role == "stayed":
             unavailable = 1000 * (r.barrier_ms - r.start_ms) - rejoin + sync
-        laggard = r.laggard is not None and r.laggard.member_id == member_id
-        if rejoin is None and laggard and r.laggard is not None and r.laggard.measured:
-            rejoin = r.laggard.delay_us
+        laggard = r.why.laggard is not None and r.why.laggard.member_id == member_id
+        if rejoin is None and laggard and r.why.laggard is not None and r.why.laggard.measured:
+            rejoin = r.why.laggard.delay_us
         rows.append(
             {
                 "rebalance_no": r.number,
@@ -163,7 +165,7 @@ def _members(r: Rebalance) -> list[Row]:
                 "parts_gained": len(after - before),
                 "parts_lost": len(before - after),
                 "is_laggard": laggard,
-                "client_reason": r.client_reason if member_id == r.trigger_member else None,
+                "client_reason": r.why.client_reason if member_id == r.why.trigger_member else None,
                 "day": day_of(r.begin_ms),
             }
         )
@@ -178,7 +180,7 @@ def _moves(r: Rebalance) -> list[Row]:
     for topic, part in sorted(r.before.owners.keys() | r.after.owners.keys()):
         topic_partition = (topic, part)
         old, new = r.before.owners.get(topic_partition), r.after.owners.get(topic_partition)
-        around = r.around.get(topic_partition)
+        around = r.cost.around.get(topic_partition)
         down = r.downtime.get(topic_partition)
         rows.append(
             {
@@ -349,15 +351,15 @@ def _health(analysis: GroupAnalysis) -> list[Row]:
         ended = [s for s in analysis.sessions if start <= s.last_ms < end]
         evictions = sum(s.end_kind in ("barrier", "session_expired", "epoch_timeout") for s in ended)
         silent_ms = sum(s.length_ms for s in analysis.stalls if s.kind == "group_silent" and start <= s.start_ms < end)
-        low = sum(r.unavailable_partition_s[0] for r in inside)
-        high = sum(r.unavailable_partition_s[1] for r in inside)
+        low = sum(r.cost.unavailable_partition_s[0] for r in inside)
+        high = sum(r.cost.unavailable_partition_s[1] for r in inside)
         partitions = max((len(r.after.owners) for r in inside), default=0)
         length_s = max(1e-3, (end - start) / 1000)
         share_down = min(1.0, high / (partitions * length_s)) if partitions else 0.0
         storms = sum(start <= storm.start_ms < end for storm in analysis.storms)
         minus = (min(60.0, 600 * share_down), min(25.0, 5.0 * storms), min(15.0, 3 * evictions / max(1, members)))
-        causes = Counter(r.cause for r in counted if r.kind != "initial")
-        clients = Counter(r.trigger_client for r in counted if r.trigger_client and r.kind != "initial")
+        causes = Counter(r.why.cause for r in counted if r.kind != "initial")
+        clients = Counter(r.why.trigger_client for r in counted if r.why.trigger_client and r.kind != "initial")
         rows.append(
             {
                 "group_type": analysis.group_type,

@@ -6,16 +6,12 @@ was about topic metadata.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kohort.pipeline.history.commit_history import CommitHistory
 from kohort.pipeline.history.departures import Verdict, departure
-
-if TYPE_CHECKING:
-    from kohort.pipeline.history.rebalances import Rebalance
+from kohort.pipeline.history.rebalance import Laggard, RebalanceFacts
 
 
-def cause_without_events(r: Rebalance, commits: CommitHistory) -> Verdict:
+def cause_without_events(r: RebalanceFacts, laggard: Laggard | None, commits: CommitHistory) -> Verdict:
     before, after = r.before.members, r.after.members
     gone, fresh = sorted(set(before) - set(after)), sorted(set(after) - set(before))
     if not before:
@@ -30,7 +26,7 @@ def cause_without_events(r: Rebalance, commits: CommitHistory) -> Verdict:
             "static_protocol_changed" if swapped else "metadata_changed", "certain", fresh[0] if fresh else None
         )
     if gone and not _restarted(r, gone, fresh):
-        return departure(r, gone[0], commits)
+        return departure(r, laggard, gone[0], commits)
     if fresh and not gone:
         return Verdict("join_new", "certain", fresh[0])
     if fresh:
@@ -45,6 +41,6 @@ def cause_without_events(r: Rebalance, commits: CommitHistory) -> Verdict:
     return Verdict("rejoin_leader", "possible", r.after.leader)
 
 
-def _restarted(r: Rebalance, gone: list[str], fresh: list[str]) -> bool:
+def _restarted(r: RebalanceFacts, gone: list[str], fresh: list[str]) -> bool:
     clients = {r.after.members[m].logical for m in fresh}
     return bool(fresh) and all(r.before.members[m].logical in clients for m in gone)

@@ -8,13 +8,10 @@ age of its last commit at that moment tells by which timeout.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kohort.pipeline.history.commit_history import CommitHistory
-
-if TYPE_CHECKING:
-    from kohort.pipeline.history.inputs import TopicPartition
-    from kohort.pipeline.history.rebalances import Rebalance
+from kohort.pipeline.history.inputs import TopicPartition
+from kohort.pipeline.history.rebalance import Laggard, RebalanceFacts
 
 SHARE_OF_BARRIER = 0.9
 HEARD_LATE_MS, HEARD_LATE_SHARE = 1500, 0.1
@@ -33,14 +30,14 @@ class Verdict:
     member: str | None = None
 
 
-def departure(r: Rebalance, member_id: str, commits: CommitHistory) -> Verdict:
+def departure(r: RebalanceFacts, laggard: Laggard | None, member_id: str, commits: CommitHistory) -> Verdict:
     """Left, expired, left at its poll timeout or missed the barrier."""
     member = r.before.members[member_id]
     mine = r.before.parts_of(member_id)
-    last, of_others = commits.last_of(mine, r.barrier_ms), commits.last_of(_waiting(r, mine), r.barrier_ms)
+    last, of_others = commits.last_of(mine, r.barrier_ms), commits.last_of(_waiting(r, laggard, mine), r.barrier_ms)
     timeout, session = r.before.rebalance_timeout_ms or 0, member.session_timeout_ms or 0
     own = member.rebalance_timeout_ms or timeout
-    if of_others is not None and timeout and (r.prepare_hi_ms or 0) >= timeout:
+    if of_others is not None and timeout and (r.longest_prepare_ms or 0) >= timeout:
         if whole_barrier(r.barrier_ms - max(last or 0, of_others), timeout):
             return Verdict("barrier_timeout", "likely", member_id)
         if last is not None and of_others - last >= SHARE_OF_TIMEOUT * own:
@@ -63,7 +60,7 @@ def whole_barrier(silent_ms: int, timeout_ms: int) -> bool:
     return silent_ms >= SHARE_OF_BARRIER * timeout_ms - min(HEARD_LATE_MS, HEARD_LATE_SHARE * timeout_ms)
 
 
-def gave_up(r: Rebalance, member_id: str, commits: CommitHistory) -> bool:
+def gave_up(r: RebalanceFacts, member_id: str, commits: CommitHistory) -> bool:
     """Whether a barrier ended just when a member's poll timeout was over."""
     mine = r.before.parts_of(member_id)
     last = commits.last_of(mine, r.barrier_ms)
@@ -84,9 +81,9 @@ def _just_over(age_ms: int, timeout_ms: int, mine: set[TopicPartition], commits:
     return 0 < timeout_ms <= age_ms <= timeout_ms + usual_gap_ms(mine, commits) + LATE_MS
 
 
-def _waiting(r: Rebalance, mine: set[TopicPartition]) -> set[TopicPartition]:
+def _waiting(r: RebalanceFacts, laggard: Laggard | None, mine: set[TopicPartition]) -> set[TopicPartition]:
     """Partitions of those who went into the barrier at once: one who came last commits when the wait is over."""
-    late = r.laggard.member_id if r.laggard is not None and r.laggard.how == "rejoined" else None
+    late = laggard.member_id if laggard is not None and laggard.how == "rejoined" else None
     stayed = {
         topic_partition
         for topic_partition, owner in r.before.owners.items()

@@ -7,46 +7,54 @@ import itertools
 from kohort.pipeline.history.consumer_timeline import ConsumerTimeline, Epoch
 from kohort.pipeline.history.inputs import Generation
 from kohort.pipeline.history.movement import movement
-from kohort.pipeline.history.rebalances import Rebalance
+from kohort.pipeline.history.rebalance import Opening, RebalanceFacts
 
 
-def epoch_rebalances(timeline: ConsumerTimeline, intact_from: int) -> list[Rebalance]:
+def epoch_rebalances(timeline: ConsumerTimeline, intact_from: int) -> list[RebalanceFacts]:
     """One rebalance per epoch: from its record to the moment every member was stable in it."""
-    result = []
-    for number, epoch in enumerate(timeline.epochs, 1):
-        after = epoch.generation or _unfinished(epoch)
-        r = Rebalance(number, epoch.before, after)
-        r.kind, r.eager = "epoch", False
-        if epoch.cause == "protocol_migration":
-            r.kind = "conversion"
-        elif not epoch.before.owners:
-            r.kind = "initial"
-        r.start_ms, r.start_source = epoch.start_ms, "log"
-        r.barrier_ms = max(epoch.target_ms or epoch.start_ms, epoch.start_ms)
-        r.stable_ms = epoch.stable_ms or r.barrier_ms
-        r.prepare_us = 1000 * (r.barrier_ms - epoch.start_ms)
-        r.prepare_lo_ms = r.prepare_hi_ms = r.barrier_ms - epoch.start_ms
-        r.cause, r.cause_confidence = epoch.cause, epoch.confidence
-        if epoch.trigger is not None:
-            r.trigger_member, r.trigger_client = epoch.trigger.member_id, epoch.trigger.name
-        r.joined, r.left = epoch.joined, epoch.left
-        if epoch.stable_ms is None:
-            r.outcome = "superseded" if epoch.superseded else "open"
-        elif not after.size:
-            r.outcome = "empty"
-        elif epoch.superseded:
-            r.outcome = "superseded"
-        r.sync_us = {m: 1000 * (ts - epoch.start_ms) for m, ts in epoch.reconciled.items()}
-        r.downtime = epoch.downtime
-        r.lost = 0
-        r.complete = after.offset < 0 or after.offset >= intact_from
-        if epoch.before.owners and after.owners:
-            r.movement = movement(epoch.before, after)
-        result.append(r)
-    return result
+    return [_facts(epoch, intact_from) for epoch in timeline.epochs]
 
 
-def epoch_generations(timeline: ConsumerTimeline, gone_ms: list[int]) -> list[Generation]:
+def _facts(epoch: Epoch, intact_from: int) -> RebalanceFacts:
+    before, after = epoch.before, epoch.generation or _unfinished(epoch)
+    barrier_ms = max(epoch.target_ms or epoch.start_ms, epoch.start_ms)
+    trigger = epoch.trigger
+    return RebalanceFacts(
+        before=before,
+        after=after,
+        opening=Opening(
+            epoch.start_ms,
+            "log",
+            1000 * (barrier_ms - epoch.start_ms),
+            epoch.cause,
+            epoch.confidence,
+            member=trigger.member_id if trigger is not None else None,
+            client=trigger.name if trigger is not None else None,
+        ),
+        barrier_ms=barrier_ms,
+        stable_ms=epoch.stable_ms or barrier_ms,
+        outcome=_outcome(epoch, after),
+        kind="conversion" if epoch.cause == "protocol_migration" else ("epoch" if before.owners else "initial"),
+        joined=epoch.joined,
+        left=epoch.left,
+        eager=False,
+        movement=movement(before, after) if before.owners and after.owners else None,
+        lost=0,
+        complete=after.offset < 0 or after.offset >= intact_from,
+        sync_us={member: 1000 * (ts_ms - epoch.start_ms) for member, ts_ms in epoch.reconciled.items()},
+        downtime=epoch.downtime,
+    )
+
+
+def _outcome(epoch: Epoch, after: Generation) -> str:
+    if epoch.stable_ms is None:
+        return "superseded" if epoch.superseded else "open"
+    if not after.size:
+        return "empty"
+    return "superseded" if epoch.superseded else "completed"
+
+
+def epoch_generations(timeline: ConsumerTimeline) -> list[Generation]:
     """Settled epochs one after another, for the analysis and for who owned what."""
     generations = [epoch.generation for epoch in timeline.epochs if epoch.generation is not None]
     for was, now in itertools.pairwise(generations):

@@ -9,10 +9,12 @@ from kohort.pipeline.history.commit_history import CommitHistory
 from kohort.pipeline.history.consumer_timeline import ConsumerTimeline, consumer_timeline
 from kohort.pipeline.history.epochs import epoch_generations, epoch_rebalances
 from kohort.pipeline.history.events_by_kind import GroupEvents
+from kohort.pipeline.history.explaining import explained
 from kohort.pipeline.history.inputs import Generation, GroupInput
 from kohort.pipeline.history.member_sessions import Session, member_sessions
 from kohort.pipeline.history.partition_owners import Ownership
-from kohort.pipeline.history.rebalances import Rebalance, classic_rebalances, explain
+from kohort.pipeline.history.rebalance import Rebalance
+from kohort.pipeline.history.rebalances import classic_rebalances
 from kohort.pipeline.history.stalls import Stall, find_stalls
 from kohort.pipeline.history.storms import Storm, find_storms
 
@@ -69,21 +71,18 @@ def analyse(group: GroupInput) -> GroupAnalysis:
     if not timeline.generations:
         timeline = timeline_from_events(group) if events.completed else timeline
     consumer = consumer_timeline(group)
-    rebalances = classic_rebalances(group, timeline.generations, events)
+    facts = classic_rebalances(timeline.generations, events)
     generations = list(timeline.generations)
     if consumer is not None:
         for event in group.events:
             if event.kind == "group_converted":
                 timeline.conversions.append((event.ts, (event.detail or {}).get("to", "consumer")))
-        rebalances += epoch_rebalances(consumer, group.intact_from)
-        generations += epoch_generations(consumer, timeline.gone_ms)
-        rebalances.sort(key=lambda r: (r.begin_ms, r.stable_ms))
+        facts += epoch_rebalances(consumer, group.intact_from)
+        generations += epoch_generations(consumer)
+        facts.sort(key=lambda r: (r.seen_ms, r.stable_ms))
         generations.sort(key=lambda g: g.stable_ms)
-        for number, r in enumerate(rebalances, 1):
-            r.number = number
-    busy = sorted((r.begin_ms, r.stable_ms) for r in rebalances)
-    commits = CommitHistory.of(group, busy)
-    explain(rebalances, commits, events)
+    commits = CommitHistory.of(group, sorted((r.seen_ms, r.stable_ms) for r in facts))
+    rebalances = explained(facts, commits, events)
     ownership = Ownership(generations)
     sessions = member_sessions(group, generations, timeline, consumer, rebalances, events, commits)
     storms = find_storms(group.group_id, rebalances)

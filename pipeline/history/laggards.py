@@ -6,15 +6,10 @@ so the last commit of a member's partitions before the end of the barrier is abo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
 from kohort.pipeline.history.commit_history import CommitHistory
 from kohort.pipeline.history.departures import gave_up, whole_barrier
 from kohort.pipeline.history.events_by_kind import GroupEvents, Removal
-
-if TYPE_CHECKING:
-    from kohort.pipeline.history.rebalances import Rebalance
+from kohort.pipeline.history.rebalance import Laggard, RebalanceFacts
 
 LONG_MS = 5000
 TIMES_THE_SECOND = 2
@@ -23,28 +18,12 @@ _AT_THE_END_MS = 1500
 """A member taken out this close before the end of the barrier is what ended it."""
 
 
-@dataclass(slots=True)
-class Laggard:
-    """how: rejoined / evicted / leave_poll_timeout / session_expired / leave_explicit.
-
-    alone_ms: for how long everybody else had been there before the barrier ended. measured: by events.
-    """
-
-    member_id: str
-    client: str
-    logical: str
-    delay_us: int
-    how: str
-    alone_ms: int
-    measured: bool
-
-
-def find_laggard(r: Rebalance, commits: CommitHistory, events: GroupEvents) -> Laggard | None:
+def find_laggard(r: RebalanceFacts, commits: CommitHistory, events: GroupEvents) -> Laggard | None:
     """The member that alone made the wait long; None when nobody did, or when several did."""
     if not r.before.members or not r.after.size:
         return None
     if r.evicted:
-        return _laggard(r, r.evicted[0], r.barrier_ms - r.begin_ms, "evicted", r.start_ms is not None)
+        return _laggard(r, r.evicted[0], r.barrier_ms - r.seen_ms, "evicted", r.start_ms is not None)
     if r.start_ms is None:
         return _by_commits_alone(r, commits)
     wait = r.barrier_ms - r.start_ms
@@ -66,7 +45,7 @@ def find_laggard(r: Rebalance, commits: CommitHistory, events: GroupEvents) -> L
     return _argmax(r, delays, measured)
 
 
-def _gave_up(r: Rebalance, removal: Removal, commits: CommitHistory) -> bool:
+def _gave_up(r: RebalanceFacts, removal: Removal, commits: CommitHistory) -> bool:
     """Whether a leave was that of a client at its poll timeout. Java's says so; others give no reason, but had read
     nothing for about that long."""
     timeout = r.before.members[removal.member_id].rebalance_timeout_ms
@@ -76,7 +55,7 @@ def _gave_up(r: Rebalance, removal: Removal, commits: CommitHistory) -> bool:
     return r.barrier_ms - last >= SHARE_OF_POLL_TIMEOUT * timeout
 
 
-def _estimates(r: Rebalance, commits: CommitHistory) -> dict[str, int]:
+def _estimates(r: RebalanceFacts, commits: CommitHistory) -> dict[str, int]:
     assert r.start_ms is not None
     delays = {}
     for member_id in r.before.members.keys() & r.after.members.keys():
@@ -86,7 +65,7 @@ def _estimates(r: Rebalance, commits: CommitHistory) -> dict[str, int]:
     return delays
 
 
-def _argmax(r: Rebalance, delays: dict[str, int], measured: bool) -> Laggard | None:
+def _argmax(r: RebalanceFacts, delays: dict[str, int], measured: bool) -> Laggard | None:
     if not delays:
         return None
     slowest = max(delays, key=lambda m: delays[m])
@@ -96,7 +75,7 @@ def _argmax(r: Rebalance, delays: dict[str, int], measured: bool) -> Laggard | N
     return None
 
 
-def _by_commits_alone(r: Rebalance, commits: CommitHistory) -> Laggard | None:
+def _by_commits_alone(r: RebalanceFacts, commits: CommitHistory) -> Laggard | None:
     """No start is known: the one whose commit ends the silence of all others, or the one that is gone after it."""
     last = {
         member_id: found
@@ -129,7 +108,7 @@ def _by_commits_alone(r: Rebalance, commits: CommitHistory) -> Laggard | None:
 
 
 def _laggard(
-    r: Rebalance, member_id: str, delay_ms: int, how: str, measured: bool, alone_ms: int | None = None
+    r: RebalanceFacts, member_id: str, delay_ms: int, how: str, measured: bool, alone_ms: int | None = None
 ) -> Laggard:
     member = r.before.members.get(member_id) or r.after.members.get(member_id)
     client = member.name if member else member_id

@@ -10,7 +10,7 @@ from kohort.pipeline.history.consumer_timeline import UNREVOKED, ConsumerTimelin
 from kohort.pipeline.history.departures import departure
 from kohort.pipeline.history.events_by_kind import GroupEvents
 from kohort.pipeline.history.inputs import Generation, GroupInput, Member
-from kohort.pipeline.history.rebalances import Rebalance
+from kohort.pipeline.history.rebalance import Rebalance
 
 FLAPPING_WITHIN_MS = 30 * 60_000
 FLAPPING_LIVES = 3
@@ -126,9 +126,11 @@ def _ending(
             session.end_kind, session.last_ms = "barrier", r.barrier_ms
             return
         if member_id in r.left:
-            cause, sure = r.cause, r.cause_confidence
-            if r.trigger_member not in (member_id, None):
-                verdict = departure(r, member_id, commits) if r.start_ms is None and not r.is_epoch else None
+            cause, sure = r.why.cause, r.why.confidence
+            if r.why.trigger_member not in (member_id, None):
+                verdict = (
+                    departure(r, r.why.laggard, member_id, commits) if r.start_ms is None and not r.is_epoch else None
+                )
                 cause, sure = (verdict.cause, verdict.confidence) if verdict else ("unknown", sure)
             kind = _ENDS.get(cause, "unknown")
             session.end_kind = "left" if kind == "unknown" and r.outcome == "empty" else kind

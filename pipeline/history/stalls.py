@@ -12,7 +12,7 @@ from kohort.pipeline.history.commit_history import CommitHistory
 from kohort.pipeline.history.inputs import GroupInput, TopicPartition
 from kohort.pipeline.history.lag import burrow_status, lag_at_samples, log_grew, most_lag
 from kohort.pipeline.history.partition_owners import Ownership
-from kohort.pipeline.history.rebalances import Rebalance
+from kohort.pipeline.history.rebalance import Rebalance
 
 SILENCE_MS = 30_000
 """Shorter silences outside of rebalances are ordinary."""

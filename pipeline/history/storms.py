@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from kohort.pipeline.history.rebalances import Rebalance
+from kohort.pipeline.history.rebalance import Rebalance
 
 CLOSE_MS = 60_000
 CHAIN = 3
@@ -36,11 +36,11 @@ class Storm:
 
     @property
     def main_cause(self) -> str:
-        return Counter(r.cause for r in self.rebalances).most_common(1)[0][0]
+        return Counter(r.why.cause for r in self.rebalances).most_common(1)[0][0]
 
     @property
     def main_client(self) -> str | None:
-        found = Counter(r.trigger_client for r in self.rebalances if r.trigger_client).most_common(1)
+        found = Counter(r.why.trigger_client for r in self.rebalances if r.why.trigger_client).most_common(1)
         return found[0][0] if found else None
 
 
@@ -54,10 +54,7 @@ def find_storms(group_id: str, rebalances: list[Rebalance]) -> list[Storm]:
     storms: list[Storm] = []
     for chain in _chains(counted):
         if len(chain) >= CHAIN or _dense(chain):
-            storm = Storm(f"{group_id}/{chain[0].begin_ms}", chain)
-            for r in chain:
-                r.storm_id = storm.storm_id
-            storms.append(storm)
+            storms.append(Storm(f"{group_id}/{chain[0].begin_ms}", chain))
     return storms
 
 

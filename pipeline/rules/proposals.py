@@ -74,11 +74,11 @@ def _max_poll_interval(analysis: GroupAnalysis) -> Proposal | None:
     current = max((m.rebalance_timeout_ms or 0 for m in _newest_members(analysis)), default=0)
     gaps = poll_gaps_ms(analysis)
     for r in analysis.rebalances:
-        if r.laggard is not None and r.laggard.how != "session_expired":
+        if r.why.laggard is not None and r.why.laggard.how != "session_expired":
             # the batch that the others waited for began before the rebalance did
-            before = analysis.commits.last_of(r.before.parts_of(r.laggard.member_id), r.begin_ms)
+            before = analysis.commits.last_of(r.before.parts_of(r.why.laggard.member_id), r.begin_ms)
             if before is not None:
-                gaps.setdefault(r.laggard.client, []).append(r.barrier_ms - before)
+                gaps.setdefault(r.why.laggard.client, []).append(r.barrier_ms - before)
     samples = sum(len(of_client) for of_client in gaps.values())
     if not current or samples < FEWEST:
         return None

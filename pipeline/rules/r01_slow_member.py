@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
-from kohort.pipeline.history.rebalances import Rebalance
+from kohort.pipeline.history.rebalance import Rebalance
 from kohort.pipeline.rules.finding import CERTAIN, CRITICAL, LIKELY, WARNING, Finding, seconds, times
 
 ID = "R01"
@@ -28,12 +28,12 @@ _EAGER = "cooperative-sticky or the new protocol (group.protocol=consumer) would
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     by_client: dict[str, list[Rebalance]] = {}
     for r in analysis.rebalances:
-        if r.laggard is None or r.laggard.how not in _ALIVE or not r.reached_barrier or not r.before.size:
+        if r.why.laggard is None or r.why.laggard.how not in _ALIVE or not r.reached_barrier or not r.before.size:
             continue
         timeout = r.before.rebalance_timeout_ms
         shortest = min(LONG_MS, SHARE_OF_TIMEOUT * timeout) if timeout else LONG_MS
         if r.prepare_ms >= shortest:
-            by_client.setdefault(r.laggard.client, []).append(r)
+            by_client.setdefault(r.why.laggard.client, []).append(r)
     for client, hits in by_client.items():
         yield _finding(analysis, client, hits)
 
@@ -47,8 +47,8 @@ def _finding(analysis: GroupAnalysis, client: str, hits: list[Rebalance]) -> Fin
     ]
     stopped_ms = sum(end - start for (start, end), whole in zip(silences, covered, strict=False) if whole)
     eager = any(r.eager is not False for r in hits)
-    evicted = [r for r in hits if r.laggard is not None and r.laggard.how == "evicted"]
-    gave_up = [r for r in hits if r.laggard is not None and r.laggard.how == "leave_poll_timeout"]
+    evicted = [r for r in hits if r.why.laggard is not None and r.why.laggard.how == "evicted"]
+    gave_up = [r for r in hits if r.why.laggard is not None and r.why.laggard.how == "leave_poll_timeout"]
     timeout = max((r.before.rebalance_timeout_ms or 0 for r in hits), default=0)
     severity = CRITICAL if evicted or (eager and (len(hits) > 1 or max(waits) >= 60_000)) else WARNING
     what = "consumption" if eager else "commits"

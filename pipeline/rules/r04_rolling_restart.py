@@ -67,7 +67,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         {
             "restarts": len(hits),
             "rebalances_caused": len(counted),
-            "unavailable_partition_s_hi": round(sum(r.unavailable_partition_s[1] for r in inside), 3),
+            "unavailable_partition_s_hi": round(sum(r.cost.unavailable_partition_s[1] for r in inside), 3),
             "protocols": protocols,
             "restart_ms": [new.first_ms - old.last_ms for old, new in hits],
             "rebalances": [r.number for r in counted],

@@ -12,7 +12,9 @@ OFTEN_AN_HOUR = 3
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
-    hits = [r for r in analysis.rebalances if r.cause == "topic_metadata_changed" and r.counts and r.kind != "initial"]
+    hits = [
+        r for r in analysis.rebalances if r.why.cause == "topic_metadata_changed" and r.counts and r.kind != "initial"
+    ]
     if not hits:
         return
     often = busiest([r.begin_ms for r in hits], 3_600_000) >= OFTEN_AN_HOUR
@@ -21,7 +23,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         ID,
         "Rebalanced because a topic changed",
         WARNING if often else INFO,
-        weakest(r.cause_confidence for r in hits),
+        weakest(r.why.confidence for r in hits),
         f"{several(len(hits), 'rebalance')} without any member change, because topic metadata changed"
         + (f" ({listed(grown)})" if grown else ""),
         "Expected once when partitions are added. If it repeats: who creates topics or partitions, and is a pattern "

@@ -37,7 +37,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
                 topics |= set(found) ^ set(known[regex])
                 pattern = regex
             known[regex] = found
-        moments += [r.begin_ms for r in analysis.rebalances if r.is_epoch and r.cause == "metadata_changed"]
+        moments += [r.begin_ms for r in analysis.rebalances if r.is_epoch and r.why.cause == "metadata_changed"]
     if len(moments) < AT_LEAST:
         return
     often = busiest(moments, 3_600_000) >= OFTEN_AN_HOUR

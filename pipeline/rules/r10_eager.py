@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
-from kohort.pipeline.history.rebalances import Rebalance
+from kohort.pipeline.history.rebalance import Rebalance
 from kohort.pipeline.rules.finding import INFO, LIKELY, WARNING, Finding, busiest, several
 
 ID = "R10"
@@ -21,8 +21,8 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     needless = [r for r in hits if _little_to_move(r)]
     if len(needless) < OFTEN_A_DAY:
         return
-    cost = sum(r.unavailable_partition_s[1] for r in needless)
-    gain = sum(r.unavailable_partition_s[1] * (1 - _share_that_must_move(r)) for r in needless)
+    cost = sum(r.cost.unavailable_partition_s[1] for r in needless)
+    gain = sum(r.cost.unavailable_partition_s[1] * (1 - _share_that_must_move(r)) for r in needless)
     yield Finding(
         ID,
         "An eager assignor stops everyone",

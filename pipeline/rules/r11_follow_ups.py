@@ -20,7 +20,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         ID,
         "Follow-up rounds, not trouble",
         INFO,
-        weakest(r.cause_confidence for r in follow_ups),
+        weakest(r.why.confidence for r in follow_ups),
         f"{len(follow_ups)} of {len(completed)} rebalances are second rounds of the cooperative assignor, in which freed "
         "partitions find their new owner",
         "Count them apart: they stop nobody.",

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
-from kohort.pipeline.history.rebalances import Rebalance
+from kohort.pipeline.history.rebalance import Rebalance
 from kohort.pipeline.rules.finding import LIKELY, WARNING, Finding, seconds
 
 ID = "R14"

@@ -16,19 +16,21 @@ SHARE = 0.5
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     rounds = [r for r in analysis.settled if not r.is_epoch]
     late = [
-        r for r in rounds if r.laggard is not None and r.laggard.how in ("rejoined", "evicted", "leave_poll_timeout")
+        r
+        for r in rounds
+        if r.why.laggard is not None and r.why.laggard.how in ("rejoined", "evicted", "leave_poll_timeout")
     ]
     if len(rounds) < AT_LEAST or not late:
         return
-    client, count = Counter(r.laggard.client for r in late if r.laggard is not None).most_common(1)[0]
+    client, count = Counter(r.why.laggard.client for r in late if r.why.laggard is not None).most_common(1)[0]
     if count < SHARE * len(rounds):
         return
-    hits = [r for r in late if r.laggard is not None and r.laggard.client == client]
+    hits = [r for r in late if r.why.laggard is not None and r.why.laggard.client == client]
     yield Finding(
         ID,
         "Always the same laggard",
         WARNING,
-        CERTAIN if all(r.laggard.measured for r in hits if r.laggard) else LIKELY,
+        CERTAIN if all(r.why.laggard.measured for r in hits if r.why.laggard) else LIKELY,
         f"{client} was the last to rejoin in {count} of {len(rounds)} rebalances",
         "Its poll loop is the long one: look at its processing time, or its partitions are the heavy ones (see the "
         "weighted skew).",
@@ -38,7 +40,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         {
             "late": count,
             "of": len(rounds),
-            "delays_ms": [r.laggard.delay_us // 1000 for r in hits if r.laggard],
+            "delays_ms": [r.why.laggard.delay_us // 1000 for r in hits if r.why.laggard],
             "rebalances": [r.number for r in hits],
         },
     )

@@ -20,7 +20,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
 def _after_a_move(analysis: GroupAnalysis) -> Iterator[Finding]:
     hits = []
     for r in analysis.settled:
-        for topic_partition, around in r.around.items():
+        for topic_partition, around in r.cost.around.items():
             old, new = r.before.owners.get(topic_partition), r.after.owners.get(topic_partition)
             if around.reread and old != new and old is not None and new is not None:
                 hits.append((r, topic_partition, around.reread, old))

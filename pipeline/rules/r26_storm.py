@@ -15,11 +15,11 @@ LEAST_SHARE_SAID = 0.01
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     for storm in analysis.storms:
-        causes = Counter(r.cause for r in storm.rebalances)
-        clients = Counter(r.trigger_client for r in storm.rebalances if r.trigger_client)
+        causes = Counter(r.why.cause for r in storm.rebalances)
+        clients = Counter(r.why.trigger_client for r in storm.rebalances if r.why.trigger_client)
         cause = causes.most_common(1)[0][0]
         chain = " -> ".join(
-            f"{r.cause}{f' ({r.trigger_client})' if r.trigger_client else ''}" for r in storm.rebalances[:6]
+            f"{r.why.cause}{f' ({r.why.trigger_client})' if r.why.trigger_client else ''}" for r in storm.rebalances[:6]
         )
         exact = all(r.start_ms is not None for r in storm.rebalances)
         yield Finding(

@@ -63,9 +63,9 @@ def test_what_always_holds(analyses: dict[str, GroupAnalysis]) -> None:
             if r.movement is not None:
                 assert 0 <= r.movement.moved <= r.movement.common
                 assert r.movement.stickiness is None or 0 <= r.movement.stickiness <= 1
-            assert r.unavailable_partition_s[0] <= r.unavailable_partition_s[1] + 1e-9
-            if r.prepare_hi_ms is not None and r.before.size:
-                assert r.prepare_lo_ms <= r.prepare_ms <= r.prepare_hi_ms
+            assert r.cost.unavailable_partition_s[0] <= r.cost.unavailable_partition_s[1] + 1e-9
+            if r.why.prepare_hi_ms is not None and r.before.size:
+                assert r.why.prepare_lo_ms <= r.prepare_ms <= r.why.prepare_hi_ms
         storms = [r for storm in analysis.storms for r in storm.rebalances]
         assert len(storms) == len({r.number for r in storms})
 

@@ -189,7 +189,7 @@ def test_a_migration_is_expected_once_and_trouble_when_it_goes_back_and_forth() 
     (often,) = diagnose(analysis)
     assert (often.severity, often.title) == ("warning", "Migration between the protocols, back and forth")
     assert often.evidence["moments_ms"] == [ms(100), ms(200), ms(300), ms(400)]
-    assert [r.cause for r in analysis.rebalances if r.kind == "conversion"] == ["protocol_migration"] * 4
+    assert [r.why.cause for r in analysis.rebalances if r.kind == "conversion"] == ["protocol_migration"] * 4
     ends = {session.member.member_id: session.end_kind for session in analysis.sessions}
     assert ends == {A: "alive", B: "alive", "u-1": "left", "u-2": "left"}
     back = analysis.rebalances[3]
@@ -217,7 +217,9 @@ def test_definitions_by_hand() -> None:
     assert moved is not None
     assert (moved.moved, moved.excess, moved.orphans) == (4, 2, 0)
     assert moved.stickiness == pytest.approx(2 / 6)
-    assert analysis.rebalances[1].prepare_us == 1_000_000
-    around = analysis.rebalances[1].around[("t", 0)]
+    opening = analysis.rebalances[1].opening
+    assert opening is not None
+    assert opening.prepare_us == 1_000_000
+    around = analysis.rebalances[1].cost.around[("t", 0)]
     assert (around.gap_ms, around.base_ms) == (2000, 1000.0)
     assert around.excess_ms == 1000

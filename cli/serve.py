@@ -12,7 +12,6 @@ from kohort.broker.address import AddressError, parse_address
 from kohort.broker.control_token import TokenError, checked
 from kohort.broker.lean_imports import without
 from kohort.broker.settings.broker_settings import PROFILES, SettingError, Settings
-from kohort.broker.settings.properties import parse_properties
 from kohort.cli.saying import say
 
 if TYPE_CHECKING:
@@ -173,11 +172,15 @@ def read_settings(config: str | None, assignments: tuple[str, ...]) -> dict[str,
     """What the file and then the command line set. Raises SettingError for what is no setting at all."""
     given: dict[str, str] = {}
     if config is not None:
+        import javaproperties
+
         try:
             with open(config, encoding="utf-8") as file:
-                given |= parse_properties(file.read())
+                given |= javaproperties.load(file)
         except OSError as problem:
             raise SettingError(f"cannot read {config}: {problem.strerror}; --config wants a file of settings") from None
+        except javaproperties.InvalidUEscapeError as problem:
+            raise SettingError(f"{config}: {problem.escape} is no character; write \\u and four digits") from None
         except UnicodeDecodeError:
             raise SettingError(f"{config} is not text; --config wants lines of NAME=VALUE") from None
     for assignment in assignments:

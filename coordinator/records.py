@@ -10,6 +10,8 @@ from functools import lru_cache
 from typing import NamedTuple
 from uuid import UUID
 
+from kohort.protocol.wire import compact_length
+
 OFFSET_COMMIT = 1
 GROUP_METADATA = 2
 
@@ -119,7 +121,7 @@ def offset_value_parts(metadata: str, topic_id: UUID | None) -> tuple[bytes, byt
     between them and the time of the commit (8 bytes), and behind that."""
     raw = metadata.encode()
     tags = _NO_TAGS if topic_id is None else _TOPIC_ID_TAG + topic_id.bytes
-    return b"\x00\x04", _uvarint(len(raw) + 1) + raw, tags
+    return b"\x00\x04", compact_length(len(raw)) + raw, tags
 
 
 def group_value(group: GroupValue) -> bytes:
@@ -267,17 +269,6 @@ def _string(text: str) -> bytes:
 
 def _nullable(text: str | None) -> bytes:
     return _NULL if text is None else _string(text)
-
-
-def _uvarint(number: int) -> bytes:
-    if number < 128:
-        return bytes((number,))
-    out = bytearray()
-    while number > 127:
-        out.append(number & 127 | 128)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
 
 
 class RecordReader:

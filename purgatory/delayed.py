@@ -1,7 +1,7 @@
 """Operations that wait until something happens or their time is up, under the contract of Kafka's purgatory.
 
-An operation is tried at once; if it cannot complete it waits under its keys and on the wheel; an event on one of the
-keys tries it again; at its deadline it is completed by force; and it completes exactly once.
+An operation that cannot complete at once waits under its keys and on the wheel. An event on one of the keys tries it
+again. At its deadline it is completed by force, and it completes exactly once.
 (Kafka: `DelayedOperation`, `DelayedOperationPurgatory`; one thread here, hence no locks and no sharded watch lists.)
 """
 
@@ -21,7 +21,7 @@ class DelayedOperation(TimerEntry):
         self.completed = False
 
     def can_complete(self, now_ms: int) -> bool:
-        """Whether it may complete now. Called when it is added and at every event on one of its keys."""
+        """Whether it may complete now. Called at every event on one of its keys."""
         return False
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
@@ -60,17 +60,8 @@ class Purgatory:
         """When to call `advance` next, in monotonic milliseconds; None: nothing waits."""
         return self._wheel.next_wakeup_ms
 
-    def try_or_wait(self, operation: DelayedOperation, keys: Iterable[Hashable], now_ms: int) -> bool:
-        """Completes `operation` now, or lets it wait under `keys` until its deadline. Returns whether it completed."""
-        if operation.completed:
-            return True
-        if operation.can_complete(now_ms):
-            return self.complete(operation, now_ms)
-        self.wait(operation, keys)
-        return False
-
     def wait(self, operation: DelayedOperation, keys: Iterable[Hashable] = ()) -> None:
-        """Lets `operation` wait without trying it first."""
+        """Lets `operation` wait under `keys` until its deadline; whoever wants it tried first asks `can_complete`."""
         operation._keys = tuple(keys)
         for key in operation._keys:
             self._watched.setdefault(key, {})[operation] = None

@@ -8,9 +8,10 @@ which are fixed at start; of broker loggers and client metrics.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from kohort.broker.apis.config_resources import named_twice, resource_to_alter
+from kohort.broker.apis.config_resources import Alterable, alter
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.alter_configs import (
     AlterConfigsRequest,
@@ -27,30 +28,17 @@ if TYPE_CHECKING:
 
 def handle(node: Node, request: AlterConfigsRequest, ticket: Ticket) -> AlterConfigsResponse:
     """Gives topics and groups other settings, each for itself."""
-    twice = named_twice(request.resources)
-    responses = []
-    for resource in request.resources:
-        refusal = _alter(node, resource, twice, request.validate_only)
-        responses.append(
-            AlterConfigsResourceResponse(
-                error_code=ErrorCode.none if refusal is None else refusal.error_code,
-                error_message=None if refusal is None else refusal.message,
-                resource_type=resource.resource_type,
-                resource_name=resource.resource_name,
-            )
-        )
-    return AlterConfigsResponse(throttle_time_ms=0, responses=tuple(responses))
+    responses = alter(
+        node, request.resources, _named, AlterConfigsResourceResponse, validate_only=request.validate_only
+    )
+    return AlterConfigsResponse(throttle_time_ms=0, responses=responses)
 
 
-def _alter(
-    node: Node, resource: AlterConfigsResource, twice: set[tuple[int, str]], validate_only: bool
-) -> Refusal | None:
-    altered = resource_to_alter(node, resource, twice)
-    if isinstance(altered, Refusal):
-        return altered
+def _named(altered: Alterable, resource: AlterConfigsResource) -> Mapping[str, str] | Refusal:
+    """What the request names, and nothing else."""
     configs = {}
     for config in resource.configs:
         if config.value is None:
             return Refusal(ErrorCode.invalid_request, f"Null value not supported for : {config.name}")
         configs[config.name] = config.value
-    return altered.configure(configs, validate_only=validate_only)
+    return configs

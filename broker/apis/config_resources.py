@@ -1,4 +1,4 @@
-"""What AlterConfigs and IncrementalAlterConfigs have in common: which resources there are, and who may be altered.
+"""What AlterConfigs and IncrementalAlterConfigs have in common: which resources there are, and how each is altered.
 
 Topics and groups can be. Settings of the broker are fixed at start, and hear what Kafka says of such.
 """
@@ -6,8 +6,8 @@ Topics and groups can be. Settings of the broker are fixed at start, and hear wh
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from kohort.protocol.errors import ErrorCode
 from kohort.storage.refusal import Refusal
@@ -39,6 +39,10 @@ class Resource(Protocol):
     def resource_name(self) -> str: ...
     @property
     def configs(self) -> Iterable[Named]: ...
+
+
+ResourceT = TypeVar("ResourceT", bound=Resource)
+ResponseT = TypeVar("ResponseT")
 
 
 class Alterable(Protocol):
@@ -94,17 +98,55 @@ class AlterableGroup:
         return self._group_configs.configure(self._group_id, configs, validate_only=validate_only)
 
 
-def named_twice(resources: Iterable[Resource]) -> set[tuple[int, str]]:
-    """The resources that a request names more than once."""
-    count = Counter((each.resource_type, each.resource_name) for each in resources)
-    return {resource for resource, times in count.items() if times > 1}
+def alter(
+    node: Node,
+    resources: Iterable[ResourceT],
+    new_configs: Callable[[Alterable, ResourceT], Mapping[str, str] | Refusal],
+    response: Callable[..., ResponseT],
+    *,
+    validate_only: bool,
+) -> tuple[ResponseT, ...]:
+    """Gives resources other settings, each for itself, of each all or none.
+
+    `new_configs`: everything that is to be set for a resource from now on, as the request has it, or why not.
+    `response`: the class of an answer for one resource.
+    """
+    asked = list(resources)
+    count = Counter((each.resource_type, each.resource_name) for each in asked)
+    responses = []
+    for resource in asked:
+        kind, name = resource.resource_type, resource.resource_name
+        refusal: Refusal | None
+        if count[kind, name] > 1:
+            refusal = Refusal(ErrorCode.invalid_request, "Each resource must appear at most once.")
+        else:
+            refusal = _alter(node, resource, new_configs, validate_only)
+        responses.append(
+            response(
+                error_code=ErrorCode.none if refusal is None else refusal.error_code,
+                error_message=None if refusal is None else refusal.message,
+                resource_type=kind,
+                resource_name=name,
+            )
+        )
+    return tuple(responses)
 
 
-def resource_to_alter(node: Node, resource: Resource, twice: set[tuple[int, str]]) -> Alterable | Refusal:
-    """What is to be altered, or why it cannot be."""
+def _alter(
+    node: Node,
+    resource: ResourceT,
+    new_configs: Callable[[Alterable, ResourceT], Mapping[str, str] | Refusal],
+    validate_only: bool,
+) -> Refusal | None:
+    altered = _resource_to_alter(node, resource)
+    if isinstance(altered, Refusal):
+        return altered
+    configs = new_configs(altered, resource)
+    return configs if isinstance(configs, Refusal) else altered.configure(configs, validate_only=validate_only)
+
+
+def _resource_to_alter(node: Node, resource: Resource) -> Alterable | Refusal:
     name = resource.resource_name
-    if (resource.resource_type, name) in twice:
-        return Refusal(ErrorCode.invalid_request, "Each resource must appear at most once.")
     settings = [config.name for config in resource.configs]
     if len(set(settings)) < len(settings):
         return Refusal(ErrorCode.invalid_request, "Error due to duplicate config keys")

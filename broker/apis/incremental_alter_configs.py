@@ -7,9 +7,10 @@ Left out: settings of brokers, which are fixed at start; of broker loggers and c
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from kohort.broker.apis.config_resources import Alterable, named_twice, resource_to_alter
+from kohort.broker.apis.config_resources import Alterable, alter
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -33,33 +34,20 @@ _NAMES = {APPEND: "APPEND", SUBTRACT: "SUBTRACT"}
 
 def handle(node: Node, request: IncrementalAlterConfigsRequest, ticket: Ticket) -> IncrementalAlterConfigsResponse:
     """Changes single settings of topics and groups; of each all or none."""
-    twice = named_twice(request.resources)
-    responses = []
-    for resource in request.resources:
-        refusal = _alter(node, resource, twice, request.validate_only)
-        responses.append(
-            AlterConfigsResourceResponse(
-                error_code=ErrorCode.none if refusal is None else refusal.error_code,
-                error_message=None if refusal is None else refusal.message,
-                resource_type=resource.resource_type,
-                resource_name=resource.resource_name,
-            )
-        )
-    return IncrementalAlterConfigsResponse(throttle_time_ms=0, responses=tuple(responses))
+    responses = alter(
+        node, request.resources, _changed, AlterConfigsResourceResponse, validate_only=request.validate_only
+    )
+    return IncrementalAlterConfigsResponse(throttle_time_ms=0, responses=responses)
 
 
-def _alter(
-    node: Node, resource: AlterConfigsResource, twice: set[tuple[int, str]], validate_only: bool
-) -> Refusal | None:
-    altered = resource_to_alter(node, resource, twice)
-    if isinstance(altered, Refusal):
-        return altered
+def _changed(altered: Alterable, resource: AlterConfigsResource) -> Mapping[str, str] | Refusal:
+    """What is set now, with the request's changes."""
     configs = dict(altered.configs)
     for change in resource.configs:
         refusal = _change(configs, altered, change)
         if refusal is not None:
             return refusal
-    return altered.configure(configs, validate_only=validate_only)
+    return configs
 
 
 def _change(configs: dict[str, str], altered: Alterable, change: AlterableConfig) -> Refusal | None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from kohort.pipeline.records.layouts import KEYS, VALUES
 from kohort.pipeline.records.schema import Array, Field, Layout, RecordError, Struct
+from kohort.protocol.wire import unsigned_varint
 
 Value = dict[str, Any]
 
@@ -263,15 +264,6 @@ class _Writer:
             self.parts.append(unsigned_varint(len(tags)))
             for tag, payload in tags:
                 self.parts += (unsigned_varint(tag), unsigned_varint(len(payload)), payload)
-
-
-def unsigned_varint(value: int) -> bytes:
-    result = bytearray()
-    while value > 0x7F:
-        result.append(value & 0x7F | 0x80)
-        value >>= 7
-    result.append(value)
-    return bytes(result)
 
 
 def encode_key(kind: int, key: Value) -> bytes:

@@ -14,8 +14,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kohort.pipeline.sources.properties import read_properties
-
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
@@ -85,13 +83,22 @@ OPEN = Security()
 
 
 def from_file(path: Path) -> Security:
-    """What a file of Kafka's client properties says. Settings about other things than security are passed over."""
+    """What a file of Kafka's client properties says. Settings about other things than security are passed over.
+
+    It is read as UTF-8, which Java's tools take as Latin-1 or UTF-8 by version; only passwords with such letters tell.
+    """
+    import javaproperties
+
     try:
-        return from_settings(read_properties(path))
+        with path.open(encoding="utf-8") as file:
+            settings = javaproperties.load(file)
     except OSError as error:
         raise SecurityError(f"{path} can't be read: {error.strerror}") from None
-    except ValueError as error:
-        raise SecurityError(str(error)) from None
+    except javaproperties.InvalidUEscapeError as error:
+        raise SecurityError(f"{path}: {error.escape} is no character; write \\u and four digits") from None
+    except UnicodeDecodeError:
+        raise SecurityError(f"{path} is no properties file: it isn't text in UTF-8") from None
+    return from_settings(settings)
 
 
 def from_settings(settings: Mapping[str, str]) -> Security:

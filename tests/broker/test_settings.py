@@ -1,9 +1,10 @@
 """What can be set, what counts, and what is refused how."""
 
+from pathlib import Path
+
 import pytest
 
 from kohort.broker.settings.broker_settings import PROFILES, SETTINGS, SettingError, Settings
-from kohort.broker.settings.properties import parse_properties
 from kohort.broker.settings.topic_defaults import topic_defaults
 from kohort.broker.settings.unsupported import FOREIGN
 from kohort.cli.serve import read_settings
@@ -98,26 +99,33 @@ def test_a_file_that_is_not_there_is_named() -> None:
         read_settings("/nowhere/at/all", ())
 
 
-def test_properties_are_read_as_java_reads_them() -> None:
-    text = r"""
-# a comment
-! another
-  a=1
-b : 2
-c 3
-d=x\
-    y
-e=tab\tand\\backslash
-f\ g=\u00e9
-empty=
-a=4
-"""
-    assert parse_properties(text) == {
+def test_a_file_of_settings_is_read_as_java_reads_it(tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text(
+        "# a comment\r\n! another\n\n  a=1\nb : 2\nc 3\nd=x\\\n    y\ne=tab\\tand\\\\backslash\n"
+        "f\\ g=\\u00e9\\ud83d\\ude00\nempty=\nalone\n"
+        "\fh=form feeds are blanks\ni\fj\nk=one\u0085line\nl=one\u2028line\na=4",
+        encoding="utf-8",
+        newline="",
+    )
+    assert read_settings(str(file), ()) == {
         "a": "4",
         "b": "2",
         "c": "3",
         "d": "xy",
         "e": "tab\tand\\backslash",
-        "f g": "é",
+        "f g": "é😀",
         "empty": "",
+        "alone": "",
+        "h": "form feeds are blanks",
+        "i": "j",
+        "k": "one\u0085line",
+        "l": "one\u2028line",
     }
+
+
+def test_an_escape_that_is_no_character_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("a=\\u12x\n")
+    with pytest.raises(SettingError, match=r"\\u12x is no character"):
+        read_settings(str(file), ())

@@ -13,7 +13,6 @@ from click.testing import CliRunner
 
 from kohort.cli.analyze import analyze
 from kohort.pipeline.sources import sasl
-from kohort.pipeline.sources.properties import read_properties
 from kohort.pipeline.sources.security import OPEN, Security, SecurityError, from_file, from_settings
 from kohort.pipeline.sources.wire import Cluster, WireError
 from tests.pipeline.locked_broker import PASSWORD, USER, LockedBroker
@@ -40,19 +39,23 @@ def test_a_properties_file_is_read_as_java_reads_it(tmp_path: Path) -> None:
     file = tmp_path / "client.properties"
     file.write_text(
         "# a comment\r\n! another\n\n  security.protocol = SASL_SSL\nsasl.mechanism:PLAIN\nclient.id me and you\n"
-        'sasl.jaas.config=a.Module required \\\n    username="ana" \\\n    password="x\\\\y";\n'
-        "key\\ with\\=odd=\\u00fc\\tz\nempty=\nalone\nlast\\\\=1\nlast\\\\=2"
+        'sasl.jaas.config=a.Module required \\\n    username="ana" \\\n    password="\\u00fc\\\\\\\\y\u0085z";\n'
+        "sasl.mechanism=SCRAM-SHA-256",
+        encoding="utf-8",
     )
-    assert read_properties(file) == {
-        "security.protocol": "SASL_SSL",
-        "sasl.mechanism": "PLAIN",
-        "client.id": "me and you",
-        "sasl.jaas.config": 'a.Module required username="ana" password="x\\y";',
-        "key with=odd": "ü\tz",
-        "empty": "",
-        "alone": "",
-        "last\\": "2",
-    }
+    read = from_file(file)
+    assert (read.protocol, read.mechanism) == ("SASL_SSL", "SCRAM-SHA-256")
+    assert (read.username, read.password) == ("ana", "ü\\y\u0085z")
+
+
+def test_a_properties_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("sasl.mechanism=\\u12x")
+    with pytest.raises(SecurityError, match=r"\\u12x is no character"):
+        from_file(file)
+    file.write_bytes(b"sasl.mechanism=\xff")
+    with pytest.raises(SecurityError, match="isn't text"):
+        from_file(file)
 
 
 @pytest.mark.parametrize(

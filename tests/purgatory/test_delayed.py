@@ -1,4 +1,4 @@
-"""The contract of a delayed operation: tried at once, again at events, forced at its deadline, completed once."""
+"""The contract of a delayed operation: tried at events, forced at its deadline, completed once."""
 
 from collections.abc import Callable
 
@@ -28,18 +28,9 @@ class Operation(DelayedOperation):
         self.then(now_ms)
 
 
-def test_what_can_complete_does_so_at_once() -> None:
-    purgatory, fetch = Purgatory(), Operation(500)
-    fetch.may_complete = True
-    assert purgatory.try_or_wait(fetch, ["a"], 7)
-    assert fetch.completions == [(7, False)]
-    assert len(purgatory) == 0
-    assert purgatory.next_wakeup_ms is None
-
-
 def test_an_event_on_one_of_its_keys_tries_it_again() -> None:
     purgatory, fetch = Purgatory(), Operation(500)
-    assert not purgatory.try_or_wait(fetch, ["a", "b"], 0)
+    purgatory.wait(fetch, ["a", "b"])
     assert purgatory.check("b", 10) == 0  # not yet
     fetch.may_complete = True
     assert purgatory.check("c", 20) == 0  # none of its keys
@@ -47,14 +38,14 @@ def test_an_event_on_one_of_its_keys_tries_it_again() -> None:
     assert purgatory.check("b", 40) == 0  # it waits nowhere any more
     assert purgatory.advance(1_000) == 0
     assert fetch.completions == [(30, False)]
-    assert fetch.tries == 3
+    assert fetch.tries == 2
 
 
 def test_one_event_completes_all_who_can() -> None:
     purgatory = Purgatory()
     ready, other = Operation(500), Operation(500)
     for operation in (ready, other):
-        purgatory.try_or_wait(operation, ["a"], 0)
+        purgatory.wait(operation, ["a"])
     ready.may_complete = True
     assert purgatory.check("a", 10) == 1
     assert len(purgatory) == 1
@@ -65,7 +56,7 @@ def test_one_event_completes_all_who_can() -> None:
 
 def test_at_its_deadline_it_is_forced() -> None:
     purgatory, fetch = Purgatory(), Operation(500)
-    purgatory.try_or_wait(fetch, ["a"], 0)
+    purgatory.wait(fetch, ["a"])
     assert purgatory.advance(499) == 0
     assert purgatory.advance(2_000) == 1
     assert fetch.completions == [(500, True)]  # at its own moment, however late the shell came
@@ -87,7 +78,7 @@ def test_it_completes_once() -> None:
     assert purgatory.complete(fetch, 10)
     assert not purgatory.complete(fetch, 20)
     fetch.may_complete = True
-    assert purgatory.try_or_wait(fetch, ["a"], 30)  # it has completed, if not now
+    assert purgatory.check("a", 30) == 0
     assert purgatory.advance(1_000) == 0
     assert fetch.completions == [(10, False)]
 
@@ -95,7 +86,7 @@ def test_it_completes_once() -> None:
 def test_completing_itself_from_within_is_no_second_time() -> None:
     purgatory = Purgatory()
     fetch = Operation(500, lambda now_ms: purgatory.check("a", now_ms))
-    purgatory.try_or_wait(fetch, ["a"], 0)
+    purgatory.wait(fetch, ["a"])
     fetch.may_complete = True
     assert purgatory.check("a", 10) == 1
     assert len(fetch.completions) == 1

@@ -7,13 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from kohort.pipeline.sources.checked import UNREADABLE, moment_ms, text, whole
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.lines import read_lines
 from kohort.pipeline.sources.source_rows import GroupEvent
 
-_NUMBERS = (
-    "v", "seq", "ts", "mono_us", "node_id", "co_partition", "co_epoch", "log_offset", "generation", "member_epoch",
-    "duration_us", "members", "session_timeout_ms", "rebalance_timeout_ms", "partitions",
+_LONGS = ("seq", "mono_us", "log_offset", "duration_us")
+_INTS = (
+    "v", "node_id", "co_partition", "co_epoch", "generation", "member_epoch", "members", "session_timeout_ms",
+    "rebalance_timeout_ms", "partitions",
 )  # fmt: skip
 _LISTS = ("waited_for", "joined", "left", "evicted")
 _TEXTS = (
@@ -21,7 +23,7 @@ _TEXTS = (
     "state_from", "state_to", "member_id", "instance_id", "client_id", "client_host", "client_software", "cause",
     "client_reason", "error",
 )  # fmt: skip
-COLUMNS = frozenset((*_TEXTS, *_NUMBERS, *_LISTS, "detail"))
+COLUMNS = frozenset((*_TEXTS, "ts", *_LONGS, *_INTS, *_LISTS, "detail"))
 
 
 def read_event_log(path: Path) -> Iterator[GroupEvent | Issue]:
@@ -34,7 +36,7 @@ def read_event_log(path: Path) -> Iterator[GroupEvent | Issue]:
             continue
         try:
             yield event_of(json.loads(line))
-        except (ValueError, TypeError, AttributeError) as error:
+        except UNREADABLE as error:
             yield Issue("unreadable_line", f"{path.name}:{number}", f"not an event: {error}"[:300])
     yield from faults
 
@@ -45,14 +47,16 @@ def event_of(row: Any) -> GroupEvent:
     for name, value in row.items():
         if value is None or name not in COLUMNS:
             continue
-        if name in _NUMBERS:
-            columns[name] = int(value)
+        if name == "ts":
+            columns[name] = moment_ms(value)
+        elif name in _LONGS or name in _INTS:
+            columns[name] = whole(value, 64 if name in _LONGS else 32)
         elif name in _LISTS:
-            columns[name] = [str(member) for member in value]
+            columns[name] = [text(member) for member in value]
         elif name == "detail":
-            columns[name] = {str(key): str(text) for key, text in value.items()}
+            columns[name] = {text(key): text(each) for key, each in value.items()}
         else:
-            columns[name] = str(value)
+            columns[name] = text(value)
     if "kind" not in columns or "ts" not in columns:
         raise ValueError("no kind or no ts")
     return GroupEvent(**columns, origin="event_log")

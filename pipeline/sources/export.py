@@ -7,7 +7,6 @@ offsets decoder prints JSON of decoded records; it is turned back into bytes, so
 from __future__ import annotations
 
 import base64
-import binascii
 import csv
 import json
 import re
@@ -20,6 +19,7 @@ import numpy as np
 from kohort.pipeline.records.layouts import KEYS, VALUES
 from kohort.pipeline.records.record_codec import encode_key, encode_value, uuid_bytes
 from kohort.pipeline.records.schema import Array, RecordError, Struct
+from kohort.pipeline.sources.checked import UNREADABLE, whole
 from kohort.pipeline.sources.chunk import ABORTED, COMMITTED, PENDING, Chunk, Issue, LogRow, chunk_of_rows
 from kohort.pipeline.sources.lines import LONGEST_LINE, read_lines
 from kohort.protocol.consumer import Assignment, Subscription, write_assignment, write_subscription
@@ -38,8 +38,9 @@ def read_export(path: Path) -> Iterator[Chunk]:
                 None if fields.get(name) in (None, "") else base64.b64decode(fields[name], validate=True)
                 for name in ("key", "value")
             )
-            rows.append((int(fields["partition"]), int(fields["offset"]), int(fields["timestamp"]), key, value))
-        except (KeyError, TypeError, ValueError, binascii.Error) as error:
+            place = whole(fields["partition"], 32), whole(fields["offset"])
+            rows.append((*place, whole(fields["timestamp"]), key, value))
+        except UNREADABLE as error:
             issues.add(number, f"{type(error).__name__}: {error}")
         if len(rows) >= _ROWS_AT_ONCE:
             yield chunk_of_rows(rows, issues.take())
@@ -59,12 +60,20 @@ def _fields(path: Path, issues: _Issues) -> Iterator[tuple[int, dict[str, Any]]]
                 fields = json.loads(line)
                 if not isinstance(fields, dict):
                     raise ValueError("not an object")
-            except ValueError as error:
+            except UNREADABLE as error:
                 issues.add(number, f"not JSON: {error}")
                 continue
             yield number, fields
     else:
-        yield from enumerate(csv.DictReader(_chain(first, lines)), 2)
+        table, number = csv.DictReader(_chain(first, lines)), 1
+        while True:
+            number += 1
+            try:
+                yield number, next(table)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                issues.add(number, f"not CSV: {error}")
 
 
 def _chain(first: str, lines: Iterator[str]) -> Iterator[str]:
@@ -97,11 +106,12 @@ class _Issues:
 # --- the dump tool
 
 _BATCH = re.compile(
-    r"baseOffset: (\d+) .*?producerId: (-?\d+) .*?partitionLeaderEpoch: (-?\d+) isTransactional: (\w+) isControl: (\w+)"
+    r"baseOffset: (\d+) (?>.*?producerId: (-?\d+) )"
+    r"(?>.*?partitionLeaderEpoch: (-?\d+) isTransactional: (\w+) isControl: (\w+))"
 )
 _RECORD = re.compile(
-    r"\|? ?offset: (\d+) (?:isValid: \w+ crc: \w+ )?(?:CreateTime|LogAppendTime): (-?\d+).*? "
-    r"key: (\{.*?\}\}) payload: (.*)$"
+    r"\|? ?offset: (\d+) (?:isValid: \w+ crc: \w+ )?(?:CreateTime|LogAppendTime): (-?\d+)"
+    r"(?>.*? key: (?=\{))(?>(\{.*?\}\}) payload: )(.*)$"
 )
 _MARKER = re.compile(r"endTxnMarker: (COMMIT|ABORT)")
 _FILE = re.compile(r"^Dumping .*__consumer_offsets-(\d+)/")
@@ -115,16 +125,31 @@ def read_dump(path: Path) -> Iterator[Chunk]:
         if match := _FILE.match(line):
             if part is not None:
                 yield part.chunk(issues)
-            part = _DumpedPartition(int(match[1]))
+            part = _DumpedPartition(_partition_of(match, number, issues))
         elif line.startswith("Log starting offset") or not line:
             continue
         elif part is None:
             part = _DumpedPartition(0)
             issues.add(number, "no 'Dumping …' line in front: partition taken as 0")
-            part.line(number, line, issues)
+            _take(part, number, line, issues)
         else:
-            part.line(number, line, issues)
+            _take(part, number, line, issues)
     yield part.chunk(issues) if part is not None else chunk_of_rows([], issues.take())
+
+
+def _take(part: _DumpedPartition, number: int, line: str, issues: _Issues) -> None:
+    try:
+        part.line(line)
+    except (*UNREADABLE, StopIteration) as error:
+        issues.add(number, f"{type(error).__name__}: {error}")
+
+
+def _partition_of(match: re.Match[str], number: int, issues: _Issues) -> int:
+    try:
+        return whole(match[1], 32)
+    except UNREADABLE as error:
+        issues.add(number, f"partition taken as 0: {error}")
+        return 0
 
 
 class _DumpedPartition:
@@ -136,28 +161,24 @@ class _DumpedPartition:
         self.control: set[int] = set()
         self._now = (-1, -1, False)
 
-    def line(self, number: int, line: str, issues: _Issues) -> None:
+    def line(self, line: str) -> None:
+        """Takes a line of the tool's. Raises what UNREADABLE names for others."""
         if match := _BATCH.match(line):
             transactional = match[4] == "true"
-            self._now = (int(match[3]), int(match[2]) if transactional else -1, match[5] == "true")
+            self._now = (whole(match[3], 32), whole(match[2]) if transactional else -1, match[5] == "true")
             return
         if self._now[2]:
             marker, at = _MARKER.search(line), re.search(r"offset: (\d+)", line)
             if marker and at:
-                self.control.add(int(at[1]))
-                self.markers.append((int(at[1]), self._now[1], COMMITTED if marker[1] == "COMMIT" else ABORTED))
+                self.control.add(whole(at[1]))
+                self.markers.append((whole(at[1]), self._now[1], COMMITTED if marker[1] == "COMMIT" else ABORTED))
             return
         match = _RECORD.match(line)
         if not match:
-            issues.add(number, "not a line of the dump tool's offsets decoder")
-            return
-        try:
-            key, value = _encode(match[3], match[4])
-        except (KeyError, ValueError, TypeError, AttributeError, StopIteration) as error:
-            issues.add(number, f"{type(error).__name__}: {error}")
-            return
-        offset = int(match[1])
-        self.rows.append((self.partition, offset, int(match[2]), key, value))
+            raise ValueError("not a line of the dump tool's offsets decoder")
+        key, value = _encode(match[3], match[4])
+        offset, time = whole(match[1]), whole(match[2])
+        self.rows.append((self.partition, offset, time, key, value))
         self.batch[offset] = self._now[:2]
 
     def chunk(self, issues: _Issues) -> Chunk:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from kohort.pipeline.sources.checked import UNREADABLE
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.lines import read_lines
 from kohort.pipeline.sources.security import OPEN, Security
@@ -166,6 +167,11 @@ def _text_kind(path: Path) -> str | None:
     return None
 
 
+def _beginning(path: Path) -> str:
+    with path.open("rb") as file:
+        return file.read(4000).decode("utf-8", "replace")
+
+
 def _kind_of_line(line: str, path: Path) -> str | None:
     if "[GroupCoordinator" in line:
         return TEXT_LOG
@@ -174,12 +180,12 @@ def _kind_of_line(line: str, path: Path) -> str | None:
     if line.startswith("partition,offset,timestamp,key,value"):
         return EXPORT
     if line.strip() == "[" and path.suffix == ".json":
-        return TOPICS if '"topic_id"' in path.read_text("utf-8", "replace")[:4000] else None
+        return TOPICS if '"topic_id"' in _beginning(path) else None
     if not line.startswith("{"):
         return None
     try:
         row = json.loads(line)
-    except ValueError:
+    except UNREADABLE:
         return None
     if {"partition", "offset", "key", "value"} <= row.keys():
         return EXPORT

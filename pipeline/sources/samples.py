@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from kohort.pipeline.sources.checked import UNREADABLE, moment_ms, text, whole
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.lines import read_lines
 from kohort.pipeline.sources.source_rows import LogEndSample, TopicName
@@ -22,13 +23,13 @@ def read_end_offsets(path: Path) -> Iterator[LogEndSample | Issue]:
             starts = sample.get("log_start") or {}
             for part, end in sample["log_end"].items():
                 yield LogEndSample(
-                    topic=str(sample["topic"]),
-                    part=int(part),
-                    sampled_ms=int(sample["sampled_ms"]),
-                    log_start=int(starts.get(part, 0)),
-                    log_end=int(end),
+                    topic=text(sample["topic"]),
+                    part=whole(part, 32),
+                    sampled_ms=moment_ms(sample["sampled_ms"]),
+                    log_start=whole(starts.get(part, 0)),
+                    log_end=whole(end),
                 )
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except UNREADABLE as error:
             yield Issue("unreadable_line", f"{path.name}:{number}", f"not a sample of log ends: {error}"[:300])
     yield from faults
 
@@ -38,7 +39,7 @@ def read_topics(path: Path) -> Iterator[TopicName | Issue]:
     faults: list[Issue] = []
     try:
         for topic in json.loads("\n".join(read_lines(path, faults))):
-            yield TopicName(topic_id=str(topic["topic_id"]), topic=str(topic["name"]))
-    except (ValueError, KeyError, TypeError) as error:
+            yield TopicName(topic_id=text(topic["topic_id"]), topic=text(topic["name"]))
+    except UNREADABLE as error:
         yield Issue("unreadable_line", path.name, f"not a list of topics: {error}"[:300])
     yield from faults

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from kohort.pipeline.sources.checked import UNREADABLE, whole
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.event_lines import COLUMNS
 from kohort.pipeline.sources.lines import read_lines
@@ -22,6 +23,12 @@ _LINE = re.compile(
     r"\[(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[,.]\d{3})\] \w+ "
     r"\[GroupCoordinator (?:id=)?(?P<node>\d+)(?: topic=__consumer_offsets partition=(?P<partition>\d+))?\]:? "
     r"(?P<text>.*?)(?: \([\w.$]+\))?$"
+)
+LONGEST_LINE = 1 << 20
+"""Characters. The line about members that were removed has all their ids, and is not nearly as long."""
+_TOO_LONG, _OTHERWISE = (
+    "[GroupCoordinator and too many characters",
+    "[GroupCoordinator and a time or number that can't be",
 )
 _OLD_PARTITION = re.compile(r"__consumer_offsets-(\d+)")
 _IN_BRACKETS = re.compile(r"^\[Group(?:Id)?[ =](?P<group>.*?)\] (?P<text>.*)$")
@@ -84,7 +91,7 @@ def _rebalance_started(found: re.Match[str]) -> Columns:
     member = _MEMBER_IN_REASON.search(reason + " ")
     return {
         "kind": "rebalance_started",
-        "generation": int(found["generation"]),
+        "generation": whole(found["generation"], 32),
         "cause": cause_of(reason),
         "client_reason": _client_reason(reason),
         "member_id": member[1] if member else None,
@@ -116,9 +123,9 @@ def _deleted(found: re.Match[str]) -> Columns:
 def _elected(found: re.Match[str]) -> Columns:
     return {
         "kind": "coordinator_elected",
-        "co_partition": int(found["of"]),
-        "co_epoch": int(found["epoch"]),
-        "duration_us": 1000 * int(found["ms"]),
+        "co_partition": whole(found["of"], 32),
+        "co_epoch": whole(found["epoch"], 32),
+        "duration_us": 1000 * whole(found["ms"], 48),
         "detail": {"records": found["records"]},
     }
 
@@ -130,7 +137,7 @@ def _plain(kind: str, **fixed: object) -> Fill:
         columns: Columns = {"kind": kind, **fixed}
         for name, value in found.groupdict().items():
             if name in ("generation", "members", "duration_ms", "member_epoch"):
-                number = int(value)
+                number = whole(value, 48 if name == "duration_ms" else 32)
                 columns["duration_us" if name == "duration_ms" else name] = (
                     1000 * number if name == "duration_ms" else number
                 )
@@ -143,8 +150,27 @@ def _plain(kind: str, **fixed: object) -> Fill:
     return fill
 
 
+_TOKENS = re.compile(r"\\.|\[[^\]]*\]|(?P<lazy>\(\?P<\w+>\.\*\?\)|\.\*\?)|(?P<named>\(\?P<)|[()]")
+
+
+def _linear(pattern: str) -> re.Pattern[str]:
+    """An expression for a line that needs time in proportion to the line's length, whatever stands in it.
+
+    Each part, from one name of any text (`.*?`) to the next, is taken where it first fits and is not tried elsewhere:
+    an atomic group. Else three names in a line make it a matter of the cube: 8 KB took 18 s.
+    """
+    cuts, depth = [0], 0
+    for token in _TOKENS.finditer(pattern):
+        if not depth and (token["lazy"] or (token["named"] and len(cuts) == 1)):
+            cuts.append(token.start())
+        depth += (token[0][0] == "(" and not token["lazy"]) - (token[0] == ")")
+    parts = [pattern[start:end] for start, end in zip(cuts, [*cuts[1:], None], strict=True)]
+    parts[0] = f".*?{parts[0]}"
+    return re.compile(r"\A" + "".join(f"(?>{part})" for part in parts))
+
+
 _PATTERNS: tuple[tuple[str, re.Pattern[str], Fill], ...] = tuple(
-    (words, re.compile(pattern), fill)
+    (words, _linear(pattern), fill)
     for words, pattern, fill in (
         (
             "Preparing to rebalance group",
@@ -252,7 +278,7 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str], Fill], ...] = tuple(
         ),
         (
             "joins the",
-            r"(?:Static )?[Mm]ember (?P<member_id>.*?)(?: with instance id (?P<instance_id>.*?))? joins the "
+            r"(?:Static )?[Mm]ember (?P<member_id>.*?)(?: with instance id (?P<instance_id>(?:(?! with instance id ).)*?))? joins the "
             r"(?:consumer|share|streams) group using the (?P<speaks>\w+) protocol",
             _plain("member_added", cause="join_new"),
         ),
@@ -295,40 +321,52 @@ def read_text_log(path: Path, utc_offset_minutes: int = 0) -> Iterator[GroupEven
     unread: dict[str, int] = {}
     group_of: dict[str, str] = {}  # the line about a fenced member doesn't name its group
     for line in read_lines(path, faults):
-        if "GroupCoordinator" not in line or not (found := _LINE.match(line)):
+        if "GroupCoordinator" not in line:
             continue
-        columns = columns_of(found["text"])
-        if columns is None:
+        if len(line) > LONGEST_LINE:
+            unread[_TOO_LONG] = unread.get(_TOO_LONG, 0) + 1
+            continue
+        if not (found := _LINE.match(line)):
+            continue
+        try:
+            event = _event(found, line, zone, path.name, number + 1)
+        except UNREADABLE:
+            unread[_OTHERWISE] = unread.get(_OTHERWISE, 0) + 1
+            continue
+        if event is None:
             for words, _, _ in _PATTERNS[:5]:
                 if words in line:
                     unread[words] = unread.get(words, 0) + 1
             continue
         number += 1
-        _name_group(columns, group_of)
-        moment = datetime.datetime.strptime(found["time"].replace(".", ","), "%Y-%m-%d %H:%M:%S,%f")
-        ts_ms = round(moment.replace(tzinfo=zone).timestamp() * 1000)
-        partition = found["partition"] or (old[1] if (old := _OLD_PARTITION.search(line)) else None)
-        if partition is not None:
-            columns.setdefault("co_partition", int(partition))
-        yield GroupEvent(
-            **columns,
-            ts=ts_ms,
-            node_id=int(found["node"]),
-            event_id=f"{path.name}:{ts_ms}:{number}",
-            seq=number,
-            origin="text_log",
-        )
+        _name_group(event, group_of)
+        yield event
     for words, count in unread.items():
         yield Issue("unreadable_line", path.name, f"{count} lines with '{words}' have another shape than known")
     yield from faults
 
 
-def _name_group(columns: Columns, group_of: dict[str, str]) -> None:
-    members = [columns.get("member_id"), *columns.get("detail", {}).values()]
-    if columns["group_id"] is None:
-        columns["group_id"] = next((group_of[m] for m in members if m in group_of), None)
+def _event(found: re.Match[str], line: str, zone: datetime.timezone, file: str, number: int) -> GroupEvent | None:
+    """None: the line is about something else. Raises what UNREADABLE names for a time or a number that can't be."""
+    columns = columns_of(found["text"])
+    if columns is None:
+        return None
+    moment = datetime.datetime.strptime(found["time"].replace(".", ","), "%Y-%m-%d %H:%M:%S,%f")
+    ts_ms = round(moment.replace(tzinfo=zone).timestamp() * 1000)
+    partition = found["partition"] or (old[1] if (old := _OLD_PARTITION.search(line)) else None)
+    if partition is not None:
+        columns.setdefault("co_partition", whole(partition, 32))
+    node = whole(found["node"], 32)
+    event_id = f"{file}:{ts_ms}:{number}"
+    return GroupEvent(**columns, ts=ts_ms, node_id=node, event_id=event_id, seq=number, origin="text_log")
+
+
+def _name_group(event: GroupEvent, group_of: dict[str, str]) -> None:
+    members = [event.member_id, *(event.detail or {}).values()]
+    if event.group_id is None:
+        event.group_id = next((group_of[m] for m in members if m in group_of), None)
     else:
-        group_of.update(dict.fromkeys((m for m in members if m), columns["group_id"]))
+        group_of.update(dict.fromkeys((m for m in members if m), event.group_id))
 
 
 def columns_of(text: str) -> Columns | None:

@@ -1,5 +1,6 @@
 """A ticket stands for one request on one connection. It is answered exactly once, perhaps much later."""
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 NO_REPLY = object()
@@ -28,6 +29,10 @@ class Asker(Protocol):
 
     def unpark(self) -> None:
         """Goes on with what was sent behind a request that waited and wants no answer."""
+        ...
+
+    def when_gone(self, action: Callable[[], object]) -> None:
+        """Calls `action` if the client is gone before it has the answer of the request at hand."""
         ...
 
 
@@ -78,6 +83,10 @@ class Ticket:
         """Ends a request that waited and is never answered."""
         self.answered = True
         self.asker.unpark()
+
+    def when_gone(self, action: Callable[[], object]) -> None:
+        """Calls `action` if the client is gone before it has its answer: what only it waits for need not wait."""
+        self.asker.when_gone(action)
 
     def fail(self) -> None:
         """Ends the connection of a request whose answer failed. The caller logs the exception."""

@@ -6,7 +6,7 @@ that goes through here; a broker without a laboratory has the plain ones, and pa
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kohort.broker.cluster.effects import perform
@@ -165,6 +165,10 @@ class Call:
     def unpark(self) -> None:
         """Goes on with what was sent behind a request that waited and wants no answer."""
         self.connection.unpark()
+
+    def when_gone(self, action: Callable[[], object]) -> None:
+        """Calls `action` if the client is gone before it has its answer."""
+        self.connection.when_gone(action)
 
     def _leaving(self, response: object) -> Any:
         if self.stage == ANSWER:  # it was stopped here before

@@ -15,6 +15,8 @@ from kohort.broker.logs import log
 from kohort.broker.ticket import Ticket
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kohort.broker.cluster.node import Node
     from kohort.broker.runtime.server import Server
     from kohort.broker.slices import Work
@@ -52,6 +54,7 @@ class Connection(asyncio.Protocol):
         "_reading_paused",
         "_received",
         "_transport",
+        "_when_gone",
         "_work",
         "_work_ends_with_me",
         "client_host",
@@ -78,6 +81,8 @@ class Connection(asyncio.Protocol):
         self._reading_paused = False
         self._owed: tuple[Ticket, object] | object | None = None
         """The answer of a request that had to wait, until it is written."""
+        self._when_gone: Callable[[], object] | None = None
+        """Ends what the request at hand waits for."""
         self._work: Work | None = None
         """A request that takes long, as far as it has come (turns.py)."""
         self._work_ends_with_me = False
@@ -116,6 +121,7 @@ class Connection(asyncio.Protocol):
         self._received = b""
         self._out.clear()
         self._owed = None
+        self._let_go()
         if self._work_ends_with_me:
             self._work = None
         self.server.forget(self)
@@ -158,6 +164,7 @@ class Connection(asyncio.Protocol):
 
     def answer(self, ticket: Ticket, response: object) -> None:
         """Sends the reply of a request that had to wait."""
+        self._when_gone = None
         if self._obstacles >= CLOSED:
             return
         if self.in_turn and self._work is None:
@@ -168,6 +175,10 @@ class Connection(asyncio.Protocol):
             self._owed = ticket, response
             self._obstacles |= PARKED
             self.server.woken.append(self)
+
+    def when_gone(self, action: Callable[[], object]) -> None:
+        """Calls `action` if the client is gone before the request at hand is answered."""
+        self._when_gone = action
 
     def park(self) -> None:
         """Nothing more is handled before the request at hand is answered."""
@@ -249,6 +260,7 @@ class Connection(asyncio.Protocol):
         finally:
             self._obstacles |= CLOSED
             self._transport.close()
+            self._let_go()
 
     def abort(self) -> None:
         """Hangs up at once, whatever the client has not read."""
@@ -261,6 +273,11 @@ class Connection(asyncio.Protocol):
         self.abort()
 
     # Within
+
+    def _let_go(self) -> None:
+        action, self._when_gone = self._when_gone, None
+        if action is not None:
+            action()
 
     def _keep(self, data: bytes) -> None:
         """Puts bytes aside for when nothing is in the way any more."""

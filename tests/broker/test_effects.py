@@ -1,5 +1,6 @@
 """What the coordinators want done is done, in order, and told in words."""
 
+from collections.abc import Callable
 from io import StringIO
 
 import pytest
@@ -33,6 +34,9 @@ class Listener:
 
     def unpark(self) -> None:
         """Never called: everything that it asks is answered."""
+
+    def when_gone(self, action: Callable[[], object]) -> None:
+        """Never called: nobody fetches."""
 
     def ticket(self) -> Ticket:
         return Ticket(self, None, None, 0, 0, "c-3", 0)

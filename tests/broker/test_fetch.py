@@ -1,9 +1,12 @@
 """Fetch: at once, or when there is enough, or when the time is up."""
 
+from typing import Any
+
 import pytest
 
 from kohort.protocol.errors import ErrorCode
-from tests.broker.conftest import Broker
+from kohort.protocol.messages.join_group import JoinGroupRequestProtocol
+from tests.broker.conftest import Broker, frame
 from tests.broker.data import UNKNOWN_ID, delete, fetch, fetch_frame, given_topic, heard_fetch, produce, records
 from tests.storage.batches import batch
 
@@ -156,3 +159,53 @@ def test_another_node_than_the_leader_refuses_and_names_the_leader() -> None:
     response = fetch(bob, (topic_id, 0, 0), version=16)
     assert response.responses[0].partitions[0].current_leader.leader_id == 1
     assert [each.node_id for each in response.node_endpoints] == [1]
+
+
+def test_a_fetch_that_waits_holds_no_records() -> None:
+    broker = Broker()
+    ada, bob = broker.client(), broker.client()
+    given_topic(ada)
+    produce(bob, batch(b"1"))
+    ada.says(fetch_frame(("topic", 0, 0), max_wait_ms=8_000, min_bytes=1_000_000))
+    assert held(broker) == [[]]
+    produce(bob, batch(b"2"))
+    assert held(broker) == [[]], "nor after it was tried again"
+    broker.loop.wait(8_000)
+    assert [value for _, _, value in records(heard_fetch(ada))] == [b"1", b"2"]
+
+
+def test_a_fetch_ends_with_its_connection() -> None:
+    broker = Broker()
+    ada, bob, eve = broker.client(), broker.client(), broker.client()
+    given_topic(ada)
+    waiting = len(broker.cluster.purgatory)
+    for each in ada, bob, eve:
+        each.says(fetch_frame(("topic", 0, 0), max_wait_ms=8_000))
+    assert len(broker.cluster.purgatory) == waiting + 3
+    ada.connection.connection_lost(None)
+    assert len(broker.cluster.purgatory) == waiting + 2
+    bob.connection.close("it was rude")
+    assert len(broker.cluster.purgatory) == waiting + 1
+    produce(broker.client(), batch(b"news"))
+    assert records(heard_fetch(eve)) == [(0, None, b"news")]
+    assert ada.heard() == bob.heard() == []
+
+
+def test_a_join_goes_on_without_its_connection() -> None:
+    """As in Kafka, where a member that has hung up is one until its session ends."""
+    broker = Broker()
+    broker.cluster.offsets_topic.create(0)
+    broker.loop.wait(50)
+    ada = broker.client()
+    join: dict[str, Any] = {"group_id": "g", "session_timeout_ms": 30_000, "protocol_type": "consumer", "member_id": ""}
+    ada.says(frame("join_group", 0, 1, **join, protocols=(JoinGroupRequestProtocol(name="range", metadata=b""),)))
+    ada.connection.connection_lost(None)
+    (member,) = broker.cluster.coordinators[0].groups["g"].members.values()
+    broker.loop.wait(5_000)
+    assert broker.cluster.coordinators[0].groups["g"].members == {member.member_id: member}
+
+
+def held(broker: Broker) -> list[list[object]]:
+    """What fetches that wait hold of what they have read."""
+    partition = broker.cluster.topics.by_name("topic").partitions[0]  # type: ignore[union-attr]
+    return [each._reading._datas for each in broker.cluster.purgatory._watched[partition]]  # type: ignore[attr-defined]

@@ -11,6 +11,7 @@ Replicas nearby are never named (one copy).
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kohort.broker.apis.fetch.reading import PlainReading, Reading, SessionReading, refused
@@ -36,11 +37,13 @@ def handle(node: Node, request: FetchRequest, ticket: Ticket) -> FetchResponse |
             return error_response(request, found) if failed else FetchResponse(error_code=found, responses=())
         reading = found
     fetch = DelayedFetch(reading, now_ms + max(request.max_wait_ms, 0))
-    if fetch.can_complete(now_ms) or request.max_wait_ms <= 0:
+    if reading.reads_enough() or request.max_wait_ms <= 0:
         return reading.response(now_ms)
     keys = reading.keys()
     if not keys:
         return reading.response(now_ms)
+    reading.forget()
+    ticket.when_gone(partial(node.cluster.purgatory.cancel, fetch))
     node.cluster.interference.fetch_waits(fetch)
     node.cluster.purgatory.wait(fetch, keys)
     return None
@@ -96,10 +99,11 @@ class DelayedFetch(DelayedOperation):
         self._reading = reading
 
     def can_complete(self, now_ms: int) -> bool:
-        """Reads, and looks whether that is enough. Source: Kafka's `DelayedFetch.tryComplete`."""
-        reading = self._reading
-        reading.read()
-        return reading.failed or reading.full or reading.size_bytes >= reading.min_bytes
+        """Whether there is enough now. What was read is let go of otherwise: who waits holds offsets only."""
+        if self._reading.reads_enough():
+            return True
+        self._reading.forget()
+        return False
 
     def abandon(self) -> None:
         """It has failed: its connection ends."""
@@ -107,6 +111,6 @@ class DelayedFetch(DelayedOperation):
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
         """Answers with what made it complete, or with what there is when the time is up."""
-        if expired:
+        if self._reading.forgotten:
             self._reading.read()
         self._reading.ticket.reply(self._reading.response(now_ms))

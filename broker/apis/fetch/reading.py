@@ -39,7 +39,17 @@ class Reading:
     Partitions that nobody knows are looked up once, and their errors do not end the wait for the others, as in Kafka.
     """
 
-    __slots__ = ("_committed_only", "_node", "_room", "failed", "full", "min_bytes", "size_bytes", "ticket")
+    __slots__ = (
+        "_committed_only",
+        "_node",
+        "_room",
+        "failed",
+        "forgotten",
+        "full",
+        "min_bytes",
+        "size_bytes",
+        "ticket",
+    )
 
     def __init__(self, node: Node, request: FetchRequest, ticket: Ticket) -> None:
         self.ticket = ticket
@@ -50,6 +60,8 @@ class Reading:
         self.size_bytes = 0
         self.failed = False
         """Whether a partition could not be read: that is told at once."""
+        self.forgotten = False
+        """Whether what was read was let go of."""
         self.full = False
         """Whether a limit left something out: waiting would not bring more."""
 
@@ -62,6 +74,15 @@ class Reading:
 
         The first batch found comes whatever its size, so that a large one does not stop a consumer (KIP-74).
         """
+        raise NotImplementedError
+
+    def reads_enough(self) -> bool:
+        """Reads, and looks whether that is enough to answer with. Source: Kafka's `DelayedFetch.tryComplete`."""
+        self.read()
+        return self.failed or self.full or self.size_bytes >= self.min_bytes
+
+    def forget(self) -> None:
+        """Lets go of what was read."""
         raise NotImplementedError
 
     def response(self, now_ms: int) -> FetchResponse:
@@ -154,9 +175,13 @@ class PlainReading(Reading):
 
     def read(self) -> None:
         self.size_bytes = 0
-        self.failed = self.full = False
+        self.failed = self.full = self.forgotten = False
         read = self._read_partition
         self._datas = [[read(topic, part, partition) for part, partition in known] for _, topic, known in self._asked]
+
+    def forget(self) -> None:
+        self._datas = []
+        self.forgotten = True
 
     def response(self, now_ms: int) -> FetchResponse:
         answers = zip(self._asked, self._datas, strict=True)
@@ -190,7 +215,7 @@ class SessionReading(Reading):
 
     def read(self) -> None:
         self.size_bytes = 0
-        self.failed = self.full = False
+        self.failed = self.full = self.forgotten = False
         self._datas = datas = []
         node_id = self._node.id
         up_to_date = self._session.is_up_to_date(self._node.cluster.topics)
@@ -214,6 +239,10 @@ class SessionReading(Reading):
             else:
                 data = self._read_partition(topic.topic, part, partition)
             datas.append((cached, data))
+
+    def forget(self) -> None:
+        self._datas = []
+        self.forgotten = True
 
     def response(self, now_ms: int) -> FetchResponse:
         session = self._session

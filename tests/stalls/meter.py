@@ -34,9 +34,7 @@ def main(names: list[str]) -> None:
     echo = processes.Process(target=_echo, args=(far_end,), daemon=True)
     echo.start()
     echo_port = near_end.recv()
-    print(
-        f"{'attack':20} {'requests':>9} {'pings':>6} {'p99 ms':>8} {'max ms':>8} {'echo p99':>9} {'echo max':>9} {'MB':>6}"
-    )
+    print("attack                requests  pings   p99 ms   max ms  echo p99  echo max     MB")
     for name in names or ATTACKS:
         _play(name, ATTACKS[name], echo_port, processes)
 

@@ -2,6 +2,7 @@
 
 import socket
 import sys
+import time
 
 import click
 
@@ -10,6 +11,11 @@ from kohort.cli.saying import say
 
 _API_VERSIONS_V0 = bytes.fromhex("0012 0000 00000001 ffff")
 """Key 18, version 0, correlation id 1, no client id."""
+
+_BEGINNING = 14
+_BEFORE_APIS, _AN_API = 10, 6
+"""Bytes of the answer before its list of APIs, and of each API in it."""
+MOST_APIS = 1_000
 
 
 @click.command()
@@ -27,7 +33,7 @@ def health(address: str, timeout_s: float) -> None:
         sys.exit(2)
     try:
         count = ask(host, port, timeout_s)
-    except (OSError, ValueError) as problem:
+    except (OSError, ValueError, OverflowError) as problem:
         say(f"{show_address(host, port)} does not answer: {problem}", err=True)
         sys.exit(1)
     say(f"{show_address(host, port)} serves {count} APIs")
@@ -35,10 +41,23 @@ def health(address: str, timeout_s: float) -> None:
 
 def ask(host: str, port: int, timeout_s: float) -> int:
     """How many APIs the broker serves. Raises OSError or ValueError when there is no proper answer."""
-    with socket.create_connection((host, port), timeout_s) as connection, connection.makefile("rb") as replies:
+    ends = time.monotonic() + timeout_s
+    with socket.create_connection((host, port), timeout_s) as connection:
         connection.sendall(len(_API_VERSIONS_V0).to_bytes(4, "big") + _API_VERSIONS_V0)
-        start = replies.read(14)
-        correlation_id, error_code, count = start[4:8], start[8:10], int.from_bytes(start[10:14], "big")
-    if len(start) < 14 or correlation_id != bytes((0, 0, 0, 1)) or error_code != bytes(2) or not count:
+        start = b""
+        while len(start) < _BEGINNING:  # a byte now and then is no answer either
+            connection.settimeout(max(ends - time.monotonic(), 0.001))
+            more = connection.recv(_BEGINNING - len(start))
+            if not more:
+                raise ValueError("it hung up")
+            start += more
+        size, count = int.from_bytes(start[:4], "big"), int.from_bytes(start[10:14], "big")
+    correlation_id, error_code = start[4:8], start[8:10]
+    if (
+        correlation_id != bytes((0, 0, 0, 1))
+        or error_code != bytes(2)
+        or not 0 < count <= MOST_APIS
+        or size != _BEFORE_APIS + _AN_API * count
+    ):
         raise ValueError("what answers is no Kafka broker")
     return count

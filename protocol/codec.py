@@ -28,6 +28,9 @@ Frame = bytes | list[bytes | memoryview]
 
 API_VERSIONS = 18
 
+MAX_ANSWER_ELEMENTS = 2_000_000
+"""Array elements that a broker's answer may hold: the partitions of the largest clusters are a tenth of it."""
+
 _MENDABLE = (KeyError, ValueError, InvalidUnicode, NegativeByteLength)
 """What kio raises for bytes that Kafka takes; the first: a tagged field that kio does not know."""
 
@@ -199,6 +202,20 @@ class Message(Generic[RequestT, ResponseT]):
         if start + size != len(frame):
             raise DecodeError(f"{len(frame) - start - size} bytes too many")
         return INT.unpack_from(frame)[0], self.to_newest(version)(response)
+
+    def read_answer(self, version: int, frame: bytes) -> tuple[int, ResponseT]:
+        """Like `read_response`, of a broker that may be anybody. Raises DecodeError for what is no such response.
+
+        A count that nobody has looked at would let kio ask for more memory than there is, which ends the process.
+        """
+        try:
+            start = 4 + (version >= self.api.first_flexible and self.api.key != API_VERSIONS)
+            Guard(self.entity(version, EntityType.response)).check(frame, start, MAX_ANSWER_ELEMENTS)
+            return self.read_response(version, frame)
+        except DecodeError:
+            raise
+        except Exception as problem:
+            raise DecodeError(f"{self.api.name} v{version}: {problem!r}") from problem
 
     def entity(self, version: int, kind: EntityType) -> Any:
         """kio's class for the whole request or response."""

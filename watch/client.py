@@ -8,6 +8,7 @@ from typing import Any
 
 from kohort.broker.address import show_address
 from kohort.protocol.api_keys import API_BY_NAME
+from kohort.protocol.errors import DecodeError
 from kohort.protocol.messages import message_of
 from kohort.protocol.messages.api_versions import ApiVersionsRequest
 
@@ -58,7 +59,7 @@ class Broker:
         except BrokerError:
             self.close()
             raise
-        except (OSError, asyncio.IncompleteReadError) as problem:
+        except (OSError, asyncio.IncompleteReadError, OverflowError, ValueError) as problem:  # no such port, or host
             self.close()
             raise BrokerError(f"{self.address} does not answer: {_why(problem)}") from None
 
@@ -92,9 +93,9 @@ class Broker:
             raise BrokerError(f"what answers at {self.address} is no Kafka broker")
         frame = await reader.readexactly(size)
         try:
-            correlation_id, answer = message.read_response(version, frame)
-        except Exception as problem:  # the reader trusts its bytes, and these come from elsewhere
-            raise BrokerError(f"{self.address} answered {name} with what cannot be read: {problem!r}") from None
+            correlation_id, answer = message.read_answer(version, frame)
+        except DecodeError as problem:
+            raise BrokerError(f"{self.address} answered {name} with what cannot be read: {problem}") from None
         if correlation_id != self._correlation_id:
             raise BrokerError(f"{self.address} answered another question than {name}")
         return answer
@@ -106,7 +107,7 @@ class Broker:
             self._streams = None
 
 
-def _why(problem: OSError | EOFError) -> str:
+def _why(problem: Exception) -> str:
     if isinstance(problem, asyncio.IncompleteReadError):
         return "it hung up"
     if isinstance(problem, ConnectionRefusedError):

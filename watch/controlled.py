@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from http.client import HTTPException
+from types import GenericAlias, UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
 from kohort.broker.control_token import headers
+from kohort.broker.json_answer import read_json
 from kohort.watch.client import ANSWER_S, BrokerError
 from kohort.watch.snapshot import CLASSIC, SeenGroup, SeenMember, SeenRebalance, SeenWait, Snapshot
 
@@ -28,9 +32,11 @@ class Controlled:
         """What there is now. Raises BrokerError when nobody answers, or somebody else than kohort."""
         told = await asyncio.to_thread(self._ask)
         try:
-            return _snapshot(told, at)
-        except (KeyError, TypeError, ValueError):
+            snapshot = _snapshot(told, at)
+            check(snapshot, Snapshot)
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
             raise BrokerError(f"what answers at {self._address} is no control address of kohort's") from None
+        return snapshot
 
     def close(self) -> None:
         """There is nothing to hang up."""
@@ -39,20 +45,44 @@ class Controlled:
         asked = f"{HTTP}{self._address}/overview?{urlencode({'groups': self._pattern})}"
         try:
             with urlopen(Request(asked, headers=headers(self._token)), timeout=ANSWER_S) as answer:
-                return json.load(answer)
+                return read_json(answer)
         except HTTPError as problem:
             raise BrokerError(_refusal(self._address, problem)) from None
-        except OSError as problem:
+        except (OSError, HTTPException) as problem:
             reason = getattr(problem, "reason", problem)
             raise BrokerError(f"{self._address} does not answer: {reason}") from None
         except ValueError:
             raise BrokerError(f"what answers at {self._address} is no control address of kohort's") from None
 
 
+def check(value: object, kind: Any) -> None:
+    """Raises TypeError unless a value has the type that it is declared to have, down to its last field."""
+    inner = get_args(kind)
+    if isinstance(kind, UnionType):
+        kind = next((each for each in inner if (each is type(None)) == (value is None)), None)
+        return check(value, kind)
+    if get_origin(kind) is tuple and isinstance(value, tuple):
+        wanted = inner[:1] * len(value) if inner[-1] is Ellipsis else inner
+        for each, of in zip(value, wanted, strict=True):
+            check(each, of)
+    elif inner and isinstance(value, Mapping):
+        for item in value.items():
+            check(item, GenericAlias(tuple, inner))
+    elif is_dataclass(kind) and type(value) is kind:
+        hints = get_type_hints(kind)
+        for field in fields(kind):
+            check(getattr(value, field.name), hints[field.name])
+    elif kind is float and type(value) in (int, float):
+        return None
+    elif inner or type(value) is not kind:
+        raise TypeError(f"{value!r} is no {kind}")
+    return None
+
+
 def _refusal(address: str, problem: HTTPError) -> str:
     try:
-        detail = json.load(problem)["detail"]
-    except (ValueError, KeyError, TypeError):
+        detail = read_json(problem)["detail"]
+    except (OSError, ValueError, KeyError, TypeError):
         detail = None
     if problem.code == 401 and isinstance(detail, str):
         return f"{detail}; give it with --token or KOHORT_CONTROL_TOKEN"

@@ -24,6 +24,8 @@ from kohort.watch.snapshot import CLASSIC, Place, SeenGroup, SeenMember, Snapsho
 
 CONSUMER = "consumer"
 LATEST = -1
+MOST_BROKERS = 1_000
+"""A connection is made to each one; no cluster is as large."""
 FIRST_WITH_MANY = 8
 """The version of OffsetFetch from which on one request may ask for several groups."""
 
@@ -38,11 +40,20 @@ class Cluster:
         self._brokers: dict[tuple[str, int], Broker] = {}
 
     async def look(self, at: float) -> Snapshot:
-        """What there is now. Raises BrokerError when no broker of the bootstrap address answers.
+        """What there is now. Raises BrokerError when no broker of the bootstrap address answers, or nonsense.
 
         One of the others that does not is a problem of the snapshot.
         """
+        try:
+            return await self._look(at)
+        except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as problem:
+            where = ",".join(each.address for each in self._bootstrap)
+            raise BrokerError(f"{where} answers what no Kafka cluster does: {problem!r}") from None
+
+    async def _look(self, at: float) -> Snapshot:
         about = await self._metadata(())
+        if len(about.brokers) > MOST_BROKERS:
+            raise ValueError(f"{len(about.brokers)} brokers")
         brokers = {each.node_id: self._broker(each.host, each.port) for each in about.brokers}
         seen = await asyncio.gather(*(self._groups_of(*each) for each in brokers.items()))
         groups = [group for found, _ in seen for group in found]

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from functools import wraps
 from http.client import HTTPException
-from typing import IO, Any, NoReturn, TypeVar, cast
+from typing import Any, NoReturn, TypeVar, cast
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
@@ -15,11 +15,10 @@ import click
 
 from kohort.broker.control_token import TokenError, checked
 from kohort.broker.control_token import headers as token_headers
+from kohort.broker.json_answer import read_json
 from kohort.cli.saying import say
 
 TIMEOUT_S = 30
-LARGEST_ANSWER = 64 << 20
-"""Bytes. Thousands of groups with their members are a tenth of it."""
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -94,17 +93,6 @@ def nobody_answers(control: str, problem: Exception) -> NoReturn:
     """Says so, and ends with exit code 1."""
     reason = getattr(problem, "reason", problem)
     fail(f"no control address answers at {control}: {reason}; start the broker with `kohort serve --control`")
-
-
-def read_json(answer: IO[bytes]) -> Any:
-    """The body of an answer. Raises ValueError for what is no JSON, or too large to be an answer of kohort's."""
-    body = answer.read(LARGEST_ANSWER + 1)
-    if len(body) > LARGEST_ANSWER:
-        raise ValueError(f"the answer has more than {LARGEST_ANSWER} bytes")
-    try:
-        return json.loads(body)
-    except RecursionError:
-        raise ValueError("the answer is nested too deeply") from None
 
 
 def detail(problem: HTTPError) -> str:

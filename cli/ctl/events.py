@@ -8,7 +8,8 @@ from urllib.request import Request, urlopen
 import click
 
 from kohort.broker.control_token import headers
-from kohort.cli.admin.asking import LARGEST_ANSWER, control_options, detail, fail, nobody_answers
+from kohort.broker.json_answer import LARGEST_ANSWER
+from kohort.cli.admin.asking import control_options, detail, fail, nobody_answers
 from kohort.cli.saying import say
 
 

@@ -19,17 +19,38 @@ from kohort.control.faults.rules import Rule
 from kohort.control.faults.spoken import make
 from kohort.control.faults.table import Faults
 
+LARGEST_FILE = 1 << 18
+"""Bytes. PyYAML reads a few hundred thousand in a second."""
+
 
 def read_rules(path: Path) -> list[dict[str, Any]]:
     """What a file tells, not looked at closely. Raises ControlError for what is no list of tables."""
     import yaml
 
+    class Loader(yaml.SafeLoader):  # type: ignore[misc]
+        """Without aliases: nine of them in a row make a thousand million values of a line (billion laughs)."""
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.check_event(yaml.AliasEvent):
+                event = self.peek_event()
+                problem = f"an alias, *{event.anchor}, is not read here; write out what it stands for"
+                raise yaml.composer.ComposerError(None, None, problem, event.start_mark)
+            return super().compose_node(parent, index)
+
     try:
-        told = yaml.safe_load(path.read_text(encoding="utf-8"))
+        with path.open("rb") as file:
+            raw = file.read(LARGEST_FILE + 1)
+        if len(raw) > LARGEST_FILE:
+            raise ControlError(f"{path} has more than {LARGEST_FILE} bytes, which no file of rules needs")
+        told = yaml.load(raw.decode(), Loader)
+    except ControlError:
+        raise
     except (OSError, UnicodeDecodeError) as problem:
         raise ControlError(f"{path} cannot be read: {problem}") from None
     except yaml.YAMLError as problem:
-        raise ControlError(f"{path} is not YAML: {' '.join(str(problem).split())}") from None
+        raise ControlError(f"{path} is not YAML as rules are written in: {' '.join(str(problem).split())}") from None
+    except (ValueError, OverflowError, RecursionError) as problem:  # PyYAML's own, for dates, numbers and nesting
+        raise ControlError(f"{path} holds what can't be read: {problem}") from None
     if not isinstance(told, list) or not all(isinstance(each, Mapping) for each in told):
         raise ControlError(f"{path} is no list of rules; each begins with `- match: {{api: …}}`")
     return [{str(name): _plain(value) for name, value in each.items()} for each in told]

@@ -11,6 +11,7 @@ from typing import Any
 
 from kohort.pipeline.sources import sasl
 from kohort.pipeline.sources.security import OPEN, Security
+from kohort.protocol.errors import DecodeError
 from kohort.protocol.messages import message_of
 from kohort.protocol.messages.api_versions import ApiVersionsRequest
 
@@ -71,7 +72,10 @@ class Connection:
         return self._socket
 
     def _connect(self) -> socket.socket:
-        plain = socket.create_connection((self.host, self.port), CONNECT_S)
+        try:
+            plain = socket.create_connection((self.host, self.port), CONNECT_S)
+        except (OverflowError, ValueError) as error:  # a broker told of it, and it is of no kind
+            raise WireError(str(error)) from None
         plain.settimeout(ANSWER_S)
         if not self.security.tls:
             return plain
@@ -110,8 +114,8 @@ class Connection:
         self._correlation += 1
         frame = self._send(sock, message.write_request(version, self._correlation, CLIENT_ID, request))
         try:
-            _, answer = message.read_response(version, frame)
-        except Exception as error:  # the reader trusts its bytes, and these come from somewhere else
+            _, answer = message.read_answer(version, frame)
+        except DecodeError as error:
             self.close()
             raise WireError(f"an answer that can't be read: {error}") from None
         return answer

@@ -194,7 +194,10 @@ def _fetch(cluster: Cluster, part: Part, offset: int, most_bytes: int) -> tuple[
     request = FetchRequest(
         max_wait_ms=500, min_bytes=1, max_bytes=most_bytes, isolation_level=_READ_COMMITTED, topics=(topic,)
     )
-    answer = cluster.connection(part.host, part.port).ask(FETCH, request).responses[0].partitions[0]
+    topics = cluster.connection(part.host, part.port).ask(FETCH, request).responses
+    if len(topics) != 1 or len(topics[0].partitions) != 1:
+        raise WireError(f"{part.host}:{part.port} answers for other partitions than it was asked for")
+    answer = topics[0].partitions[0]
     if answer.error_code != 0:
         why = _WHY_NOT.get(answer.error_code, f"can't be read: {answer.error_code.name}")
         raise WireError(f"{OFFSETS_TOPIC}, partition {part.partition} at {offset}, {why}")

@@ -15,6 +15,11 @@ from kohort.control.faults.files import load, read_rules
 from kohort.control.safety import Budget
 from tests.control.talking import Lab
 
+LAUGHS = "- l0: &l0 [ha]\n" + "".join(
+    f"- l{number}: &l{number} [{', '.join([f'*l{number - 1}'] * 9)}]\n" for number in range(1, 12)
+)
+"""Billion laughs: each line stands for nine times the one before."""
+
 
 @pytest.fixture
 async def http(lab: Lab) -> AsyncIterator[httpx.AsyncClient]:
@@ -350,6 +355,12 @@ def test_a_name_that_yaml_takes_for_a_date_is_one(lab: Lab, tmp_path: Path) -> N
         ("- match: Heartbeat\n  do: drop\n", "rule 1: match is a table, as in match: {api: Heartbeat, group: billing}"),
         ("- match: {api: Heartbeat}\n  do: drop\n  times: two\n", "times is a whole number, 1 or more, not 'two'"),
         ("- 5: drop\n", "rule 1: there is no part of a rule '5'"),
+        (LAUGHS, "an alias, \\*l0, is not read here; write out what it stands for"),
+        ("- &a {do: drop, match: *a}\n", "an alias, \\*a, is not read here"),
+        ("[" * 100_000, "holds what can't be read"),
+        ("- times: " + "9" * 5_000, "holds what can't be read"),
+        ("- do: 2026-99-99\n", "holds what can't be read"),
+        ("#" * 300_000, "has more than 262144 bytes"),
     ],
 )
 def test_a_file_that_is_wrong_makes_no_rule(lab: Lab, tmp_path: Path, text: str, advice: str) -> None:

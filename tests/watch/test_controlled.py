@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -120,3 +121,55 @@ def test_the_control_address_is_known_by_its_answer(monkeypatch: pytest.MonkeyPa
         told = subprocess.run([*WATCH, control, "--once"], capture_output=True, text=True, check=False)
         assert told.returncode == 1
         assert told.stderr.endswith("give it with --token or KOHORT_CONTROL_TOKEN\n")
+
+
+def overview(**other: Any) -> dict[str, Any]:
+    """What a control address tells of a group, but for what a test changes."""
+    member = {
+        "member_id": "a-1", "client_id": "a", "client_host": "h", "instance_id": None, "partitions": {"orders": [0]},
+        "session_ends_in_ms": 1, "is_alive": True, "waits_for": "",
+    }  # fmt: skip
+    rebalance = {
+        "number": 1, "generation": 1, "cause": "join_new", "actor": "", "outcome": "completed", "prepare_ms": 1.5,
+        "laggard": "", "began_ms_ago": 1,
+    }  # fmt: skip
+    group = {
+        "id": "g", "state": "Stable", "coordinator": 1, "protocol": "range", "members": [member],
+        "lags": {"orders": {"0": 1}}, "waits": [], "rebalances": [rebalance],
+    }  # fmt: skip
+    for each in (member, rebalance, group):
+        each.update({name: value for name, value in other.items() if name in each})
+    whole = {"now_ms": 1, "paused": False, "scale": 1, "brokers": 1, "groups": [group], "rules": [], "gates": []}
+    return whole | {name: value for name, value in other.items() if name in whole}
+
+
+async def test_an_overview_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Controlled, "_ask", lambda self: overview())
+    assert (await Controlled("127.0.0.1:1").look(0)).groups[0].lags == {("orders", 0): 1}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"groups": 5},
+        {"groups": [[]]},
+        {"now_ms": 10**400},
+        {"brokers": "one"},
+        {"members": None},
+        {"members": ["a"]},
+        {"session_ends_in_ms": "soon"},
+        {"partitions": {"orders": ["0"]}},
+        {"lags": {"orders": {"0": None}}},
+        {"prepare_ms": "long"},
+        {"began_ms_ago": [1]},
+        {"id": {"a": 1}},
+        {"rules": [5]},
+    ],
+    ids=str,
+)
+async def test_an_overview_of_another_shape_is_a_sentence(
+    other: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Controlled, "_ask", lambda self: overview(**other))
+    with pytest.raises(BrokerError, match="is no control address of kohort's"):
+        await Controlled("127.0.0.1:1").look(0)

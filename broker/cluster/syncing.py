@@ -120,9 +120,12 @@ class SyncThreads:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._pool = ThreadPoolExecutor(FILES_AT_ONCE, "sync")
+        self._stopped = False
 
     def sync(self, files: Sequence[Unsynced], done: Callable[[OSError | None], None]) -> None:
-        """See `Threads`."""
+        """See `Threads`. After `stop` nothing is synced, and `done` is not called: nobody is left to be answered."""
+        if self._stopped:
+            return
         shares = [files[number::FILES_AT_ONCE] for number in range(min(FILES_AT_ONCE, len(files)))]
         running = [self._pool.submit(_sync, share) for share in shares]
         left = len(running)
@@ -143,7 +146,8 @@ class SyncThreads:
             each.add_done_callback(one_less)
 
     def stop(self) -> None:
-        """Waits for those that run."""
+        """Waits for those that run; none begins any more."""
+        self._stopped = True
         self._pool.shutdown()
 
 

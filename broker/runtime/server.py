@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 LONGEST_SWEEP_MS = 60_000
 """Idle connections are looked for this often, or four times in `connections.max.idle.ms` when that is more often."""
 
+LATE_US = 200_000
+"""A timer that rings later than this says that the process stood still: it was stopped, or had no processor."""
+
+READING_S = 0.05
+"""How long sockets are read then before anything expires. Kafka's network threads read while its timer catches up."""
+
 _EXAMPLE = "give an address of this machine, as in --listen 127.0.0.1:9092"
 
 
@@ -52,6 +58,10 @@ class Server:
         self._host = ""
         self._timer: asyncio.TimerHandle | None = None
         self._armed_for_ms: int | None = None
+        self._rings_at_us = 0
+        """When the timer is to ring, on the machine's clock."""
+        self._reads_first = False
+        """Whether the timer rang too late, and sockets are read before anything expires."""
         self._ticking = False
         cluster.on_wakeup_changed = self._arm
         if cluster.settings.connections_max_idle_ms >= 0:
@@ -162,7 +172,12 @@ class Server:
     def _arm(self) -> None:
         """Sets the timer for the purgatory's next wakeup, when that is earlier than what it is set for."""
         due_ms = self.cluster.purgatory.next_wakeup_ms
-        if due_ms is None or self._ticking or (self._armed_for_ms is not None and self._armed_for_ms <= due_ms):
+        if (
+            due_ms is None
+            or self._ticking
+            or self._reads_first
+            or (self._armed_for_ms is not None and self._armed_for_ms <= due_ms)
+        ):
             return
         if self._timer is not None:
             self._timer.cancel()
@@ -171,10 +186,12 @@ class Server:
             self._timer = self._armed_for_ms = None
             return
         self._armed_for_ms = due_ms
+        self._rings_at_us = self.clock.machine_us() + round(delay_s * 1_000_000)
         self._timer = self.loop.call_later(delay_s, self._tick)
 
     def rearm(self) -> None:
         """Sets the timer anew: the clock goes otherwise than it did."""
+        self._reads_first = False
         if self._timer is not None:
             self._timer.cancel()
         self._timer = self._armed_for_ms = None
@@ -182,6 +199,13 @@ class Server:
 
     def _tick(self) -> None:
         self._timer = self._armed_for_ms = None
+        late = self.clock.machine_us() - self._rings_at_us > LATE_US
+        if late and not self._reads_first:
+            # The process stood still. Its clients did not: what they have sent meanwhile keeps their sessions.
+            self._reads_first = True
+            self._timer = self.loop.call_later(READING_S, self._tick)
+            return
+        self._reads_first = False
         self.advance(self.clock.now_ms())
 
     def advance(self, now_ms: int) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from errno import EIO
 from pathlib import Path
 
 import pytest
 
-from kohort.broker.cluster.syncing import SyncNowAndThen, Syncs, _sync
+from kohort.broker.cluster.syncing import SyncNowAndThen, Syncs, SyncThreads, _sync
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from kohort.storage.disk.directory import DataDirectory
@@ -177,3 +178,22 @@ def test_a_sync_that_fails_as_nobody_foresaw_is_a_failed_sync() -> None:
     problem = _sync([Closed()])
     assert problem is not None
     assert problem.errno == EIO
+
+
+async def test_what_would_begin_after_the_threads_have_stopped_does_not() -> None:
+    """SIGTERM under load: a sync that ends wants the next one to begin."""
+
+    class File:
+        synced = False
+
+        def sync(self) -> None:
+            self.synced = True
+
+    told: list[OSError | None] = []
+    threads, file = SyncThreads(asyncio.get_running_loop()), File()
+    threads.sync([file], told.append)
+    threads.stop()
+    threads.sync([File()], told.append)
+    await asyncio.sleep(0)
+    assert file.synced
+    assert told == [None]

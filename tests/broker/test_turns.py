@@ -12,6 +12,7 @@ from kohort.broker.ticket import CloseConnection, Ticket
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.find_coordinator import FindCoordinatorResponse
 from kohort.protocol.messages.heartbeat import HeartbeatResponse
+from kohort.protocol.messages.join_group import JoinGroupRequestProtocol
 from tests.broker.conftest import Broker, Client, Stopwatch, frame, heartbeat
 from tests.broker.data import given_topic
 
@@ -205,3 +206,53 @@ def test_a_client_that_does_not_read_what_it_asks_for_gets_no_further_turn() -> 
     eve.connection.resume_writing()
     run_out(broker)
     assert heard + len(eve.heard()) == 100
+
+
+def joined(broker: Broker) -> tuple[Client, str]:
+    """A member of a stable group, whose session is over after 10 s of silence."""
+    broker.cluster.offsets_topic.create(0)
+    broker.loop.wait(50)
+    client = broker.client()
+    protocol = JoinGroupRequestProtocol(name="range", metadata=b"")
+    client.says(
+        frame(
+            "join_group", 0, 1, group_id="g", session_timeout_ms=10_000, protocol_type="consumer", member_id="",
+            protocols=(protocol,),
+        )
+    )  # fmt: skip
+    broker.loop.wait(3_000)
+    ((_, answer),) = client.hears("join_group")
+    client.says(frame("sync_group", 0, 2, group_id="g", generation_id=1, member_id=answer.member_id, assignments=()))
+    client.heard()
+    return client, answer.member_id
+
+
+def test_a_broker_that_stood_still_reads_before_sessions_expire() -> None:
+    """SIGSTOP for 30 s: the heartbeat that was sent meanwhile lies in the socket, and counts."""
+    broker = Broker()
+    client, member_id = joined(broker)
+    broker.clock.advance(30_000)
+    ring_late(broker)
+    client.says(frame("heartbeat", 0, 3, group_id="g", generation_id=1, member_id=member_id))
+    assert client.hears("heartbeat") == [(3, NONE)]
+    broker.loop.wait(9_000)
+    assert list(broker.cluster.coordinators[0].groups["g"].members) == [member_id]
+    broker.loop.wait(1_100)
+    assert not broker.cluster.coordinators[0].groups["g"].members
+
+
+def test_who_has_sent_nothing_meanwhile_expires_all_the_same() -> None:
+    broker = Broker()
+    joined(broker)
+    broker.clock.advance(30_000)
+    ring_late(broker)
+    broker.loop.wait(100)
+    assert not broker.cluster.coordinators[0].groups["g"].members
+
+
+def ring_late(broker: Broker) -> None:
+    """The timer rings now, whenever it should have."""
+    assert broker.loop.timer is not None
+    _, ring = broker.loop.timer
+    broker.loop.timer = None
+    ring()

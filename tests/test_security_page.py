@@ -1,0 +1,48 @@
+"""SECURITY.md names the limits that there are."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from kohort.broker.settings.broker_settings import Settings
+
+ROOT = Path(__file__).parent.parent
+PAGE = (ROOT / "SECURITY.md").read_text()
+SETTINGS = {setting.name: setting.show(value) for setting, value in Settings([], "faithful", 3)}
+TOLD = dict(re.findall(r"^\| `([a-z.]+)` \| (-?\d+) \| .+ \|$", PAGE, re.MULTILINE))
+CONSTANTS = re.findall(r"^\| `([A-Z_]+)` \| `([\w/]+\.py)` \| (\d+) \| .+ \|$", PAGE, re.MULTILINE)
+
+
+def test_the_settings_that_it_names_exist_with_these_defaults() -> None:
+    assert len(TOLD) > 20
+    assert {name: SETTINGS.get(name) for name in TOLD} == TOLD
+
+
+def test_it_names_every_setting_that_is_a_limit() -> None:
+    """By their names: Kafka's limits have `max` or `limit` in them, and so have ours."""
+    limits = {name for name in SETTINGS if re.search(r"\b(max|limit)\b", name)}
+    assert {"message.max.bytes", "kohort.request.max.elements"} <= limits
+    assert limits - TOLD.keys() == set()
+
+
+@pytest.mark.parametrize(("name", "file", "value"), CONSTANTS)
+def test_the_constants_that_it_names_have_these_values(name: str, file: str, value: str) -> None:
+    found = [
+        node.value
+        for node in ast.parse((ROOT / file).read_text()).body
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == name
+    ]
+    assert [eval(compile(ast.Expression(each), file, "eval"), {}) for each in found] == [int(value)]
+
+
+def test_every_line_of_its_tables_is_looked_at() -> None:
+    rows = [line for line in PAGE.splitlines() if line.startswith("| `")]
+    assert len(rows) == len(TOLD) + len(CONSTANTS)
+
+
+def test_options_that_it_names_are_told_by_help() -> None:
+    serve = (ROOT / "cli" / "serve.py").read_text()
+    named = set(re.findall(r"`(--[a-z-]+)", PAGE)) | set(re.findall(r"`(KOHORT_\w+)`", PAGE))
+    assert named - {"--version"} == {each for each in named - {"--version"} if f'"{each}"' in serve}

@@ -58,9 +58,9 @@ class RecordInShort(NamedTuple):
     value_size: int
 
 
-def survey(body: bytes, count: int, *, compressed: bool) -> Survey:
-    """Goes through the `count` records of a batch. Raises BadRecordsError."""
-    look = _Survey(body, compressed)
+def survey(body: bytes, count: int, *, compressed: bool, at: int = 0) -> Survey:
+    """Goes through the `count` records of a batch, which begin `at` some place of `body`. Raises BadRecordsError."""
+    look = _Survey(body, at, compressed)
     try:
         for part, start in enumerate(_SIZES_OF_OFFSETS):
             if start >= count:
@@ -82,10 +82,10 @@ class _Survey:
 
     __slots__ = ("at", "body", "compressed", "high", "keyless", "low", "ordered")
 
-    def __init__(self, body: bytes, compressed: bool) -> None:
+    def __init__(self, body: bytes, at: int, compressed: bool) -> None:
         self.body = body
         self.compressed = compressed
-        self.at = 0
+        self.at = at
         self.high = self.low = -1
         self.keyless = False
         self.ordered = True
@@ -96,7 +96,7 @@ class _Survey:
             first_at = self.at
             self.one_by_one(start, start + 1)
             start += 1
-            if self.all_at_once(_Layout(self.body, first_at), part, start, end):
+            if self.all_at_once(first_at, part, start, end):
                 return
         self.one_by_one(start, end)
 
@@ -173,57 +173,47 @@ class _Survey:
             code = ErrorCode.invalid_record if self.compressed else ErrorCode.unknown_server_error
             raise BadRecordsError(str(problem), code) from None
 
-    def all_at_once(self, layout: "_Layout", part: int, start: int, end: int) -> bool:
-        """Whether these records are all laid out like one before them; if so, takes them in. Nothing changes if not."""
-        if not layout.simple:
-            return False
-        body, at, stride, count = self.body, self.at, self.at - layout.at, end - start
+    def all_at_once(self, first_at: int, part: int, start: int, end: int) -> bool:
+        """Whether these records are all laid out like the one before them; if so, takes them in.
+
+        Only records without headers can be, whose time takes one byte. If they are not, nothing changes.
+        """
+        body, at, count = self.body, self.at, end - start
+        stride = at - first_at
         stop = at + stride * count
+        time_at = first_at + (2 if body[first_at] < 128 else 3 if body[first_at + 1] < 128 else 4)
         if stop > len(body):
             return False
-        for place in layout.fixed:
-            if body[at + place : stop : stride] != body[layout.at + place : layout.at + place + 1] * count:
-                return False
-        first = start - _SIZES_OF_OFFSETS[part]
-        for place, right in enumerate(_OFFSETS[part], layout.offset):
-            if body[at + place : stop : stride] != right[first : first + count]:
-                return False
-        times = body[at + layout.time : stop : stride]
-        if not times.isascii():  # longer than one byte
+        times = body[time_at + stride : stop : stride]
+        if body[time_at] > 127 or not times.isascii():
             return False
-        self.high = max(self.high, max(times.translate(None, _ODD), default=-1))
-        self.low = max(self.low, max(times.translate(None, _EVEN), default=-1))
+        first = start - _SIZES_OF_OFFSETS[part]
+        place = time_at + 1
+        for right in _OFFSETS[part]:
+            if body[place + stride : stop : stride] != right[first : first + count]:
+                return False
+            place += 1
+        size, value_at = read_varint(body, place)
+        key_end = value_at + size if size > 0 else value_at
+        size, after = read_varint(body, key_end)
+        if after + max(size, 0) != at - 1:
+            return False  # it has headers
+        sizes = (*range(first_at, time_at - 1), *range(place, value_at), *range(key_end, after), at - 1)
+        for place in sizes:
+            if body[place + stride : stop : stride] != body[place : place + 1] * count:
+                return False
+        if times != body[time_at : time_at + 1] * count:
+            self.high = max(self.high, max(times.translate(None, _ODD), default=-1))
+            self.low = max(self.low, max(times.translate(None, _EVEN), default=-1))
         self.at = stop
         return True
 
 
-class _Layout:
-    """Where in a record, which has been read, its parts are."""
-
-    __slots__ = ("at", "fixed", "offset", "simple", "time")
-
-    def __init__(self, body: bytes, at: int) -> None:
-        self.at = at
-        _, attributes = read_varint(body, at)
-        _, offset = read_varlong(body, attributes + 1)
-        _, key_size = read_varint(body, offset)
-        size, key = read_varint(body, key_size)
-        value_size = key + max(size, 0)
-        size, value = read_varint(body, value_size)
-        headers = value + max(size, 0)
-        self.simple = offset == attributes + 2 and body[headers] == _NO_HEADERS
-        self.time, self.offset = attributes + 1 - at, offset - at
-        sizes = (*range(at, attributes), *range(key_size, key), *range(value_size, value), headers)
-        self.fixed = [place - at for place in sizes]
-        """The parts that say how long something is."""
-
-
-def records_in_short(body: bytes, count: int) -> Iterator[RecordInShort]:
+def records_in_short(body: bytes, count: int, at: int = 0) -> Iterator[RecordInShort]:
     """Each record without its contents.
 
     For records that `survey` has gone through: there is something to say of some of them.
     """
-    at = 0
     for number in range(count):
         _, at = read_varint(body, at)
         time, at = read_varlong(body, at + 1)

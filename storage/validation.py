@@ -24,7 +24,6 @@ from kohort.protocol.batches import (
     NO_PRODUCER,
     TRANSACTIONAL,
     BatchInfo,
-    crc_matches,
     read_batch,
 )
 from kohort.protocol.compression import (
@@ -55,7 +54,7 @@ millions of records, and the answer to those to gigabytes."""
 INT_MAX = 2**31 - 1
 _LONG_MAX = 2**63 - 1
 _ATTRIBUTES_TO_KEEP = COMPRESSION_MASK | TRANSACTIONAL | CONTROL | DELETE_HORIZON
-_LAST_OFFSET_DELTA_AT, _MAX_TIMESTAMP_AT, _PRODUCER_ID_AT = 23, 35, 43
+_ATTRIBUTES_AT, _LAST_OFFSET_DELTA_AT, _MAX_TIMESTAMP_AT, _PRODUCER_ID_AT = 21, 23, 35, 43
 _ATTRIBUTES = Struct(">h")
 _LONG = Struct(">q")
 
@@ -138,7 +137,7 @@ def _batch_end(records: bytes, start: int) -> int | Rejection | None:
 
 
 def check_batch(
-    batch: bytes, header: BatchInfo, config: LogConfig, where: str, wall_ms: int, most_bytes: int
+    batch: bytes, header: BatchInfo, config: LogConfig, where: tuple[str, int], wall_ms: int, most_bytes: int
 ) -> Verdict:
     """What of a batch is stored in a log of this configuration, or why nothing is.
 
@@ -148,7 +147,8 @@ def check_batch(
         return _BAD_BATCH
     if len(batch) > config.max_message_bytes:
         return Rejection(ErrorCode.message_too_large)
-    if not crc_matches(batch, header):
+    covered = batch[_ATTRIBUTES_AT:]  # the one copy that the checksum needs; the records are read from it
+    if google_crc32c.value(covered) != header.crc:
         return _CORRUPT
     if header.compression > Compression.ZSTD:
         return _UNREADABLE
@@ -159,8 +159,11 @@ def check_batch(
     if header.producer_id > NO_PRODUCER and header.base_sequence < 0:
         return _BAD_BATCH
     try:
-        body = batch[HEADER_SIZE:] if not header.compression else _unfolded(batch, header.compression, most_bytes)
-        records = survey(body, header.record_count, compressed=header.compression != Compression.NONE)
+        if header.compression:
+            body, at = _unfolded(batch, header.compression, most_bytes), 0
+        else:
+            body, at = covered, HEADER_SIZE - _ATTRIBUTES_AT
+        records = survey(body, header.record_count, compressed=header.compression != Compression.NONE, at=at)
     except CodecMissingError:
         if config.compact:
             return Rejection(ErrorCode.unsupported_compression_type, tells_log_start=True)
@@ -171,14 +174,12 @@ def check_batch(
         raise
     except DecodeError:
         return _UNREADABLE
-    times = _times_of(header, records)
-    if times is None or _may_be_bad(header, records, times, config, wall_ms):
+    latest = _latest_if_good(header, records, config, wall_ms)
+    if latest is None:
         errors = _RecordErrors(header, config, where, wall_ms)
-        latest = errors.look(body)
+        latest = errors.look(body, at)
         if errors.count:
             return errors.rejection()
-    else:
-        latest = times[1]
     if header.compression and not records.ordered:
         return _UNREADABLE
     return _accepted(batch, header, latest, config, wall_ms)
@@ -193,43 +194,44 @@ def _unfolded(batch: bytes, codec: int, most_bytes: int) -> bytes:
     return decompress(codec, block, most_bytes)
 
 
-def _times_of(header: BatchInfo, records: Survey) -> tuple[int, int] | None:
-    """The earliest and the latest time of all records; None: that takes a closer look."""
-    if header.attributes & LOG_APPEND_TIME:
-        return header.max_timestamp, header.max_timestamp
-    if records.latest_delta is None:
-        return None
-    earliest, latest = header.base_timestamp + records.earliest_delta, header.base_timestamp + records.latest_delta
-    return (earliest, max(latest, -1)) if earliest >= -_LONG_MAX and latest <= _LONG_MAX else None
-
-
-def _may_be_bad(header: BatchInfo, records: Survey, times: tuple[int, int], config: LogConfig, wall_ms: int) -> bool:
-    """Whether there may be a record that the topic does not take."""
+def _latest_if_good(header: BatchInfo, records: Survey, config: LogConfig, wall_ms: int) -> int | None:
+    """The latest time of all records, if the topic takes every one of them; None: that needs a closer look."""
     if config.compact and records.keyless:
-        return True
-    if config.log_append_time:
-        return bool(header.attributes & LOG_APPEND_TIME)
-    earliest, latest = times
-    return earliest < wall_ms - config.timestamp_before_max_ms or latest > wall_ms + config.timestamp_after_max_ms
+        return None
+    if header.attributes & LOG_APPEND_TIME:
+        if config.log_append_time:
+            return None
+        earliest = latest = header.max_timestamp
+    elif records.latest_delta is None:
+        return None
+    else:
+        earliest, latest = header.base_timestamp + records.earliest_delta, header.base_timestamp + records.latest_delta
+        if config.log_append_time:
+            return latest
+    if earliest < wall_ms - config.timestamp_before_max_ms or latest > wall_ms + config.timestamp_after_max_ms:
+        return None
+    # Records without a time have -1, and what is below it is no time at all.
+    return latest if latest >= -1 and latest <= _LONG_MAX else None
 
 
 class _RecordErrors:
     """What is wrong with the records of a batch, one by one."""
 
-    def __init__(self, header: BatchInfo, config: LogConfig, where: str, wall_ms: int) -> None:
+    def __init__(self, header: BatchInfo, config: LogConfig, where: tuple[str, int], wall_ms: int) -> None:
         self._header = header
         self._config = config
-        self._keyless = f"Compacted topic cannot accept message without key in topic partition {where}"
+        topic, partition = where
+        self._keyless = f"Compacted topic cannot accept message without key in topic partition {topic}-{partition}"
         self._wall_ms = wall_ms
         self._told: list[tuple[int, str]] = []
         self._bad_times = False
         self.count = 0
 
-    def look(self, body: bytes) -> int:
+    def look(self, body: bytes, at: int) -> int:
         """Looks at each record; returns the latest time."""
         header, config = self._header, self._config
         latest = -1
-        for record in records_in_short(body, header.record_count):
+        for record in records_in_short(body, header.record_count, at):
             time = header.max_timestamp
             if not header.attributes & LOG_APPEND_TIME:
                 time = _as_long(header.base_timestamp + record.time_delta)
@@ -305,7 +307,7 @@ def _as_long(number: int) -> int:
 
 def _check_unread(batch: bytes, header: BatchInfo, config: LogConfig, wall_ms: int) -> Verdict:
     """By the times in the header: those of the records lie between them, unless the producer lies."""
-    errors = _RecordErrors(header, config, "", wall_ms)
+    errors = _RecordErrors(header, config, ("", 0), wall_ms)
     for number, time in ((0, header.base_timestamp), (header.last_offset_delta, header.max_timestamp)):
         errors.look_at_time(RecordInShort(number, 0, number, 0, 0), time)
         if errors.count:

@@ -17,7 +17,7 @@ def verdict(data: bytes, version: int = 9, **config: object) -> Verdict:
     found = only_batch(data, version)
     if isinstance(found, Rejection):
         return found
-    return check_batch(*found, LogConfig(**config), "topic-0", NOW_MS, MAX_DECOMPRESSED_BYTES)  # type: ignore[arg-type]
+    return check_batch(*found, LogConfig(**config), ("topic", 0), NOW_MS, MAX_DECOMPRESSED_BYTES)  # type: ignore[arg-type]
 
 
 def judged(data: bytes, version: int = 9, **config: object) -> Rejection | None:

@@ -25,8 +25,6 @@ BYTES_PER_TURN = 4 << 20
 DECOMPRESSED_PER_TURN = 1 << 20
 """Bytes that its compressed records may come to: a few milliseconds of gzip."""
 
-_LEAST_RECORD_BYTES = 7
-
 
 class Candidate(NamedTuple):
     """A batch that only the log itself may still refuse."""
@@ -37,25 +35,19 @@ class Candidate(NamedTuple):
     batch: bytes
     header: BatchInfo
 
-    @property
-    def name(self) -> str:
-        """Topic and partition."""
-        return f"{self.topic.name}-{self.partition.index}"
-
 
 def check_in_a_turn(candidates: Sequence[Candidate], wall_ms: int) -> list[Verdict] | None:
     """What is to be done with each batch; None: that would take too long."""
     records = size = 0
     for each in candidates:
         size += len(each.batch)
-        if not each.header.compression:
-            records += min(each.header.record_count, len(each.batch) // _LEAST_RECORD_BYTES)
-        else:
+        if each.header.record_count > 0:  # as it says itself; below that nothing is looked at
             records += each.header.record_count
     if records > RECORDS_PER_TURN or size > BYTES_PER_TURN:
         return None
     try:
-        return [_check(each, wall_ms, DECOMPRESSED_PER_TURN // len(candidates)) for each in candidates]
+        most_bytes = DECOMPRESSED_PER_TURN // (len(candidates) or 1)
+        return [_check(each, wall_ms, most_bytes) for each in candidates]
     except TooLargeError:
         return None
 
@@ -66,8 +58,8 @@ def check_all(candidates: Sequence[Candidate], wall_ms: int, most_bytes: int) ->
 
 
 def _check(candidate: Candidate, wall_ms: int, most_bytes: int) -> Verdict:
-    _, _, config, batch, header = candidate
-    return check_batch(batch, header, config, candidate.name, wall_ms, most_bytes)
+    topic, partition, config, batch, header = candidate
+    return check_batch(batch, header, config, (topic.name, partition.index), wall_ms, most_bytes)
 
 
 def _check_limited(candidate: Candidate, wall_ms: int, most_bytes: int) -> Verdict:

@@ -28,7 +28,7 @@ from kohort.protocol.messages.produce import (
     TopicProduceResponse,
 )
 from kohort.storage.producers import Remembered, last_sequence
-from kohort.storage.validation import Accepted, Rejection, Verdict, only_batch
+from kohort.storage.validation import Rejection, Verdict, only_batch
 
 if TYPE_CHECKING:
     from kohort.broker.apis.produce.transactional import Refusals
@@ -185,34 +185,29 @@ def _look(
 
 
 def _append(node: Node, candidate: Candidate, verdict: Verdict, now_ms: int) -> PartitionProduceResponse:
-    partition = candidate.partition
+    """Stores a batch that was checked, or says why not."""
+    cluster, partition, header = node.cluster, candidate.partition, candidate.header
+    log = partition.log
     if isinstance(verdict, Rejection):
-        return _rejected(partition.index, verdict, partition.log.log_start_offset)
+        return _rejected(partition.index, verdict, log.log_start_offset)
+    batch, max_timestamp, append_time_ms = verdict
     try:
-        return _append_accepted(node, partition, candidate.header, verdict, now_ms)
+        if header.producer_id > NO_PRODUCER:
+            answer = _out_of_sequence(node, partition, header)
+            if answer is not None:
+                return answer
+            remember = partial(_remember, node, partition, header, max_timestamp, now_ms + cluster.clock.epoch_ms)
+            base_offset = cluster.append(partition, batch, now_ms, remember)
+        else:
+            base_offset = cluster.append(partition, batch, now_ms)
     except OSError as problem:
-        node.cluster.storage_failed(candidate.name, problem)
+        cluster.storage_failed(f"{candidate.topic.name}-{partition.index}", problem)
         return _refused(partition.index, ErrorCode.kafka_storage_error)
-
-
-def _append_accepted(
-    node: Node, partition: Partition, header: BatchInfo, accepted: Accepted, now_ms: int
-) -> PartitionProduceResponse:
-    cluster, log = node.cluster, partition.log
-    wall_ms = now_ms + cluster.clock.epoch_ms
-    if header.producer_id > NO_PRODUCER:
-        answer = _out_of_sequence(node, partition, header)
-        if answer is not None:
-            return answer
-        remember = partial(_remember, node, partition, header, accepted.max_timestamp, wall_ms)
-        base_offset = cluster.append(partition, accepted.batch, now_ms, remember)
-    else:
-        base_offset = cluster.append(partition, accepted.batch, now_ms)
     return PartitionProduceResponse(
         index=partition.index,
         error_code=ErrorCode.none,
         base_offset=base_offset,
-        log_append_time_ms=accepted.append_time_ms,
+        log_append_time_ms=append_time_ms,
         log_start_offset=log.log_start_offset,
     )
 

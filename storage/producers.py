@@ -38,6 +38,17 @@ class _Producer:
     """Of the last marker; -1: there was none."""
 
 
+@dataclass(slots=True)
+class _Verified:
+    """What a producer wanted to begin a transaction with here, before it has begun."""
+
+    epoch: int
+    lowest_sequence: int
+    begins_with_0: bool
+    """Whether its form of transactions has a new epoch for each (KIP-890): their sequences all begin with 0."""
+    asked_ms: int
+
+
 class Described(NamedTuple):
     """A producer as DescribeProducers tells it; -1 where there is nothing to tell."""
 
@@ -58,12 +69,13 @@ def last_sequence(first_sequence: int, count: int) -> int:
 class Producers:
     """The idempotent and transactional producers of one partition."""
 
-    __slots__ = ("_expiration_ms", "_producers", "transactions")
+    __slots__ = ("_expiration_ms", "_producers", "_verified", "transactions")
 
     def __init__(self, expiration_ms: int = 86_400_000) -> None:
         """`expiration_ms`: a producer that appends nothing for so long is forgotten (`producer.id.expiration.ms`)."""
         self._expiration_ms = expiration_ms
         self._producers: dict[int, _Producer] = {}
+        self._verified: dict[int, _Verified] = {}
         self.transactions = Transactions()
 
     def __len__(self) -> int:
@@ -81,6 +93,20 @@ class Producers:
                 return batch
         return None
 
+    def verifying(
+        self, producer_id: int, epoch: int, first_sequence: int, wall_ms: int, *, begins_with_0: bool
+    ) -> None:
+        """Notes that a transaction is about to begin here with a batch, which may yet be refused.
+
+        Until something of the transaction is appended no later batch may come first. Source: KIP-890; Kafka's
+        `VerificationStateEntry`.
+        """
+        known = self._verified.get(producer_id)
+        if known is None or epoch > known.epoch:
+            self._verified[producer_id] = _Verified(epoch, first_sequence, begins_with_0, wall_ms)
+        elif epoch == known.epoch:
+            known.lowest_sequence = min(known.lowest_sequence, first_sequence)
+
     def check(
         self, producer_id: int, epoch: int, first_sequence: int, *, transactional: bool | None = None
     ) -> ErrorCode:
@@ -88,13 +114,19 @@ class Producers:
 
         Answers INVALID_PRODUCER_EPOCH for an older epoch, OUT_OF_ORDER_SEQUENCE_NUMBER for a gap, INVALID_TXN_STATE for
         a batch outside of the transaction that its producer has open here. A producer that is not known may begin
-        anywhere: its earlier records may be gone by retention.
+        anywhere: its earlier records may be gone by retention. But a batch that was refused stays the first one of its
+        transaction (`verifying`).
         """
         producer = self._producers.get(producer_id)
+        if producer is not None and epoch < producer.epoch:
+            return ErrorCode.invalid_producer_epoch
+        verified = self._verified.get(producer_id)
+        if verified is not None and (
+            first_sequence > verified.lowest_sequence or (verified.begins_with_0 and first_sequence)
+        ):
+            return ErrorCode.out_of_order_sequence_number
         if producer is None:
             return ErrorCode.none
-        if epoch < producer.epoch:
-            return ErrorCode.invalid_producer_epoch
         known = producer.batches if epoch == producer.epoch else ()
         expected = (known[-1].last_sequence + 1) % _SEQUENCE_END if known else 0
         if first_sequence != expected:
@@ -144,12 +176,14 @@ class Producers:
         coordinator_epoch = -1 if producer is None else producer.coordinator_epoch
         self._producers[producer_id] = _Producer(epoch, batches, wall_ms, coordinator_epoch)
         if transactional:
+            self._verified.pop(producer_id, None)
             self.transactions.begin(producer_id, batch.base_offset)
 
     def ended(
         self, producer_id: int, epoch: int, offset: int, coordinator_epoch: int, wall_ms: int, *, committed: bool
     ) -> None:
         """Remembers a marker that passed `check_epoch` and was appended. A higher epoch begins its sequences anew."""
+        self._verified.pop(producer_id, None)
         producer = self._producers.pop(producer_id, None)
         batches = producer.batches if producer is not None and producer.epoch == epoch else ()
         self._producers[producer_id] = _Producer(epoch, batches, wall_ms, coordinator_epoch)
@@ -207,6 +241,10 @@ class Producers:
 
     def expire(self, wall_ms: int) -> int:
         """Forgets producers that appended nothing for long; returns how many."""
+        for producer_id in [
+            each for each, verified in self._verified.items() if wall_ms - verified.asked_ms >= self._expiration_ms
+        ]:
+            del self._verified[producer_id]
         gone = []
         for producer_id, producer in self._producers.items():
             if wall_ms - producer.last_append_ms < self._expiration_ms:

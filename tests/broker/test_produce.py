@@ -56,8 +56,8 @@ def test_refusals_come_in_kafka_s_order() -> None:
 
 def test_one_bad_partition_does_not_spoil_the_others() -> None:
     ada = Broker().client()
-    given_topic(ada)
-    good, bad = production(batch(b"x")), production(batch(b"x", crc_off_by=1))
+    given_topic(ada, partitions=2)
+    good, bad = production(batch(b"x")), production(batch(b"x", crc_off_by=1), index=1)
     response = ada.asks("produce", 9, **{**good, "topic_data": good["topic_data"] + bad["topic_data"]})
     answers = [part.error_code for each in response.responses for part in each.partition_responses]
     assert answers == [ErrorCode.none, ErrorCode.corrupt_message]

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from kohort.broker.apis.leadership import led_partition
 from kohort.broker.apis.produce.checking import Candidate, check_all, check_in_a_turn
@@ -57,7 +58,7 @@ def handle(node: Node, request: ProduceRequest, ticket: Ticket) -> ProduceRespon
 def _store(node: Node, request: ProduceRequest, ticket: Ticket, refusals: Refusals) -> ProduceResponse | object | None:
     """Checks the batches and appends them; in a thread in between, when there is much to check."""
     looked = _look_at_all(node, request, ticket, refusals)
-    candidates = [each for row in looked for each in row if isinstance(each, Candidate)]
+    candidates = [part.candidate for parts in looked.values() for part in parts.values() if part.candidate is not None]
     cluster = node.cluster
     wall_ms = ticket.received_at_ms + cluster.clock.epoch_ms
     verdicts = check_in_a_turn(candidates, wall_ms)
@@ -65,60 +66,83 @@ def _store(node: Node, request: ProduceRequest, ticket: Ticket, refusals: Refusa
         return _append_all(node, request, ticket, looked, verdicts)
 
     def checked(verdicts: list[Verdict]) -> ProduceResponse | object | None:
-        # Meanwhile topics may have gone, and leaders moved.
+        # Meanwhile topics may have gone, and leaders moved: such a batch is refused as if it came now.
         again = _look_at_all(node, request, ticket, refusals)
-        return _append_all(node, request, ticket, _unless_refused(looked, again), verdicts)
+        parts = [part for topic in again.values() for part in topic.values()]
+        known = dict(zip(map(id, candidates), verdicts, strict=True))
+        before = [part.candidate for topic in looked.values() for part in topic.values()]
+        for part, candidate in zip(parts, before, strict=True):
+            part.candidate = candidate if part.candidate is not None else None
+        still = [known[id(part.candidate)] for part in parts if part.candidate is not None]
+        return _append_all(node, request, ticket, again, still)
 
     most_bytes = cluster.settings.kohort_batch_decompressed_max_bytes
     cluster.long_work.answer(ticket, partial(check_all, candidates, wall_ms, most_bytes), checked)
     return None
 
 
-Looked = list[list[PartitionProduceResponse | Candidate]]
-"""By topic and partition of the request: what is to be checked, or the refusal."""
+class _Looked:
+    """What a partition of the request hears, as far as that is known before its records are read."""
+
+    __slots__ = ("candidate", "refusal")
+
+    def __init__(self) -> None:
+        self.candidate: Candidate | None = None
+        """The batch to append."""
+        self.refusal: PartitionProduceResponse | None = None
+        """Why there is none, or what is answered nevertheless."""
+
+
+Looked = dict[UUID | str | None, dict[int, _Looked]]
+"""By the topic's name or id, and the partition."""
 
 
 def _look_at_all(node: Node, request: ProduceRequest, ticket: Ticket, refusals: Refusals) -> Looked:
+    """Looks at every batch. If a partition is named twice its last batch counts, and one that is none is what it hears.
+
+    Source: what Kafka 4.3.0 answered to such requests, and stored.
+    """
     by_id = ticket.version >= TOPIC_IDS_FROM
     may_use_transactions = request.transactional_id is not None or not _has_transactional_records(request)
     topics = node.cluster.topics
-    looked: Looked = []
+    looked: Looked = {}
     for data in request.topic_data:
+        key = data.topic_id if by_id else data.name
         topic = topics.by_id(data.topic_id) if by_id else topics.by_name(data.name)
-        row: list[PartitionProduceResponse | Candidate] = []
         for part in data.partition_data:
             if not may_use_transactions:
-                row.append(_refused(part.index, ErrorCode.transactional_id_authorization_failed))
+                found: PartitionProduceResponse | Candidate = _refused(
+                    part.index, ErrorCode.transactional_id_authorization_failed
+                )
             elif topic is None and by_id:
-                row.append(_refused(part.index, ErrorCode.unknown_topic_id))
+                found = _refused(part.index, ErrorCode.unknown_topic_id)
             else:
-                row.append(_look(node, topic, part, request.acks, ticket, refusals))
-        looked.append(row)
+                found = _look(node, topic, part, request.acks, ticket, refusals)
+            parts = looked.setdefault(key, {})
+            before = parts.setdefault(part.index, _Looked())
+            if isinstance(found, Candidate):
+                before.candidate = found
+            elif before.refusal is None:
+                before.refusal = found
     return looked
-
-
-def _unless_refused(before: Looked, now: Looked) -> Looked:
-    """What was looked at before, but for what would be refused now."""
-    return [
-        [
-            new if isinstance(old, Candidate) and not isinstance(new, Candidate) else old
-            for old, new in zip(*rows, strict=True)
-        ]
-        for rows in zip(before, now, strict=True)
-    ]
 
 
 def _append_all(
     node: Node, request: ProduceRequest, ticket: Ticket, looked: Looked, verdicts: list[Verdict]
 ) -> ProduceResponse | object | None:
     verdict = iter(verdicts)
+    now_ms = ticket.received_at_ms
     responses = []
-    for data, row in zip(request.topic_data, looked, strict=True):
-        answers = tuple(
-            _append(node, each, next(verdict), ticket.received_at_ms) if isinstance(each, Candidate) else each
-            for each in row
-        )
-        responses.append(TopicProduceResponse(topic_id=data.topic_id, name=data.name, partition_responses=answers))
+    for key, parts in looked.items():
+        answers = []
+        for part in parts.values():
+            answer = part.refusal
+            if part.candidate is not None:
+                stored = _append(node, part.candidate, next(verdict), now_ms)
+                answer = answer or stored
+            assert answer is not None, "a batch is refused or appended"
+            answers.append(answer)
+        responses.append(_topic_response(key, tuple(answers)))
     response = ProduceResponse(responses=tuple(responses))
     _name_leaders(node, response, ticket)
     if request.acks == 0:
@@ -128,6 +152,12 @@ def _append_all(
         syncs.after(lambda now_ms, problem: ticket.reply(_synced(response, problem)))
         return None
     return response
+
+
+def _topic_response(key: UUID | str | None, answers: tuple[PartitionProduceResponse, ...]) -> TopicProduceResponse:
+    if isinstance(key, str):
+        return TopicProduceResponse(name=key, partition_responses=answers)
+    return TopicProduceResponse(topic_id=key, partition_responses=answers)
 
 
 def _has_transactional_records(request: ProduceRequest) -> bool:

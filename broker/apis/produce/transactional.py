@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kohort.coordinator.transactions.adding import add_partitions, verify_partitions
 from kohort.coordinator.transactions.transaction import WITH_EPOCH_BUMP
-from kohort.protocol.batches import HEADER_SIZE, MAGIC, NO_PRODUCER, TRANSACTIONAL, read_batch
+from kohort.protocol.batches import HEADER_SIZE, MAGIC, NO_PRODUCER, TRANSACTIONAL, BatchInfo, read_batch
 from kohort.protocol.errors import DecodeError, ErrorCode
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
     from kohort.broker.ticket import Ticket
     from kohort.protocol.messages.produce import ProduceRequest
+    from kohort.storage.topics import Partition
 
 ABORTABLE_SINCE = 11
 ADDS_BY_ITSELF_SINCE = 12
@@ -44,20 +45,50 @@ class Refused(NamedTuple):
 
 Refusals = dict[Place, Refused]
 
+_SEVERAL_PRODUCERS = Refused(
+    ErrorCode.invalid_producer_id_mapping, "Transactional records contained more than one producer ID"
+)
+
+
+class _Batch(NamedTuple):
+    """A transactional batch for a partition that is led here."""
+
+    place: Place
+    partition: Partition
+    header: BatchInfo
+
+    @property
+    def is_in_transaction(self) -> bool:
+        """Whether its producer has a transaction open here."""
+        producers, header = self.partition.producers, self.header
+        return producers is not None and producers.is_in_transaction(header.producer_id, header.producer_epoch)
+
+    def begin(self, node: Node, wall_ms: int, *, begins_with_0: bool) -> None:
+        """Its partition notes that a transaction is about to begin with it."""
+        header, producers = self.header, node.cluster.topics.producers_of(self.partition)
+        producers.verifying(
+            header.producer_id, header.producer_epoch, header.base_sequence, wall_ms, begins_with_0=begins_with_0
+        )
+
 
 def ask(
     node: Node, request: ProduceRequest, ticket: Ticket, then: Callable[[Refusals], object | None]
 ) -> object | None:
     """Calls `then` with what is refused, and returns its answer; None: it is called, and its answer sent, later."""
-    unknown = _to_ask_about(node, request, ticket.version)
-    if not unknown:
+    batches = _transactional_batches(node, request, ticket.version)
+    if len({(each.header.producer_id, each.header.producer_epoch) for each in batches}) > 1:
+        return then(dict.fromkeys((each.place for each in batches), _SEVERAL_PRODUCERS))
+    strangers = [each for each in batches if not each.is_in_transaction]
+    if not strangers:
         return then({})
+    wall_ms = ticket.received_at_ms + node.cluster.clock.epoch_ms
+    for each in strangers:
+        each.begin(node, wall_ms, begins_with_0=ticket.version >= ADDS_BY_ITSELF_SINCE)
+    producer = strangers[0].header.producer_id, strangers[0].header.producer_epoch
+    places = frozenset(each.place for each in strangers)
     transactional_id = request.transactional_id
     assert transactional_id is not None, "the caller has looked"
-    (producer, places), *others = unknown.items()
     refusals: Refusals = {}
-    for _, strangers in others:  # one request, one producer; Kafka looks at the first one too
-        _refuse(refusals, strangers, ErrorCode.invalid_producer_id_mapping, ticket.version)
     home = node.cluster.transaction_topic.coordinator_of(transactional_id)
     if home is None:
         _refuse(refusals, places, ErrorCode.coordinator_not_available, ticket.version)
@@ -85,10 +116,9 @@ def ask(
     return None
 
 
-def _to_ask_about(node: Node, request: ProduceRequest, version: int) -> dict[tuple[int, int], frozenset[Place]]:
-    """By producer id and epoch, the partitions that it has no transaction open in."""
+def _transactional_batches(node: Node, request: ProduceRequest, version: int) -> list[_Batch]:
     topics = node.cluster.topics
-    found: dict[tuple[int, int], set[Place]] = {}
+    found: dict[Place, _Batch] = {}
     for data in request.topic_data:
         topic = topics.by_id(data.topic_id) if version >= TOPIC_IDS_FROM else topics.by_name(data.name)
         for part in data.partition_data:
@@ -102,12 +132,10 @@ def _to_ask_about(node: Node, request: ProduceRequest, version: int) -> dict[tup
                 header = read_batch(records)
             except DecodeError:
                 continue  # refused as what it is, later
-            if header.producer_id == NO_PRODUCER:
-                continue
-            producers = partition.producers
-            if producers is None or not producers.is_in_transaction(header.producer_id, header.producer_epoch):
-                found.setdefault((header.producer_id, header.producer_epoch), set()).add((topic.name, part.index))
-    return {producer: frozenset(places) for producer, places in found.items()}
+            if header.producer_id > NO_PRODUCER:
+                place = topic.name, part.index
+                found[place] = _Batch(place, partition, header)  # if it is named twice, the last one counts
+    return list(found.values())
 
 
 def _refuse(refusals: Refusals, places: frozenset[Place] | set[Place], error: ErrorCode, version: int) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from operator import attrgetter
 from types import NoneType
-from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NotRequired, TypeVar, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
 
@@ -31,6 +31,8 @@ def schema_of(row_type: type) -> pa.Schema:
 def _arrow(hint: Any) -> pa.DataType:
     if get_origin(hint) is Annotated:
         return hint.__metadata__[0]
+    if get_origin(hint) is NotRequired:
+        return _arrow(get_args(hint)[0])
     arguments = [argument for argument in get_args(hint) if argument is not NoneType]
     if get_origin(hint) is list:
         return pa.list_(_arrow(arguments[0]))

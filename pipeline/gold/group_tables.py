@@ -7,61 +7,100 @@ from typing import Any
 
 import pyarrow as pa
 
+from kohort.pipeline.gold.consumption_rows import (
+    assignment_skew_rows,
+    commit_minute_rows,
+    commit_stall_rows,
+    lag_minute_rows,
+    throughput_rows,
+)
+from kohort.pipeline.gold.gold_rows import DiagnosisRow, RecommendationRow
 from kohort.pipeline.gold.gold_schemas import SCHEMAS
-from kohort.pipeline.gold.rows import day_of, gold_rows
+from kohort.pipeline.gold.health_rows import data_issue_rows, group_health_rows, storm_rows
+from kohort.pipeline.gold.member_rows import client_flaps_rows, member_session_rows, static_effect_rows
+from kohort.pipeline.gold.rebalance_rows import (
+    generation_rows,
+    partition_move_rows,
+    rebalance_member_rows,
+    rebalance_rows,
+)
+from kohort.pipeline.history.days import day_of
 from kohort.pipeline.history.group_analysis import analyse
 from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.rules.diagnose import diagnose
-from kohort.pipeline.rules.proposals import proposals
+from kohort.pipeline.rules.finding import Finding
+from kohort.pipeline.rules.proposals import Proposal, proposals
 
-Row = dict[str, Any]
+Rows = list[Any]
+"""TypedDicts of `gold_rows`, all of one table."""
 
 
-def analyse_group(group: GroupInput) -> dict[str, list[Row]]:
-    """Rows of every gold table for one group."""
+def analyse_group(group: GroupInput) -> dict[str, Rows]:
+    """Rows of every gold table for one group, without the tables that have none."""
     analysis = analyse(group)
-    tables = gold_rows(analysis)
     findings = diagnose(analysis)
-    tables["diagnoses"] = [
-        {
-            "rule_id": f.rule,
-            "title": f.title,
-            "severity": f.severity,
-            "confidence": f.confidence,
-            "clients": f.clients,
-            "window_start_ms": f.start_ms,
-            "window_end_ms": f.end_ms,
-            "evidence": json.dumps(f.evidence),
-            "text": f.text,
-            "advice": f.advice,
-            "day": day_of(f.start_ms),
-        }
-        for f in findings
-    ]
-    tables["recommendations"] = [
-        {
-            "setting": p.setting,
-            "client": p.client,
-            "current": p.current,
-            "proposed": p.proposed,
-            "basis": p.basis,
-            "sample_size": p.sample_size,
-            "percentile": p.percentile,
-            "expected_effect": p.expected_effect,
-            "confidence": p.confidence,
-            "day": day_of(analysis.span_ms[0]),
-        }
-        for p in proposals(analysis, findings)
-    ]
+    tables: dict[str, Rows] = {
+        "rebalances": rebalance_rows(analysis),
+        "generations": generation_rows(analysis),
+        "rebalance_members": rebalance_member_rows(analysis),
+        "partition_moves": partition_move_rows(analysis),
+        "member_sessions": member_session_rows(analysis),
+        "client_flaps": client_flaps_rows(analysis),
+        "storms": storm_rows(analysis),
+        "assignment_skew": assignment_skew_rows(analysis),
+        "commit_stalls": commit_stall_rows(analysis),
+        "commit_minutes": commit_minute_rows(analysis),
+        "lag_minutes": lag_minute_rows(analysis),
+        "throughput": throughput_rows(analysis),
+        "group_health": group_health_rows(analysis),
+        "static_effect": static_effect_rows(analysis),
+        "dq_issues": data_issue_rows(analysis),
+        "diagnoses": [_diagnosis(finding) for finding in findings],
+        "recommendations": [_recommendation(p, analysis.span_ms[0]) for p in proposals(analysis, findings)],
+    }
     return {table: rows for table, rows in tables.items() if rows}
 
 
-def as_tables(group: GroupInput, rows: dict[str, list[Row]]) -> dict[str, pa.Table]:
+def _diagnosis(finding: Finding) -> DiagnosisRow:
+    return {
+        "rule_id": finding.rule,
+        "title": finding.title,
+        "severity": finding.severity,
+        "confidence": finding.confidence,
+        "clients": finding.clients,
+        "window_start_ms": finding.start_ms,
+        "window_end_ms": finding.end_ms,
+        "evidence": json.dumps(finding.evidence),
+        "text": finding.text,
+        "advice": finding.advice,
+        "day": day_of(finding.start_ms),
+    }
+
+
+def _recommendation(proposal: Proposal, start_ms: int) -> RecommendationRow:
+    return {
+        "setting": proposal.setting,
+        "client": proposal.client,
+        "current": proposal.current,
+        "proposed": proposal.proposed,
+        "basis": proposal.basis,
+        "sample_size": proposal.sample_size,
+        "percentile": proposal.percentile,
+        "expected_effect": proposal.expected_effect,
+        "confidence": proposal.confidence,
+        "day": day_of(start_ms),
+    }
+
+
+def as_tables(group: GroupInput, rows: dict[str, Rows]) -> dict[str, pa.Table]:
     """The rows under their schemas, with cluster and group filled in."""
+    key = {"cluster": group.cluster, "group_id": group.group_id}
     result = {}
     for table, found in rows.items():
-        schema = SCHEMAS[table]
-        for row in found:
-            row["cluster"], row["group_id"] = group.cluster, group.group_id
-        result[table] = pa.table([pa.array([row.get(f.name) for row in found], f.type) for f in schema], schema=schema)
+        columns = []
+        for column in SCHEMAS[table]:
+            same = column.name in key
+            values = [key[column.name]] * len(found) if same else [row[column.name] for row in found]
+            columns.append(pa.array(values, column.type))
+        result[table] = pa.table(columns, schema=SCHEMAS[table])
     return result

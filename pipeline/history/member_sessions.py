@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import statistics
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kohort.pipeline.history.classic_timeline import Timeline
 from kohort.pipeline.history.commit_history import CommitHistory
 from kohort.pipeline.history.consumer_timeline import UNREVOKED, ConsumerTimeline
+from kohort.pipeline.history.days import day_of
 from kohort.pipeline.history.departures import departure
 from kohort.pipeline.history.events_by_kind import GroupEvents
 from kohort.pipeline.history.inputs import Generation, GroupInput, Member
@@ -15,6 +18,8 @@ from kohort.pipeline.history.rebalance import Rebalance
 FLAPPING_WITHIN_MS = 30 * 60_000
 FLAPPING_LIVES = 3
 
+THROWN_OUT = ("barrier", "session_expired", "epoch_timeout")
+"""How sessions end of members that the coordinator took out."""
 _ENDS = {
     "leave_explicit": "left",
     "leave_admin": "left",
@@ -181,3 +186,27 @@ def is_flapping(lives_of_one: list[Session]) -> bool:
         starts[n + FLAPPING_LIVES - 1] - starts[n] <= FLAPPING_WITHIN_MS
         for n in range(len(starts) - FLAPPING_LIVES + 1)
     )
+
+
+@dataclass(frozen=True, slots=True)
+class ClientFlaps:
+    """A client with several member ids on one day. evictions: those that the coordinator took out."""
+
+    client: str
+    day: str
+    sessions: int
+    median_life_ms: float
+    evictions: int
+    flapping: bool
+
+
+def flaps_by_day(sessions: list[Session]) -> Iterator[ClientFlaps]:
+    for client, of_client in lives(sessions).items():
+        by_day: dict[str, list[Session]] = {}
+        for session in of_client:
+            by_day.setdefault(day_of(session.first_ms), []).append(session)
+        for day, of_day in by_day.items():
+            if len(of_day) > 1:
+                median = statistics.median(session.life_ms for session in of_day)
+                evictions = sum(session.end_kind in THROWN_OUT for session in of_day)
+                yield ClientFlaps(client, day, len(of_day), median, evictions, is_flapping(of_day))

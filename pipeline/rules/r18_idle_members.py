@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kohort.pipeline.gold.rows import skew_of
 from kohort.pipeline.history.group_analysis import GroupAnalysis
+from kohort.pipeline.history.skew import skew_of
 from kohort.pipeline.rules.finding import CERTAIN, WARNING, Finding, several
 
 ID = "R18"
@@ -13,23 +13,24 @@ SHARE_OF_TIME = 0.8
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
-    rows = [row for g in analysis.generations if g.size and (row := skew_of(analysis, g)) is not None]
-    lasted = sum(row["lasted_s"] for row in rows)
-    idle = [row for row in rows if row["idle_members"] and row["members"] > row["mean_parts"] * row["members"]]
-    if not idle or sum(row["lasted_s"] for row in idle) < SHARE_OF_TIME * lasted:
+    until_ms = analysis.group.until_ms
+    skews = [s for g in analysis.generations if g.size and (s := skew_of(g, analysis.commits, until_ms)) is not None]
+    lasted = sum(skew.lasted_s for skew in skews)
+    idle = [skew for skew in skews if skew.idle_members and skew.members > skew.mean_parts * skew.members]
+    if not idle or sum(skew.lasted_s for skew in idle) < SHARE_OF_TIME * lasted:
         return
-    longest = max(idle, key=lambda row: row["lasted_s"])
-    partitions = round(longest["mean_parts"] * longest["members"])
+    longest = max(idle, key=lambda skew: skew.lasted_s)
+    partitions = longest.partitions
     start = min(g.stable_ms for g in analysis.generations if g.size)
     yield Finding(
         ID,
         "More members than partitions",
         WARNING,
         CERTAIN,
-        f"{longest['members']} members for {several(partitions, 'partition')}: {longest['idle_members']} had nothing to do",
+        f"{longest.members} members for {several(partitions, 'partition')}: {longest.idle_members} had nothing to do",
         "Run fewer members, or give the topic more partitions; spare members only help as stand-by.",
         start,
         analysis.span_ms[1],
         [],
-        {"members": longest["members"], "partitions": partitions, "idle": longest["idle_members"], "seconds": lasted},
+        {"members": longest.members, "partitions": partitions, "idle": longest.idle_members, "seconds": lasted},
     )

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-from kohort.pipeline.gold.rows import skew_of
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.inputs import Generation
 from kohort.pipeline.history.lag import lag_at_samples
+from kohort.pipeline.history.skew import Skew, skew_of
 from kohort.pipeline.history.stalls import lags_by_partition
 from kohort.pipeline.rules.finding import CERTAIN, LIKELY, WARNING, Finding
 
@@ -22,33 +21,34 @@ LAG_LASTED_MS = 30_000
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     yield from _hot_partition(analysis)
     for generation in analysis.generations:
-        row = skew_of(analysis, generation) if generation.size > 1 else None
-        if row is None or row["lasted_s"] < LASTED_S or len(generation.owners) < generation.size:
+        skew = skew_of(generation, analysis.commits, analysis.group.until_ms) if generation.size > 1 else None
+        if skew is None or skew.lasted_s < LASTED_S or len(generation.owners) < generation.size:
             continue
         equal = len({member.topics for member in generation.members.values()}) == 1
-        by_count = equal and (row["skew"] or 0) >= SKEW and row["max_parts"] - row["min_parts"] > 1
-        by_weight = (row["weighted_skew"] or 0) >= WEIGHTED_SKEW
+        by_count = equal and (skew.skew or 0) >= SKEW and skew.max_parts - skew.min_parts > 1
+        by_weight = (skew.weighted or 0) >= WEIGHTED_SKEW
         if by_count or by_weight:
-            yield _skewed(generation, row, by_count)
+            yield _skewed(generation, skew, by_count)
             return
 
 
-def _skewed(generation: Generation, row: dict[str, Any], by_count: bool) -> Finding:
+def _skewed(generation: Generation, skew: Skew, by_count: bool) -> Finding:
     if by_count:
-        text = (
-            f"between {row['min_parts']} and {row['max_parts']} partitions a member in generation {generation.number}"
-        )
+        text = f"between {skew.min_parts} and {skew.max_parts} partitions a member in generation {generation.number}"
         advice = (
             "range over many topics piles the first partitions of each on one member: cooperative-sticky or uniform."
         )
     else:
-        text = f"{row['hot_member']} advances {row['weighted_skew']:.1f} times as many records as the average member"
+        text = f"{skew.hot_member} advances {skew.weighted or 0:.1f} times as many records as the average member"
         advice = "Look for a hot key or a hot partition: more partitions or another key spread it."
     return Finding(
         ID, "Skewed assignment", WARNING, LIKELY, text, advice, generation.stable_ms,
-        generation.end_ms or generation.stable_ms + round(1000 * row["lasted_s"]),
-        [row["hot_member"]] if row["hot_member"] and not by_count else [],
-        {key: row[key] for key in ("generation", "min_parts", "max_parts", "skew", "weighted_skew", "hot_member")},
+        generation.end_ms or generation.stable_ms + round(1000 * skew.lasted_s),
+        [skew.hot_member] if skew.hot_member and not by_count else [],
+        {
+            "generation": generation.number, "min_parts": skew.min_parts, "max_parts": skew.max_parts,
+            "skew": skew.skew, "weighted_skew": skew.weighted, "hot_member": skew.hot_member,
+        },
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from kohort.pipeline.gold.minutes import MOST_STEPS, STEPS_MS, commit_minutes, throughput
+from kohort.pipeline.history.by_minute import MOST_STEPS, STEPS_MS, commit_minutes, throughput
 from kohort.pipeline.history.group_analysis import analyse
 from kohort.pipeline.history.inputs import GroupInput, PartitionCommits
 
@@ -22,37 +22,39 @@ def group(times_ms: list[int], offsets: list[int]) -> GroupInput:
 def test_as_much_as_by_the_minute(recorded_groups: dict[str, GroupInput]) -> None:
     for name, recorded in recorded_groups.items():
         analysis = analyse(recorded)
-        rows = throughput(analysis)
-        assert sum(row["offsets"] for row in rows) == sum(row["offset_delta"] for row in commit_minutes(analysis)), name
+        rows = throughput(analysis.commits)
+        assert sum(row.offsets for row in rows) == sum(row.advanced for _, row in commit_minutes(analysis.commits)), (
+            name
+        )
         assert len(rows) <= MOST_STEPS + 1
 
 
 def test_a_stop_is_seen(recorded_groups: dict[str, GroupInput]) -> None:
     """While the group waited for its slow member, no step begins; before and after, one follows the other."""
     analysis = analyse(recorded_groups["one-slow-member"])
-    rows = throughput(analysis)
-    step = rows[0]["step_ms"]
+    rows = throughput(analysis.commits)
+    step = rows[0].step_ms
     assert step <= 2_000
     stops = [stall for stall in analysis.stalls if stall.kind == "group_silent"]
     assert len(stops) >= 3
     for stop in stops:
-        inside = [row for row in rows if stop.start_ms < row["start_ms"] and row["start_ms"] + step < stop.end_ms]
+        inside = [row for row in rows if stop.start_ms < row.start_ms and row.start_ms + step < stop.end_ms]
         assert inside == []
 
 
 def test_an_interval_of_commits_does_not_look_like_a_stop() -> None:
     times = [1_000_000 + 5_000 * n for n in range(100)]
-    rows = throughput(analyse(group(times, [10 * n for n in range(100)])))
-    assert rows[0]["step_ms"] == 5_000
-    assert [b["start_ms"] - a["start_ms"] for a, b in pairwise(rows)] == [5_000] * (len(rows) - 1)
+    rows = throughput(analyse(group(times, [10 * n for n in range(100)])).commits)
+    assert rows[0].step_ms == 5_000
+    assert [b.start_ms - a.start_ms for a, b in pairwise(rows)] == [5_000] * (len(rows) - 1)
 
 
 def test_a_month_has_coarser_steps() -> None:
     day = 86_400_000
-    rows = throughput(analyse(group([n * day // 24 for n in range(24 * 31)], list(range(24 * 31)))))
-    assert rows[0]["step_ms"] in STEPS_MS
+    rows = throughput(analyse(group([n * day // 24 for n in range(24 * 31)], list(range(24 * 31)))).commits)
+    assert rows[0].step_ms in STEPS_MS
     assert len(rows) <= MOST_STEPS + 1
 
 
 def test_going_back_is_no_progress() -> None:
-    assert throughput(analyse(group([1_000, 2_000, 3_000], [100, 50, 0]))) == []
+    assert throughput(analyse(group([1_000, 2_000, 3_000], [100, 50, 0])).commits) == []

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
+from kohort.pipeline.history.commit_history import CommitHistory
 from kohort.pipeline.history.group_analysis import GroupAnalysis
+from kohort.pipeline.history.inputs import TopicPartition
 from kohort.pipeline.history.lag import lag_at_samples, time_lag_ms
 
 MINUTE_MS = 60_000
@@ -14,12 +17,35 @@ STEPS_MS = (1_000, 2_000, 5_000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_00
 MOST_STEPS = 900
 
 
-def commit_minutes(analysis: GroupAnalysis) -> list[dict[str, Any]]:
+class CommitMinute(NamedTuple):
     """Commits, offsets advanced (going back doesn't count), longest gap ending in the minute, and rewinds."""
-    from kohort.pipeline.gold.rows import day_of
 
-    rows = []
-    for (topic, part), partition in analysis.commits.partitions.items():
+    minute: int
+    commits: int
+    advanced: int
+    max_gap_ms: int
+    rewinds: int
+
+
+class LagMinute(NamedTuple):
+    """Lag at the last sample of a minute, in records and in time. owner: by name."""
+
+    minute: int
+    lag: int
+    time_lag_ms: int | None
+    owner: str | None
+
+
+class ThroughputStep(NamedTuple):
+    """Offsets that a group's commits advanced in one step of time."""
+
+    start_ms: int
+    step_ms: int
+    offsets: int
+
+
+def commit_minutes(commits: CommitHistory) -> Iterator[tuple[TopicPartition, CommitMinute]]:
+    for topic_partition, partition in commits.partitions.items():
         times = partition.commits.ts_ms
         minutes, start = np.unique(times // MINUTE_MS, return_index=True)
         delta = np.concatenate(([0], partition.deltas))
@@ -28,29 +54,14 @@ def commit_minutes(analysis: GroupAnalysis) -> list[dict[str, Any]]:
         advanced = np.add.reduceat(np.maximum(delta, 0), start)
         longest = np.maximum.reduceat(gap, start)
         back = np.add.reduceat((delta < 0).astype(np.int64), start)
-        for n, minute in enumerate((minutes * MINUTE_MS).tolist()):
-            rows.append(
-                {
-                    "topic": topic,
-                    "part": part,
-                    "minute": minute,
-                    "commits": int(count[n]),
-                    "offset_delta": int(advanced[n]),
-                    "max_gap_ms": int(longest[n]),
-                    "rewinds": int(back[n]),
-                    "day": day_of(minute),
-                }
-            )
-    return rows
+        columns = (each.tolist() for each in (minutes * MINUTE_MS, count, advanced, longest, back))
+        for values in zip(*columns, strict=True):
+            yield topic_partition, CommitMinute(*values)
 
 
-def lag_minutes(analysis: GroupAnalysis) -> list[dict[str, Any]]:
-    """Lag at the last sample of each minute, in records and in time."""
-    from kohort.pipeline.gold.rows import day_of
-
-    rows = []
-    for (topic, part), ends in analysis.group.ends.items():
-        commits = analysis.group.commits.get((topic, part))
+def lag_minutes(analysis: GroupAnalysis) -> Iterator[tuple[TopicPartition, LagMinute]]:
+    for topic_partition, ends in analysis.group.ends.items():
+        commits = analysis.group.commits.get(topic_partition)
         if commits is None or not len(commits.ts_ms) or not len(ends.sampled_ms):
             continue
         lag = lag_at_samples(ends, commits)
@@ -61,30 +72,24 @@ def lag_minutes(analysis: GroupAnalysis) -> list[dict[str, Any]]:
                 continue
             now = int(ends.sampled_ms[n])
             at = int(np.searchsorted(commits.ts_ms, now, "right")) - 1
-            minute = int(minutes[n]) * MINUTE_MS
-            rows.append(
-                {
-                    "topic": topic,
-                    "part": part,
-                    "minute": minute,
-                    "lag": int(lag[n]),
-                    "time_lag_ms": time_lag_ms(ends, int(commits.committed[at]), now) if lag[n] else 0,
-                    "owner": analysis.ownership.owner_name((topic, part), now),
-                    "day": day_of(minute),
-                }
+            yield (
+                topic_partition,
+                LagMinute(
+                    int(minutes[n]) * MINUTE_MS,
+                    int(lag[n]),
+                    time_lag_ms(ends, int(commits.committed[at]), now) if lag[n] else 0,
+                    analysis.ownership.owner_name(topic_partition, now),
+                ),
             )
-    return rows
 
 
-def throughput(analysis: GroupAnalysis) -> list[dict[str, Any]]:
+def throughput(commits: CommitHistory) -> list[ThroughputStep]:
     """Offsets that the group's commits advanced, in steps fine enough to see it stop; steps without any are left out.
 
     A step is as long as 19 of 20 pauses between the group's commits, so that an interval of commits doesn't look like a
     stop; and long enough that there are at most MOST_STEPS of them.
     """
-    from kohort.pipeline.gold.rows import day_of
-
-    partitions = [p for p in analysis.commits.partitions.values() if len(p.commits.ts_ms) > 1]
+    partitions = [p for p in commits.partitions.values() if len(p.commits.ts_ms) > 1]
     if not partitions:
         return []
     times = np.concatenate([p.commits.ts_ms[1:] for p in partitions])
@@ -96,10 +101,10 @@ def throughput(analysis: GroupAnalysis) -> list[dict[str, Any]]:
     usual = float(np.percentile(pauses, 95)) if len(pauses) else 0.0
     least = max(usual, int(moments[-1] - moments[0]) / MOST_STEPS)
     step = next((each for each in STEPS_MS if each >= least), STEPS_MS[-1] * int(-(-least // STEPS_MS[-1])))
-    steps, topic_partition = np.unique(times // step, return_inverse=True)
-    sums = np.bincount(topic_partition, weights=advanced).astype(np.int64)
+    steps, step_of = np.unique(times // step, return_inverse=True)
+    sums = np.bincount(step_of, weights=advanced).astype(np.int64)
     return [
-        {"start_ms": start, "step_ms": step, "offsets": total, "day": day_of(start)}
+        ThroughputStep(start, step, total)
         for start, total in zip((steps * step).tolist(), sums.tolist(), strict=True)
         if total
     ]

@@ -1,0 +1,97 @@
+"""Rows about what a group consumed: commits, lag, throughput, stalls, and how evenly the work was shared."""
+
+from __future__ import annotations
+
+from kohort.pipeline.gold.gold_rows import (
+    AssignmentSkewRow,
+    CommitMinuteRow,
+    CommitStallRow,
+    LagMinuteRow,
+    ThroughputRow,
+)
+from kohort.pipeline.history.by_minute import commit_minutes, lag_minutes, throughput
+from kohort.pipeline.history.days import day_of
+from kohort.pipeline.history.group_analysis import GroupAnalysis
+from kohort.pipeline.history.skew import skew_of
+
+
+def commit_minute_rows(analysis: GroupAnalysis) -> list[CommitMinuteRow]:
+    return [
+        {
+            "topic": topic,
+            "part": part,
+            "minute": each.minute,
+            "commits": each.commits,
+            "offset_delta": each.advanced,
+            "max_gap_ms": each.max_gap_ms,
+            "rewinds": each.rewinds,
+            "day": day_of(each.minute),
+        }
+        for (topic, part), each in commit_minutes(analysis.commits)
+    ]
+
+
+def lag_minute_rows(analysis: GroupAnalysis) -> list[LagMinuteRow]:
+    return [
+        {
+            "topic": topic,
+            "part": part,
+            "minute": each.minute,
+            "lag": each.lag,
+            "time_lag_ms": each.time_lag_ms,
+            "owner": each.owner,
+            "day": day_of(each.minute),
+        }
+        for (topic, part), each in lag_minutes(analysis)
+    ]
+
+
+def throughput_rows(analysis: GroupAnalysis) -> list[ThroughputRow]:
+    return [
+        {"start_ms": each.start_ms, "step_ms": each.step_ms, "offsets": each.offsets, "day": day_of(each.start_ms)}
+        for each in throughput(analysis.commits)
+    ]
+
+
+def assignment_skew_rows(analysis: GroupAnalysis) -> list[AssignmentSkewRow]:
+    rows: list[AssignmentSkewRow] = []
+    for generation in analysis.generations:
+        found = skew_of(generation, analysis.commits, analysis.group.until_ms)
+        if found is None:
+            continue
+        rows.append(
+            {
+                "generation": generation.number,
+                "min_parts": found.min_parts,
+                "max_parts": found.max_parts,
+                "mean_parts": found.mean_parts,
+                "skew": found.skew,
+                "cv": found.cv,
+                "idle_members": found.idle_members,
+                "weighted_skew": found.weighted,
+                "hot_member": found.hot_member,
+                "members": found.members,
+                "lasted_s": found.lasted_s,
+                "day": day_of(generation.stable_ms),
+            }
+        )
+    return rows
+
+
+def commit_stall_rows(analysis: GroupAnalysis) -> list[CommitStallRow]:
+    return [
+        {
+            "topic": stall.topic_partition[0] if stall.topic_partition else None,
+            "part": stall.topic_partition[1] if stall.topic_partition else None,
+            "start_ms": stall.start_ms,
+            "end_ms": stall.end_ms,
+            "kind": stall.kind,
+            "owner": stall.owner,
+            "during_rebalance": stall.during_rebalance,
+            "burrow_status": stall.burrow,
+            "lag": stall.lag,
+            "offsets_back": stall.offsets or None,
+            "day": day_of(stall.start_ms),
+        }
+        for stall in analysis.stalls
+    ]

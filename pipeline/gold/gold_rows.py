@@ -1,0 +1,313 @@
+"""Rows of the gold tables, as they are made and as the report reads them. None: not known, or there is none.
+
+Times are `*_ms` since 1970; `*_lo`/`*_hi` are bounds, and a figure without them is exact or None. `day` (UTC, of the
+row's beginning) is the last column: tables are rebuilt by day.
+"""
+
+from __future__ import annotations
+
+from typing import NotRequired, TypedDict
+
+from kohort.pipeline.arrow_types import Int32, Int64
+
+
+class _OfGroup(TypedDict):
+    """The first two columns. They are filled in when a group's rows become tables."""
+
+    cluster: NotRequired[str]
+    group_id: NotRequired[str | None]
+
+
+class RebalanceRow(_OfGroup):
+    """One rebalance. See `history/rebalance.py` for what each part means."""
+
+    rebalance_no: Int32
+    rebalance_id: str | None
+    gen_from: Int32
+    gen_to: Int32
+    lost_generations: Int32 | None
+    start_ms: Int64 | None
+    start_source: str
+    barrier_ms: Int64
+    stable_ms: Int64
+    prepare_us: Int64 | None
+    prepare_lo_ms: Int64
+    prepare_hi_ms: Int64 | None
+    prepare_est_ms: Int64 | None
+    complete_us: Int64
+    total_us: Int64 | None
+    outcome: str
+    kind: str
+    cause: str
+    cause_confidence: str
+    client_reason: str | None
+    trigger_member: str | None
+    trigger_client: str | None
+    laggard_member: str | None
+    laggard_client: str | None
+    laggard_how: str | None
+    laggard_delay_us: Int64 | None
+    members_before: Int32
+    members_after: Int32
+    joined: list[str]
+    left: list[str]
+    evicted: list[str]
+    protocol: str | None
+    is_eager: bool | None
+    partitions: Int32
+    moved: Int32 | None
+    excess_moves: Int32 | None
+    stickiness: float | None
+    unavailable_member_s: float | None
+    unavailable_member_s_lo: float
+    unavailable_member_s_hi: float
+    unavailable_partition_s: float | None
+    unavailable_partition_s_lo: float
+    unavailable_partition_s_hi: float
+    delayed_records: Int64
+    storm_id: str | None
+    history_complete: bool
+    day: str
+
+
+class GenerationRow(_OfGroup):
+    """A generation of a classic group, or a settled epoch."""
+
+    generation: Int32
+    kind: str
+    start_ms: Int64
+    stable_ms: Int64
+    end_ms: Int64 | None
+    stable_for_s: float
+    members: Int32
+    leader: str | None
+    protocol: str | None
+    topics: list[str]
+    partitions: Int32
+    commits: Int64
+    offsets_advanced: Int64
+    day: str
+
+
+class RebalanceMemberRow(_OfGroup):
+    """A member in one rebalance. role: stayed, joined, left, evicted."""
+
+    rebalance_no: Int32
+    member_id: str
+    logical_client: str
+    client_id: str
+    role: str
+    rejoin_delay_us: Int64 | None
+    sync_delay_us: Int64 | None
+    unavailable_us: Int64 | None
+    parts_before: Int32
+    parts_after: Int32
+    parts_gained: Int32
+    parts_lost: Int32
+    is_laggard: bool
+    client_reason: str | None
+    day: str
+
+
+class PartitionMoveRow(_OfGroup):
+    """A partition in one rebalance. forced: its owner was gone. rewind: offsets that were read again."""
+
+    rebalance_no: Int32
+    topic: str
+    part: Int32
+    from_member: str | None
+    to_member: str | None
+    from_client: str | None
+    to_client: str | None
+    moved: bool
+    forced: bool
+    last_commit_before_ms: Int64 | None
+    first_commit_after_ms: Int64 | None
+    commit_gap_ms: Int64 | None
+    excess_gap_ms: Int64 | None
+    downtime_us: Int64 | None
+    rewind: Int64
+    day: str
+
+
+class MemberSessionRow(_OfGroup):
+    """The life of one member id."""
+
+    member_id: str
+    logical_client: str
+    client_id: str
+    first_ms: Int64
+    last_ms: Int64
+    generations: Int32
+    end_kind: str
+    end_confidence: str
+    predecessor_member: str | None
+    day: str
+
+
+class ClientFlapsRow(_OfGroup):
+    """A client that came and went on one day."""
+
+    logical_client: str
+    sessions: Int32
+    median_life_s: float
+    evictions: Int32
+    flapping: bool
+    day: str
+
+
+class StormRow(_OfGroup):
+    """Rebalances that follow each other closely. share: of the time that was spent rebalancing."""
+
+    storm_id: str
+    start_ms: Int64
+    end_ms: Int64
+    rebalances: Int32
+    time_rebalancing_s: float
+    share: float
+    main_cause: str
+    main_client: str | None
+    day: str
+
+
+class AssignmentSkewRow(_OfGroup):
+    """How unevenly one generation was loaded, by partitions and by offsets advanced (weighted)."""
+
+    generation: Int32
+    min_parts: Int32
+    max_parts: Int32
+    mean_parts: float
+    skew: float | None
+    cv: float | None
+    idle_members: Int32
+    weighted_skew: float | None
+    hot_member: str | None
+    members: Int32
+    lasted_s: float
+    day: str
+
+
+class CommitMinuteRow(_OfGroup):
+    """Commits of one partition in one minute."""
+
+    topic: str
+    part: Int32
+    minute: Int64
+    commits: Int32
+    offset_delta: Int64
+    max_gap_ms: Int64
+    rewinds: Int32
+    day: str
+
+
+class ThroughputRow(_OfGroup):
+    """Offsets that the whole group advanced in one step of time."""
+
+    start_ms: Int64
+    step_ms: Int64
+    offsets: Int64
+    day: str
+
+
+class CommitStallRow(_OfGroup):
+    """Commits that stopped, or a position that went back. topic, part: None for a whole group."""
+
+    topic: str | None
+    part: Int32 | None
+    start_ms: Int64
+    end_ms: Int64
+    kind: str
+    owner: str | None
+    during_rebalance: Int32 | None
+    burrow_status: str | None
+    lag: Int64 | None
+    offsets_back: Int64 | None
+    day: str
+
+
+class LagMinuteRow(_OfGroup):
+    """Lag of one partition at the end of one minute."""
+
+    topic: str
+    part: Int32
+    minute: Int64
+    lag: Int64
+    time_lag_ms: Int64 | None
+    owner: str | None
+    day: str
+
+
+class GroupHealthRow(_OfGroup):
+    """A group on one day. score: 100 less what `minus_…` take away."""
+
+    group_type: str
+    rebalances: Int32
+    follow_ups: Int32
+    evictions: Int32
+    time_rebalancing_s: float
+    share_rebalancing: float
+    p50_total_ms: Int64 | None
+    p95_total_ms: Int64 | None
+    max_total_ms: Int64 | None
+    unavailable_partition_s_lo: float
+    unavailable_partition_s_hi: float
+    no_commit_s: float
+    commits: Int64
+    top_cause: str | None
+    top_client: str | None
+    score: float
+    minus_unavailable: float
+    minus_storms: float
+    minus_evictions: float
+    day: str
+
+
+class StaticEffectRow(_OfGroup):
+    """What static members saved and cost on one day."""
+
+    static_members: Int32
+    swaps_without_rebalance: Int32
+    est_rebalances_avoided: Int32
+    unserved_partition_s: float
+    fenced: Int32
+    day: str
+
+
+class DiagnosisRow(_OfGroup):
+    """A finding. evidence: JSON."""
+
+    window_start_ms: Int64
+    window_end_ms: Int64
+    rule_id: str
+    severity: str
+    confidence: str
+    title: str
+    clients: list[str]
+    evidence: str
+    text: str
+    advice: str
+    day: str
+
+
+class RecommendationRow(_OfGroup):
+    """A setting, and what the history proposes for it. proposed: None for no advice."""
+
+    setting: str
+    client: str | None
+    current: str
+    proposed: str | None
+    basis: str
+    sample_size: Int32
+    percentile: str
+    expected_effect: str
+    confidence: str
+    day: str
+
+
+class DataIssueRow(_OfGroup):
+    """What a person must know about the data. group_id: None for what belongs to no group."""
+
+    rule: str
+    keys: str
+    detail: str
+    day: str

@@ -1,0 +1,96 @@
+"""Rows about the whole group: its health day by day, storms, and what to know about its data."""
+
+from __future__ import annotations
+
+from kohort.pipeline.gold.gold_rows import DataIssueRow, GroupHealthRow, StormRow
+from kohort.pipeline.history.days import day_of
+from kohort.pipeline.history.group_analysis import GroupAnalysis
+from kohort.pipeline.history.health import health_by_day
+from kohort.pipeline.history.inputs import Generation
+
+
+def group_health_rows(analysis: GroupAnalysis) -> list[GroupHealthRow]:
+    return [
+        {
+            "group_type": analysis.group_type,
+            "rebalances": health.rebalances,
+            "follow_ups": health.follow_ups,
+            "evictions": health.evictions,
+            "time_rebalancing_s": health.rebalancing_s,
+            "share_rebalancing": health.rebalancing_share,
+            "p50_total_ms": health.p50_total_ms,
+            "p95_total_ms": health.p95_total_ms,
+            "max_total_ms": health.max_total_ms,
+            "unavailable_partition_s_lo": health.unavailable_partition_s[0],
+            "unavailable_partition_s_hi": health.unavailable_partition_s[1],
+            "no_commit_s": health.no_commit_s,
+            "commits": health.commits,
+            "top_cause": health.top_cause,
+            "top_client": health.top_client,
+            "score": health.score,
+            "minus_unavailable": health.minus_unavailable,
+            "minus_storms": health.minus_storms,
+            "minus_evictions": health.minus_evictions,
+            "day": health.day,
+        }
+        for health in health_by_day(analysis)
+    ]
+
+
+def storm_rows(analysis: GroupAnalysis) -> list[StormRow]:
+    return [
+        {
+            "storm_id": storm.storm_id,
+            "start_ms": storm.start_ms,
+            "end_ms": storm.end_ms,
+            "rebalances": len(storm.rebalances),
+            "time_rebalancing_s": storm.busy_ms / 1000,
+            "share": storm.share,
+            "main_cause": storm.main_cause,
+            "main_client": storm.main_client,
+            "day": day_of(storm.start_ms),
+        }
+        for storm in analysis.storms
+    ]
+
+
+def data_issue_rows(analysis: GroupAnalysis) -> list[DataIssueRow]:
+    """Facts that always hold in a sound log; what breaks them is reported, not hidden."""
+    found: list[tuple[str, str, int]] = []
+    last: Generation | None = None
+    for generation in analysis.timeline.generations:
+        if generation.from_events:
+            break
+        if last is not None and last.end_ms == generation.stable_ms and generation.number < last.number:
+            found.append(("generation_went_back", f"{last.number} -> {generation.number}", generation.stable_ms))
+        if generation.leader and generation.members and generation.leader not in generation.members:
+            found.append(("leader_not_a_member", generation.leader, generation.stable_ms))
+        if last is not None and generation.stable_ms < last.stable_ms:
+            found.append(("clock_step", f"back by {last.stable_ms - generation.stable_ms} ms", generation.stable_ms))
+        last = generation
+    if not analysis.group.commits and not analysis.group.records and analysis.events.any:
+        found.append(("events_only", "no offsets topic: causes and times are known, owners and commits are not", 0))
+    if analysis.group.zone_ms:
+        found.append(("time_zone", _zone(analysis.group.zone_ms), analysis.span_ms[0]))
+    if analysis.group.conflicts:
+        text = (
+            f"{analysis.group.conflicts} records differ between sources that name the same place of the log, and one "
+            "of each was left out: are these logs of different clusters? Analyse each cluster by itself"
+        )
+        found.append(("conflicting_sources", text, analysis.span_ms[0]))
+    if any(not r.complete for r in analysis.rebalances):
+        text = "records before the first generation seen are missing (compacted?): earlier and lost ones are unknown"
+        found.append(("compacted_range", text, analysis.span_ms[0]))
+    return [
+        {"rule": rule, "keys": analysis.group_id, "detail": detail, "day": day_of(ts or analysis.span_ms[0])}
+        for rule, detail, ts in found
+    ]
+
+
+def _zone(ahead_ms: int) -> str:
+    hours, minutes = divmod(abs(ahead_ms) // 60_000, 60)
+    side = "ahead of" if ahead_ms > 0 else "behind"
+    return (
+        f"the broker's text log is {hours}:{minutes:02d} h {side} the offsets topic: taken as written in another time "
+        "zone, and moved"
+    )

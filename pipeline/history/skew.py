@@ -1,0 +1,71 @@
+"""How unevenly a generation was loaded: by partitions, and by the offsets that its members advanced."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from kohort.pipeline.history.commit_history import CommitHistory
+from kohort.pipeline.history.inputs import Generation
+
+
+@dataclass(frozen=True, slots=True)
+class Skew:
+    """skew: the largest share over the mean. cv: standard deviation over the mean. weighted: by offsets advanced."""
+
+    min_parts: int
+    max_parts: int
+    mean_parts: float
+    skew: float | None
+    cv: float | None
+    idle_members: int
+    weighted: float | None
+    hot_member: str | None
+    members: int
+    lasted_s: float
+
+    @property
+    def partitions(self) -> int:
+        return round(self.mean_parts * self.members)
+
+
+def skew_of(generation: Generation, commits: CommitHistory, until_ms: int) -> Skew | None:
+    """None for a generation without assignments. until_ms: the end of one that still lasts."""
+    if not generation.owners or not generation.members:
+        return None
+    counts = Counter(dict.fromkeys(generation.members, 0))
+    counts.update(generation.owners.values())
+    sizes = list(counts.values())
+    mean = statistics.fmean(sizes)
+    end_ms = generation.end_ms or until_ms
+    weight = _advanced(generation, commits, end_ms)
+    mean_weight = statistics.fmean(weight.values()) if weight else 0.0
+    hot = max(weight, key=lambda m: weight[m]) if mean_weight > 0 else None
+    return Skew(
+        min(sizes),
+        max(sizes),
+        mean,
+        max(sizes) / mean if mean else None,
+        statistics.pstdev(sizes) / mean if mean else None,
+        sum(size == 0 for size in sizes),
+        weight[hot] / mean_weight if hot is not None else None,
+        generation.members[hot].name if hot is not None else None,
+        len(sizes),
+        max(0, end_ms - generation.stable_ms) / 1000,
+    )
+
+
+def _advanced(generation: Generation, commits: CommitHistory, end_ms: int) -> dict[str, float]:
+    """Offsets that each member's partitions advanced while the generation lasted."""
+    weight = dict.fromkeys(generation.members, 0.0)
+    for topic_partition, owner in generation.owners.items():
+        partition = commits.partitions.get(topic_partition)
+        if partition is None or owner not in weight:
+            continue
+        low, high = np.searchsorted(partition.commits.ts_ms, (generation.stable_ms, end_ms), "right")
+        if high - low >= 2:
+            weight[owner] += max(0, int(partition.commits.committed[high - 1] - partition.commits.committed[low]))
+    return weight

@@ -19,7 +19,7 @@ class _OfGroup(TypedDict):
 
 
 class RebalanceRow(_OfGroup):
-    """One rebalance. See `history/rebalance.py` for what each part means."""
+    """One rebalance. `Rebalance` says what each part means."""
 
     rebalance_no: Int32
     rebalance_id: str | None

@@ -6,6 +6,7 @@ import errno
 import gc
 import os
 import sys
+from io import TextIOWrapper
 from typing import Any
 
 import click
@@ -45,6 +46,9 @@ class Kohort(LazyGroup):
     def main(self, *arguments: Any, **options: Any) -> Any:
         """Runs the command line; before anything else is opened. A full disk behind stdout ends it with a sentence."""
         stand_in_for_closed()
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")  # a terminal of ASCII shows our arrows as escapes
         try:
             return super().main(*arguments, **options)
         except OSError as problem:

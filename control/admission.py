@@ -15,6 +15,7 @@ from fastapi import Request, Response
 from fastapi.responses import JSONResponse
 
 from kohort.broker.control_token import is_shown
+from kohort.protocol.visible import visible
 
 LOOPBACK_NAME = "localhost"
 EVERYWHERE = ("", "0.0.0.0", "::")
@@ -56,8 +57,8 @@ class Admission:
 
 
 def sentence(status: int, text: str) -> Response:
-    """A refusal."""
-    return JSONResponse({"detail": text}, status)
+    """A refusal. It may quote anything, also what can't be written as UTF-8."""
+    return JSONResponse({"detail": visible(text)}, status)
 
 
 def is_loopback(host: str) -> bool:

@@ -5,13 +5,14 @@ A rule whose `times` was written `time` would act for ever.
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from fastapi import Request
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from kohort.control.errors import unknown
+from kohort.control.errors import ControlError, unknown
 
 LARGEST_BYTES = 1 << 20
 """Of a body, which is kept in memory and read in the brokers' event loop. No rule that makes sense comes near."""
@@ -25,11 +26,21 @@ class Body(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _knows_every_word(cls, told: Any) -> Any:
+        _check_text(told)
         words = [field.alias or name for name, field in cls.model_fields.items()]
         for name in told if isinstance(told, dict) else ():
             if name not in words:
                 raise unknown("word here", name, words)
         return told
+
+
+def _check_text(told: Any) -> None:
+    """JSON may escape half a surrogate, which no name in Kafka and no answer of ours can hold. Raises ControlError."""
+    try:
+        json.dumps(told, ensure_ascii=False).encode()
+    except UnicodeEncodeError as problem:
+        half = problem.object[problem.start]
+        raise ControlError(f"a text has half a surrogate in it, {half!r}, which is no letter") from None
 
 
 async def knows_every_query(request: Request) -> None:

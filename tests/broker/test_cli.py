@@ -5,9 +5,12 @@ import signal
 import socket
 import subprocess
 import sys
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
+
+from kohort.cli.main import main
 
 KOHORT = [sys.executable, "-m", "kohort.cli"]
 
@@ -177,3 +180,12 @@ def test_a_pipe_that_nobody_reads_freezes_nobody() -> None:
         assert process.wait(timeout=30) == 0
         assert process.stderr is not None
         assert process.stderr.read().count(b"\n") > 500, "what the pipe held was written"
+
+
+def test_a_terminal_of_ascii_shows_escapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """rich writes arrows and dashes as they are, and would end in an UnicodeEncodeError."""
+    shown = BytesIO()
+    monkeypatch.setattr(sys, "stdout", TextIOWrapper(shown, "ascii"))
+    main(["settings"], standalone_mode=False)
+    print("a → b", flush=True)
+    assert shown.getvalue().endswith(b"a \\u2192 b\n")

@@ -426,6 +426,20 @@ async def test_what_is_no_json_or_nowhere_is_told_so(http: httpx.AsyncClient) ->
         assert (answer.status_code, "/openapi.json tells" in answer.json()["detail"]) == (status, True)
 
 
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/topics", '{"name": "\\ud800"}'),
+        ("/gates", '{"name": "join-complete", "group": "\\udfff"}'),
+        ("/faults", '{"do": "drop", "match": {"group": "a\\ud800"}}'),
+        ("/topics/orders/records", '{"values": ["\\ud800"]}'),
+    ],
+)
+async def test_half_a_surrogate_is_no_text(http: httpx.AsyncClient, path: str, body: str) -> None:
+    refused = await http.post(path, content=body, headers={"Content-Type": "application/json"})
+    assert (refused.status_code, "half a surrogate" in refused.json()["detail"]) == (422, True)
+
+
 async def test_a_body_that_is_too_large_is_not_read(http: httpx.AsyncClient) -> None:
     async def endless() -> AsyncIterator[bytes]:
         for _ in range(100):

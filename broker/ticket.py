@@ -1,7 +1,11 @@
 """A ticket stands for one request on one connection. It is answered exactly once, perhaps much later."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any, Protocol
+
+from kohort.broker.slices import Work
 
 NO_REPLY = object()
 """What a handler returns for a request that is never answered (Produce with acks=0)."""
@@ -19,12 +23,16 @@ class Asker(Protocol):
     """Name and version, as ApiVersions told them."""
     listener: tuple[str, int]
 
-    def answer(self, ticket: "Ticket", response: object) -> None:
+    def answer(self, ticket: Ticket, response: object) -> None:
         """Sends the response of the request that `ticket` stands for."""
         ...
 
     def close(self, reason: str) -> None:
         """Hangs up."""
+        ...
+
+    def take_up(self, ticket: Ticket, steps: Work) -> None:
+        """Works on a request that waited, as on one whose handler is a generator."""
         ...
 
     def unpark(self) -> None:
@@ -78,6 +86,10 @@ class Ticket:
         assert not self.answered, "a ticket is answered once"
         self.answered = True
         self.asker.answer(self, response)
+
+    def work_on(self, steps: Work) -> None:
+        """Goes on with a request that waited, a little at a time. `steps` return what a handler returns."""
+        self.asker.take_up(self, steps)
 
     def no_reply(self) -> None:
         """Ends a request that waited and is never answered."""

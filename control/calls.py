@@ -166,6 +166,10 @@ class Call:
         """Goes on with what was sent behind a request that waited and wants no answer."""
         self.connection.unpark()
 
+    def take_up(self, ticket: Ticket, steps: Work) -> None:
+        """Works on a request that waited."""
+        self.connection.take_up(ticket, self._handled_in_slices(steps))
+
     def when_gone(self, action: Callable[[], object]) -> None:
         """Calls `action` if the client is gone before it has its answer."""
         self.connection.when_gone(action)

@@ -189,6 +189,12 @@ class Connection(asyncio.Protocol):
         self._owed = UNPARKED
         self.server.woken.append(self)
 
+    def take_up(self, ticket: Ticket, steps: Work) -> None:
+        """Works on a request that waited; nothing comes of it for a client that is gone and only wanted to read."""
+        ends_with_me = ticket.api.only_reads
+        if not (self.closed and ends_with_me):
+            self.work_on(self.server.dispatcher.in_slices(self, ticket, steps), ends_with_me=ends_with_me)
+
     def work_on(self, work: Work, *, ends_with_me: bool) -> None:
         """Begins with a request that takes long.
 

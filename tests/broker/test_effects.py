@@ -6,6 +6,7 @@ from io import StringIO
 import pytest
 
 from kohort.broker.cluster.effects import describe, perform
+from kohort.broker.slices import Work
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.effects import Append, Cause, Remark, Reply, Transition
 from kohort.protocol.batches import EncodedRecords, encode_record
@@ -34,6 +35,9 @@ class Listener:
 
     def unpark(self) -> None:
         """Never called: everything that it asks is answered."""
+
+    def take_up(self, ticket: Ticket, steps: Work) -> None:
+        """Never called: nothing takes long."""
 
     def when_gone(self, action: Callable[[], object]) -> None:
         """Never called: nobody fetches."""

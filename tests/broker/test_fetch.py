@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.fetch import FetchPartition, FetchTopic
 from kohort.protocol.messages.join_group import JoinGroupRequestProtocol
-from tests.broker.conftest import Broker, frame
+from tests.broker.conftest import Broker, Stopwatch, frame, heartbeat
 from tests.broker.data import UNKNOWN_ID, delete, fetch, fetch_frame, given_topic, heard_fetch, produce, records
 from tests.storage.batches import batch
 
@@ -208,4 +209,82 @@ def test_a_join_goes_on_without_its_connection() -> None:
 def held(broker: Broker) -> list[list[object]]:
     """What fetches that wait hold of what they have read."""
     partition = broker.cluster.topics.by_name("topic").partitions[0]  # type: ignore[union-attr]
-    return [each._reading._datas for each in broker.cluster.purgatory._watched[partition]]  # type: ignore[attr-defined]
+    return [each.reading._datas for each in broker.cluster.purgatory._watched[partition]]  # type: ignore[attr-defined]
+
+
+def long_fetch(max_wait_ms: int, min_bytes: int = 1) -> bytes:
+    parts = tuple(FetchPartition(partition=n, fetch_offset=0, partition_max_bytes=1 << 20) for n in range(100))
+    topics = (FetchTopic(topic="topic", partitions=parts),)
+    return frame("fetch", 12, 77, topics=topics, max_wait_ms=max_wait_ms, min_bytes=min_bytes, max_bytes=1 << 20)
+
+
+def run_out(broker: Broker) -> None:
+    while broker.loop.run_soon():
+        pass
+
+
+def test_a_fetch_of_many_partitions_reads_them_when_it_is_its_connection_s_turn() -> None:
+    broker = Broker()
+    ada, bob = broker.client(), broker.client()
+    given_topic(ada, partitions=100)
+    Stopwatch(broker, 100)
+    ada.says(long_fetch(8_000))
+    run_out(broker)
+    assert ada.heard() == []
+    produce(bob, batch(b"news"), index=99)
+    assert ada.heard() == [], "the producer does not wait until all have read"
+    produce(bob, batch(b"more"), index=0)
+    run_out(broker)
+    assert sorted(value or b"" for _, _, value in records(heard_fetch(ada))) == [b"more", b"news"]
+    assert waiting_fetches(broker) == 0
+
+
+def test_it_is_tried_again_for_what_is_appended_while_it_reads() -> None:
+    broker = Broker()
+    ada, bob = broker.client(), broker.client()
+    given_topic(ada, partitions=100)
+    Stopwatch(broker, 100)
+    size = len(batch(b"1"))
+    ada.says(long_fetch(8_000, min_bytes=2 * size))
+    run_out(broker)
+    produce(bob, batch(b"1"), index=50)
+    broker.loop.run_soon()  # has read the first partitions
+    produce(bob, batch(b"2"), index=0)
+    run_out(broker)
+    assert len(records(heard_fetch(ada))) == 2
+
+
+def test_it_answers_with_what_there_is_when_the_time_is_up() -> None:
+    broker = Broker()
+    ada, bob = broker.client(), broker.client()
+    given_topic(ada, partitions=100)
+    Stopwatch(broker, 100)
+    ada.says(long_fetch(8_000, min_bytes=1 << 20), heartbeat(78))
+    run_out(broker)
+    produce(bob, batch(b"1"), index=50)
+    broker.loop.run_soon()
+    broker.loop.wait(8_000)
+    run_out(broker)
+    fetched, beaten = ada.heard()
+    ada.wire.writes += [len(fetched).to_bytes(4) + fetched]
+    assert records(heard_fetch(ada)) == [(0, None, b"1")]
+    assert beaten[:4] == bytes((0, 0, 0, 78))
+
+
+def test_it_ends_with_its_connection_too() -> None:
+    broker = Broker()
+    ada, bob = broker.client(), broker.client()
+    given_topic(ada, partitions=100)
+    Stopwatch(broker, 100)
+    ada.says(long_fetch(8_000, min_bytes=1 << 20))
+    run_out(broker)
+    produce(bob, batch(b"1"), index=50)
+    ada.connection.connection_lost(None)
+    run_out(broker)
+    assert waiting_fetches(broker) == 0
+    assert ada.heard() == []
+
+
+def waiting_fetches(broker: Broker) -> int:
+    partition = broker.cluster.topics.by_name("topic").partitions[0]  # type: ignore[union-attr]
+    return len(broker.cluster.purgatory._watched.get(partition, ()))

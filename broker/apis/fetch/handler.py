@@ -22,10 +22,11 @@ from kohort.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
+    from kohort.broker.slices import Slices, Work
     from kohort.broker.ticket import Ticket
 
 
-def handle(node: Node, request: FetchRequest, ticket: Ticket) -> FetchResponse | None:
+def handle(node: Node, request: FetchRequest, ticket: Ticket) -> FetchResponse | Work | None:
     """Answers with what there is, or waits until there is enough."""
     now_ms = ticket.received_at_ms
     if request.session_epoch == FINAL_EPOCH and request.session_id == NO_SESSION:
@@ -37,11 +38,22 @@ def handle(node: Node, request: FetchRequest, ticket: Ticket) -> FetchResponse |
             return error_response(request, found) if failed else FetchResponse(error_code=found, responses=())
         reading = found
     fetch = DelayedFetch(reading, now_ms + max(request.max_wait_ms, 0))
-    if reading.reads_enough() or request.max_wait_ms <= 0:
-        return reading.response(now_ms)
-    keys = reading.keys()
+    if reading.is_long:
+        return _in_slices(node, request, fetch)
+    reading.read_at_once()
+    return _answer_or_wait(node, request, fetch)
+
+
+def _in_slices(node: Node, request: FetchRequest, fetch: DelayedFetch) -> Work:
+    yield from fetch.reading.read()
+    return _answer_or_wait(node, request, fetch)
+
+
+def _answer_or_wait(node: Node, request: FetchRequest, fetch: DelayedFetch) -> FetchResponse | None:
+    reading, ticket = fetch.reading, fetch.reading.ticket
+    keys = [] if reading.is_enough or request.max_wait_ms <= 0 else reading.keys()
     if not keys:
-        return reading.response(now_ms)
+        return reading.response(ticket.received_at_ms)
     reading.forget()
     ticket.when_gone(partial(node.cluster.purgatory.cancel, fetch))
     node.cluster.interference.fetch_waits(fetch)
@@ -90,27 +102,61 @@ def error_response(request: FetchRequest, error_code: ErrorCode) -> FetchRespons
 
 
 class DelayedFetch(DelayedOperation):
-    """A fetch that waits for its `min_bytes`, or for something to be wrong."""
+    """A fetch that waits for its `min_bytes`, or for something to be wrong.
 
-    __slots__ = ("_reading",)
+    One of many partitions reads them when it is its connection's turn: a record that is appended wakes all who wait.
+    """
+
+    __slots__ = ("_again", "_is_being_read", "_time_is_up", "reading")
 
     def __init__(self, reading: Reading, deadline_ms: int) -> None:
         super().__init__(deadline_ms)
-        self._reading = reading
+        self.reading = reading
+        self._is_being_read = self._again = False
+        """Whether the partitions are being read, and whether something was appended since that began."""
+        self._time_is_up = False
 
     def can_complete(self, now_ms: int) -> bool:
         """Whether there is enough now. What was read is let go of otherwise: who waits holds offsets only."""
-        if self._reading.reads_enough():
-            return True
-        self._reading.forget()
-        return False
+        reading = self.reading
+        if reading.is_long:
+            self._read_in_slices()
+            return False
+        reading.read_at_once()
+        if not reading.is_enough:
+            reading.forget()
+        return reading.is_enough
 
     def abandon(self) -> None:
         """It has failed: its connection ends."""
-        self._reading.ticket.fail()
+        self.reading.ticket.fail()
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
         """Answers with what made it complete, or with what there is when the time is up."""
-        if self._reading.forgotten:
-            self._reading.read()
-        self._reading.ticket.reply(self._reading.response(now_ms))
+        reading = self.reading
+        if reading.is_long:
+            self._time_is_up = True
+            self._read_in_slices()
+            return
+        if reading.forgotten:
+            reading.read_at_once()
+        reading.ticket.reply(reading.response(now_ms))
+
+    def _read_in_slices(self) -> None:
+        self._again = True
+        if not self._is_being_read:
+            self._is_being_read = True
+            self.reading.ticket.work_on(self._steps())
+
+    def _steps(self) -> Slices[FetchResponse | None]:
+        """Reads until nothing has been appended meanwhile. None: it waits on."""
+        reading, cluster = self.reading, self.reading.node.cluster
+        while self._again:
+            self._again = False
+            yield from reading.read()
+            if self._time_is_up or reading.is_enough:
+                cluster.purgatory.cancel(self)
+                return reading.response(cluster.clock.now_ms())
+            reading.forget()
+        self._is_being_read = False
+        return None

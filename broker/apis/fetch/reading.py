@@ -24,10 +24,14 @@ if TYPE_CHECKING:
 
     from kohort.broker.cluster.fetch_sessions import FetchSession, SessionPartition, SessionTopic
     from kohort.broker.cluster.node import Node
+    from kohort.broker.slices import Work
     from kohort.broker.ticket import Ticket
     from kohort.protocol.messages.fetch import FetchTopic
     from kohort.storage.segment import Chunk
     from kohort.storage.topics import Partition, Topic
+
+SHORT = 32
+"""Up to so many partitions are read without a pause."""
 
 LEADERS_FROM = 16
 READ_COMMITTED = 1
@@ -41,19 +45,19 @@ class Reading:
 
     __slots__ = (
         "_committed_only",
-        "_node",
         "_room",
         "failed",
         "forgotten",
         "full",
         "min_bytes",
+        "node",
         "size_bytes",
         "ticket",
     )
 
     def __init__(self, node: Node, request: FetchRequest, ticket: Ticket) -> None:
         self.ticket = ticket
-        self._node = node
+        self.node = node
         self._room = min(request.max_bytes, node.cluster.settings.fetch_max_bytes)
         self._committed_only = request.isolation_level == READ_COMMITTED
         self.min_bytes = min(request.min_bytes, self._room)
@@ -69,16 +73,26 @@ class Reading:
         """The partitions there are: an append to one is announced under itself. Without any there is no wait."""
         raise NotImplementedError
 
-    def read(self) -> None:
-        """Reads every partition, within the request's and the broker's limits.
+    def read(self) -> Work:
+        """Reads every partition, within the request's and the broker's limits; others may come after each.
 
         The first batch found comes whatever its size, so that a large one does not stop a consumer (KIP-74).
         """
         raise NotImplementedError
 
-    def reads_enough(self) -> bool:
-        """Reads, and looks whether that is enough to answer with. Source: Kafka's `DelayedFetch.tryComplete`."""
-        self.read()
+    def read_at_once(self) -> None:
+        """Reads all without a pause."""
+        for _ in self.read():
+            pass
+
+    @property
+    def is_long(self) -> bool:
+        """Whether reading takes so long that others are served in between."""
+        raise NotImplementedError
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether what was read is enough to answer with. Source: Kafka's `DelayedFetch.tryComplete`."""
         return self.failed or self.full or self.size_bytes >= self.min_bytes
 
     def forget(self) -> None:
@@ -90,7 +104,7 @@ class Reading:
         raise NotImplementedError
 
     def _read_partition(self, topic: Topic, part: FetchPartition, partition: Partition) -> PartitionData:
-        node = self._node
+        node = self.node
         if node.cluster.topics.by_name(topic.name) is not topic:
             return self._failure(part, ErrorCode.unknown_topic_or_partition)
         if part.current_leader_epoch != NO_EPOCH or partition.leader != node.id:
@@ -143,7 +157,7 @@ class Reading:
             ),
         )
         if self.failed and self.ticket.version >= LEADERS_FROM:
-            _name_leaders(self._node, self.ticket, response)
+            _name_leaders(self.node, self.ticket, response)
         return response
 
 
@@ -173,11 +187,21 @@ class PlainReading(Reading):
     def keys(self) -> list[Hashable]:
         return [partition for _, _, known in self._asked for _, partition in known]
 
-    def read(self) -> None:
+    @property
+    def is_long(self) -> bool:
+        return sum(len(known) for _, _, known in self._asked) > SHORT
+
+    def read(self) -> Work:
         self.size_bytes = 0
         self.failed = self.full = self.forgotten = False
         read = self._read_partition
-        self._datas = [[read(topic, part, partition) for part, partition in known] for _, topic, known in self._asked]
+        self._datas = []
+        for _, topic, known in self._asked:
+            datas: list[PartitionData] = []
+            self._datas.append(datas)
+            for part, partition in known:
+                datas.append(read(topic, part, partition))
+                yield
 
     def forget(self) -> None:
         self._datas = []
@@ -213,16 +237,22 @@ class SessionReading(Reading):
     def keys(self) -> list[Hashable]:
         return [each.partition for each in self._cached if each.partition is not None]
 
-    def read(self) -> None:
+    @property
+    def is_long(self) -> bool:
+        return len(self._cached) > SHORT
+
+    def read(self) -> Work:
         self.size_bytes = 0
         self.failed = self.full = self.forgotten = False
         self._datas = datas = []
-        node_id = self._node.id
-        up_to_date = self._session.is_up_to_date(self._node.cluster.topics)
-        for cached in self._cached:
+        node_id = self.node.id
+        up_to_date = self._session.is_up_to_date(self.node.cluster.topics)
+        for number, cached in enumerate(self._cached):
             partition = cached.partition
             if partition is None:
                 continue
+            if not number % SHORT:
+                yield
             part = cached.part
             log = partition.log
             if (
@@ -247,7 +277,7 @@ class SessionReading(Reading):
     def response(self, now_ms: int) -> FetchResponse:
         session = self._session
         if self._begins:
-            self._node.fetch_sessions.add(session, now_ms)
+            self.node.fetch_sessions.add(session, now_ms)
         elif session.epoch != self._expected_epoch:
             # Another request of the session has come while this one waited.
             return FetchResponse(error_code=ErrorCode.invalid_fetch_session_epoch, session_id=session.id, responses=())

@@ -49,8 +49,8 @@ check: $(VENV)/.test  ## format, lint, types, import directions, fast tests
 	PYTHONPATH=typings $(BIN)/lint-imports
 	KOHORT_NEW_SEEDS=$(NEW_SEEDS) $(BIN)/python -m pytest -m "not clients and not spark and not libraries"
 
-crash: $(VENV)/.test  ## a broker under load, killed ROUNDS=200 times; what it acknowledged must be there
-	$(BIN)/python -m tests.crash $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SEED),--seed $(SEED))
+crash: $(VENV)/.test  ## a broker killed ROUNDS=200 times under load, and a disk whose calls fail, each CALLS=1st one
+	$(BIN)/python -m tests.crash $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(CALLS),--calls $(CALLS)) $(if $(SEED),--seed $(SEED))
 
 conformance: $(VENV)/.test  ## conversations recorded from a real Kafka, when ../shared is there
 	$(BIN)/python -m tests.conformance --shared $(SHARED)

@@ -6,7 +6,7 @@ acknowledged, the end of what is synced.
 Source: Kafka's `UnifiedLog`, `LocalLog`, `LeaderEpochFileCache`.
 """
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from struct import Struct
@@ -288,14 +288,23 @@ class PartitionLog:
             if not segments and not self._store.in_memory:
                 # The name of an empty file is what remembers where the log ends.
                 segments.append(self._store.new_segment(self.log_end_offset, gone[-1].created_at_ms, alone=True))
-            self._segments = segments
-            self.size_bytes -= dropped
-            self._memory.used_bytes -= dropped
-            self.log_start_offset = max(self.log_start_offset, gone[-1].next_offset)
-            self._start_epochs_at(self.log_start_offset)
-            # Last: should it fail halfway, files stay behind that nobody asks for.
-            self._store.dropped(gone)
+            went = 0
+            try:
+                for segment in gone:
+                    self._store.dropped((segment,))
+                    went += 1
+            finally:  # what could not be removed is still there, as the next start would find it
+                self._segments = [*gone[went:], *segments]
+                self._have_gone(gone[:went])
         return dropped
+
+    def _have_gone(self, segments: Sequence[Segment]) -> None:
+        if segments:
+            size = sum(segment.size_bytes for segment in segments)
+            self.size_bytes -= size
+            self._memory.used_bytes -= size
+            self.log_start_offset = max(self.log_start_offset, segments[-1].next_offset)
+            self._start_epochs_at(self.log_start_offset)
 
     def _start_epochs_at(self, offset: int) -> None:
         later = tuple(entry for entry in self._epochs if entry[1] > offset)

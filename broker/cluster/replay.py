@@ -92,6 +92,16 @@ class Replay:
                 self.over = True
                 self._tell(self._loader.finish(now_ms()), now_ms())
             return size
+        except OSError as problem:
+            self.over = True
+            self._loader.fail()
+            log.warning(
+                f"{self.name}: {problem.strerror or problem} at a record from offset {self._offset} on; until its "
+                "leadership moves, what it keeps is not coordinated here; see to the disk, and start again",
+                partition=self.name,
+                offset=self._offset,
+            )
+            return STEP_BYTES
         except Exception:
             self.over = True
             self._loader.fail()

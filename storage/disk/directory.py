@@ -217,7 +217,9 @@ class DataDirectory:
         if not store.folder.is_dir():
             self._forget(name)
             return store, None
-        recovery = Recovery(self.disk, in_peace=self._in_peace, producer_expiration_ms=producer_expiration_ms)
+        recovery = Recovery(
+            self.disk, in_peace=self._in_peace, delays=self.delays, producer_expiration_ms=producer_expiration_ms
+        )
         try:
             found = recovery.open(store.folder, self._starts.get(name, 0), self._cleaned.get(name, 0))
         except OSError as problem:

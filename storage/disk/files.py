@@ -103,6 +103,19 @@ class Disk:
             each.unlink()
         path.rmdir()
 
+    def reread(self, path: Path) -> None:
+        """Lets what is read of a file next come from the disk.
+
+        What a failed sync has left out is in the system's memory only, and no later sync writes it.
+        """
+        descriptor = self.open(path)
+        try:
+            self.sync(descriptor)
+            if hasattr(os, "posix_fadvise"):  # not on every system
+                os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        finally:
+            self.close(descriptor)
+
     @contextmanager
     def mapped(self, path: Path) -> Iterator[memoryview]:
         """The bytes of a file, read as they are looked at."""
@@ -122,6 +135,10 @@ class Disk:
     def open(self, path: Path, how: int = 0) -> int:
         """A descriptor for reading and writing."""
         return os.open(path, os.O_RDWR | os.O_CLOEXEC | how, 0o644)
+
+    def open_folder(self, path: Path) -> int:
+        """A descriptor by which the names in a folder can be synced."""
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
     def write_at(self, descriptor: int, data: bytes | memoryview, at: int) -> None:
         """Writes all of `data` from `at` on."""
@@ -257,7 +274,7 @@ class Folder:
     def sync(self) -> None:
         """Waits until the names are on the disk; see `Unsynced`."""
         try:
-            descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = self._disk.open_folder(self._path)
         except FileNotFoundError:
             return  # removed meanwhile, with what was in it
         try:

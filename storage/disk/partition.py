@@ -44,13 +44,15 @@ class PartitionStore:
         self._disk = disk
         self._topic_id = topic_id
         self._exists = False
+        self._has_folder = False
+        """Also where the folder is all that could be made."""
         self._removed = False
         self._leaves_files = False
         self._epochs: Epochs = ()
 
     def found(self, found: Found) -> None:
         """The folder is there, and holds this."""
-        self._exists = bool(found.segments)
+        self._exists, self._has_folder = bool(found.segments), True
         self._epochs = found.epochs
         if found.segments:
             self.open_segment = _of_files(found.segments[-1])
@@ -72,6 +74,7 @@ class PartitionStore:
         if self._exists:
             return
         self._disk.make_folder(self.folder)
+        self._has_folder = True
         self.write_metadata()
         self._exists = True
 
@@ -97,10 +100,10 @@ class PartitionStore:
             self._remove(_of_files(segment).file.path)
 
     def _remove(self, path: Path) -> None:
-        self._disk.remove(path)
-        if path.suffix == ".log":
+        if path.suffix == ".log":  # the log last: a segment without indexes is one, indexes without it are not
             self._disk.remove(path.with_suffix(OFFSET_INDEX))
             self._disk.remove(path.with_suffix(TIME_INDEX))
+        self._disk.remove(path)
 
     def epochs_changed(self, epochs: Epochs) -> None:
         """Written when a segment is closed; until then they are in the batches. See `Store`."""
@@ -125,7 +128,7 @@ class PartitionStore:
         What cannot be removed is left to the next start, which knows of the deletion.
         """
         self._removed = True
-        if self._exists and not self._leaves_files:
+        if self._has_folder and not self._leaves_files:
             gone = capped(self.folder, f".{self._topic_id.hex}-delete")
             with suppress(OSError):
                 self._disk.rename(self.folder, gone)

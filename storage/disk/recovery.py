@@ -62,10 +62,14 @@ class _Hole(NamedTuple):
 class Recovery:
     """Opens the folders of partitions."""
 
-    def __init__(self, disk: Disk, *, in_peace: bool, producer_expiration_ms: int) -> None:
-        """`in_peace`: whether the broker that wrote them last was stopped, and did not die."""
+    def __init__(self, disk: Disk, *, in_peace: bool, delays: bool, producer_expiration_ms: int) -> None:
+        """`in_peace`: whether the broker that wrote them last was stopped, and did not die.
+
+        `delays`: what is read must be on the disk.
+        """
         self._disk = disk
         self._in_peace = in_peace
+        self._delays = delays
         self._producer_expiration_ms = producer_expiration_ms
 
     def open(self, folder: Path, log_start_offset: int, clean_before: int) -> Found:
@@ -82,6 +86,8 @@ class Recovery:
         paths = [path for path in paths if _NAME.fullmatch(path.name)]
         for path in paths:
             last = path is paths[-1]
+            if self._delays and not self._in_peace:
+                self._disk.reread(path)
             segment, holes = self._scan(path, producers, epochs, checked=not self._in_peace)
             if holes:
                 remarks.append(self._mend(segment, holes))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
-from kohort.broker.cluster import syncing
-from kohort.storage.disk import partition as partitions
-from tests.crash.life import AtOnce
+from tests.crash import life
 
 
 @pytest.fixture
-def no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_threads() -> Iterator[None]:
     """Everything happens in the thread of the test."""
-    monkeypatch.setattr(partitions, "ThreadPoolExecutor", AtOnce)
-    monkeypatch.setattr(syncing, "ThreadPoolExecutor", AtOnce)
+    with life.no_threads():
+        yield

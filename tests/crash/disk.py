@@ -16,16 +16,42 @@ from random import Random
 
 from kohort.storage.disk.files import Disk
 
+_LAST = 1 << 30
+"""More bytes than a file here has."""
+
 
 class Died(BaseException):
     """The process is gone: nothing of it goes on."""
 
 
 class _File:
-    """What of a file is on the platters."""
+    """What of a file is on the platters.
+
+    The system forgets what it could not write: the next sync succeeds, and does not write it either.
+    """
 
     def __init__(self) -> None:
         self.synced = b""
+        self._lost = (0, 0)
+        """The bytes that a failed sync has left out, and nobody has written since."""
+
+    def sync_failed(self, contents: bytes) -> None:
+        same = next((at for at, (a, b) in enumerate(zip(self.synced, contents, strict=False)) if a != b), None)
+        start = min(len(self.synced), len(contents)) if same is None else same
+        lost_from, lost_to = self._lost
+        self._lost = (min(start, lost_from) if lost_from < lost_to else start), len(contents)
+
+    def written(self, start: int, end: int) -> None:
+        lost_from, lost_to = self._lost
+        if start <= lost_from:
+            self._lost = max(lost_from, end), lost_to
+        elif start < lost_to:
+            self._lost = lost_from, start
+
+    def sync(self, contents: bytes) -> None:
+        start, end = self._lost
+        lost = self.synced[start:end].ljust(max(end - start, 0), b"\0")
+        self.synced = contents if start >= end else contents[:start] + lost + contents[end:]
 
 
 class _Folder:
@@ -66,12 +92,22 @@ class FaultyDisk(Disk):
     # What is asked of it
 
     def open(self, path: Path, how: int = 0) -> int:
-        if how & os.O_CREAT:
-            self._begins("open", path, needs_room=not path.exists())
+        self._begins("open", path, needs_room=bool(how & os.O_CREAT) and not path.exists())
         descriptor = super().open(path, how)
         if how & os.O_CREAT and path.name not in self._folder(path.parent).names:
             self._add(path, _File())
         return descriptor
+
+    def reread(self, path: Path) -> None:
+        super().reread(path)
+        file = self._file(path)
+        if path.read_bytes() != file.synced:
+            path.write_bytes(file.synced)
+        file.written(0, _LAST)
+
+    def open_folder(self, path: Path) -> int:
+        self._begins("open", path)
+        return super().open_folder(path)
 
     def write_at(self, descriptor: int, data: bytes | memoryview, at: int) -> None:
         half = bytes(data)[: len(data) // 2]
@@ -81,20 +117,27 @@ class FaultyDisk(Disk):
             super().write_at(descriptor, half, at)
             raise
         super().write_at(descriptor, data, at)
+        self._by_number[os.fstat(descriptor).st_ino].written(at, at + len(data))
 
     def sync(self, descriptor: int) -> None:
         path = _path_of(descriptor)
-        self._begins("sync", path)
+        try:
+            self._begins("sync", path)
+        except OSError:
+            file = self._by_number.get(os.fstat(descriptor).st_ino)
+            if file is not None:
+                file.sync_failed(os.pread(descriptor, _LAST, 0))
+            raise
         if path.is_dir():
             folder = self._folder(path)
             folder.since = [dict(folder.names)]
         else:  # one that was removed, too: its name may come back with the power
-            file = os.fstat(descriptor)
-            self._by_number[file.st_ino].synced = os.pread(descriptor, file.st_size, 0)
+            self._by_number[os.fstat(descriptor).st_ino].sync(os.pread(descriptor, _LAST, 0))
 
     def truncate(self, descriptor: int, size: int) -> None:
         self._begins("truncate", _path_of(descriptor))
         super().truncate(descriptor, size)
+        self._by_number[os.fstat(descriptor).st_ino].written(size, _LAST)
 
     def rename(self, path: Path, to: Path) -> None:
         self._begins("rename", to)
@@ -116,6 +159,7 @@ class FaultyDisk(Disk):
             self._begins("remove", each)
             each.unlink()
             self._gone(each)
+        self._begins("remove", path)
         super().remove_folder(path)
         self._gone(path)
 

@@ -35,6 +35,7 @@ COMMITTERS = 4
 START_WITHIN_S = 30
 ANSWER_WITHIN_S = 20
 LONGEST_LIFE_S = 0.7
+FSYNC = ("never", "interval", "always")
 LATER = {E.coordinator_not_available, E.not_coordinator, E.coordinator_load_in_progress}
 """What a client hears that should ask again."""
 
@@ -251,7 +252,7 @@ class Killing:
 
     async def round(self, number: int) -> None:
         """A start, a look at everything, some load, a kill."""
-        fsync = ("never", "always")[number % 2]
+        fsync = FSYNC[number % 3]
         if self._ready and self.random.random() < 0.1:
             await self._dies_while_starting(fsync)
         process, port, log = await self._start(fsync)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from kohort.broker.clock import ManualClock
+from kohort.broker.cluster import syncing
 from kohort.broker.cluster.syncing import ALWAYS, NEVER, SyncNowAndThen, Syncs
 from kohort.broker.logs import log
 from kohort.storage.disk import ownership
+from kohort.storage.disk import partition as partitions
 from kohort.storage.disk.directory import DataDirectory
 from kohort.storage.disk.files import Disk, Unsynced
 from tests.broker.conftest import Broker, Client, frame, message
@@ -85,6 +89,13 @@ class AtOnce:
 
     def submit(self, work: Callable[..., Any], *arguments: Any) -> _Done:
         return _Done(work, arguments)
+
+
+@contextmanager
+def no_threads() -> Iterator[None]:
+    """Everything happens in the thread of the test."""
+    with patch.object(partitions, "ThreadPoolExecutor", AtOnce), patch.object(syncing, "ThreadPoolExecutor", AtOnce):
+        yield
 
 
 class Asked:

@@ -34,6 +34,8 @@ KINDS: dict[str, dict[str, str]] = {
 }
 """Topics that come and go, and their settings."""
 GROUPS = ("orders", "billing")
+TOPIC, GROUP = 2, 32
+"""Types of resources that have settings."""
 ID = "x"
 
 
@@ -77,9 +79,18 @@ class Play:
         for member in self.members:
             member.busy = False
 
+    def creates_money(self) -> None:
+        self._create(MONEY, 2, {})
+
+    def finds_coordinators(self) -> None:
+        for key, key_type in (("orders", 0), (ID, 1)):
+            self.life.hears("find_coordinator", 1, coordinator_keys=(key,), key_type=key_type)
+            self.life.wait(1)
+            self.life.settle()
+
     def begin(self) -> None:
         """What is there from the beginning on."""
-        self._create(MONEY, 2, {})
+        self.creates_money()
         self.life.hears("find_coordinator", 1, coordinator_keys=("orders",), key_type=0)
         self.life.wait(1)
         self.life.settle()
@@ -116,6 +127,10 @@ class Play:
         else:
             self.life.threads.go_on()
         self.life.look()
+
+    def passes_long(self) -> None:
+        """Long enough for retention and compaction."""
+        self.life.wait(31_000)
 
     def passes(self) -> None:
         self.life.wait(self.random.choice((1, 1, 5, 300, 2_000, 16_000)))
@@ -172,6 +187,16 @@ class Play:
                 name, "incremental_alter_configs", 1, lambda answer: answer.responses[0].error_code,
                 resources=(resource,), validate_only=False,
             )  # fmt: skip
+
+    def changes_group(self) -> None:
+        self.number += 1
+        value = str(45_000 + self.number % 10_000)
+        resource = _resource("orders", "consumer.session.timeout.ms", value, kind=GROUP)
+
+        def answered(response: Any) -> None:
+            self._heard(response.responses[0].error_code)
+
+        self.life.asks("incremental_alter_configs", 1, answered, resources=(resource,), validate_only=False)
 
     def grows(self) -> None:
         name = self.random.choice(list(KINDS))
@@ -545,6 +570,6 @@ def _data(data: bytes, start: int, aborted: list[tuple[int, int]]) -> Found:
     return [each for each in found if each[0] >= start]
 
 
-def _resource(topic: str, name: str, value: str) -> AlterConfigsResource:
+def _resource(resource: str, name: str, value: str, kind: int = TOPIC) -> AlterConfigsResource:
     config = AlterableConfig(name=name, config_operation=0, value=value)
-    return AlterConfigsResource(resource_type=2, resource_name=topic, configs=(config,))
+    return AlterConfigsResource(resource_type=kind, resource_name=resource, configs=(config,))

@@ -9,85 +9,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from errno import EIO, ENOSPC
 from pathlib import Path
-from random import Random
 
 import pytest
 
 from kohort.protocol.errors import ErrorCode as E
-from kohort.storage.disk.checking import check_partition, partition_folders
-from tests.crash.disk import Died, FaultyDisk, failing
-from tests.crash.life import EPOCH_MS, Life, process_is_gone
+from tests.crash.disk import Died, failing
 from tests.crash.play import MONEY, Play
 from tests.crash.truth import Truth
+from tests.crash.world import World
 from tests.seeds import SEEDS_ON_DISK, STEPS
 
 LIVES = max(STEPS // 600, 2)
 STORAGE = {E.kafka_storage_error, E.not_coordinator}
 pytestmark = pytest.mark.usefixtures("no_threads")
-
-
-class World:
-    """A machine, its disk, the broker on it, and those who talk to it."""
-
-    def __init__(self, folder: Path, seed: int, fsync: str) -> None:
-        self.random = Random(seed)
-        self.fsync = fsync
-        self.folder = folder.resolve()
-        self.lives = 0
-        self.now_ms = EPOCH_MS
-        self.truth = Truth()
-        self.play = Play(self.random, self.truth)
-        self.disk = self._new_disk()
-        self._life: Life | None = None
-
-    @property
-    def life(self) -> Life:
-        """The broker, which runs."""
-        assert self._life is not None
-        return self._life
-
-    @property
-    def path(self) -> Path:
-        return self.disk.root / "data"
-
-    def _new_disk(self) -> FaultyDisk:
-        root = self.folder / f"machine-{self.lives}"
-        root.mkdir(exist_ok=True)
-        return FaultyDisk(root, keeps_unsynced=self.fsync == "always")
-
-    def starts(self) -> None:
-        self.lives += 1
-        self._life = Life(self.path, self.disk, self.fsync, seed=self.random.randrange(1 << 30), at_ms=self.now_ms)
-        self.play.meet(self.life)
-
-    def is_killed(self) -> None:
-        """The process is gone; what it has written is with the system."""
-        self._over()
-        self.disk = self.disk.reborn()
-
-    def loses_power(self) -> None:
-        """What was not synced may be gone."""
-        self._over()
-        root = self.folder / f"machine-{self.lives}"
-        self.disk.lose_power(self.random, root)
-        self.disk = FaultyDisk(root, keeps_unsynced=self.fsync == "always")
-
-    def _over(self) -> None:
-        process_is_gone(self.path)
-        if self._life is not None:
-            self.now_ms = self._life.wall_ms
-            self._life = None
-
-    def settles(self) -> None:
-        """What was asked for is answered, and members of groups that are gone are given up."""
-        self.life.settle()
-        self.life.wait(12_000)
-        self.life.settle()
-
-    def intact(self) -> None:
-        """Nothing is left of the damage."""
-        faults = [(each.name, check_partition(each).faults) for each in partition_folders(self.path)]
-        assert not any(found for _, found in faults), faults
 
 
 @contextmanager

@@ -107,6 +107,7 @@ def test_a_start_that_dies_while_it_restores_is_gone_on_with(machine: Machine) -
             process_is_gone(machine.path)
             (machine.path / JOURNAL).unlink()
         else:
+            disk.dies_at = None
             everything_is_there(machine)
             break
     assert deaths > 5

@@ -361,4 +361,4 @@ def test_what_a_failed_sync_may_have_lost_is_looked_for_after_a_stop(tmp_path: P
     machine.starts_again(in_peace=True)
     assert machine.values() == [b"a", b"b"]
     (remark,) = machine.life.directory.remarks
-    assert "checksum" in remark
+    assert "bytes cut from byte" in remark

@@ -18,7 +18,7 @@ import click
 
 from kohort.pipeline.java import NoJavaError
 from kohort.pipeline.session import NoSparkError
-from kohort.pipeline.terminal import progress, say, spark_tasks, speaking_to, tell, words
+from kohort.pipeline.terminal import print_findings, progress, say, spark_tasks, speaking_to, words
 from kohort.protocol.visible import visible
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def _run(found: list[Source], issues: list[Issue], out: Path, master: str | None
 
             with progress(spark_tasks(spark)) as tell_progress:
                 outcome = analyse(spark, found, issues, out, tell_progress, name)
-            tell(outcome, verbose)
+            print_findings(outcome, verbose)
         finally:
             spark.stop()
 
@@ -249,7 +249,7 @@ def _follow(found: list[Source], out: Path, master: str | None, name: str, verbo
                     security=found[0].security,
                 )
                 if outcome is not None:
-                    tell(outcome, verbose)
+                    print_findings(outcome, verbose)
                 spark.stop()
             except Exception:
                 if not stopping:

@@ -20,7 +20,9 @@ from kohort.protocol.visible import visible
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from kohort.pipeline.gold.gold_rows import DataIssueRow, GroupHealthRow
     from kohort.pipeline.job.run import Outcome
+    from kohort.pipeline.report.results import FindingRow
     from kohort.pipeline.sources.found import Source
 
 _MARKS = {"critical": "!!", "warning": " !", "info": "  "}
@@ -147,11 +149,11 @@ def spark_tasks(spark: SparkSession) -> Callable[[], str]:
     return told
 
 
-def tell(outcome: Outcome, verbose: bool) -> None:
+def print_findings(outcome: Outcome, verbose: bool) -> None:
     """The findings, the gravest first; what is only information when `verbose`."""
     from kohort.pipeline.report.words import by_group, worst_severity
 
-    health = {row["group_id"]: row for row in outcome.health}
+    health = {row["group_id"] or "": row for row in outcome.health}
     groups = by_group(outcome.findings)
     for group in health:
         groups.setdefault(group, [])
@@ -173,7 +175,7 @@ def tell(outcome: Outcome, verbose: bool) -> None:
         _echo(f"\nreport: {outcome.report}")
 
 
-def _group(group: str, found: list[dict[str, Any]], health: dict[str, Any] | None, verbose: bool) -> None:
+def _group(group: str, found: list[FindingRow], health: GroupHealthRow | None, verbose: bool) -> None:
     from kohort.pipeline.report.words import headline, worst_severity
 
     worst = worst_severity(found)
@@ -188,7 +190,7 @@ def _group(group: str, found: list[dict[str, Any]], health: dict[str, Any] | Non
         _echo(_wrapped(f"         {finding['advice']}", "         "), dim=True)
 
 
-def _remarks(issues: list[dict[str, Any]], verbose: bool) -> None:
+def _remarks(issues: list[DataIssueRow], verbose: bool) -> None:
     if not issues:
         return
     _echo(f"\nAbout the data: {several(len(issues), 'remark')}")

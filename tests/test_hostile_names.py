@@ -33,6 +33,7 @@ from kohort.watch.changes import Change
 from kohort.watch.snapshot import Snapshot
 from kohort.watch.view import line, picture
 from tests.control.talking import Lab
+from tests.pipeline.report_rows import finding, health, issue
 
 HOSTILE = "a\x1b[2J\x1b]0;b\x07\n12:00:00.000 [info] c\r\x00\x7f\x9b31m\x85\u2028\u202e\u200f\u200b\ud800"
 PLAIN = "a name"
@@ -238,10 +239,10 @@ def test_a_picture_of_watch_and_its_lines() -> None:
 
 
 def test_what_analyze_tells(capsys: pytest.CaptureFixture[str]) -> None:
-    finding: dict[str, Any] = dict.fromkeys(("group", "rule", "title", "confidence", "text", "advice"), HOSTILE)
-    finding |= {"severity": "critical", "clients": [HOSTILE], "start_ms": 0, "end_ms": 1, "evidence": {}}
-    issue = {"rule": "clock_step", "keys": HOSTILE, "group_id": HOSTILE, "detail": HOSTILE}
-    terminal.tell(Outcome([finding], [{"group_id": HOSTILE + "calm", "rebalances": 1}], [issue], None), verbose=True)
+    texts = dict.fromkeys(("group", "rule", "title", "confidence", "text", "advice"), HOSTILE)
+    found = finding(**texts, clients=[HOSTILE], evidence={})
+    outcome = Outcome([found], [health(HOSTILE + "calm", 1)], [issue("clock_step", HOSTILE, keys=HOSTILE)], None)
+    terminal.print_findings(outcome, verbose=True)
     terminal.say(HOSTILE)
     told = capsys.readouterr()
     for stream in (told.out, told.err):

@@ -308,6 +308,6 @@ class DataIssueRow(_OfGroup):
     """What a person must know about the data. group_id: None for what belongs to no group."""
 
     rule: str
-    keys: str
+    keys: str | None
     detail: str
     day: str

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kohort.pipeline.gold.gold_rows import DataIssueRow, GroupHealthRow
 from kohort.pipeline.job.data_issues import data_issues
 from kohort.pipeline.job.gold import analyse_groups, write_gold
 from kohort.pipeline.job.ingest import ingest_sources
-from kohort.pipeline.report.results import Row, add_issues, findings, read_gold
+from kohort.pipeline.report.results import FindingRow, add_issues, findings, read_gold
 from kohort.pipeline.rules.finding import several
 from kohort.pipeline.silver.parquet_files import forget, written
 from kohort.pipeline.sources.chunk import Issue
@@ -26,9 +27,9 @@ Progress = Callable[[str], None]
 
 @dataclass(slots=True)
 class Outcome:
-    findings: list[Row]
-    health: list[Row]
-    issues: list[Row]
+    findings: list[FindingRow]
+    health: list[GroupHealthRow]
+    issues: list[DataIssueRow]
     report: Path | None
 
 
@@ -60,10 +61,10 @@ def rebuild(
     add_issues(gold, cluster, [(issue.rule, issue.keys, issue.detail) for issue in all_issues])
     done = f"{several(_groups(gold), 'group')}, {several(counts.get('rebalances', 0), 'rebalance')}"
     say(f"followed {done} ({time.monotonic() - begun:.1f} s)")
-    return tell(out, say)
+    return write_results(out, say)
 
 
-def tell(out: Path, say: Progress) -> Outcome:
+def write_results(out: Path, say: Progress) -> Outcome:
     """findings.json and report.html from the gold tables under `out`."""
     from kohort.pipeline.report.html import write_report
 
@@ -73,7 +74,7 @@ def tell(out: Path, say: Progress) -> Outcome:
     begun = time.monotonic()
     report = write_report(gold, found, out / "report.html")
     say(f"wrote {out / 'findings.json'} and {report} ({time.monotonic() - begun:.1f} s)")
-    return Outcome(found, read_gold(gold, "group_health"), read_gold(gold, "dq_issues"), report)
+    return Outcome(found, read_gold(gold, GroupHealthRow), read_gold(gold, DataIssueRow), report)
 
 
 def _clear(gold: Path) -> None:
@@ -84,4 +85,4 @@ def _clear(gold: Path) -> None:
 
 
 def _groups(gold: Path) -> int:
-    return len({row["group_id"] for row in read_gold(gold, "group_health")})
+    return len({row["group_id"] for row in read_gold(gold, GroupHealthRow)})

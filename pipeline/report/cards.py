@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from kohort.pipeline.report.drawings.times import Row
+from kohort.pipeline.gold.gold_rows import RebalanceRow
 from kohort.pipeline.report.figures import sureness, value, with_sureness, words
+from kohort.pipeline.report.results import FindingRow
 from kohort.pipeline.report.svg import esc, moment
 
 _MOST_LINKS = 40
@@ -13,8 +14,8 @@ def badge(severity: str) -> str:
     return f'<span class="badge {severity}">{severity or "fine"}</span>'
 
 
-def card(page: str, number: int, finding: Row, rebalances: dict[int, Row]) -> str:
-    """page: what the ids of the group's page begin with. rebalances: by number; those shown in the table are linked."""
+def card(page: str, number: int, finding: FindingRow, rebalances: dict[int, RebalanceRow], shown: set[int]) -> str:
+    """page: what the ids of the group's page begin with. rebalances: by number. shown: those that the table has."""
     evidence = dict(finding["evidence"])
     numbers = evidence.pop("rebalances", [])
     known = all(rebalances[n]["start_ms"] is not None for n in numbers if n in rebalances)
@@ -23,7 +24,7 @@ def card(page: str, number: int, finding: Row, rebalances: dict[int, Row]) -> st
         sure = sureness(key, finding["confidence"], starts_known=known)
         rows += f"<dt>{esc(words(key))}</dt><dd>{with_sureness(value(key, figure), sure)}</dd>"
     if numbers:
-        rows += f"<dt>rebalances</dt><dd>{_links(page, numbers, rebalances)}</dd>"
+        rows += f"<dt>rebalances</dt><dd>{_links(page, numbers, shown)}</dd>"
     when = f"{moment(finding['start_ms'], '%H:%M:%S')} to {moment(finding['end_ms'], '%H:%M:%S')}"
     return (
         f'<section class="card {finding["severity"]}" id="{page}f{number}" aria-label="{esc(finding["title"])}">'
@@ -40,10 +41,9 @@ def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
 
 
-def _links(page: str, numbers: list[int], rebalances: dict[int, Row]) -> str:
+def _links(page: str, numbers: list[int], shown: set[int]) -> str:
     parts = []
     for n in numbers[:_MOST_LINKS]:
-        shown = n in rebalances and rebalances[n]["shown"]
-        parts.append(f'<a href="#{page}r{n}">{n}</a>' if shown else str(n))
+        parts.append(f'<a href="#{page}r{n}">{n}</a>' if n in shown else str(n))
     more = f" and {len(numbers) - _MOST_LINKS} more" if len(numbers) > _MOST_LINKS else ""
     return " ".join(parts) + more

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from kohort.pipeline.report.drawings.times import Row, begin_of
+from kohort.pipeline.gold.gold_rows import RebalanceRow
+from kohort.pipeline.report.drawings.times import begin_of
 from kohort.pipeline.report.svg import esc, moment
 from kohort.pipeline.rules.finding import CERTAIN, seconds
 
@@ -66,7 +67,7 @@ def with_sureness(text: str, sure: str) -> str:
     return f'{esc(text)} <small class="sure">{esc(sure)}</small>'
 
 
-def waited(r: Row) -> tuple[str, str]:
+def waited(r: RebalanceRow) -> tuple[str, str]:
     """How long a rebalance waited for joins."""
     shown = seconds(r["barrier_ms"] - begin_of(r))
     if r["start_ms"] is not None:

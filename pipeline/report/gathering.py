@@ -6,14 +6,27 @@ for one group at a time.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NotRequired, TypedDict
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from kohort.pipeline.gold.gold_rows import (
+    CommitMinuteRow,
+    CommitStallRow,
+    GenerationRow,
+    LagMinuteRow,
+    MemberSessionRow,
+    PartitionMoveRow,
+    RebalanceMemberRow,
+    RebalanceRow,
+    RecommendationRow,
+    ThroughputRow,
+)
 from kohort.pipeline.gold.gold_schemas import SCHEMAS
-from kohort.pipeline.report.results import Row
 
 _COLUMNS: dict[str, tuple[str, ...] | None] = {
     "rebalances": None,
@@ -31,14 +44,43 @@ _COLUMNS: dict[str, tuple[str, ...] | None] = {
 }  # fmt: skip
 """Tables of a group's page, with the columns that are looked at; None: all."""
 _ORDER = {"rebalances": "stable_ms", "generations": "stable_ms", "commit_stalls": "start_ms", "throughput": "start_ms"}
-_IN_SHORT = ("group_id", "start_ms", "barrier_ms", "stable_ms", "prepare_lo_ms", "prepare_est_ms", "members_before",
-             "kind", "cause", "outcome", "day")  # fmt: skip
 
 
-def rebalances_in_short(gold: Path) -> list[Row]:
-    """What the drawings of all groups together need."""
-    found = _read(gold, "rebalances", _IN_SHORT)
+class RebalanceInShort(TypedDict):
+    """The columns of a rebalance that the drawings of all groups together need."""
+
+    group_id: NotRequired[str | None]
+    start_ms: int | None
+    barrier_ms: int
+    stable_ms: int
+    prepare_lo_ms: int
+    prepare_est_ms: int | None
+    members_before: int
+    kind: str
+    cause: str
+    outcome: str
+    day: str
+
+
+def rebalances_in_short(gold: Path) -> list[RebalanceInShort]:
+    found = _read(gold, "rebalances", tuple(RebalanceInShort.__annotations__))
     return [] if found is None else found.to_pylist()
+
+
+@dataclass(frozen=True, slots=True)
+class PageTables:
+    """The tables of a group's page. Rows have the columns of `_COLUMNS`; tables are empty where the group has none."""
+
+    rebalances: list[RebalanceRow]
+    generations: list[GenerationRow]
+    rebalance_members: list[RebalanceMemberRow]
+    partition_moves: list[PartitionMoveRow]
+    member_sessions: list[MemberSessionRow]
+    commit_minutes: list[CommitMinuteRow]
+    throughput: list[ThroughputRow]
+    lag_minutes: list[LagMinuteRow]
+    commit_stalls: list[CommitStallRow]
+    recommendations: list[RecommendationRow]
 
 
 class Pages:
@@ -57,13 +99,12 @@ class Pages:
                 self._tables[name] = found.sort_by(order)
                 self._places[name] = _places(self._tables[name]["group_id"])
 
-    def of(self, group: str) -> dict[str, list[Row]]:
-        """Every table of a page, empty where there is nothing of this group."""
-        found: dict[str, list[Row]] = {}
-        for name in _COLUMNS:
-            start, count = self._places.get(name, {}).get(group, (0, 0))
-            found[name] = self._tables[name].slice(start, count).to_pylist() if count else []
-        return found
+    def of(self, group: str) -> PageTables:
+        return PageTables(**{name: self._rows(name, group) for name in _COLUMNS})
+
+    def _rows(self, name: str, group: str) -> list[Any]:
+        start, count = self._places.get(name, {}).get(group, (0, 0))
+        return self._tables[name].slice(start, count).to_pylist() if count else []
 
 
 def _read(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from kohort.pipeline.gold.gold_rows import GroupHealthRow
 from kohort.pipeline.report import lists
 from kohort.pipeline.report.cards import badge, card
 from kohort.pipeline.report.drawings import generations, lanes
 from kohort.pipeline.report.drawings.ribbons import ribbons
 from kohort.pipeline.report.drawings.strips import strips
-from kohort.pipeline.report.drawings.times import Row, axis_of
+from kohort.pipeline.report.drawings.times import axis_of
+from kohort.pipeline.report.gathering import PageTables
 from kohort.pipeline.report.moves import matrices
+from kohort.pipeline.report.results import FindingRow
 from kohort.pipeline.report.svg import Axis, Colours, esc, legend
 from kohort.pipeline.report.words import headline, worst_severity
 
@@ -16,28 +19,28 @@ from kohort.pipeline.report.words import headline, worst_severity
 def group_page(
     page: str,
     group: str,
-    found: list[Row],
-    tables: dict[str, list[Row]],
-    health: list[Row],
+    found: list[FindingRow],
+    tables: PageTables,
+    health: list[GroupHealthRow],
     *,
     opened: bool,
     in_full: bool,
 ) -> str:
     """page: the id of the page, and what those inside begin with. in_full: with partitions and members drawn."""
-    lists.mark_shown(tables["rebalances"], found)
-    by_number = {r["rebalance_no"]: r for r in tables["rebalances"]}
-    cards = "".join(card(page, n, finding, by_number) for n, finding in enumerate(found))
+    shown = lists.shown_in_table(tables.rebalances, found)
+    by_number = {r["rebalance_no"]: r for r in tables.rebalances}
+    cards = "".join(card(page, n, finding, by_number, shown) for n, finding in enumerate(found))
     axis = axis_of(tables)
     worst = worst_severity(found)
-    told = headline(group, found, health[0] if health else None)[len(group) + 2 :]
+    summary = headline(group, found, health[0] if health else None)[len(group) + 2 :]
     # The id is inside: a browser that is led to it opens what it lies in.
     return (
         f'<details class="group"{" open" if opened else ""}><summary>{badge(worst)}<b>{esc(group)}</b> '
-        f'<span class="soft">{esc(told)}</span></summary><div class="in" id="{page}">{cards}'
-        f"{lists.figures(tables['rebalances'], health)}"
-        f"{_drawings(page, axis, found, tables, in_full) if axis is not None else ''}"
-        f"{matrices(tables['partition_moves'], tables['rebalances'])}"
-        f"{lists.rebalance_table(page, tables['rebalances'])}{lists.settings_table(tables['recommendations'])}"
+        f'<span class="soft">{esc(summary)}</span></summary><div class="in" id="{page}">{cards}'
+        f"{lists.figures(tables.rebalances, health)}"
+        f"{_drawings(page, axis, found, tables, shown, in_full) if axis is not None else ''}"
+        f"{matrices(tables.partition_moves, tables.rebalances)}"
+        f"{lists.rebalance_table(page, tables.rebalances, shown)}{lists.settings_table(tables.recommendations)}"
         "</div></details>"
     )
 
@@ -48,19 +51,21 @@ _NOT_IN_FULL = (
 )
 
 
-def _drawings(page: str, axis: Axis, found: list[Row], tables: dict[str, list[Row]], in_full: bool) -> str:
-    rebalances = tables["rebalances"]
+def _drawings(
+    page: str, axis: Axis, found: list[FindingRow], tables: PageTables, shown: set[int], in_full: bool
+) -> str:
+    rebalances = tables.rebalances
     parts = [
         "<h3>Generations</h3>",
-        generations.generations(axis, page, tables["generations"], rebalances, found),
-        strips(axis, tables["throughput"], tables["lag_minutes"], tables["generations"], tables["commit_stalls"]),
+        generations.generations(axis, page, tables.generations, rebalances, found, shown),
+        strips(axis, tables.throughput, tables.lag_minutes, tables.generations, tables.commit_stalls),
         generations.LEGEND,
     ]
     if not in_full:
         return "".join([*parts, _NOT_IN_FULL])
     colours = Colours()
-    if owners := ribbons(axis, tables["partition_moves"], rebalances, colours):
+    if owners := ribbons(axis, tables.partition_moves, rebalances, colours):
         parts += ["<h3>Who owned which partition</h3>", owners]
-    if lives := lanes.lanes(axis, tables["member_sessions"], tables["rebalance_members"], rebalances, colours):
+    if lives := lanes.lanes(axis, tables.member_sessions, tables.rebalance_members, rebalances, colours):
         parts += ["<h3>Members</h3>", lives, legend([*colours.names, ("nobody", "nobody")]), lanes.LEGEND]
     return "".join(parts)

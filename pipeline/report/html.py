@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from pathlib import Path
 
+from kohort.pipeline.gold.gold_rows import DataIssueRow, GroupHealthRow
 from kohort.pipeline.report.cards import badge
 from kohort.pipeline.report.drawings.cause_bars import cause_bars
 from kohort.pipeline.report.drawings.heat import heat_map
 from kohort.pipeline.report.drawings.times import begin_of
-from kohort.pipeline.report.gathering import Pages, rebalances_in_short
+from kohort.pipeline.report.gathering import Pages, RebalanceInShort, rebalances_in_short
 from kohort.pipeline.report.group_page import group_page
 from kohort.pipeline.report.quality import quality_box
-from kohort.pipeline.report.results import Row, read_gold
+from kohort.pipeline.report.results import FindingRow, read_gold
 from kohort.pipeline.report.style import CSS
 from kohort.pipeline.report.svg import esc, moment
 from kohort.pipeline.report.words import by_group, headline, worst_severity
@@ -28,26 +29,29 @@ _IN_HEAT_MAP = 40
 _IN_SHORT = 25
 
 
-def write_report(gold: Path, findings: list[Row], path: Path) -> Path:
+def write_report(gold: Path, findings: list[FindingRow], path: Path) -> Path:
     groups = by_group(findings)
-    health: dict[str, list[Row]] = defaultdict(list)
-    for row in read_gold(gold, "group_health"):
-        health[row["group_id"]].append(row)
-        groups.setdefault(row["group_id"], [])
+    health: dict[str, list[GroupHealthRow]] = defaultdict(list)
+    for row in read_gold(gold, GroupHealthRow):
+        group_id = row["group_id"] or ""
+        health[group_id].append(row)
+        groups.setdefault(group_id, [])
     order = sorted(groups, key=lambda group: _rank(group, groups[group], health.get(group, [])))
     pages = _pages(gold, order, groups, health)
-    text = _page(order, groups, health, rebalances_in_short(gold), pages, read_gold(gold, "dq_issues"))
+    text = _page(order, groups, health, rebalances_in_short(gold), pages, read_gold(gold, DataIssueRow))
     path.write_text(text, encoding="utf-8")
     return path
 
 
-def _rank(group: str, found: list[Row], health: list[Row]) -> tuple[int, float, str]:
+def _rank(group: str, found: list[FindingRow], health: list[GroupHealthRow]) -> tuple[int, float, str]:
     down = sum(row["unavailable_partition_s_hi"] or 0 for row in health)
     worst = worst_severity(found)
     return (-SEVERITIES.index(worst) if worst else 1, -down, group)
 
 
-def _pages(gold: Path, order: list[str], groups: dict[str, list[Row]], health: dict[str, list[Row]]) -> list[str]:
+def _pages(
+    gold: Path, order: list[str], groups: dict[str, list[FindingRow]], health: dict[str, list[GroupHealthRow]]
+) -> list[str]:
     """As many as fit, in this order."""
     rows = Pages(gold, order[:MOST_PAGES])
     pages: list[str] = []
@@ -66,11 +70,11 @@ def _pages(gold: Path, order: list[str], groups: dict[str, list[Row]], health: d
 
 def _page(
     order: list[str],
-    groups: dict[str, list[Row]],
-    health: dict[str, list[Row]],
-    rebalances: list[Row],
+    groups: dict[str, list[FindingRow]],
+    health: dict[str, list[GroupHealthRow]],
+    rebalances: list[RebalanceInShort],
     pages: list[str],
-    issues: list[Row],
+    issues: list[DataIssueRow],
 ) -> str:
     start = min((begin_of(r) for r in rebalances), default=0)
     end = max((r["stable_ms"] for r in rebalances), default=0)
@@ -102,15 +106,18 @@ _NAVIGATION = (
 
 
 def _in_short(
-    troubled: list[str], paged: dict[str, str], groups: dict[str, list[Row]], health: dict[str, list[Row]]
+    troubled: list[str],
+    paged: dict[str, str],
+    groups: dict[str, list[FindingRow]],
+    health: dict[str, list[GroupHealthRow]],
 ) -> str:
     if not troubled:
         return "<p>Nothing serious was found.</p>"
     lines = []
     for group in troubled:
-        told = headline(group, groups[group], next(iter(health.get(group, [])), None))[len(group) + 2 :]
+        summary = headline(group, groups[group], next(iter(health.get(group, [])), None))[len(group) + 2 :]
         name = f'<a href="#{paged[group]}"><b>{esc(group)}</b></a>'
-        lines.append(f"<li>{badge(worst_severity(groups[group]))}{name} {esc(told)}</li>")
+        lines.append(f"<li>{badge(worst_severity(groups[group]))}{name} {esc(summary)}</li>")
     more = lines[_IN_SHORT:]
     folded = f'<details><summary>{len(more)} more</summary><ul class="head in">{"".join(more)}</ul></details>'
     return f'<ol class="head">{"".join(lines[:_IN_SHORT])}</ol>{folded if more else ""}'
@@ -126,7 +133,7 @@ def _figure(heat: str, shown: int, total: int) -> str:
     )
 
 
-def _rest(order: list[str], groups: dict[str, list[Row]], paged: int) -> str:
+def _rest(order: list[str], groups: dict[str, list[FindingRow]], paged: int) -> str:
     left = order[paged:]
     if not left:
         return ""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from kohort.pipeline.report.drawings.times import Row, begin_of
+from kohort.pipeline.gold.gold_rows import GroupHealthRow, RebalanceRow, RecommendationRow
+from kohort.pipeline.report.drawings.times import begin_of
 from kohort.pipeline.report.figures import AT_MOST, ESTIMATE, EXACT, down, waited, with_sureness
+from kohort.pipeline.report.results import FindingRow
 from kohort.pipeline.report.svg import esc, left_out, moment
 from kohort.pipeline.rules.finding import seconds
 
@@ -12,16 +14,16 @@ _COLUMNS = ("no", "start", "generation", "kind", "cause", "by", "waited for join
             "members", "moved", "partition-seconds without reader")  # fmt: skip
 
 
-def mark_shown(rebalances: list[Row], found: list[Row]) -> None:
-    """Says of each rebalance whether the table has room for it: those that findings rest on first, then the longest."""
+def shown_in_table(rebalances: list[RebalanceRow], found: list[FindingRow]) -> set[int]:
+    """Numbers of the rebalances that the table has room for: those that findings rest on first, then the longest."""
     cited = {n for finding in found for n in finding["evidence"].get("rebalances", ())}
     order = sorted(rebalances, key=lambda r: (r["rebalance_no"] not in cited, begin_of(r) - r["stable_ms"]))
-    for n, r in enumerate(order):
-        r["shown"] = n < MOST_ROWS
+    return {r["rebalance_no"] for r in order[:MOST_ROWS]}
 
 
-def rebalance_table(page: str, rows: list[Row]) -> str:
-    shown = [r for r in rows if r["shown"]]
+def rebalance_table(page: str, rows: list[RebalanceRow], numbers: set[int]) -> str:
+    """numbers: of the rebalances that are shown."""
+    shown = [r for r in rows if r["rebalance_no"] in numbers]
     if not shown:
         return ""
     head = "".join(f'<th scope="col">{name}</th>' for name in _COLUMNS)
@@ -33,8 +35,8 @@ def rebalance_table(page: str, rows: list[Row]) -> str:
     )
 
 
-def _rebalance(page: str, r: Row) -> str:
-    late = f"{r['laggard_client']} ({r['laggard_how'].replace('_', ' ')})" if r["laggard_client"] else ""
+def _rebalance(page: str, r: RebalanceRow) -> str:
+    late = f"{r['laggard_client']} ({(r['laggard_how'] or '').replace('_', ' ')})" if r["laggard_client"] else ""
     excess = f" ({r['excess_moves']} too many)" if r["excess_moves"] else ""
     cause = f"{r['cause'].replace('_', ' ')} ({r['cause_confidence']})"
     figures = r["unavailable_partition_s"], r["unavailable_partition_s_lo"], r["unavailable_partition_s_hi"]
@@ -56,7 +58,7 @@ def _rebalance(page: str, r: Row) -> str:
     return f'<tr id="{page}r{r["rebalance_no"]}">' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
 
 
-def settings_table(rows: list[Row]) -> str:
+def settings_table(rows: list[RecommendationRow]) -> str:
     """Now and proposed, what that rests on, and on how many samples. Without rows: nothing to say."""
     if not rows:
         return ""
@@ -75,7 +77,7 @@ def settings_table(rows: list[Row]) -> str:
     )
 
 
-def _proposed(row: Row) -> str:
+def _proposed(row: RecommendationRow) -> str:
     if row["proposed"] is None:
         return "no change"
     return f"→ <b>{esc(_setting(row['setting'], row['proposed']))}</b>"
@@ -88,13 +90,14 @@ def _setting(name: str, text: str | None) -> str:
     return f"{text} ({seconds(int(text))})" if name.endswith(".ms") and text.isdigit() else text
 
 
-def figures(rebalances: list[Row], health: list[Row]) -> str:
+def figures(rebalances: list[RebalanceRow], health: list[GroupHealthRow]) -> str:
     """The group in a few figures, each with a word on how sure it is; of all days together."""
     if not health:
         return ""
     counted = [r for r in rebalances if r["kind"] not in ("followup", "static_swap") and r["outcome"] != "open"]
     known = all(r["start_ms"] is not None for r in counted)
-    low, high = (sum(row[f"unavailable_partition_s_{end}"] or 0.0 for row in health) for end in ("lo", "hi"))
+    low = sum(row["unavailable_partition_s_lo"] or 0.0 for row in health)
+    high = sum(row["unavailable_partition_s_hi"] or 0.0 for row in health)
     without = down(None, low, high)
     longest = max((row["max_total_ms"] or 0 for row in health), default=0)
     total = sum(row["time_rebalancing_s"] or 0.0 for row in health)
@@ -116,7 +119,7 @@ def figures(rebalances: list[Row], health: list[Row]) -> str:
 MOST_DAYS = 7
 
 
-def _score(row: Row) -> str:
+def _score(row: GroupHealthRow) -> str:
     return (
         f'<p class="soft">Health on {esc(row["day"])}: {row["score"]:.0f} of 100 '
         f"(−{row['minus_unavailable']:.0f} time without readers at most, −{row['minus_storms']:.0f} storms, "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from kohort.pipeline.report.drawings.times import Row
+from kohort.pipeline.gold.gold_rows import PartitionMoveRow, RebalanceRow
 from kohort.pipeline.report.svg import esc, left_out
 from kohort.pipeline.rules.finding import several
 
@@ -12,12 +12,12 @@ _REBALANCES = 3
 _MOST_OWNERS = 24
 
 
-def matrices(moves: list[Row], rebalances: list[Row]) -> str:
-    moving = sorted((r for r in rebalances if r["moved"]), key=lambda r: -r["moved"])[:_REBALANCES]
+def matrices(moves: list[PartitionMoveRow], rebalances: list[RebalanceRow]) -> str:
+    moving = sorted((r for r in rebalances if r["moved"]), key=lambda r: -(r["moved"] or 0))[:_REBALANCES]
     return "".join(_matrix(r, [m for m in moves if m["rebalance_no"] == r["rebalance_no"]]) for r in moving)
 
 
-def _matrix(r: Row, moves: list[Row]) -> str:
+def _matrix(r: RebalanceRow, moves: list[PartitionMoveRow]) -> str:
     cells = Counter((m["from_client"] or "nobody", m["to_client"] or "nobody") for m in moves)
     olds, news = (Counter[str](), Counter[str]())
     for (old, new), count in cells.items():
@@ -32,11 +32,12 @@ def _matrix(r: Row, moves: list[Row]) -> str:
         + "</tr>"
         for old in rows
     )
+    moved, excess = r["moved"] or 0, r["excess_moves"]
     sticky = f"{r['stickiness']:.0%}" if r["stickiness"] is not None else "not known"
-    enough = f", {r['moved'] - r['excess_moves']} would have been enough" if r["excess_moves"] is not None else ""
+    enough = f", {moved - excess} would have been enough" if excess is not None else ""
     rest = left_out(len(rows), len(olds), "owners") or left_out(len(columns), len(news), "owners")
     return (
-        f"<details><summary>Moves in rebalance {r['rebalance_no']}: {several(r['moved'], 'partition')}{enough}; "
+        f"<details><summary>Moves in rebalance {r['rebalance_no']}: {several(moved, 'partition')}{enough}; "
         f'stickiness {sticky}</summary><div class="in scroll" tabindex="0"><table class="matrix"><caption>Partitions '
         f"by old owner (rows) and new owner (columns); those that stayed are framed</caption>"
         f"<thead><tr><th>from \\ to</th>{head}</tr></thead><tbody>{body}</tbody></table>{rest}</div></details>"

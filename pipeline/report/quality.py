@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 
-from kohort.pipeline.report.drawings.times import Row
+from kohort.pipeline.gold.gold_rows import DataIssueRow
 from kohort.pipeline.report.svg import esc, left_out
 
 _MOST_ROWS = 300
 
 
-def rarest_first(issues: list[Row]) -> list[Row]:
+def rarest_first(issues: list[DataIssueRow]) -> list[DataIssueRow]:
     """What is said of hundreds of groups hides nothing that is said once."""
     counts = Counter(str(issue["rule"]) for issue in issues)
     return sorted(issues, key=lambda issue: (counts[issue["rule"]], issue["rule"]))
 
 
-def quality_box(issues: list[Row]) -> str:
+def quality_box(issues: list[DataIssueRow]) -> str:
     if not issues:
         return '<h2 id="quality">Data quality</h2><p>Nothing to remark: everything that was read was understood.</p>'
     counts = Counter(str(issue["rule"]) for issue in issues)

@@ -4,23 +4,41 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, TypeVar
 
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from kohort.pipeline.gold.gold_schemas import SCHEMAS
+from kohort.pipeline.gold.gold_rows import DiagnosisRow
+from kohort.pipeline.gold.gold_schemas import ROW_TYPES, SCHEMAS
 from kohort.pipeline.rules.finding import SEVERITIES
 
-Row = dict[str, Any]
+RowT = TypeVar("RowT")
 
 
-def read_gold(gold: Path, table: str) -> list[Row]:
-    """All rows of a gold table; none when it wasn't written."""
+class FindingRow(TypedDict):
+    """A finding as it stands in findings.json. evidence: numbers by name; each rule has its own."""
+
+    group: str
+    rule: str
+    title: str
+    severity: str
+    confidence: str
+    clients: list[str]
+    start_ms: int
+    end_ms: int
+    evidence: dict[str, Any]
+    text: str
+    advice: str
+
+
+def read_gold(gold: Path, row_type: type[RowT]) -> list[RowT]:
+    """All rows of the gold table that holds this type; none when it wasn't written."""
+    table = next(name for name, each in ROW_TYPES.items() if each is row_type)
     folder = gold / table
     if not folder.is_dir():
         return []
-    rows: list[Row] = ds.dataset(folder, schema=SCHEMAS[table], partitioning="hive").to_table().to_pylist()
+    rows: list[RowT] = ds.dataset(folder, schema=SCHEMAS[table], partitioning="hive").to_table().to_pylist()
     return rows
 
 
@@ -38,11 +56,11 @@ def add_issues(gold: Path, cluster: str, issues: list[tuple[str, str, str]]) -> 
     pq.write_table(pa.Table.from_pylist(rows, schema), folder / "part-0.parquet")
 
 
-def findings(gold: Path) -> list[Row]:
+def findings(gold: Path) -> list[FindingRow]:
     """Findings as they go into findings.json, the gravest first."""
-    rows = [
+    rows: list[FindingRow] = [
         {
-            "group": row["group_id"],
+            "group": row["group_id"] or "",
             "rule": row["rule_id"],
             "title": row["title"],
             "severity": row["severity"],
@@ -54,6 +72,6 @@ def findings(gold: Path) -> list[Row]:
             "text": row["text"],
             "advice": row["advice"],
         }
-        for row in read_gold(gold, "diagnoses")
+        for row in read_gold(gold, DiagnosisRow)
     ]
     return sorted(rows, key=lambda row: (-SEVERITIES.index(row["severity"]), row["group"], row["rule"]))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from kohort.pipeline.gold.gold_rows import GroupHealthRow
+from kohort.pipeline.report.results import FindingRow
 from kohort.pipeline.rules.finding import SEVERITIES, listed, seconds, several
 
-Row = dict[str, Any]
 
-
-def headline(group: str, found: list[Row], health: Row | None) -> str:
+def headline(group: str, found: list[FindingRow], health: GroupHealthRow | None) -> str:
     """One sentence about a group: stops, time without consumption or commits, and whom it waited for."""
     parts: list[str] = []
     stalls = [finding for finding in found if finding["rule"] == "R01"]
@@ -38,13 +36,13 @@ def headline(group: str, found: list[Row], health: Row | None) -> str:
     return f"{group}: " + "; ".join(parts)
 
 
-def worst_severity(found: list[Row]) -> str:
+def worst_severity(found: list[FindingRow]) -> str:
     return max((finding["severity"] for finding in found), key=SEVERITIES.index, default="")
 
 
-def by_group(findings: list[Row]) -> dict[str, list[Row]]:
+def by_group(findings: list[FindingRow]) -> dict[str, list[FindingRow]]:
     """Findings by group, the groups with the gravest first."""
-    groups: dict[str, list[Row]] = {}
+    groups: dict[str, list[FindingRow]] = {}
     for finding in findings:
         groups.setdefault(finding["group"], []).append(finding)
     return groups

@@ -31,21 +31,6 @@ class Finding:
     evidence: dict[str, Any] = field(default_factory=dict)
     group: str = ""
 
-    def as_row(self) -> dict[str, Any]:
-        return {
-            "group": self.group,
-            "rule": self.rule,
-            "title": self.title,
-            "severity": self.severity,
-            "confidence": self.confidence,
-            "clients": self.clients,
-            "start_ms": self.start_ms,
-            "end_ms": self.end_ms,
-            "evidence": self.evidence,
-            "text": self.text,
-            "advice": self.advice,
-        }
-
 
 def seconds(ms: float) -> str:
     """A length of time in the unit a person would choose."""

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from kohort.pipeline.gold.gold_schemas import ROW_TYPES
 from kohort.pipeline.gold.group_tables import analyse_group
 from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.report.results import read_gold
@@ -45,7 +46,7 @@ def test_the_recording_through_spark(
     alone = {name: analyse_group(group) for name, group in recorded_groups.items()}
     for table in ("rebalances", "partition_moves", "member_sessions", "diagnoses", "commit_stalls", "lag_minutes"):
         expected = [{**row, "group_id": name} for name, rows in alone.items() for row in rows.get(table, [])]
-        assert sorted_rows(read_gold(gold, table)) == sorted_rows(expected), table
+        assert sorted_rows(read_gold(gold, ROW_TYPES[table])) == sorted_rows(expected), table
     again = ingest_sources(spark, sources, tmp_path / "tables" / "silver")
     files = list((tmp_path / "tables" / "silver" / "offset_commits").rglob("*.parquet"))
     import pyarrow.parquet as pq

@@ -20,16 +20,12 @@ from kohort.cli.analyze import analyze
 from kohort.pipeline import terminal
 from kohort.pipeline.job.run import Outcome
 from kohort.pipeline.sources.found import Source
+from tests.pipeline.report_rows import finding, health, issue
 
-SLOW = {
-    "group": "orders", "rule": "R01", "title": "One slow member stalled the group", "severity": "critical",
-    "confidence": "certain", "clients": ["c-1"], "start_ms": 0, "end_ms": 60_000,
-    "evidence": {"stops": 2, "without_progress_ms": 61_000, "eager": True, "rebalances": [2, 3]},
-    "text": "the group waited twice for client c-1", "advice": "Look at what c-1 does.",
-}  # fmt: skip
-SKEW = SLOW | {"group": "views", "rule": "R19", "severity": "warning", "text": "lag piles up", "evidence": {}}
-NOTE = SLOW | {"rule": "R17", "severity": "info", "text": "a slow start", "evidence": {}}
-OUTCOME = Outcome([SLOW, NOTE, SKEW], [{"group_id": "calm", "rebalances": 1}], [], None)
+SLOW = finding()
+SKEW = finding(group="views", rule="R19", severity="warning", text="lag piles up", evidence={})
+NOTE = finding(rule="R17", severity="info", text="a slow start", evidence={})
+OUTCOME = Outcome([SLOW, NOTE, SKEW], [health("calm", 1)], [], None)
 
 
 class Screen(io.StringIO):
@@ -39,13 +35,13 @@ class Screen(io.StringIO):
         return True
 
 
-def told(outcome: Outcome, capsys: pytest.CaptureFixture[str], *, verbose: bool = False) -> str:
-    terminal.tell(outcome, verbose)
+def printed(outcome: Outcome, capsys: pytest.CaptureFixture[str], *, verbose: bool = False) -> str:
+    terminal.print_findings(outcome, verbose)
     return capsys.readouterr().out
 
 
 def test_findings_in_words(capsys: pytest.CaptureFixture[str]) -> None:
-    out = told(OUTCOME, capsys)
+    out = printed(OUTCOME, capsys)
     assert "!! orders: 2 stops, 61.0 s without consumption, all of them waiting for client c-1\n" in out
     assert "      R01 One slow member stalled the group (critical, certain)\n" in out
     assert "         Look at what c-1 does.\n" in out
@@ -56,35 +52,35 @@ def test_findings_in_words(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
-    out = told(OUTCOME, capsys, verbose=True)
+    out = printed(OUTCOME, capsys, verbose=True)
     assert "a slow start" in out
     assert "   calm: healthy; 1 rebalance" in out
 
 
 def test_what_is_wrong_with_the_data(capsys: pytest.CaptureFixture[str]) -> None:
-    issues = [{"rule": "clock_step", "keys": None, "group_id": f"g-{n}", "detail": "back by 5 ms"} for n in range(11)]
+    issues = [issue("clock_step", "back by 5 ms", group=f"g-{n}") for n in range(11)]
     outcome = Outcome([], [], issues, None)
-    out = told(outcome, capsys)
+    out = printed(outcome, capsys)
     assert "About the data: 11 remarks\n   clock_step g-0: back by 5 ms\n" in out
     assert "and 3 more: in the report, or with --verbose" in out
-    assert "g-10" in told(outcome, capsys, verbose=True)
+    assert "g-10" in printed(outcome, capsys, verbose=True)
     assert "No groups were found" in out
 
 
 def test_a_remark_on_every_group_does_not_hide_the_one_that_is_rare(capsys: pytest.CaptureFixture[str]) -> None:
-    issues = [{"rule": "time_zone", "keys": None, "group_id": f"g-{n}", "detail": "2:00 h ahead"} for n in range(40)]
-    issues.append({"rule": "unreadable_file", "keys": "a.log", "group_id": None, "detail": "permission denied"})
-    assert "41 remarks\n   unreadable_file a.log: permission denied\n" in told(Outcome([], [], issues, None), capsys)
+    issues = [issue("time_zone", "2:00 h ahead", group=f"g-{n}") for n in range(40)]
+    issues.append(issue("unreadable_file", "permission denied", keys="a.log"))
+    assert "41 remarks\n   unreadable_file a.log: permission denied\n" in printed(Outcome([], [], issues, None), capsys)
 
 
 def test_names_command_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     nasty = "a\x1b[2J\nb\x9b\u202e"
-    finding = SLOW | {"group": nasty, "clients": [nasty], "text": f"the group waited for {nasty}"}
-    calm = {"group_id": f"calm {nasty}", "rebalances": 1}
-    issues = [{"rule": "clock_step", "keys": nasty, "group_id": None, "detail": nasty}]
+    found = finding(group=nasty, clients=[nasty], text=f"the group waited for {nasty}")
+    calm = health(f"calm {nasty}", 1)
+    issues = [issue("clock_step", nasty, keys=nasty)]
     terminal.say(f"\nreading {nasty}\nmore")
     assert capsys.readouterr().err == "\nreading a\\u001b[2J\\nb\\u009b\\u202e\\nmore\n"
-    told_all = told(Outcome([finding], [calm], issues, None), capsys)
+    told_all = printed(Outcome([found], [calm], issues, None), capsys)
     assert told_all.count("a\\u001b[2J\\nb\\u009b\\u202e") == 6
     assert not {"\x1b", "\x9b", "\u202e"} & set(told_all)
 
@@ -93,13 +89,13 @@ def test_colours_where_they_can_be_seen(monkeypatch: pytest.MonkeyPatch) -> None
     screen = Screen()
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setattr(sys, "stdout", screen)
-    terminal.tell(OUTCOME, False)
+    terminal.print_findings(OUTCOME, False)
     assert "\x1b[31m" in screen.getvalue()
     assert max(len(click.unstyle(line)) for line in screen.getvalue().splitlines()) <= 110
     plain = Screen()
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setattr(sys, "stdout", plain)
-    terminal.tell(OUTCOME, False)
+    terminal.print_findings(OUTCOME, False)
     assert "\x1b" not in plain.getvalue()
 
 

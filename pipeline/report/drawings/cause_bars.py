@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 
-from kohort.pipeline.report.drawings.times import Row
+from kohort.pipeline.report.gathering import RebalanceInShort
 from kohort.pipeline.report.svg import LEFT, WIDTH, Colours, chart, label, legend, rect, text
 
 _ROW = 16
 _MOST_DAYS = 31
 
 
-def cause_bars(rebalances: list[Row]) -> str:
+def cause_bars(rebalances: list[RebalanceInShort]) -> str:
     """Groups' first formations and open rebalances aside. Each bar is stacked by day."""
     counted = [r for r in rebalances if r["kind"] != "initial" and r["outcome"] != "open"]
     counts = Counter(r["cause"] for r in counted)

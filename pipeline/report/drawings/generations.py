@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from kohort.pipeline.report.drawings.times import Row, begin_of
+from kohort.pipeline.gold.gold_rows import GenerationRow, RebalanceRow
+from kohort.pipeline.report.drawings.times import begin_of
+from kohort.pipeline.report.results import FindingRow
 from kohort.pipeline.report.svg import Axis, Span, bar, chart, label, legend, link, rect, text, thinned
 from kohort.pipeline.rules.finding import seconds
 
@@ -22,10 +24,17 @@ LEGEND = legend(
 )
 
 
-def generations(axis: Axis, page: str, rows: list[Row], rebalances: list[Row], found: list[Row]) -> str:
+def generations(
+    axis: Axis,
+    page: str,
+    rows: list[GenerationRow],
+    rebalances: list[RebalanceRow],
+    found: list[FindingRow],
+    shown: set[int],
+) -> str:
     """Findings as flags; stable stretches with their number, prepare and complete phases, follow-ups thin.
 
-    page: what the ids of the group's page begin with; flags lead to cards, rebalances to their row.
+    page: what the ids of the group's page begin with. Flags lead to cards, and shown rebalances to their row.
     """
     flags = _flags(axis, page, found)
     top = _FLAG * len(flags) + (4 if flags else 0)
@@ -36,11 +45,11 @@ def generations(axis: Axis, page: str, rows: list[Row], rebalances: list[Row], f
         if x1 - x0 > 26 and span.kind == "stable" and not span.more:
             number = span.title.split(":")[0].removeprefix("generation ")
             parts.append(text((x0 + x1) / 2, top + 24, number, "on", "middle"))
-    parts += _rebalances(axis, page, rebalances, top)
+    parts += _rebalances(axis, page, rebalances, shown, top)
     return chart(top + 58, parts, "Generations: stable, preparing (waiting for joins) and completing", axis)
 
 
-def _flags(axis: Axis, page: str, found: list[Row]) -> list[list[str]]:
+def _flags(axis: Axis, page: str, found: list[FindingRow]) -> list[list[str]]:
     shown = [(n, each) for n, each in enumerate(found) if each["severity"] != "info"][:_MOST_FLAGS]
     flags = []
     for row, (n, each) in enumerate(shown):
@@ -51,7 +60,7 @@ def _flags(axis: Axis, page: str, found: list[Row]) -> list[list[str]]:
     return flags
 
 
-def _stable(axis: Axis, g: Row) -> Span:
+def _stable(axis: Axis, g: GenerationRow) -> Span:
     end = g["end_ms"] or axis.end_ms
     if not g["members"]:
         return Span(g["stable_ms"], end, "empty", "empty")
@@ -59,8 +68,8 @@ def _stable(axis: Axis, g: Row) -> Span:
     return Span(g["stable_ms"], end, "stable", title)
 
 
-def _rebalances(axis: Axis, page: str, rebalances: list[Row], top: float) -> list[str]:
-    spans: dict[int, Row] = {}
+def _rebalances(axis: Axis, page: str, rebalances: list[RebalanceRow], shown: set[int], top: float) -> list[str]:
+    spans: dict[int, RebalanceRow] = {}
     every = []
     for r in rebalances:
         span = Span(begin_of(r), r["stable_ms"], "", _words(r))
@@ -74,7 +83,7 @@ def _rebalances(axis: Axis, page: str, rebalances: list[Row], top: float) -> lis
         known = "prepare" if r["start_ms"] is not None else "bound"
         shape = rect(axis.x(span.start_ms), y, axis.x(barrier), height, known, span.title, 1.5)
         shape += rect(axis.x(barrier), y, axis.x(span.end_ms), height, "complete", span.title)
-        parts.append(link(f"{page}r{r['rebalance_no']}", span.title, shape) if r["shown"] else shape)
+        parts.append(link(f"{page}r{r['rebalance_no']}", span.title, shape) if r["rebalance_no"] in shown else shape)
         lost = r["lost_generations"] or 0
         for n in range(min(lost, _MOST_TICKS)):
             x = axis.x(r["barrier_ms"]) - 1 - 4 * n
@@ -82,7 +91,7 @@ def _rebalances(axis: Axis, page: str, rebalances: list[Row], top: float) -> lis
     return parts
 
 
-def _words(r: Row) -> str:
+def _words(r: RebalanceRow) -> str:
     about = "waited" if r["start_ms"] is not None else "waited at least"
     return (
         f"rebalance {r['rebalance_no']} ({r['kind']}): {r['cause']}, {about} {seconds(r['barrier_ms'] - begin_of(r))}, "

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from kohort.pipeline.report.drawings.times import Row, begin_of
+from kohort.pipeline.report.drawings.times import begin_of
+from kohort.pipeline.report.gathering import RebalanceInShort
 from kohort.pipeline.report.svg import LEFT, WIDTH, chart, label, link, moment, rect, text
 
 _ROW = 16
@@ -13,7 +14,7 @@ _DAY_MS = 86_400_000
 _CELLS = 48
 
 
-def heat_map(groups: list[tuple[str, str]], rebalances: list[Row], start_ms: int, end_ms: int) -> str:
+def heat_map(groups: list[tuple[str, str]], rebalances: list[RebalanceInShort], start_ms: int, end_ms: int) -> str:
     """groups: names, and where each one's page is. Cells are minutes, ten minutes, hours or days, as the time asks."""
     if not groups or end_ms <= start_ms:
         return ""
@@ -44,17 +45,18 @@ def heat_map(groups: list[tuple[str, str]], rebalances: list[Row], start_ms: int
 
 
 def _busy(
-    rebalances: list[Row], first: int, step: int, wanted: set[str]
+    rebalances: list[RebalanceInShort], first: int, step: int, wanted: set[str]
 ) -> tuple[dict[tuple[str, int], float], dict[tuple[str, int], int]]:
     """Seconds of rebalancing in each cell, spread over the cells that a rebalance lasts; and how many began there."""
     busy: dict[tuple[str, int], float] = defaultdict(float)
     times: dict[tuple[str, int], int] = defaultdict(int)
     for r in rebalances:
-        if not r["members_before"] or r["outcome"] == "open" or r["group_id"] not in wanted:
+        group = r["group_id"] or ""
+        if not r["members_before"] or r["outcome"] == "open" or group not in wanted:
             continue
         begin, end = begin_of(r), int(r["stable_ms"])
         for cell in range(begin // step, end // step + 1):
             inside = min(end, (cell + 1) * step) - max(begin, cell * step)
-            busy[(r["group_id"], int(cell - first))] += inside / 1000
-            times[(r["group_id"], int(cell - first))] += 1
+            busy[(group, int(cell - first))] += inside / 1000
+            times[(group, int(cell - first))] += 1
     return busy, times

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from kohort.pipeline.gold.gold_rows import MemberSessionRow, RebalanceMemberRow, RebalanceRow
 from kohort.pipeline.report.drawings.ribbons import MOST_ROWS, ROW
-from kohort.pipeline.report.drawings.times import Row, begin_of
+from kohort.pipeline.report.drawings.times import begin_of
 from kohort.pipeline.report.svg import Axis, Colours, Span, bar, chart, label, left_out, legend, rect, thinned
 from kohort.pipeline.rules.finding import seconds
 
@@ -19,9 +20,15 @@ LEGEND = legend(
 )
 
 
-def lanes(axis: Axis, sessions: list[Row], members: list[Row], rebalances: list[Row], colours: Colours) -> str:
+def lanes(
+    axis: Axis,
+    sessions: list[MemberSessionRow],
+    members: list[RebalanceMemberRow],
+    rebalances: list[RebalanceRow],
+    colours: Colours,
+) -> str:
     """Those who let others wait first of all, where there are too many."""
-    lane: dict[str, list[Row]] = defaultdict(list)
+    lane: dict[str, list[MemberSessionRow]] = defaultdict(list)
     for session in sessions:
         lane[_name(session)].append(session)
     if not lane:
@@ -40,12 +47,12 @@ def lanes(axis: Axis, sessions: list[Row], members: list[Row], rebalances: list[
     return drawing + left_out(len(shown), len(lane), "clients")
 
 
-def _name(row: Row) -> str:
+def _name(row: MemberSessionRow | RebalanceMemberRow) -> str:
     return str(row["client_id"] or row["logical_client"])
 
 
 def _waits(
-    members: list[Row], by_number: dict[int, Row]
+    members: list[RebalanceMemberRow], by_number: dict[int, RebalanceRow]
 ) -> tuple[defaultdict[str, list[Span]], defaultdict[str, list[Span]]]:
     """By client: when others waited for it; and, where the times of each are known, when it waited for others."""
     late: defaultdict[str, list[Span]] = defaultdict(list)
@@ -66,7 +73,7 @@ def _waits(
     return late, patient
 
 
-def _lives(axis: Axis, y: float, sessions: list[Row], colours: Colours) -> list[str]:
+def _lives(axis: Axis, y: float, sessions: list[MemberSessionRow], colours: Colours) -> list[str]:
     kind = colours.of(_name(sessions[0]))
     spans = []
     for s in sessions:

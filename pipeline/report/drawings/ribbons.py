@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from kohort.pipeline.report.drawings.times import Row, begin_of
+from kohort.pipeline.gold.gold_rows import PartitionMoveRow, RebalanceRow
+from kohort.pipeline.history.inputs import TopicPartition
+from kohort.pipeline.report.drawings.times import begin_of
 from kohort.pipeline.report.svg import Axis, Colours, Span, bar, chart, label, left_out, thinned
 from kohort.pipeline.rules.finding import seconds
 
@@ -14,7 +16,7 @@ MOST_ROWS = 60
 Change = tuple[int, str | None]
 
 
-def ribbons(axis: Axis, moves: list[Row], rebalances: list[Row], colours: Colours) -> str:
+def ribbons(axis: Axis, moves: list[PartitionMoveRow], rebalances: list[RebalanceRow], colours: Colours) -> str:
     """A row a partition; those that changed hands most, where there are too many."""
     owners = _changes(moves, rebalances)
     if not owners:
@@ -31,9 +33,9 @@ def ribbons(axis: Axis, moves: list[Row], rebalances: list[Row], colours: Colour
     return drawing + left_out(len(shown), len(owners), "partitions")
 
 
-def _changes(moves: list[Row], rebalances: list[Row]) -> dict[tuple[str, int], list[Change]]:
+def _changes(moves: list[PartitionMoveRow], rebalances: list[RebalanceRow]) -> dict[TopicPartition, list[Change]]:
     by_number = {r["rebalance_no"]: r for r in rebalances}
-    owners: dict[tuple[str, int], list[Change]] = defaultdict(list)
+    owners: dict[TopicPartition, list[Change]] = defaultdict(list)
     for move in moves:
         r = by_number.get(move["rebalance_no"])
         if r is None or r["outcome"] not in ("completed", "superseded"):

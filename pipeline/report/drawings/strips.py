@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from kohort.pipeline.report.drawings.times import Row
+from kohort.pipeline.gold.gold_rows import CommitStallRow, GenerationRow, LagMinuteRow, ThroughputRow
 from kohort.pipeline.report.svg import LEFT, Axis, Span, bar, chart, label, moment, rect, thinned
 from kohort.pipeline.rules.finding import seconds
 
@@ -20,7 +20,13 @@ Bar = tuple[int, int, float]
 """From, to, how much."""
 
 
-def strips(axis: Axis, flow: list[Row], lags: list[Row], generations: list[Row], stalls: list[Row]) -> str:
+def strips(
+    axis: Axis,
+    flow: list[ThroughputRow],
+    lags: list[LagMinuteRow],
+    generations: list[GenerationRow],
+    stalls: list[CommitStallRow],
+) -> str:
     """Silences of the whole group are shaded through all three."""
     silent = (
         Span(s["start_ms"], s["end_ms"], "silence", f"no progress for {seconds(s['end_ms'] - s['start_ms'])}")
@@ -48,7 +54,7 @@ def _short(value: float) -> str:
     return f"{value:.0f}" if value >= 10 or value == int(value) else f"{value:.1f}"
 
 
-def _lag(rows: list[Row]) -> list[Bar]:
+def _lag(rows: list[LagMinuteRow]) -> list[Bar]:
     sums: dict[int, int] = defaultdict(int)
     for row in rows:
         sums[row["minute"]] += row["lag"] or 0
@@ -61,7 +67,7 @@ def _usual(bars: list[Bar]) -> float:
     return min(values[-1], _HEADROOM * values[len(values) // 2]) if values else 0.0
 
 
-def _told(bars: list[Bar], top: float) -> str:
+def _scale(bars: list[Bar], top: float) -> str:
     if not bars:
         return "not known"
     peak = _peak(bars)
@@ -69,7 +75,7 @@ def _told(bars: list[Bar], top: float) -> str:
 
 
 def _bars(axis: Axis, bars: list[Bar], top: float, name: str, kind: str, peak: float) -> list[str]:
-    parts = [label(top + 22, name), label(top + 36, _told(bars, peak))]
+    parts = [label(top + 22, name), label(top + 36, _scale(bars, peak))]
     bars = list(_together(bars))
     for start, end, value in bars:
         x0, x1 = axis.x(start), axis.x(end)
@@ -88,7 +94,7 @@ def _together(bars: list[Bar]) -> Iterable[Bar]:
         yield some[0][0], some[-1][1], _peak(some)
 
 
-def _members(axis: Axis, generations: list[Row]) -> list[str]:
+def _members(axis: Axis, generations: list[GenerationRow]) -> list[str]:
     peak = max((g["members"] for g in generations), default=0)
     parts = [label(128, "members"), label(142, f"max {peak}")]
     spans = [

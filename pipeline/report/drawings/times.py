@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from kohort.pipeline.gold.gold_rows import RebalanceRow
+from kohort.pipeline.report.gathering import PageTables, RebalanceInShort
 from kohort.pipeline.report.svg import Axis
 
-Row = dict[str, Any]
 
-
-def begin_of(r: Row) -> int:
+def begin_of(r: RebalanceInShort | RebalanceRow) -> int:
     """The start of a rebalance's bar: known, else the estimate, else the bound."""
     if r["start_ms"] is not None:
         return int(r["start_ms"])
     return int(r["barrier_ms"] - max(r["prepare_lo_ms"] or 0, r["prepare_est_ms"] or 0))
 
 
-def axis_of(tables: dict[str, list[Row]]) -> Axis | None:
+def axis_of(tables: PageTables) -> Axis | None:
     """From the first to the last thing that happened: what just goes on, or commits what it had, is cut there."""
-    moments = [begin_of(r) for r in tables["rebalances"]] + [r["stable_ms"] for r in tables["rebalances"]]
-    moments += [row["minute"] + at for row in tables["commit_minutes"] if row["offset_delta"] for at in (0, 60_000)]
-    moments += [row[edge] for row in tables["commit_stalls"] for edge in ("start_ms", "end_ms")]
+    moments = [begin_of(r) for r in tables.rebalances] + [r["stable_ms"] for r in tables.rebalances]
+    moments += [row["minute"] + at for row in tables.commit_minutes if row["offset_delta"] for at in (0, 60_000)]
+    moments += [edge for row in tables.commit_stalls for edge in (row["start_ms"], row["end_ms"])]
     if not moments:
-        moments = [g["end_ms"] for g in tables["generations"] if g["end_ms"]]
+        moments = [g["end_ms"] for g in tables.generations if g["end_ms"]]
     if not moments:
         return None
     start, end = min(moments), max(moments)

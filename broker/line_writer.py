@@ -1,4 +1,4 @@
-"""Writes lines to a file descriptor from a thread of its own, so that whoever reads there can't hold up anybody else.
+"""Makes lines, and writes them to a file descriptor, in a thread of its own, so that neither holds up anybody else.
 
 A pipe that nobody reads, a terminal after Ctrl-S and a slow disk all block a write, for as long as they like.
 """
@@ -12,12 +12,17 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 
 BYTES_WAITING = 1 << 20
 """How much waits to be written at most. Then lines are dropped and counted, until half of it is free."""
 BYTES_AT_ONCE = 1 << 16
+NOTICE_BYTES = 200
 LAST_LINES_S = 1.0
 """How long the end of the process waits for a reader."""
+
+Make = Callable[[], bytes]
+"""Makes a line, with its end."""
 
 
 class LineWriter:
@@ -35,33 +40,23 @@ class LineWriter:
         self.notice = notice
         self._failed = failed
         self._changed = threading.Condition()
-        self._waiting: deque[tuple[bytes, int]] = deque()
-        """Lines, and for how many each one stands: a notice stands for those that were dropped."""
+        self._waiting: deque[tuple[Make, int, int]] = deque()
+        """Lines, how large they are, and for how many each one stands: a notice stands for those that were dropped."""
         self._size = 0
         self._dropped = 0
         self._full = False
         self._closing = False
         self._thread: threading.Thread | None = None
 
-    @property
-    def full(self) -> bool:
-        """Whether the next line is dropped; then there is no need to make it, only to `drop` it."""
-        return self._full
-
-    def write(self, line: bytes) -> None:
-        """Takes a line, or several in one; drops it where too much waits already."""
+    def write(self, make: Make, size: int) -> None:
+        """Takes a line of about `size` bytes, to be made when it is written. Drops it where too much waits already."""
         with self._changed:
-            if self._full or self._size + len(line) > BYTES_WAITING:
+            if self._full or self._size + size > BYTES_WAITING:
                 self._full = True
                 self._dropped += 1
                 return
             self._tell_dropped()
-            self._put(line, 1)
-
-    def drop(self) -> None:
-        """Counts a line that was not made, because there is no room for it."""
-        with self._changed:
-            self._dropped += 1
+            self._put(make, size, 1)
 
     def close(self) -> None:
         """Waits a moment until everything is written. What nobody reads by then is lost."""
@@ -71,9 +66,9 @@ class LineWriter:
         if self._thread is not None:
             self._thread.join(LAST_LINES_S)
 
-    def _put(self, line: bytes, stands_for: int) -> None:
-        self._waiting.append((line, stands_for))
-        self._size += len(line)
+    def _put(self, make: Make, size: int, stands_for: int) -> None:
+        self._waiting.append((make, size, stands_for))
+        self._size += size
         if self._thread is None:
             # A daemon: a write that never returns must not keep the process from ending.
             self._thread = threading.Thread(target=self._run, name=f"writer-{self.descriptor}", daemon=True)
@@ -82,7 +77,7 @@ class LineWriter:
 
     def _tell_dropped(self) -> None:
         if self._dropped and self.notice is not None:
-            self._put(self.notice(self._dropped), self._dropped)
+            self._put(partial(self.notice, self._dropped), NOTICE_BYTES, self._dropped)
         self._dropped = 0
 
     def _run(self) -> None:
@@ -92,10 +87,10 @@ class LineWriter:
                     if self._closing:
                         return
                     self._changed.wait()
-                chunk, stand_for = self._next()
-            problem = self._write(chunk)
+                lines, size, stand_for = self._next()
+            problem = self._write(b"".join(map(_made, lines)))
             with self._changed:
-                self._size -= len(chunk)
+                self._size -= size
                 if problem is not None:
                     self._dropped += stand_for
                 if self._full and self._size <= BYTES_WAITING // 2:
@@ -105,15 +100,15 @@ class LineWriter:
             if problem is not None and self._failed is not None:
                 self._failed(problem)
 
-    def _next(self) -> tuple[bytes, int]:
-        lines: list[bytes] = []
+    def _next(self) -> tuple[list[Make], int, int]:
+        lines: list[Make] = []
         size = stand_for = 0
-        while self._waiting and (not lines or size + len(self._waiting[0][0]) <= BYTES_AT_ONCE):
-            line, count = self._waiting.popleft()
+        while self._waiting and (not lines or size + self._waiting[0][1] <= BYTES_AT_ONCE):
+            line, line_size, count = self._waiting.popleft()
             lines.append(line)
-            size += len(line)
+            size += line_size
             stand_for += count
-        return b"".join(lines), stand_for
+        return lines, size, stand_for
 
     def _write(self, chunk: bytes) -> OSError | None:
         """Not through `sys.stderr`: a thread that waits holds its lock, over which the end of Python would abort."""
@@ -126,6 +121,13 @@ class LineWriter:
             except OSError as problem:
                 return problem
         return None
+
+
+def _made(make: Make) -> bytes:
+    try:
+        return make()
+    except Exception as problem:  # the other lines are others
+        return f"a line could not be made: {problem!r}\n".encode("utf-8", "backslashreplace")
 
 
 def _wait_for_room(descriptor: int) -> None:

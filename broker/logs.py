@@ -3,7 +3,7 @@
 A line is put down as a tuple and rendered when the replies of the turn have gone out. structlog is loaded with the
 first line that is rendered, a moment after start: it takes as long to load as a first consumer needs to join.
 
-`serve` writes from a thread (`line_writer.py`): a pipe that nobody reads costs lines, which are counted.
+`serve` renders and writes in a thread (`line_writer.py`): a pipe that nobody reads costs lines, which are counted.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from kohort.broker.clock import Clock, SystemClock
@@ -25,6 +26,12 @@ if TYPE_CHECKING:
     from kohort.broker.line_writer import LineWriter
 
 LEVELS = ("debug", "info", "warning", "error")
+
+LONGEST_TEXT = 4_000
+"""Characters of a line on the console."""
+
+AROUND_TEXT = 150
+"""Bytes of a line beside its text, more or less."""
 
 LINES_WAITING = 1_000
 """Lines that may wait to be rendered; more are rendered at once."""
@@ -129,19 +136,18 @@ class Log:
             self._writer.close()
 
     def _write_behind(self, writer: LineWriter, lines: list[Line]) -> None:
-        render = self._rendering(os.isatty(writer.descriptor))
         for line in lines:
-            if writer.full:
-                writer.drop()
-            else:
-                writer.write(_encoded(render(line)))
+            writer.write(partial(self._bytes, line), AROUND_TEXT + len(line.text) + len(line.trace))
 
     def _notice(self, dropped: int) -> bytes:
-        """Called by the writer's thread, after lines have been rendered."""
-        assert self._render is not None, "what was dropped was to be rendered"
         text = f"log lines dropped here: {dropped}; nobody read them in time, or there was no room for them"
         clock = self.clock
-        return _encoded(self._render(Line(clock.now_ms() + clock.epoch_ms, "warning", text, {"dropped": dropped})))
+        return self._bytes(Line(clock.now_ms() + clock.epoch_ms, "warning", text, {"dropped": dropped}))
+
+    def _bytes(self, line: Line) -> bytes:
+        """Called by the writer's thread: names of 32 KB cost time."""
+        assert self._writer is not None, "it asks for them"
+        return self._rendering(os.isatty(self._writer.descriptor))(line).encode() + b"\n"
 
     def _rendering(self, colors: bool) -> Callable[[Line], str]:
         if self._render is None:
@@ -157,10 +163,6 @@ class Log:
             self.flush()
         elif len(self._waiting) == 1:
             self.later(self.flush)
-
-
-def _encoded(line: str) -> bytes:
-    return line.encode() + b"\n"
 
 
 def _renderer(json: bool, colors: bool) -> Callable[[Line], str]:
@@ -182,10 +184,16 @@ def _renderer(json: bool, colors: bool) -> Callable[[Line], str]:
             event.update(line.values)
         else:
             local = moment.astimezone().strftime("%H:%M:%S.%f")[:-3]
-            event = {"timestamp": local, "level": line.level, "event": visible(line.text) + _set_in(line.trace)}
+            event = {"timestamp": local, "level": line.level, "event": visible(_cut(line.text)) + _set_in(line.trace)}
         return str(write(None, line.level, event))
 
     return render
+
+
+def _cut(text: str) -> str:
+    """What fits on a few screens: a client may choose a group id of 32 KB, and JSON has all of it."""
+    left = len(text) - LONGEST_TEXT
+    return text if left <= 0 else f"{text[:LONGEST_TEXT]}… and {left:,} characters more"
 
 
 def _set_in(trace: str) -> str:

@@ -15,12 +15,27 @@ def visible(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return "".join(letter if letter.isprintable() else _escaped(letter) for letter in text)
+    return text.translate(_SHOWN)
 
 
 def visible_lines(text: str) -> str:
     """The same for text of ours that has several lines, as a traceback has; quoted names in it may add lines."""
     return "\n".join(visible(line) for line in text.split("\n"))
+
+
+class _Shown(dict[int, str]):
+    """What stands for each letter, remembered for the frequent ones: a name may be 32 KB of them."""
+
+    def __missing__(self, number: int) -> str:
+        letter = chr(number)
+        shown = letter if letter.isprintable() else _escaped(letter)
+        if number < _REMEMBERED:
+            self[number] = shown
+        return shown
+
+
+_REMEMBERED = 0x3000
+_SHOWN = _Shown()
 
 
 def _escaped(letter: str) -> str:

@@ -211,7 +211,8 @@ def announce(ready: str, loop: asyncio.AbstractEventLoop) -> None:
         sentence = f"READY could not be written to stdout: {problem.strerror}; kohort serves all the same"
         loop.call_soon_threadsafe(log.warning, sentence)
 
-    LineWriter(STDOUT, failed=failed).write(f"{ready}\n".encode())
+    line = f"{ready}\n".encode()
+    LineWriter(STDOUT, failed=failed).write(lambda: line, len(line))
 
 
 def raise_file_limit() -> None:

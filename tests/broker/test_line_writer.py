@@ -37,6 +37,10 @@ class Pipe:
         return read.lstrip(b".")
 
 
+def put(writer: LineWriter, line: bytes) -> None:
+    writer.write(lambda: line, len(line))
+
+
 @pytest.fixture
 def pipe() -> Iterator[Pipe]:
     made = Pipe()
@@ -62,7 +66,7 @@ def test_a_log_that_nobody_reads_loses_lines_and_says_how_many(pipe: Pipe, monke
 
 
 def test_json_says_it_as_a_value(pipe: Pipe, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "BYTES_WAITING", 200)
+    monkeypatch.setattr(module, "BYTES_WAITING", 400)
     log = Log()
     log.configure(writer=LineWriter(pipe.writes), json=True)
     for number in range(10):
@@ -74,7 +78,7 @@ def test_json_says_it_as_a_value(pipe: Pipe, monkeypatch: pytest.MonkeyPatch) ->
 def test_an_end_does_not_wait_for_a_reader_that_never_comes(pipe: Pipe, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LAST_LINES_S", 0.0)
     writer = LineWriter(pipe.writes)
-    writer.write(b"last words\n")
+    put(writer, b"last words\n")
     writer.close()
     assert pipe.read_until(b"\n") == b"last words\n"
 
@@ -82,7 +86,7 @@ def test_an_end_does_not_wait_for_a_reader_that_never_comes(pipe: Pipe, monkeypa
 def test_a_pipe_that_another_process_has_made_non_blocking_is_waited_for(pipe: Pipe) -> None:
     os.set_blocking(pipe.writes, False)
     writer = LineWriter(pipe.writes)
-    writer.write(b"a line\n")
+    put(writer, b"a line\n")
     assert pipe.read_until(b"\n") == b"a line\n"
     writer.close()
 
@@ -98,7 +102,7 @@ def test_a_reader_that_is_gone_is_in_nobodys_way() -> None:
         failed.set()
 
     writer = LineWriter(writes, failed=hear)
-    writer.write(b"a line\n")
+    put(writer, b"a line\n")
     assert failed.wait(10)
     assert isinstance(met[0], BrokenPipeError)
     writer.close()
@@ -130,7 +134,7 @@ def test_many_threads_lose_nothing_where_there_is_room() -> None:
 
     def write(letter: bytes) -> None:
         for _ in range(500):
-            writer.write(letter * 9 + b"\n")
+            put(writer, letter * 9 + b"\n")
 
     threads = [threading.Thread(target=write, args=(letter,)) for letter in (b"a", b"b", b"c")]
     for thread in threads:
@@ -142,3 +146,15 @@ def test_many_threads_lose_nothing_where_there_is_room() -> None:
     with open(reads) as file:
         lines = file.read().splitlines()
     assert sorted(lines) == sorted(["a" * 9, "b" * 9, "c" * 9] * 500)
+
+
+def test_a_line_that_can_not_be_made_says_so_and_the_next_one_is_written(pipe: Pipe) -> None:
+    writer = LineWriter(pipe.writes)
+
+    def fails() -> bytes:
+        raise ValueError("\ud800")
+
+    writer.write(fails, 10)
+    put(writer, b"a line\n")
+    assert pipe.read_until(b"a line\n") == b"a line could not be made: ValueError('\\ud800')\na line\n"
+    writer.close()

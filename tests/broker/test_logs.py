@@ -53,3 +53,9 @@ def test_what_libraries_log_is_a_line_of_ours(lines: StringIO) -> None:
     told = lines.getvalue()
     assert "[warning] tests.a_library: it is slow" in told
     assert "[error] tests.a_library: it broke\n  | Traceback" in told
+
+
+def test_a_name_of_32_kb_is_cut_on_the_console(lines: StringIO) -> None:
+    log.info(f"group {'x' * 32_000}: Empty -> Stable")
+    (line,) = lines.getvalue().splitlines()
+    assert line.endswith("x… and 28,023 characters more")

@@ -9,8 +9,11 @@ from uuid import UUID
 from kohort.coordinator.classic.group import ClassicGroup
 from kohort.coordinator.classic.sessions import extend
 from kohort.coordinator.classic.states import COMMIT, State
+from kohort.coordinator.consumer.committing import check_commit
+from kohort.coordinator.consumer.group import ConsumerGroup
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Reply
+from kohort.coordinator.group import Group
 from kohort.coordinator.offsets import NO_EXPIRY, CommittedOffset, GroupOffsets
 from kohort.coordinator.records import expiring_offset_value, offset_key
 from kohort.protocol.batches import EncodedRecords, encode_record
@@ -42,6 +45,7 @@ class Commit:
         "_group",
         "_too_large",
         "_wall_ms",
+        "knows_epochs",
         "missing_group",
         "refused",
         "request",
@@ -55,21 +59,23 @@ class Commit:
         topics: list[KnownTopic],
         refused: list[OffsetCommitResponseTopic],
         ticket: object,
-        missing_group: ErrorCode,
+        *,
+        knows_epochs: bool,
     ) -> None:
         """`refused`: what was refused before the group is asked; these entries come first in the answer.
 
-        `missing_group`: what a generation of a group that does not exist is told, GROUP_ID_NOT_FOUND or (up to version
-        8) ILLEGAL_GENERATION.
+        `knows_epochs`: whether the request's version has member epochs (from 9 on). Then a generation of a group that
+        does not exist hears GROUP_ID_NOT_FOUND, before ILLEGAL_GENERATION.
         """
         self.request = request
         self.topics = topics
         self.refused = refused
         self.ticket = ticket
-        self.missing_group = missing_group
+        self.knows_epochs = knows_epochs
+        self.missing_group = ErrorCode.group_id_not_found if knows_epochs else ErrorCode.illegal_generation
         self._too_large: set[tuple[str, int]] | None = None
 
-    def store(self, coordinator: GroupCoordinator, group: ClassicGroup | None, now_ms: int) -> bool:
+    def store(self, coordinator: GroupCoordinator, group: Group | None, now_ms: int) -> bool:
         """Writes what is not too large. Returns whether there is anything to wait for."""
         self._coordinator = coordinator
         self._group = group
@@ -123,7 +129,8 @@ class Commit:
             group.commits_in_flight -= 1
         if error is _NONE:
             topics = _offsets_of(coordinator, self.request.group_id, now_ms).topics
-            coordinator.observer.committed(group, self.request.member_id, len(self._accepted))
+            if group is None or isinstance(group, ClassicGroup):
+                coordinator.observer.committed(group, self.request.member_id, len(self._accepted))
             wall_ms, expire_ms = self._wall_ms, self._expire_ms
             for name, partition, committed, offset, epoch in self._accepted:
                 committed.take(offset, epoch, wall_ms, expire_ms)
@@ -182,6 +189,9 @@ def offset_commit(coordinator: GroupCoordinator, commit: Commit, now_ms: int) ->
     request = commit.request
     group = coordinator.groups.get(request.group_id)
     if group is None:
+        consumer_group = coordinator.consumer_groups.get(request.group_id)
+        if consumer_group is not None:
+            return _commit_of_consumer_group(coordinator, consumer_group, commit, now_ms)
         error = coordinator.creatable(request.group_id)
         if error is _NONE and request.generation_id_or_member_epoch >= 0:
             error = commit.missing_group
@@ -190,6 +200,22 @@ def offset_commit(coordinator: GroupCoordinator, commit: Commit, now_ms: int) ->
         if error is not _NONE:
             generation_id = request.generation_id_or_member_epoch
             coordinator.observer.commit_rejected(group, request.member_id, generation_id, error, commit.ticket)
+    if error is _NONE and commit.store(coordinator, group, now_ms):
+        return None
+    return commit.answer(error)
+
+
+def _commit_of_consumer_group(
+    coordinator: GroupCoordinator, group: ConsumerGroup, commit: Commit, now_ms: int
+) -> OffsetCommitResponse | None:
+    request = commit.request
+    error = check_commit(
+        group,
+        request.member_id,
+        request.generation_id_or_member_epoch,
+        ((topic_id, each.partition_index) for _, topic_id, topic in commit.topics for each in topic.partitions),
+        knows_epochs=commit.knows_epochs,
+    )
     if error is _NONE and commit.store(coordinator, group, now_ms):
         return None
     return commit.answer(error)
@@ -215,10 +241,10 @@ def _check(group: ClassicGroup, request: OffsetCommitRequest, now_ms: int) -> Er
 
 def _offsets_of(coordinator: GroupCoordinator, group_id: str, now_ms: int) -> GroupOffsets:
     """Where a group's offsets are kept. A group that does not exist is a simple one from now on."""
-    group = coordinator.groups.get(group_id)
+    group = coordinator.group(group_id)
     if group is None:
-        group = coordinator.create_group(group_id, now_ms)
-        coordinator.observer.group_created(group)
+        simple = group = coordinator.create_group(group_id, now_ms)
+        coordinator.observer.group_created(simple)
     return group.committed_offsets()
 
 

@@ -1,11 +1,13 @@
 """TxnOffsetCommit, the group's part of it (classic-groups §7.3): offsets that count when their transaction does."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from kohort.coordinator.classic.group import ClassicGroup
 from kohort.coordinator.classic.states import State
+from kohort.coordinator.consumer.committing import check_commit
+from kohort.coordinator.consumer.group import ConsumerGroup
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.offsets import NO_EXPIRY, CommittedOffset
 from kohort.coordinator.pending_offsets import PendingOffsets
@@ -48,7 +50,7 @@ def txn_offset_commit(
     NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION,
     INVALID_PRODUCER_EPOCH.
     """
-    error = check_committer(coordinator, committer)
+    error = check_committer(coordinator, committer, commits)
     known = coordinator.groups.get(committer.group_id)
     if error is ErrorCode.none:
         coordinator.observer.committed(known, committer.member_id, len(commits))
@@ -71,10 +73,10 @@ def txn_offset_commit(
 
     def written(error: ErrorCode, now_ms: int) -> None:
         if error is ErrorCode.none:
-            group = coordinator.groups.get(committer.group_id)
+            group = coordinator.group(committer.group_id)
             if group is None:
-                group = coordinator.create_group(committer.group_id, now_ms)
-                coordinator.observer.group_created(group)
+                simple = group = coordinator.create_group(committer.group_id, now_ms)
+                coordinator.observer.group_created(simple)
             if group.pending_offsets is None:
                 group.pending_offsets = PendingOffsets()
             for place, committed in kept:
@@ -93,15 +95,29 @@ def txn_offset_commit(
     return None
 
 
-def check_committer(coordinator: GroupCoordinator, committer: Committer) -> ErrorCode:
+def check_committer(
+    coordinator: GroupCoordinator, committer: Committer, commits: Iterable[PendingCommit] = ()
+) -> ErrorCode:
     """Whether the member may commit; a producer that names nobody always may."""
     group = coordinator.groups.get(committer.group_id)
+    consumer_group = coordinator.consumer_groups.get(committer.group_id)
+    if consumer_group is not None:
+        return _check_consumer(consumer_group, committer, commits)
     if group is None:
         error = coordinator.creatable(committer.group_id)
         if error is ErrorCode.none and committer.generation_id >= 0:
             return ErrorCode.illegal_generation
         return error
     return _check_member(group, committer)
+
+
+def _check_consumer(group: ConsumerGroup, committer: Committer, commits: Iterable[PendingCommit]) -> ErrorCode:
+    """A stale epoch is told as a generation that is over, which older clients understand."""
+    epoch, member_id = committer.generation_id, committer.member_id
+    if epoch < 0 and not member_id and committer.group_instance_id is None:
+        return ErrorCode.none
+    error = check_commit(group, member_id, epoch, ((each.topic_id, each.partition) for each in commits))
+    return ErrorCode.illegal_generation if error is ErrorCode.stale_member_epoch else error
 
 
 def _check_member(group: ClassicGroup, committer: Committer) -> ErrorCode:

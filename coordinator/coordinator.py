@@ -4,18 +4,33 @@ The functions that serve the APIs are in files of their own (`classic/`, `commit
 imported by the API that needs it, so that a broker which only answers heartbeats has not loaded the rest.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from typing import TYPE_CHECKING
 
 from kohort.coordinator.classic.group import ClassicGroup
 from kohort.coordinator.classic.observer import UNOBSERVED, Observer
+from kohort.coordinator.consumer.group import ConsumerGroup
+from kohort.coordinator.consumer.host import ConsumerConfig
 from kohort.coordinator.context import CoordinatorContext, OnWritten, Shard
-from kohort.coordinator.effects import OFFSETS_TOPIC, Append, Effect
+from kohort.coordinator.effects import OFFSETS_TOPIC, Append, Cause, Effect
+from kohort.coordinator.group import Group
 from kohort.coordinator.placement import partition_for
 from kohort.coordinator.records import is_storable
 from kohort.coordinator.settings import GroupSettings
+from kohort.coordinator.topics import NoTopics, TopicView
 from kohort.protocol.batches import EncodedRecords
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import Purgatory
+
+if TYPE_CHECKING:
+    from kohort.coordinator.consumer.changes import Changes
+    from kohort.coordinator.consumer.member import ConsumerMember
+
+
+def _defaults(group_id: str) -> ConsumerConfig:
+    """The settings of every group, where nobody has given any."""
+    return ConsumerConfig()
 
 
 class GroupCoordinator(CoordinatorContext):
@@ -36,6 +51,11 @@ class GroupCoordinator(CoordinatorContext):
         self.settings = settings
         self.new_uuid = new_uuid
         self.groups: dict[str, ClassicGroup] = {}
+        """Those of the classic protocol."""
+        self.consumer_groups: dict[str, ConsumerGroup] = {}
+        """Those of the consumer protocol (KIP-848)."""
+        self.topics: TopicView = NoTopics()
+        self.consumer_config: Callable[[str], ConsumerConfig] = _defaults
         self.shards: dict[int, Shard] = {}
         self.open_transactions: dict[tuple[int, int], set[str]] = {}
         """Partition and producer id of transactions that have committed offsets, and the groups whose they are."""
@@ -72,6 +92,43 @@ class GroupCoordinator(CoordinatorContext):
         group = ClassicGroup(self, group_id, self.partition_of(group_id), self.wall_ms(now_ms))
         self.groups[group_id] = group
         return group
+
+    def create_consumer_group(self, group_id: str) -> ConsumerGroup:
+        """A new consumer group without members."""
+        group = ConsumerGroup(self, group_id, self.partition_of(group_id))
+        self.consumer_groups[group_id] = group
+        return group
+
+    def forget_consumer_group(self, group: ConsumerGroup) -> None:
+        """A consumer group that was never written, deleted, or has another coordinator now."""
+        if self.consumer_groups.get(group.group_id) is group:
+            del self.consumer_groups[group.group_id]
+
+    def downgrade_if_classic(
+        self,
+        group: ConsumerGroup,
+        changes: "Changes",
+        cause: Cause,
+        now_ms: int,
+        then: OnWritten,
+        *,
+        leaving: "Iterable[ConsumerMember]" = (),
+        replaced: bool = False,
+    ) -> bool:
+        """Makes a group classic if only classic members are left; see conversion.py."""
+        if not group.classic_count:
+            return False
+        from kohort.coordinator.conversion import downgrade_if_classic  # not for brokers without such groups
+
+        return downgrade_if_classic(self, group, changes, cause, now_ms, then, leaving=leaving, replaced=replaced)
+
+    def group(self, group_id: str) -> Group | None:
+        """The group of that id, whatever its protocol."""
+        return self.groups.get(group_id) or self.consumer_groups.get(group_id)
+
+    def all_groups(self) -> Iterator[Group]:
+        """The groups of every protocol."""
+        return chain(self.groups.values(), self.consumer_groups.values())
 
     def append(
         self,

@@ -1,7 +1,8 @@
-"""DescribeGroups and ListGroups (classic-groups §8.1, §8.2)."""
+"""DescribeGroups and ListGroups (classic-groups §8.1, §8.2; consumer-groups §16.2, §16.3)."""
 
 from kohort.coordinator.classic.group import ClassicGroup
 from kohort.coordinator.classic.states import State
+from kohort.coordinator.consumer.group import CONSUMER, ConsumerGroup
 from kohort.coordinator.context import Shard
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.protocol.errors import ErrorCode
@@ -18,13 +19,14 @@ def describe_group(coordinator: GroupCoordinator, group_id: str) -> DescribedGro
         return _described(group)
     error = coordinator.availability(group_id)
     if error is ErrorCode.none:
-        return _missing(group_id, ErrorCode.group_id_not_found, f"Group {group_id} not found.", State.DEAD.value)
+        what = "is not a classic group" if group_id in coordinator.consumer_groups else "not found"
+        return _missing(group_id, ErrorCode.group_id_not_found, f"Group {group_id} {what}.", State.DEAD.value)
     return _missing(group_id, error, None, "")
 
 
 def groups_to_list(
     coordinator: GroupCoordinator, states: tuple[str, ...], types: tuple[str, ...]
-) -> list[ClassicGroup] | ErrorCode:
+) -> list[ClassicGroup | ConsumerGroup] | ErrorCode:
     """The groups that this node coordinates, in the given states and of the given types; none given: all.
 
     States are compared without case and blanks, types without case; a name that does not exist matches nothing.
@@ -32,20 +34,35 @@ def groups_to_list(
     """
     if Shard.LOADING in coordinator.shards.values():
         return ErrorCode.coordinator_load_in_progress
-    wanted = {state.strip().lower() for state in states}
-    if types and CLASSIC not in {name.lower() for name in types}:
-        return []
-    groups = coordinator.groups.values()
-    return [group for group in groups if group.state.value.lower() in wanted] if wanted else list(groups)
+    wanted_states = {state.strip().lower() for state in states}
+    wanted_types = {name.lower() for name in types}
+    found: list[ClassicGroup | ConsumerGroup] = []
+    if not wanted_types or CLASSIC in wanted_types:
+        found += coordinator.groups.values()
+    if not wanted_types or CONSUMER in wanted_types:
+        found += coordinator.consumer_groups.values()
+    return [group for group in found if group.state.value.lower() in wanted_states] if wanted_states else found
 
 
-def listed(group: ClassicGroup) -> ListedGroup:
+def listed(group: ClassicGroup | ConsumerGroup) -> ListedGroup:
     """A group as a list of groups names it."""
+    if isinstance(group, ConsumerGroup):
+        return _listed_consumer(group)
+    return _listed_classic(group)
+
+
+def _listed_classic(group: ClassicGroup) -> ListedGroup:
     return ListedGroup(
         group_id=group.group_id,
         protocol_type=group.protocol_type or "",
         group_state=group.state.value,
         group_type=CLASSIC,
+    )
+
+
+def _listed_consumer(group: ConsumerGroup) -> ListedGroup:
+    return ListedGroup(
+        group_id=group.group_id, protocol_type=CONSUMER, group_state=group.state.value, group_type=CONSUMER
     )
 
 

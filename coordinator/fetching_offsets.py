@@ -1,7 +1,9 @@
-"""OffsetFetch (classic-groups §7.4): what groups have committed. Asks neither for members nor for generations."""
+"""OffsetFetch (classic-groups §7.4, consumer-groups §15.3): what groups have committed."""
 
 from functools import lru_cache
 
+from kohort.coordinator.consumer.committing import check_fetch
+from kohort.coordinator.consumer.group import ConsumerGroup
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.offsets import CommittedOffset, GroupOffsets
 from kohort.coordinator.pending_offsets import PendingOffsets
@@ -22,14 +24,22 @@ def offset_fetch(
     topics: tuple[OffsetFetchRequestTopic, ...] | None,
     *,
     require_stable: bool = False,
+    member_id: str | None = None,
+    member_epoch: int = -1,
 ) -> OffsetFetchResponseGroup:
     """The offsets of one group; `topics` None: all it has. Topics are asked for by name, with their id where known.
 
     `require_stable`: partitions with an offset in an open transaction answer UNSTABLE_OFFSET_COMMIT (KIP-447).
 
+    `member_id`, `member_epoch`: who asks, looked at in consumer groups: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH.
+
     What was never committed has offset -1 and no error. For the group: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS.
     """
-    group = coordinator.groups.get(group_id)
+    group = coordinator.group(group_id)
+    if isinstance(group, ConsumerGroup):
+        error = check_fetch(group, member_id, member_epoch)
+        if error is not ErrorCode.none:
+            return OffsetFetchResponseGroup(group_id=group_id, topics=(), error_code=error)
     if group is None:
         error = coordinator.availability(group_id)
         if error is not ErrorCode.none:

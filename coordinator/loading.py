@@ -11,15 +11,22 @@ from kohort.coordinator.classic.group import ClassicGroup
 from kohort.coordinator.classic.member import Member
 from kohort.coordinator.classic.rebalancing import prepare_rebalance
 from kohort.coordinator.classic.states import State
+from kohort.coordinator.consumer.group import ConsumerGroup
+from kohort.coordinator.consumer.progress import begin_sessions
+from kohort.coordinator.consumer.records import KINDS, read_change
+from kohort.coordinator.consumer.timers import stop_all
+from kohort.coordinator.consumer.values import Change, Kind
 from kohort.coordinator.context import Shard
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Cause
+from kohort.coordinator.group import Group
 from kohort.coordinator.offsets import CommittedOffset, GroupOffsets
 from kohort.coordinator.pending_offsets import PendingOffsets
 from kohort.coordinator.records import (
     GroupKey,
     GroupValue,
     OffsetKey,
+    RecordReader,
     UnreadableRecord,
     offset_key,
     read_group_value,
@@ -61,6 +68,7 @@ class Loading:
         self._coordinator = coordinator
         self._partition = partition
         self._groups: dict[str, GroupValue] = {}
+        self._consumer_groups: dict[str, ConsumerGroup] = {}
         self._offsets: dict[str, GroupOffsets] = {}
         self._known: dict[bytes, dict[int, CommittedOffset]] = {}
         """Keys of offsets without their last four bytes, the partition: a group's offsets of one topic."""
@@ -116,6 +124,24 @@ class Loading:
                     self._groups[group_id] = read_group_value(value)
                 else:
                     self._groups.pop(group_id, None)
+            case None:
+                self._apply_to_consumer_group(key, value)
+
+    def _apply_to_consumer_group(self, key: bytes, value: bytes | None) -> None:
+        """A record of a consumer group. Those of other protocols are passed over."""
+        reader = RecordReader(key)
+        kind = reader.int16()
+        if kind not in KINDS:
+            return
+        group_id, change = read_change(kind, reader, value)
+        group = self._consumer_groups.get(group_id)
+        if change == Change(Kind.GROUP_EPOCH, None, None):
+            self._consumer_groups.pop(group_id, None)
+        elif group is not None or value is not None:
+            if group is None:
+                group = ConsumerGroup(self._coordinator, group_id, self._partition)
+                self._consumer_groups[group_id] = group
+            group.apply(change)
 
     def _overtake(self, key: bytes, order: int, *, deleted: bool) -> None:
         """What counts now overtakes what stands before it in open transactions; a deletion deletes that too."""
@@ -163,21 +189,30 @@ class Loading:
             self._groups.keys() | pending.keys() | {group_id for group_id, offsets in self._offsets.items() if offsets}
         )
         groups = []
-        for group_id in sorted(loaded):
+        for group_id in sorted(loaded - self._consumer_groups.keys()):
             group = coordinator.create_group(group_id, now_ms)
             groups.append(group)
-            group.offsets = self._offsets.get(group_id)
-            group.pending_offsets = pending.get(group_id)
-            for producer_id in group.pending_offsets.producers if group.pending_offsets is not None else ():
-                coordinator.open_transactions.setdefault((self._partition, producer_id), set()).add(group_id)
+            self._give_offsets(group, pending)
             value = self._groups.get(group_id)
             if value is not None:
                 _restore(group, value, now_ms)
+        for consumer_group in self._consumer_groups.values():
+            coordinator.consumer_groups[consumer_group.group_id] = consumer_group
+            self._give_offsets(consumer_group, pending)
+            begin_sessions(consumer_group, now_ms)
         coordinator.observer.elected(self._partition, groups, self._began_us)
         for group in groups:
             if len(group.members) > coordinator.settings.group_max_size:
                 prepare_rebalance(group, Cause("over_capacity"), now_ms)
-        return len(loaded)
+        return len(loaded | self._consumer_groups.keys())
+
+    def _give_offsets(self, group: Group, pending: dict[str, PendingOffsets]) -> None:
+        """What a group has committed, and what it has committed in transactions that are open."""
+        group.offsets = self._offsets.get(group.group_id)
+        group.pending_offsets = pending.get(group.group_id)
+        for producer_id in group.pending_offsets.producers if group.pending_offsets is not None else ():
+            open_groups = self._coordinator.open_transactions.setdefault((self._partition, producer_id), set())
+            open_groups.add(group.group_id)
 
     def _pending(self) -> dict[str, PendingOffsets]:
         """What open transactions have committed, by group."""
@@ -224,6 +259,10 @@ def unload(coordinator: GroupCoordinator, partition: int, now_ms: int) -> None:
         del coordinator.open_transactions[transaction]
     for group in [g for g in coordinator.groups.values() if g.partition == partition]:
         dissolve(group, ErrorCode.not_coordinator, Cause("coordinator_failover"), now_ms)
+    for consumer_group in [g for g in coordinator.consumer_groups.values() if g.partition == partition]:
+        for member in consumer_group.members.values():
+            stop_all(consumer_group, member)
+        coordinator.forget_consumer_group(consumer_group)
     observer.resigned(partition, began_us)
 
 

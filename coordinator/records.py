@@ -5,12 +5,15 @@ version 3). Read: every version of both, from Kafka 0.9 on.
 """
 
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from uuid import UUID
 
 from kohort.protocol.wire import compact_length
+
+T = TypeVar("T")
 
 OFFSET_COMMIT = 1
 GROUP_METADATA = 2
@@ -322,6 +325,23 @@ class RecordReader:
 
     def compact_string(self) -> str:
         return self._text(self.uvarint() - 1)
+
+    def compact_nullable_string(self) -> str | None:
+        size = self.uvarint() - 1
+        return None if size < 0 else self._text(size)
+
+    def compact_bytes(self) -> bytes:
+        return self._take(self.uvarint() - 1)
+
+    def uuid(self) -> UUID:
+        return UUID(bytes=self._take(16))
+
+    def array(self, element: Callable[[], T]) -> list[T]:
+        """The elements of a compact array; a null one has none. Each takes a byte at least, which bounds the count."""
+        count = self.uvarint() - 1
+        if count > len(self._data) - self._at:
+            raise UnreadableRecord(f"{count} elements in {len(self._data) - self._at} bytes")
+        return [element() for _ in range(count)]
 
     def blob(self) -> bytes:
         return self._take(self.int32())

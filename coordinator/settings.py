@@ -21,3 +21,10 @@ class GroupSettings:
     offsets_retention_ms: int = 10_080 * 60_000
     """`offsets.retention.minutes`, in milliseconds."""
     offsets_retention_check_interval_ms: int = 600_000
+    group_consumer_max_size: int = UNLIMITED
+    group_consumer_assignors: tuple[str, ...] = ("uniform", "range")
+    """Those that members may ask for; the first is used where nobody does."""
+    group_consumer_migration_policy: str = "bidirectional"
+    """Whether groups with members may change their protocol: bidirectional, upgrade, downgrade, disabled."""
+    group_consumer_regex_refresh_interval_ms: int = 600_000
+    group_coordinator_rebalance_protocols: tuple[str, ...] = ("classic", "consumer", "streams")

@@ -59,6 +59,8 @@ APIS = (
     ApiSpec(61, "describe_producers", 0, 0, 0),
     ApiSpec(65, "describe_transactions", 0, 0, 0),
     ApiSpec(66, "list_transactions", 0, 2, 0),
+    ApiSpec(68, "consumer_group_heartbeat", 0, 1, 0),
+    ApiSpec(69, "consumer_group_describe", 0, 1, 0),
     ApiSpec(74, "list_config_resources", 0, 1, 0),
     ApiSpec(75, "describe_topic_partitions", 0, 0, 0),
 )

@@ -117,6 +117,8 @@ class Topics:
         self._cleaner_backoff_ms = cleaner_backoff_ms
         self._by_name: dict[str, Topic] = {}
         self._by_id: dict[UUID, Topic] = {}
+        self.version = 0
+        """Grows when a topic is created or deleted, or gets more partitions."""
         self._first_leader = 0
         self._next_producer_id = 0
         self._noted_producer_ids = 0
@@ -204,6 +206,7 @@ class Topics:
             self._note(topic)
             self._by_name[name] = self._by_id[topic.topic_id] = topic
             self._first_leader += 1
+            self.version += 1
         return topic
 
     def restore(
@@ -226,6 +229,7 @@ class Topics:
                 partition.log.start_epoch(partition.leader_epoch)
         self._by_name[name] = self._by_id[topic_id] = topic
         self._first_leader += 1
+        self.version += 1
 
     def _note(self, topic: Topic, more: Sequence[tuple[int, ...]] = (), configs: dict[str, str] | None = None) -> None:
         """Has the storage remember a topic as it is, or as it will be with `more` partitions or other `configs`."""
@@ -317,6 +321,7 @@ class Topics:
             more_partitions = self._partitions(topic, replicas)
             self._note(topic, replicas)
             topic.partitions += more_partitions
+            self.version += 1
         return None
 
     def configure(self, topic: Topic, configs: Mapping[str, str], *, validate_only: bool = False) -> Refusal | None:
@@ -337,6 +342,7 @@ class Topics:
         self._storage.topic_deleted(topic.name, topic.topic_id, len(topic.partitions))
         self._compaction = None  # whatever it is at; it is looked for again
         del self._by_name[topic.name], self._by_id[topic.topic_id]
+        self.version += 1
         for partition in topic.partitions:
             partition.log.clear()
 

@@ -7,8 +7,8 @@ v3  KIP-511: name and version of the client's software; KIP-584: features; flexi
 v4  a feature's lowest version may be 0 (KIP-1022)
 
 A version that is too new is answered in version 0, with UNSUPPORTED_VERSION and the range of this API alone, so that a
-client can begin again. Of Kafka's features (KIP-584) only the one is told that clients act upon and that is there:
-transactions in which each end gives the producer its next epoch (KIP-890).
+client can begin again. Of Kafka's features (KIP-584) those are told that clients act upon and that are there:
+groups of the consumer protocol (KIP-848), and transactions whose end gives the producer its next epoch (KIP-890).
 """
 
 import re
@@ -27,7 +27,8 @@ from kohort.protocol.messages.api_versions import (
     SupportedFeatureKey,
 )
 
-TRANSACTIONS = "transaction.version"
+FEATURES = (("group.version", 1), ("transaction.version", 2))
+"""Names and levels, which begin at 0; the highest one counts."""
 
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 """What name and version of a client's software must look like. Source: KIP-511."""
@@ -57,14 +58,16 @@ def _table(version: int) -> bytes:
     api_keys = tuple(
         ApiVersion(api_key=api.key, min_version=api.min_version, max_version=api.max_version) for api in APIS
     )
-    supported = SupportedFeatureKey(name=TRANSACTIONS, min_version=0, max_version=2)
-    finalized = FinalizedFeatureKey(name=TRANSACTIONS, max_version_level=2, min_version_level=2)
+    supported = tuple(SupportedFeatureKey(name=name, min_version=0, max_version=level) for name, level in FEATURES)
+    finalized = tuple(
+        FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level) for name, level in FEATURES
+    )
     response = ApiVersionsResponse(
         error_code=ErrorCode.none,
         api_keys=api_keys,
         # Version 3 cannot say that a feature begins at 0 (KIP-1022), and so Kafka leaves it out there.
-        supported_features=(supported,) if version >= 4 else (),
-        finalized_features=(finalized,) if version >= 3 else (),
+        supported_features=supported if version >= 4 else (),
+        finalized_features=finalized if version >= 3 else (),
         finalized_features_epoch=0 if version >= 3 else -1,
     )
     frame = MESSAGE.write(version, 0, response)

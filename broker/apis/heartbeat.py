@@ -2,12 +2,12 @@
 
 v1: throttle time. v2: as v1. v3: KIP-345, group instance ids. v4: flexible.
 
-Left out on purpose: groups of the newer protocols (KIP-848), authorization.
+Left out on purpose: authorization.
 """
 
 from kohort.broker.cluster.node import Node
 from kohort.broker.ticket import Ticket
-from kohort.coordinator.classic.heartbeating import heartbeat
+from kohort.coordinator.classic_requests import heartbeat
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 

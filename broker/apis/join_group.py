@@ -5,13 +5,14 @@ v2: throttle time. v3: as v2. v4: KIP-394, a newcomer is first given an id. v5: 
 v6: flexible. v7: KIP-559, the protocol type in the answer. v8: KIP-800, a reason. v9: KIP-814, a static leader that
 comes back is told to keep the assignment.
 
-Left out on purpose: groups of the newer protocols (KIP-848), authorization.
+Left out on purpose: authorization.
 """
 
 from kohort.broker.cluster.node import Node
 from kohort.broker.ticket import Ticket
-from kohort.coordinator.classic.joining import Joiner, join_group
+from kohort.coordinator.classic.joining import Joiner
 from kohort.coordinator.classic.replies import join_refused
+from kohort.coordinator.classic_requests import join_group
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 

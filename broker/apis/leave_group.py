@@ -3,12 +3,12 @@
 v0: one member, and its refusal is the whole answer. v1: throttle time. v2: as v1. v3: KIP-345, several members, by id
 or instance id, each with an answer of its own. v4: flexible. v5: KIP-800, a reason.
 
-Left out on purpose: groups of the newer protocols (KIP-848), authorization.
+Left out on purpose: authorization.
 """
 
 from kohort.broker.cluster.node import Node
 from kohort.broker.ticket import Ticket
-from kohort.coordinator.classic.leaving import leave_group
+from kohort.coordinator.classic_requests import leave_group
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 

@@ -31,8 +31,7 @@ def handle(node: Node, request: OffsetCommitRequest, ticket: Ticket) -> OffsetCo
         _look_up(node, asked, version >= 10, known, refused)
     if not known:
         return OffsetCommitResponse(topics=tuple(refused))
-    missing_group = ErrorCode.group_id_not_found if version >= 9 else ErrorCode.illegal_generation
-    commit = Commit(request, known, refused, ticket, missing_group)
+    commit = Commit(request, known, refused, ticket, knows_epochs=version >= 9)
     return offset_commit(node.coordinator, commit, ticket.received_at_ms)
 
 

@@ -4,7 +4,7 @@ v1: named partitions only; a refusal of the group stands on each partition. v2: 
 whole. v3: throttle time. v4: as v3. v5: KIP-320, leader epochs. v6: flexible. v7: KIP-447, `require_stable`.
 v8: KIP-709, several groups. v9: KIP-848, member ids and epochs, not looked at for classic groups. v10: topics by id.
 
-Left out on purpose: groups of the newer protocols, authorization.
+Left out on purpose: authorization.
 """
 
 from kohort.broker.cluster.node import Node
@@ -28,10 +28,7 @@ def handle(node: Node, request: OffsetFetchRequest, ticket: Ticket) -> OffsetFet
         return OffsetFetchResponse(
             groups=tuple(_by_id(node, asked, request.require_stable) for asked in request.groups)
         )
-    groups = tuple(
-        offset_fetch(node.coordinator, asked.group_id, asked.topics, require_stable=request.require_stable)
-        for asked in request.groups
-    )
+    groups = tuple(_fetch(node, asked, asked.topics, request.require_stable) for asked in request.groups)
     if ticket.version == 1 and groups[0].error_code is not ErrorCode.none:
         groups = (_on_each_partition(request.groups[0], groups[0].error_code),)
     return OffsetFetchResponse(groups=groups)
@@ -40,7 +37,7 @@ def handle(node: Node, request: OffsetFetchRequest, ticket: Ticket) -> OffsetFet
 def _by_id(node: Node, asked: OffsetFetchRequestGroup, require_stable: bool) -> OffsetFetchResponseGroup:
     topics = node.cluster.topics
     if asked.topics is None:
-        answer = offset_fetch(node.coordinator, asked.group_id, None, require_stable=require_stable)
+        answer = _fetch(node, asked, None, require_stable)
         for answered in answer.topics:
             there = topics.by_name(answered.name)
             answered.topic_id = None if there is None else there.topic_id
@@ -55,11 +52,27 @@ def _by_id(node: Node, asked: OffsetFetchRequestGroup, require_stable: bool) -> 
                     name=there.name, topic_id=there.topic_id, partition_indexes=wanted.partition_indexes
                 )
             )
-    answer = offset_fetch(node.coordinator, asked.group_id, tuple(named), require_stable=require_stable)
+    answer = _fetch(node, asked, tuple(named), require_stable)
     if answer.error_code is ErrorCode.none:
         unknown = (_refusal(w, ErrorCode.unknown_topic_id) for w in asked.topics if topics.by_id(w.topic_id) is None)
         answer.topics = (*answer.topics, *unknown)
     return answer
+
+
+def _fetch(
+    node: Node,
+    asked: OffsetFetchRequestGroup,
+    topics: tuple[OffsetFetchRequestTopic, ...] | None,
+    require_stable: bool,
+) -> OffsetFetchResponseGroup:
+    return offset_fetch(
+        node.coordinator,
+        asked.group_id,
+        topics,
+        require_stable=require_stable,
+        member_id=asked.member_id,
+        member_epoch=asked.member_epoch,
+    )
 
 
 def _refusal(asked: OffsetFetchRequestTopic, error: ErrorCode) -> OffsetFetchResponseTopic:

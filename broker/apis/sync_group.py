@@ -3,13 +3,13 @@
 v1: throttle time. v2: as v1. v3: KIP-345, group instance ids. v4: flexible. v5: KIP-559, protocol type and name in
 request and answer; a request without them is refused before anything else.
 
-Left out on purpose: groups of the newer protocols (KIP-848), authorization.
+Left out on purpose: authorization.
 """
 
 from kohort.broker.cluster.node import Node
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.classic.replies import sync_refused
-from kohort.coordinator.classic.syncing import sync_group
+from kohort.coordinator.classic_requests import sync_group
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 

@@ -15,6 +15,7 @@ from kohort.broker.cluster.long_work import LongWork
 from kohort.broker.cluster.node import Node
 from kohort.broker.cluster.offsets_topic import OffsetsTopic
 from kohort.broker.cluster.replay import Replays
+from kohort.broker.cluster.topic_view import ClusterTopics
 from kohort.broker.cluster.transaction_topic import TransactionTopic
 from kohort.broker.logs import log
 from kohort.broker.settings.broker_settings import Settings
@@ -101,6 +102,10 @@ class Cluster:
             storage=directory,
         )
         self.group_configs = GroupConfigs(settings.given, None if directory is None else directory.group_changed)
+        topic_view = ClusterTopics(self.topics, settings.broker_rack)
+        for coordinator in self.coordinators:
+            coordinator.topics = topic_view
+            coordinator.consumer_config = self.group_configs.consumer_config
         self.replays = Replays(clock, self.purgatory, lambda replay: self.interference.holds_load(replay))
         self.offsets_topic = OffsetsTopic(self)
         self.transaction_topic = TransactionTopic(self)
@@ -243,6 +248,11 @@ def group_settings(settings: Settings) -> GroupSettings:
         offset_metadata_max_bytes=settings.offset_metadata_max_bytes,
         offsets_retention_ms=settings.offsets_retention_minutes * 60_000,
         offsets_retention_check_interval_ms=settings.offsets_retention_check_interval_ms,
+        group_consumer_max_size=settings.group_consumer_max_size,
+        group_consumer_assignors=settings.group_consumer_assignors,
+        group_consumer_migration_policy=settings.group_consumer_migration_policy,
+        group_consumer_regex_refresh_interval_ms=settings.group_consumer_regex_refresh_interval_ms,
+        group_coordinator_rebalance_protocols=settings.group_coordinator_rebalance_protocols,
     )
 
 

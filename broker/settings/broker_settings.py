@@ -48,6 +48,25 @@ class Settings:
     group_max_session_timeout_ms = integer(1_800_000, "longest session timeout a member may ask for")
     group_initial_rebalance_delay_ms = integer(3_000, "how long a new group waits for more members")
     group_max_size = integer(INT_MAX, "members a group may have", 1)
+    group_coordinator_rebalance_protocols = words(
+        ("classic", "consumer", "streams"),
+        "protocols that groups may have",
+        ("classic", "consumer", "streams", "share"),
+    )
+
+    # Groups of the consumer protocol (KIP-848); those of single groups have theirs in group_configs.py
+    group_consumer_max_size = integer(INT_MAX, "members a consumer group may have", 1)
+    group_consumer_assignors = words(
+        ("uniform", "range"), "server-side assignors; the first where nobody asks for one", ("uniform", "range")
+    )
+    group_consumer_migration_policy = text(
+        "bidirectional",
+        "which groups with members may change their protocol",
+        ("bidirectional", "upgrade", "downgrade", "disabled"),
+    )
+    group_consumer_regex_refresh_interval_ms = integer(
+        600_000, "how often patterns are matched anew, at the latest", 10_000
+    )
 
     # Offsets, and the topic that keeps them
     offset_metadata_max_bytes = integer(4_096, "longest note a commit may carry")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 
+from kohort.coordinator.consumer.host import ConsumerConfig
 from kohort.protocol.errors import ErrorCode
 from kohort.storage.config_types import BOOLEAN, INT, STRING, Config, bad_value, boolean, number, one_of
 from kohort.storage.refusal import Refusal
@@ -156,6 +157,8 @@ class GroupConfigs:
         """The broker settings that were given and are groups' defaults."""
         self._bounds = {bound.broker_setting: int(given.get(bound.broker_setting, bound.default)) for bound in _BOUNDS}
         self._configs: dict[str, dict[str, str]] = {}
+        self._consumer_default: ConsumerConfig | None = None
+        """Of a group for which nothing was set; worked out once."""
 
     def __iter__(self) -> Iterator[str]:
         """The groups for which anything is set."""
@@ -168,6 +171,30 @@ class GroupConfigs:
     def default(self, config: Config) -> str:
         """What a group has where nothing is set for it."""
         return config.default if config.synonym is None else self.given.get(config.synonym, config.default)
+
+    def consumer_config(self, group_id: str) -> ConsumerConfig:
+        """What counts for a consumer group now, within the broker's limits (KIP-1240)."""
+        configs = self._configs.get(group_id)
+        if configs is None:
+            if self._consumer_default is None:
+                self._consumer_default = self._consumer_config({})
+            return self._consumer_default
+        return self._consumer_config(configs)
+
+    def _consumer_config(self, configs: Mapping[str, str]) -> ConsumerConfig:
+        return ConsumerConfig(
+            session_timeout_ms=self._number("consumer.session.timeout.ms", configs),
+            heartbeat_interval_ms=self._number("consumer.heartbeat.interval.ms", configs),
+            assignment_interval_ms=self._number("consumer.assignment.interval.ms", configs),
+        )
+
+    def _number(self, name: str, configs: Mapping[str, str]) -> int:
+        value = int(configs.get(name, self.default(_NUMBERS[name])))
+        for bound in _BOUNDS:
+            if bound.config == name:
+                limit = self._bounds[bound.broker_setting]
+                value = max(value, limit) if bound.is_least else min(value, limit)
+        return value
 
     def configure(self, group_id: str, configs: Mapping[str, str], *, validate_only: bool = False) -> Refusal | None:
         """Replaces the settings of a group. Raises OSError if that cannot be stored; then nothing has changed."""

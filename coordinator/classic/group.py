@@ -4,12 +4,13 @@ from collections.abc import Iterable
 
 from kohort.coordinator.classic.host import GroupHost
 from kohort.coordinator.classic.member import Member, Protocols
-from kohort.coordinator.classic.states import ALLOWED_FROM, REBALANCES, State
+from kohort.coordinator.classic.states import ALLOWED_FROM, DELETE, REBALANCES, State
 from kohort.coordinator.classic.voting import select_protocol
 from kohort.coordinator.effects import Cause, Transition
 from kohort.coordinator.event_state import GroupEventState
-from kohort.coordinator.offsets import GroupOffsets
-from kohort.coordinator.pending_offsets import PendingOffsets
+from kohort.coordinator.group import Group
+from kohort.coordinator.offsets import CommittedOffset
+from kohort.coordinator.records import group_key
 from kohort.protocol.consumer import subscribed_topics
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
@@ -18,23 +19,18 @@ CONSUMER = "consumer"
 """The protocol type of groups whose members say which topics they subscribe to; of others they are not known."""
 
 
-class ClassicGroup:
+class ClassicGroup(Group):
     """Its state, as classic-groups §2.1 lists it. Collections that most groups never need are made when needed."""
 
     __slots__ = (
-        "commits_in_flight",
         "coordinator",
         "event_state",
         "generation_id",
-        "group_id",
         "join_phase",
         "leader_id",
         "members",
         "new_member_added",
-        "offsets",
-        "partition",
         "pending_joins",
-        "pending_offsets",
         "pending_sync",
         "pending_sync_timer",
         "previous_state",
@@ -49,9 +45,8 @@ class ClassicGroup:
     )
 
     def __init__(self, coordinator: GroupHost, group_id: str, partition: int, wall_ms: int) -> None:
+        super().__init__(group_id, partition)
         self.coordinator = coordinator
-        self.group_id = group_id
-        self.partition = partition
         self.state = State.EMPTY
         self.previous_state = State.DEAD
         self.state_timestamp_ms = wall_ms
@@ -76,21 +71,47 @@ class ClassicGroup:
         self.subscribed_topics: frozenset[str] | None = None
         """Of the last completed join phase; None: not known."""
         self.new_member_added = False
-        self.offsets: GroupOffsets | None = None
-        self.pending_offsets: PendingOffsets | None = None
-        """Of transactions that are still open."""
-        self.commits_in_flight = 0
-        """Commits that are being written; `offsets` does not show them yet."""
         self.event_state: GroupEventState | None = None
         """What whoever makes events of this has to remember."""
 
-    def committed_offsets(self) -> GroupOffsets:
-        """Where offsets are kept; made when there is none yet."""
-        if self.offsets is None:
-            self.offsets = GroupOffsets()
-        return self.offsets
-
     # What is so
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it is a group without members that may be deleted; one that rebalances without any may not."""
+        return self.state is State.EMPTY
+
+    @property
+    def version(self) -> int:
+        """Its generation."""
+        return self.generation_id
+
+    def refuses_delete(self) -> ErrorCode:
+        """What `states.DELETE` says."""
+        return DELETE[self.state]
+
+    def refuses_offset_delete(self) -> ErrorCode:
+        """NON_EMPTY_GROUP if it has members of whom it is not known what they subscribe to."""
+        allowed = self.state is State.EMPTY or self.protocol_type == CONSUMER
+        return ErrorCode.none if allowed else ErrorCode.non_empty_group
+
+    def is_in_use(self, topic: str) -> bool:
+        """Whether members subscribe to a topic, or may."""
+        return self.state is not State.EMPTY and self.is_subscribed_to(topic)
+
+    def ages_since_ms(self, topic: str, committed: CommittedOffset) -> int | None:
+        """Since the group became empty; those of a simple group, or that nobody needs, since they were committed."""
+        if self.state is State.EMPTY:
+            by_state = self.protocol_type is not None and self.state_timestamp_ms >= 0
+            return self.state_timestamp_ms if by_state else committed.commit_timestamp_ms
+        known = self.protocol_type == CONSUMER and self.subscribed_topics is not None
+        if self.state is not State.STABLE or not known or self.is_subscribed_to(topic):
+            return None
+        return committed.commit_timestamp_ms
+
+    def record_keys(self) -> list[bytes]:
+        """Its one record."""
+        return [group_key(self.group_id)]
 
     @property
     def has_all_members_joined(self) -> bool:

@@ -26,7 +26,7 @@ from kohort.coordinator.classic.states import REJOIN, State
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Cause, Remark
 from kohort.coordinator.records import is_storable
-from kohort.coordinator.settings import NEW_MEMBER_JOIN_TIMEOUT_MS
+from kohort.coordinator.settings import NEW_MEMBER_JOIN_TIMEOUT_MS, GroupSettings
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
@@ -78,12 +78,10 @@ def join_group(
     GROUP_MAX_SIZE_REACHED, INCONSISTENT_GROUP_PROTOCOL, FENCED_INSTANCE_ID, MEMBER_ID_REQUIRED in this order of checks
     (classic-groups §3.3), and UNKNOWN_SERVER_ERROR where Kafka fails too.
     """
-    member_id, settings = request.member_id, coordinator.settings
-    if not request.group_id:
-        return join_refused(ErrorCode.invalid_group_id, member_id)
-    shortest, longest = settings.group_min_session_timeout_ms, settings.group_max_session_timeout_ms
-    if not shortest <= request.session_timeout_ms <= longest:
-        return join_refused(ErrorCode.invalid_session_timeout, member_id)
+    member_id = request.member_id
+    refusal = check_request(coordinator.settings, request)
+    if refusal is not None:
+        return refusal
     group = coordinator.groups.get(request.group_id)
     if group is None:
         error = coordinator.availability(request.group_id) if member_id else coordinator.creatable(request.group_id)
@@ -91,7 +89,7 @@ def join_group(
             return join_refused(error, "")
         if member_id:
             return join_refused(ErrorCode.unknown_member_id, member_id)
-        group = _create(coordinator, request.group_id, now_ms)
+        group = create(coordinator, request.group_id, now_ms)
         coordinator.observer.group_created(group, "join_static" if request.group_instance_id else "join_new")
     protocols = tuple((protocol.name, protocol.metadata) for protocol in request.protocols)
     join = _Join(request, joiner, protocols, now_ms)
@@ -102,7 +100,17 @@ def join_group(
         return _answered_in_error(group, join)
 
 
-def _create(coordinator: GroupCoordinator, group_id: str, now_ms: int) -> ClassicGroup:
+def check_request(settings: GroupSettings, request: JoinGroupRequest) -> JoinGroupResponse | None:
+    """What can be judged without the group: INVALID_GROUP_ID, INVALID_SESSION_TIMEOUT."""
+    if not request.group_id:
+        return join_refused(ErrorCode.invalid_group_id, request.member_id)
+    shortest, longest = settings.group_min_session_timeout_ms, settings.group_max_session_timeout_ms
+    if not shortest <= request.session_timeout_ms <= longest:
+        return join_refused(ErrorCode.invalid_session_timeout, request.member_id)
+    return None
+
+
+def create(coordinator: GroupCoordinator, group_id: str, now_ms: int) -> ClassicGroup:
     """A group begins with a record of its own, even if whoever asked for it is then refused (classic-groups §1.4 a)."""
     group = coordinator.create_group(group_id, now_ms)
 

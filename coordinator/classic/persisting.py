@@ -9,16 +9,8 @@ from kohort.coordinator.records import GroupValue, MemberValue, group_key, group
 from kohort.protocol.batches import EncodedRecords, encode_record
 
 
-def append_group(
-    group: ClassicGroup,
-    now_ms: int,
-    on_written: OnWritten | None = None,
-    assignments: Mapping[str, bytes] | None = None,
-) -> int:
-    """Gives the group's record to the log. `assignments`: to be written in place of those that the members have.
-
-    Returns the token of the `Append`.
-    """
+def group_entry(group: ClassicGroup, assignments: Mapping[str, bytes] | None = None) -> tuple[bytes, bytes]:
+    """Key and value of the group's record. `assignments`: in place of those that the members have."""
     name = group.protocol_name
     value = GroupValue(
         protocol_type=group.protocol_type or "",
@@ -42,5 +34,18 @@ def append_group(
             for member in group.members.values()
         ),
     )
-    record = encode_record(group_key(group.group_id), group_value(value), 0)
+    return group_key(group.group_id), group_value(value)
+
+
+def append_group(
+    group: ClassicGroup,
+    now_ms: int,
+    on_written: OnWritten | None = None,
+    assignments: Mapping[str, bytes] | None = None,
+) -> int:
+    """Gives the group's record to the log. `assignments`: to be written in place of those that the members have.
+
+    Returns the token of the `Append`.
+    """
+    record = encode_record(*group_entry(group, assignments), 0)
     return group.coordinator.append(group.partition, EncodedRecords(record, 1), now_ms, on_written)

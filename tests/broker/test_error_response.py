@@ -30,6 +30,8 @@ NO_NULL_LISTS = {
     "describe_producers": b"\x01" + bytes(64),
     "describe_transactions": b"\x01" + bytes(64),
     "list_transactions": b"\x01\x01" + bytes(64),
+    "consumer_group_heartbeat": b"\x01\x01" + bytes(64),
+    "consumer_group_describe": b"\x01" + bytes(64),
 }
 
 

@@ -174,7 +174,7 @@ def test_records_that_cannot_be_read_make_it_no_coordinator(value: bytes) -> Non
 
 def test_records_of_other_kinds_are_passed_over() -> None:
     world = World(lead=False)
-    world.log[0] = [(b"\x00\x03\x00\x01g", b"\x00\x00\x00\x00\x00\x05\x00"), (b"\x00\x63", b"?")]
+    world.log[0] = [(b"\x00\x0b\x00\x01g", b"\x00\x00\x00\x00\x00\x05\x00"), (b"\x00\x63", b"?")]
     assert world.load() == 0
     assert world.coordinator.shards == {0: Shard.ACTIVE}
 

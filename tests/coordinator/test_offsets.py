@@ -72,7 +72,7 @@ def test_commit(state: str, generation: int | str, member_id: str, instance: str
 
 def test_a_missing_group_is_an_illegal_generation_to_old_versions() -> None:
     ada = World().speaker("ada", member_id="zzz", generation=5)
-    assert commit_error(ada.commits(missing_group=E.illegal_generation)) is E.illegal_generation
+    assert commit_error(ada.commits(knows_epochs=False)) is E.illegal_generation
 
 
 def test_an_accepted_commit_counts_as_a_heartbeat() -> None:

@@ -402,7 +402,7 @@ class Speaker:
         partition: int = 0,
         metadata: str | None = "",
         retention_ms: int = -1,
-        missing_group: E = E.group_id_not_found,
+        knows_epochs: bool = True,
         topic_id: Any = None,
         **changes: Any,
     ) -> Ticket:
@@ -431,7 +431,7 @@ class Speaker:
             topics=[(topic, topic_id, asked)],
             refused=[],
             ticket=ticket,
-            missing_group=missing_group,
+            knows_epochs=knows_epochs,
         )
         return self._take(ticket, offset_commit(self.world.coordinator, commit, self.world.now_ms))
 

@@ -1,0 +1,68 @@
+"""Requests of the classic protocol, for groups of either protocol: who serves them depends on the group.
+
+Whatever is the same for both is checked here, or in `classic/` before it finds out that there is no such group.
+"""
+
+from kohort.coordinator.classic import heartbeating, joining, leaving, syncing
+from kohort.coordinator.classic.joining import Joiner
+from kohort.coordinator.consumer import classic_members
+from kohort.coordinator.conversion import replace_empty_consumer_group
+from kohort.coordinator.coordinator import GroupCoordinator
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from kohort.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from kohort.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+
+def join_group(
+    coordinator: GroupCoordinator, request: JoinGroupRequest, joiner: Joiner, now_ms: int
+) -> JoinGroupResponse | None:
+    """A newcomer in an empty consumer group makes it classic, whatever the policy (consumer-groups §17.1)."""
+    group = coordinator.consumer_groups.get(request.group_id)
+    if group is not None:
+        refusal = joining.check_request(coordinator.settings, request)
+        if refusal is not None:
+            return refusal
+        if not group.is_empty:
+            return classic_members.join(group, request, joiner, now_ms)
+        if not request.member_id:
+            classic = joining.create(coordinator, request.group_id, now_ms)
+            replace_empty_consumer_group(coordinator, group, classic, now_ms)
+    return joining.join_group(coordinator, request, joiner, now_ms)
+
+
+def sync_group(
+    coordinator: GroupCoordinator, request: SyncGroupRequest, ticket: object, now_ms: int
+) -> SyncGroupResponse | None:
+    """None: it waits for the leader's, which members of consumer groups never do."""
+    group = coordinator.consumer_groups.get(request.group_id)
+    if group is not None:
+        return classic_members.sync(group, request, now_ms)
+    return syncing.sync_group(coordinator, request, ticket, now_ms)
+
+
+def heartbeat(
+    coordinator: GroupCoordinator,
+    group_id: str,
+    member_id: str,
+    group_instance_id: str | None,
+    generation_id: int,
+    now_ms: int,
+) -> ErrorCode:
+    """The most frequent request: a classic group's pays nothing for the others."""
+    error = heartbeating.heartbeat(coordinator, group_id, member_id, group_instance_id, generation_id, now_ms)
+    if error is ErrorCode.unknown_member_id:
+        group = coordinator.consumer_groups.get(group_id)
+        if group is not None:
+            return classic_members.heartbeat(group, member_id, group_instance_id, generation_id, now_ms)
+    return error
+
+
+def leave_group(
+    coordinator: GroupCoordinator, request: LeaveGroupRequest, ticket: object, now_ms: int
+) -> LeaveGroupResponse | None:
+    """None: answered when it is written that members are gone."""
+    group = coordinator.consumer_groups.get(request.group_id)
+    if group is not None:
+        return classic_members.leave(group, request, ticket, now_ms)
+    return leaving.leave_group(coordinator, request, ticket, now_ms)

@@ -1,0 +1,15 @@
+"""The server-side assignors: who gets which partitions (consumer-groups §11). Pure functions of members and topics."""
+
+from collections.abc import Callable, Mapping, Sequence
+from uuid import UUID
+
+from kohort.coordinator.consumer.assignors.ranges import assign_ranges
+from kohort.coordinator.consumer.assignors.subscriber import Subscriber
+from kohort.coordinator.consumer.assignors.uniform import assign_uniformly
+from kohort.coordinator.consumer.values import Target
+
+Assignor = Callable[[Sequence[Subscriber], Mapping[UUID, int], bool], dict[str, Target]]
+"""Members, the number of partitions of each topic, and whether all members subscribe to the same topics."""
+
+ASSIGNORS: dict[str, Assignor] = {"uniform": assign_uniformly, "range": assign_ranges}
+"""Those of Kafka 4.3, by the names that members ask for."""

@@ -1,0 +1,82 @@
+"""What a heartbeat must and must not say, in Kafka's order (consumer-groups §5.1, §5.2)."""
+
+from collections.abc import Collection, Mapping
+from uuid import UUID
+
+from kohort.coordinator.consumer.group import CONSUMER
+from kohort.coordinator.consumer.member import ConsumerMember
+from kohort.coordinator.consumer.refusing import (
+    EPOCH_INVALID,
+    GROUP_ID_EMPTY,
+    INSTANCE_ID_EMPTY,
+    INSTANCE_ID_NULL,
+    MEMBER_ID_EMPTY,
+    NO_REBALANCE_TIMEOUT,
+    NO_SUBSCRIPTION,
+    NOT_SERVED,
+    OWNS_ON_JOINING,
+    RACK_ID_EMPTY,
+    Refusal,
+    fenced_epoch,
+    unsupported_assignor,
+)
+from kohort.coordinator.consumer.values import LEAVING_EPOCH, STEPPING_OUT_EPOCH
+from kohort.coordinator.settings import GroupSettings
+from kohort.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+
+
+def is_served(settings: GroupSettings) -> bool:
+    """Whether this broker has consumer groups (`group.coordinator.rebalance.protocols`)."""
+    return CONSUMER in settings.group_coordinator_rebalance_protocols
+
+
+def check_request(settings: GroupSettings, request: ConsumerGroupHeartbeatRequest, version: int) -> Refusal | None:
+    """What can be judged without the group. Blank is empty."""
+    epoch = request.member_epoch
+    if not is_served(settings):
+        return NOT_SERVED
+    if (version >= 1 or epoch > 0 or epoch == LEAVING_EPOCH) and not request.member_id.strip():
+        return MEMBER_ID_EMPTY
+    if not request.group_id.strip():
+        return GROUP_ID_EMPTY
+    if request.instance_id is not None and not request.instance_id.strip():
+        return INSTANCE_ID_EMPTY
+    if request.rack_id is not None and not request.rack_id.strip():
+        return RACK_ID_EMPTY
+    refusal = _check_joining(request) if epoch == 0 else None
+    if refusal is not None:
+        return refusal
+    if epoch == STEPPING_OUT_EPOCH and request.instance_id is None:
+        return INSTANCE_ID_NULL
+    if epoch < STEPPING_OUT_EPOCH:
+        return EPOCH_INVALID
+    assignors = settings.group_consumer_assignors
+    if request.server_assignor is not None and request.server_assignor not in assignors:
+        return unsupported_assignor(request.server_assignor, assignors)
+    return None
+
+
+def _check_joining(request: ConsumerGroupHeartbeatRequest) -> Refusal | None:
+    if request.rebalance_timeout_ms == -1:
+        return NO_REBALANCE_TIMEOUT
+    if request.topic_partitions is None or request.topic_partitions:
+        return OWNS_ON_JOINING
+    if request.subscribed_topic_names is None and request.subscribed_topic_regex is None:
+        return NO_SUBSCRIPTION
+    return None
+
+
+def check_epoch(member: ConsumerMember, epoch: int, reported: Mapping[UUID, Collection[int]] | None) -> Refusal | None:
+    """Whether a member may go on with an epoch.
+
+    One epoch behind is right for a member that has not heard the last answer, as long as it says what it owns and owns
+    nothing else than it was given.
+    """
+    current = member.current
+    if epoch in (0, current.epoch):
+        return None
+    if epoch == current.previous_epoch and epoch < current.epoch and reported is not None:
+        owned = current.assigned
+        if all(owned.get(topic_id, {}).keys() >= set(partitions) for topic_id, partitions in reported.items()):
+            return None
+    return fenced_epoch(epoch, current.epoch)

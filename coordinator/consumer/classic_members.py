@@ -1,0 +1,311 @@
+"""Members of a consumer group that speak the classic protocol (consumer-groups §17.3).
+
+They are served by JoinGroup, SyncGroup, Heartbeat and LeaveGroup. Nobody leads: the coordinator assigns, and a member
+is told to join again whenever there is something to give up or to take.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from uuid import UUID
+
+from kohort.coordinator.classic.joining import Joiner
+from kohort.coordinator.classic.replies import join_refused, sync_refused
+from kohort.coordinator.consumer.changes import Changes
+from kohort.coordinator.consumer.group import CONSUMER, ConsumerGroup
+from kohort.coordinator.consumer.leaving import cause_of, expire, fence
+from kohort.coordinator.consumer.member import ConsumerMember
+from kohort.coordinator.consumer.progress import advance_member, keep_alive
+from kohort.coordinator.consumer.refusing import Refusal
+from kohort.coordinator.consumer.states import MemberState
+from kohort.coordinator.consumer.static_members import find_or_replace, new_member_id
+from kohort.coordinator.consumer.subscribing import subscribe
+from kohort.coordinator.consumer.targets import compute, may_compute
+from kohort.coordinator.consumer.timers import start, stop
+from kohort.coordinator.consumer.values import ClassicMetadata, MemberMetadata
+from kohort.coordinator.effects import Cause, Reply
+from kohort.protocol.consumer import (
+    Assignment,
+    ImpossibleLengthError,
+    Subscription,
+    read_subscription,
+    write_assignment,
+)
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from kohort.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity, MemberResponse
+from kohort.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+# JoinGroup
+
+
+def join(group: ConsumerGroup, request: JoinGroupRequest, joiner: Joiner, now_ms: int) -> JoinGroupResponse | None:
+    """Admits a classic member, or lets one go on. None: it is answered when that is written; it never waits for others.
+
+    GROUP_MAX_SIZE_REACHED, INCONSISTENT_GROUP_PROTOCOL, MEMBER_ID_REQUIRED, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID. The
+    session timeout has been checked before.
+    """
+    member_id, instance_id = request.member_id, request.group_instance_id
+    protocols = tuple((protocol.name, protocol.metadata) for protocol in request.protocols)
+    known = member_id in group.members or (instance_id is not None and instance_id in group.static_members)
+    if not known and len(group.members) >= group.coordinator.settings.group_consumer_max_size:
+        return join_refused(ErrorCode.group_max_size_reached, "")
+    if request.protocol_type != CONSUMER or not _is_common(group, protocols):
+        return join_refused(ErrorCode.inconsistent_group_protocol, "")
+    if not member_id and instance_id is None and joiner.needs_member_id:
+        return join_refused(ErrorCode.member_id_required, new_member_id(group.coordinator))
+    subscription = _subscription(protocols)
+    if subscription is None:
+        return join_refused(ErrorCode.inconsistent_group_protocol, member_id)
+    changes = Changes(group)
+    holder = None if instance_id is None else group.member_of_instance(instance_id)
+    found = _check_static(group, member_id, instance_id) or find_or_replace(
+        group, changes, member_id, 0, instance_id, classic=True
+    )
+    if isinstance(found, Refusal):
+        return join_refused(found.error, member_id)
+    wanted = _merged(found.metadata, request, joiner, subscription, protocols)
+    changed = subscribe(group, changes, found, wanted, now_ms)
+    member = group.members[found.member_id]
+    wall_ms = group.coordinator.wall_ms(now_ms)
+    if may_compute(group, wall_ms):
+        compute(group, changes, wall_ms)
+    advance_member(group, member, changes, _owned(group, subscription), changed, now_ms)
+    replaced = holder is not None and holder is not member and not holder.is_classic
+    _answer_when_written(group, member, changes, request, joiner, now_ms, replaced=replaced)
+    return None
+
+
+def _is_common(group: ConsumerGroup, protocols: tuple[tuple[str, bytes], ...]) -> bool:
+    """Whether one of the protocols is known to all classic members, the joiner as it was before included."""
+    names = {name for name, _ in protocols}
+    for member in group.members.values():
+        classic = member.metadata.classic
+        if classic is not None:
+            names &= {name for name, _ in classic.protocols}
+    return bool(names)
+
+
+def _subscription(protocols: tuple[tuple[str, bytes], ...]) -> Subscription | None:
+    try:
+        return read_subscription(protocols[0][1])
+    except ImpossibleLengthError:
+        return None
+
+
+def _check_static(group: ConsumerGroup, member_id: str, instance_id: str | None) -> Refusal | None:
+    """A static member that names its member id must be the one that has the name."""
+    if instance_id is None or not member_id:
+        return None
+    error = _check_member(group, member_id, instance_id)
+    return None if error is ErrorCode.none else Refusal(error)
+
+
+def _merged(
+    before: MemberMetadata,
+    request: JoinGroupRequest,
+    joiner: Joiner,
+    subscription: Subscription,
+    protocols: tuple[tuple[str, bytes], ...],
+) -> MemberMetadata:
+    return replace(
+        before,
+        instance_id=before.instance_id if request.group_instance_id is None else request.group_instance_id,
+        rack_id=subscription.rack_id or before.rack_id,
+        client_id=joiner.client_id,
+        client_host=joiner.client_host,
+        topic_names=tuple(sorted(set(subscription.topics))),
+        topic_regex="",
+        rebalance_timeout_ms=_rebalance_timeout_ms(request, joiner),
+        classic=ClassicMetadata(request.session_timeout_ms, protocols),
+    )
+
+
+def _rebalance_timeout_ms(request: JoinGroupRequest, joiner: Joiner) -> int:
+    return request.rebalance_timeout_ms if joiner.tells_rebalance_timeout else request.session_timeout_ms
+
+
+def _owned(group: ConsumerGroup, subscription: Subscription) -> Mapping[UUID, frozenset[int]]:
+    """What the member says it owns; older subscriptions do not say, and count as nothing."""
+    owned = {}
+    for name, partitions in subscription.owned_partitions.items():
+        topic = group.coordinator.topics.by_name(name)
+        if topic is not None:
+            owned[topic.topic_id] = frozenset(partitions)
+    return owned
+
+
+def _answer_when_written(
+    group: ConsumerGroup,
+    member: ConsumerMember,
+    changes: Changes,
+    request: JoinGroupRequest,
+    joiner: Joiner,
+    now_ms: int,
+    *,
+    replaced: bool,
+) -> None:
+    response = JoinGroupResponse(
+        error_code=ErrorCode.none,
+        generation_id=member.current.epoch,
+        protocol_type=CONSUMER,
+        protocol_name=request.protocols[0].name,
+        leader="",
+        member_id=member.member_id,
+        members=(),
+    )
+
+    def written(error: ErrorCode, now_ms: int) -> None:
+        if error is not ErrorCode.none:
+            group.coordinator.effects.append(Reply(joiner.ticket, join_refused(error, "")))
+            return
+        group.coordinator.effects.append(Reply(joiner.ticket, response))
+        is_there = group.coordinator.consumer_groups.get(group.group_id) is group
+        if is_there and group.members.get(member.member_id) is member:
+            stop(group, member.join_timer)
+            stop(group, member.sync_timer)
+            member.join_timer = None
+            keep_alive(group, member, now_ms)
+            timeout_ms = member.metadata.rebalance_timeout_ms
+            member.sync_timer = start(group, member, timeout_ms, now_ms, _did_not_sync)
+
+    cause = cause_of(member, "join_static" if member.metadata.instance_id is not None else "join_new")
+    if not group.coordinator.downgrade_if_classic(group, changes, cause, now_ms, written, replaced=replaced):
+        changes.write(now_ms, cause, written)
+
+
+def _did_not_sync(group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:
+    expire(group, member, "sync_timeout", now_ms)
+
+
+def _did_not_rejoin(group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:
+    expire(group, member, "barrier_timeout", now_ms)
+
+
+# SyncGroup, Heartbeat
+
+
+def sync(group: ConsumerGroup, request: SyncGroupRequest, now_ms: int) -> SyncGroupResponse:
+    """What a classic member has now. UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION,
+    INCONSISTENT_GROUP_PROTOCOL, REBALANCE_IN_PROGRESS.
+    """
+    error = _check_member(group, request.member_id, request.group_instance_id)
+    if error is not ErrorCode.none:
+        return sync_refused(error)
+    member = group.members[request.member_id]
+    classic = member.metadata.classic
+    if classic is None:
+        return sync_refused(ErrorCode.unknown_member_id)
+    if request.generation_id != member.current.epoch:
+        return sync_refused(ErrorCode.illegal_generation)
+    protocol = classic.protocols[0][0]
+    if request.protocol_type not in (None, CONSUMER) or request.protocol_name not in (None, protocol):
+        return sync_refused(ErrorCode.inconsistent_group_protocol)
+    if group.target_epoch > member.current.epoch and member.current.state is not MemberState.UNREVOKED_PARTITIONS:
+        return sync_refused(ErrorCode.rebalance_in_progress)
+    stop(group, member.sync_timer)
+    member.sync_timer = None
+    keep_alive(group, member, now_ms)
+    return SyncGroupResponse(
+        error_code=ErrorCode.none,
+        protocol_type=CONSUMER,
+        protocol_name=protocol,
+        assignment=_assignment(group, member, classic),
+    )
+
+
+def _assignment(group: ConsumerGroup, member: ConsumerMember, classic: ClassicMetadata) -> bytes:
+    """In the version of the protocol that the member speaks."""
+    partitions = {}
+    for topic_id, numbers in member.current.assigned.items():
+        topic = group.coordinator.topics.by_id(topic_id)
+        if topic is not None:
+            partitions[topic.name] = tuple(sorted(numbers))
+    subscription = _subscription(classic.protocols)
+    version = 0 if subscription is None else subscription.version
+    return write_assignment(Assignment(version=version, partitions=partitions))
+
+
+def heartbeat(
+    group: ConsumerGroup, member_id: str, instance_id: str | None, generation_id: int, now_ms: int
+) -> ErrorCode:
+    """Keeps a classic member alive, and tells it with REBALANCE_IN_PROGRESS to join again."""
+    error = _check_member(group, member_id, instance_id)
+    if error is not ErrorCode.none:
+        return error
+    member = group.members[member_id]
+    if not member.is_classic:
+        return ErrorCode.unknown_member_id
+    if generation_id != member.current.epoch:
+        return ErrorCode.illegal_generation
+    keep_alive(group, member, now_ms)
+    if not _should_rejoin(group, member):
+        return ErrorCode.none
+    if member.join_timer is None or member.join_timer.completed:
+        timeout_ms = member.metadata.rebalance_timeout_ms
+        member.join_timer = start(group, member, timeout_ms, now_ms, _did_not_rejoin)
+    return ErrorCode.rebalance_in_progress
+
+
+def _should_rejoin(group: ConsumerGroup, member: ConsumerMember) -> bool:
+    current = member.current
+    if current.epoch < group.target_epoch or current.state is MemberState.UNREVOKED_PARTITIONS:
+        return True
+    if current.state is not MemberState.UNRELEASED_PARTITIONS:
+        return False
+    return all(
+        group.owners.get((topic_id, partition), member.member_id) == member.member_id
+        for topic_id, partitions in group.target_of(member.member_id).items()
+        for partition in partitions
+    )
+
+
+def _check_member(group: ConsumerGroup, member_id: str, instance_id: str | None) -> ErrorCode:
+    if instance_id is not None:
+        holder = group.static_members.get(instance_id)
+        if holder is None:
+            return ErrorCode.unknown_member_id
+        if holder != member_id:
+            return ErrorCode.fenced_instance_id
+    return ErrorCode.none if member_id in group.members else ErrorCode.unknown_member_id
+
+
+# LeaveGroup
+
+
+def leave(group: ConsumerGroup, request: LeaveGroupRequest, ticket: object, now_ms: int) -> LeaveGroupResponse | None:
+    """Takes members out, whichever protocol they speak; None: answered when that is written."""
+    leavers: dict[str, ConsumerMember] = {}
+    entries = []
+    for each in request.members:
+        member = _leaver(group, each)
+        if isinstance(member, ErrorCode):
+            entries.append(_entry(each, member))
+        else:
+            leavers[member.member_id] = member
+            entries.append(_entry(each, ErrorCode.none))
+    response = LeaveGroupResponse(error_code=ErrorCode.none, members=tuple(entries))
+    if not leavers:
+        return response
+
+    def written(error: ErrorCode, now_ms: int) -> None:
+        answer = response if error is ErrorCode.none else LeaveGroupResponse(error_code=error, members=())
+        group.coordinator.effects.append(Reply(ticket, answer))
+
+    fence(group, leavers.values(), Cause("leave_explicit", *_who(leavers)), now_ms, written)
+    return None
+
+
+def _who(leavers: Mapping[str, ConsumerMember]) -> tuple[str, str, str]:
+    last = list(leavers.values())[-1]
+    return last.member_id, last.metadata.client_id, last.metadata.client_host
+
+
+def _leaver(group: ConsumerGroup, each: MemberIdentity) -> ConsumerMember | ErrorCode:
+    if not each.member_id and each.group_instance_id is not None:
+        return group.member_of_instance(each.group_instance_id) or ErrorCode.unknown_member_id
+    error = _check_member(group, each.member_id, each.group_instance_id)
+    return group.members[each.member_id] if error is ErrorCode.none else error
+
+
+def _entry(each: MemberIdentity, error: ErrorCode) -> MemberResponse:
+    return MemberResponse(member_id=each.member_id, group_instance_id=each.group_instance_id, error_code=error)

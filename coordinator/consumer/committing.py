@@ -1,0 +1,60 @@
+"""Whether a member may commit or fetch offsets with the epoch it names (consumer-groups §15; KIP-1251)."""
+
+from collections.abc import Iterable
+from math import inf
+from uuid import UUID
+
+from kohort.coordinator.consumer.group import ConsumerGroup
+from kohort.coordinator.consumer.values import CurrentAssignment
+from kohort.protocol.errors import ErrorCode
+
+
+def check_commit(
+    group: ConsumerGroup,
+    member_id: str,
+    epoch: int,
+    partitions: Iterable[tuple[UUID | None, int]],
+    *,
+    knows_epochs: bool = True,
+) -> ErrorCode:
+    """NONE, UNKNOWN_MEMBER_ID, UNSUPPORTED_VERSION, STALE_MEMBER_EPOCH, or ILLEGAL_GENERATION for classic members.
+
+    An older epoch is right as long as the member has had each of the partitions since then. No session is extended.
+    `knows_epochs`: whether the request's version has member epochs.
+    """
+    if epoch < 0 and not group.members:
+        return ErrorCode.none
+    member = group.members.get(member_id)
+    if member is None:
+        return ErrorCode.unknown_member_id
+    if not knows_epochs and not member.is_classic:
+        return ErrorCode.unsupported_version
+    current = member.current
+    if epoch == current.epoch:
+        return ErrorCode.none
+    if epoch < current.epoch and all(_since(current, *each) <= epoch for each in partitions):
+        return ErrorCode.none
+    return ErrorCode.illegal_generation if member.is_classic else ErrorCode.stale_member_epoch
+
+
+def _since(current: CurrentAssignment, topic_id: UUID | None, partition: int) -> float:
+    """The epoch of the assignment that gave a partition to its member; beyond all epochs if none did."""
+    if topic_id is None:
+        return inf
+    for owned in (current.assigned, current.revoking):
+        epoch = owned.get(topic_id, {}).get(partition)
+        if epoch is not None:
+            return epoch
+    return inf
+
+
+def check_fetch(group: ConsumerGroup, member_id: str | None, epoch: int) -> ErrorCode:
+    """NONE for who does not say who it is; UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, ILLEGAL_GENERATION."""
+    if member_id is None and epoch < 0:
+        return ErrorCode.none
+    member = group.members.get(member_id or "")
+    if member is None:
+        return ErrorCode.unknown_member_id
+    if epoch == member.current.epoch:
+        return ErrorCode.none
+    return ErrorCode.illegal_generation if member.is_classic else ErrorCode.stale_member_epoch

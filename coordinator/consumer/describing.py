@@ -1,0 +1,72 @@
+"""ConsumerGroupDescribe (consumer-groups §16.1)."""
+
+from collections.abc import Mapping
+from uuid import UUID
+
+from kohort.coordinator.consumer.group import ConsumerGroup
+from kohort.coordinator.consumer.member import ConsumerMember
+from kohort.coordinator.consumer.refusing import group_missing, not_a_consumer_group
+from kohort.coordinator.consumer.targets import preferred_assignor
+from kohort.coordinator.coordinator import GroupCoordinator
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.consumer_group_describe import Assignment, DescribedGroup, Member, TopicPartitions
+
+CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
+
+
+def describe_consumer_group(coordinator: GroupCoordinator, group_id: str) -> DescribedGroup:
+    """One group. INVALID_GROUP_ID for "", GROUP_ID_NOT_FOUND for what is no consumer group, or who else to ask."""
+    if not group_id:
+        return DescribedGroup(error_code=ErrorCode.invalid_group_id, group_id=group_id)
+    group = coordinator.consumer_groups.get(group_id)
+    if group is not None:
+        return _described(group)
+    error = coordinator.availability(group_id)
+    if error is not ErrorCode.none:
+        return DescribedGroup(error_code=error, group_id=group_id)
+    refusal = (not_a_consumer_group if group_id in coordinator.groups else group_missing)(group_id)
+    return DescribedGroup(error_code=refusal.error, error_message=refusal.message, group_id=group_id)
+
+
+def _described(group: ConsumerGroup) -> DescribedGroup:
+    return DescribedGroup(
+        error_code=ErrorCode.none,
+        group_id=group.group_id,
+        group_state=group.state.value,
+        group_epoch=group.epoch,
+        assignment_epoch=group.target_epoch,
+        assignor_name=preferred_assignor(group),
+        members=tuple(_member(group, member) for member in group.members.values()),
+    )
+
+
+def _member(group: ConsumerGroup, member: ConsumerMember) -> Member:
+    """What it has includes what it is still giving up."""
+    metadata, current = member.metadata, member.current
+    has: dict[UUID, set[int]] = {topic_id: set(partitions) for topic_id, partitions in current.assigned.items()}
+    for topic_id, partitions in current.revoking.items():
+        has.setdefault(topic_id, set()).update(partitions)
+    return Member(
+        member_id=member.member_id,
+        instance_id=metadata.instance_id,
+        rack_id=metadata.rack_id,
+        member_epoch=current.epoch,
+        client_id=metadata.client_id,
+        client_host=metadata.client_host,
+        subscribed_topic_names=metadata.topic_names,
+        subscribed_topic_regex=metadata.topic_regex,
+        assignment=_assignment(group, has),
+        target_assignment=_assignment(group, group.target_of(member.member_id)),
+        member_type=CLASSIC_MEMBER if member.is_classic else CONSUMER_MEMBER,
+    )
+
+
+def _assignment(group: ConsumerGroup, partitions: Mapping[UUID, set[int] | frozenset[int]]) -> Assignment:
+    """By topic; topics that are gone are left out."""
+    found = []
+    for topic_id, numbers in partitions.items():
+        topic = group.coordinator.topics.by_id(topic_id)
+        if topic is not None:
+            each = TopicPartitions(topic_id=topic_id, topic_name=topic.name, partitions=tuple(sorted(numbers)))
+            found.append(each)
+    return Assignment(topic_partitions=tuple(found))

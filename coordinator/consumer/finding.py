@@ -1,0 +1,43 @@
+"""The group that a heartbeat is about. Who joins a group that does not exist creates it (consumer-groups §5.1)."""
+
+from kohort.coordinator.classic.states import State
+from kohort.coordinator.consumer.changes import Changes
+from kohort.coordinator.consumer.group import ConsumerGroup
+from kohort.coordinator.consumer.refusing import Refusal, consumer_group_missing, not_a_consumer_group
+from kohort.coordinator.coordinator import GroupCoordinator
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+
+
+def found_or_created(
+    coordinator: GroupCoordinator, request: ConsumerGroupHeartbeatRequest, now_ms: int
+) -> tuple[ConsumerGroup, Changes] | Refusal:
+    """The group, and where to note what the heartbeat changes. GROUP_ID_NOT_FOUND, or who else to ask."""
+    group_id = request.group_id
+    group = coordinator.consumer_groups.get(group_id)
+    if group is not None:
+        return group, Changes(group)
+    classic = coordinator.groups.get(group_id)
+    if classic is None:
+        error = coordinator.availability(group_id) if request.member_epoch else coordinator.creatable(group_id)
+        if error is not ErrorCode.none:
+            return Refusal(error)
+        if request.member_epoch:
+            return consumer_group_missing(group_id)
+        return _created(coordinator, group_id)
+    if request.member_epoch:
+        return not_a_consumer_group(group_id)
+    if classic.state is not State.EMPTY:
+        from kohort.coordinator.conversion import upgrade
+
+        return upgrade(coordinator, classic, now_ms)
+    from kohort.coordinator.conversion import replace_empty_classic_group
+
+    return replace_empty_classic_group(coordinator, classic)
+
+
+def _created(coordinator: GroupCoordinator, group_id: str) -> tuple[ConsumerGroup, Changes]:
+    group = coordinator.create_consumer_group(group_id)
+    changes = Changes(group)
+    changes.on_undo(lambda: coordinator.forget_consumer_group(group))
+    return group, changes

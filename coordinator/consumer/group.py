@@ -1,0 +1,279 @@
+"""A consumer group: the state that its records make, and what follows from it (consumer-groups §4).
+
+`apply` takes over one record, when it is written as well as when a log is replayed. Nothing else changes the state.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from kohort.coordinator.consumer.member import FIRST, ConsumerMember
+from kohort.coordinator.consumer.records import key_of
+from kohort.coordinator.consumer.states import GroupState
+from kohort.coordinator.consumer.values import (
+    NO_TARGET,
+    Change,
+    CurrentAssignment,
+    GroupEpoch,
+    Kind,
+    MemberMetadata,
+    ResolvedRegex,
+    Target,
+    TargetEpoch,
+)
+from kohort.coordinator.group import Group
+from kohort.coordinator.offsets import CommittedOffset
+from kohort.protocol.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from kohort.coordinator.consumer.changes import Changes
+    from kohort.coordinator.consumer.host import ConsumerHost
+
+FIRST_EPOCH = 1
+"""The group epoch and target epoch of a group before anything was written (Kafka 4.3)."""
+
+UNKNOWN = MemberMetadata()
+"""Of a member that only its assignment tells of, so far."""
+
+CONSUMER = "consumer"
+"""The type of these groups, and of their protocol."""
+
+
+class ConsumerGroup(Group):
+    """Members, targets and patterns of one group, with the indexes that answer questions about them quickly."""
+
+    __slots__ = (
+        "assignors",
+        "checked_version",
+        "classic_count",
+        "coordinator",
+        "epoch",
+        "in_flight",
+        "members",
+        "metadata_hash",
+        "names",
+        "owners",
+        "regex_counts",
+        "regexes",
+        "resolving",
+        "settled",
+        "static_members",
+        "target_epoch",
+        "target_timestamp_ms",
+        "targets",
+    )
+
+    def __init__(self, coordinator: "ConsumerHost", group_id: str, partition: int) -> None:
+        super().__init__(group_id, partition)
+        self.coordinator = coordinator
+        self.epoch = FIRST_EPOCH
+        self.metadata_hash = 0
+        self.target_epoch = FIRST_EPOCH
+        self.target_timestamp_ms = 0
+        """Wall clock at the end of the last computation; 0: the next one need not wait."""
+        self.members: dict[str, ConsumerMember] = {}
+        self.targets: dict[str, Target] = {}
+        self.regexes: dict[str, ResolvedRegex] = {}
+        self.static_members: dict[str, str] = {}
+        """Group instance id to member id."""
+        self.owners: dict[tuple[UUID, int], str] = {}
+        """Who has a partition, or is still giving it up."""
+        self.names: Counter[str] = Counter()
+        """How many members name a topic."""
+        self.regex_counts: Counter[str] = Counter()
+        """How many members have a pattern."""
+        self.assignors: Counter[str] = Counter()
+        """Votes for server-side assignors."""
+        self.classic_count = 0
+        """Members that speak the classic protocol."""
+        self.settled = 0
+        """Members that have reached the target."""
+        self.checked_version: int | None = None
+        """The version of the topics that the metadata hash is right for; None: it is not known."""
+        self.resolving = False
+        """Whether patterns are about to be resolved."""
+        self.in_flight: list[Changes] = []
+        """What is being written, in order; those behind one that is not decided stay."""
+
+    @property
+    def state(self) -> GroupState:
+        """Follows from members and epochs (consumer-groups §4.2)."""
+        if not self.members:
+            return GroupState.EMPTY
+        if self.epoch > self.target_epoch:
+            return GroupState.ASSIGNING
+        return GroupState.STABLE if self.settled == len(self.members) else GroupState.RECONCILING
+
+    def target_of(self, member_id: str) -> Target:
+        """What a member is to have; nothing for one that the target does not name."""
+        return self.targets.get(member_id, NO_TARGET)
+
+    def member_of_instance(self, instance_id: str) -> ConsumerMember | None:
+        """The static member of that group instance id."""
+        member_id = self.static_members.get(instance_id)
+        return None if member_id is None else self.members[member_id]
+
+    def subscribed_names(self) -> set[str]:
+        """The topics that somebody names, or that somebody's pattern has matched."""
+        names = set(self.names)
+        for regex in self.regexes.values():
+            names.update(regex.topics)
+        return names
+
+    def names_of(self, metadata: MemberMetadata) -> Iterable[str]:
+        """The topics that one member subscribes to. A pattern that is not resolved yet matches nothing."""
+        resolved = self.regexes.get(metadata.topic_regex) if metadata.topic_regex else None
+        if resolved is None:
+            return metadata.topic_names
+        return {*metadata.topic_names, *resolved.topics}
+
+    def is_subscribed_to(self, topic: str) -> bool:
+        """Whether anybody subscribes to a topic."""
+        return topic in self.names or any(topic in regex.topics for regex in self.regexes.values())
+
+    # What expiry and deletion ask (consumer-groups §15.4, §16.4)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no members."""
+        return not self.members
+
+    @property
+    def version(self) -> int:
+        """Its epoch."""
+        return self.epoch
+
+    def refuses_delete(self) -> ErrorCode:
+        """NON_EMPTY_GROUP while it has members."""
+        return ErrorCode.non_empty_group if self.members else ErrorCode.none
+
+    def refuses_offset_delete(self) -> ErrorCode:
+        """NONE: what members subscribe to is always known."""
+        return ErrorCode.none
+
+    def is_in_use(self, topic: str) -> bool:
+        """Whether members subscribe to a topic."""
+        return self.is_subscribed_to(topic)
+
+    def ages_since_ms(self, topic: str, committed: CommittedOffset) -> int | None:
+        """Since it was committed, unless members subscribe to the topic."""
+        return None if self.is_subscribed_to(topic) else committed.commit_timestamp_ms
+
+    def record_keys(self) -> list[bytes]:
+        """In Kafka's order; a tombstone for 4.0's partition metadata is written whether or not there is any."""
+        named = (
+            *((Kind.CURRENT, name) for name in self.members),
+            *((Kind.TARGET, name) for name in self.members),
+            (Kind.TARGET_EPOCH, None),
+            *((Kind.MEMBER, name) for name in self.members),
+            *((Kind.REGEX, name) for name in self.regexes),
+            (Kind.PARTITION_METADATA, None),
+            (Kind.GROUP_EPOCH, None),
+        )
+        return [key_of(self.group_id, kind, name) for kind, name in named]
+
+    # What records do
+
+    def apply(self, change: Change) -> object:
+        """Takes over a record. Returns the value that it replaces; None: there was none."""
+        match change:
+            case Change(Kind.GROUP_EPOCH, _, value):
+                return self._set_epoch(value)  # type: ignore[arg-type]
+            case Change(Kind.TARGET_EPOCH, _, value):
+                return self._set_target_epoch(value)  # type: ignore[arg-type]
+            case Change(Kind.MEMBER, str(name), value):
+                return self._set_member(name, value)  # type: ignore[arg-type]
+            case Change(Kind.TARGET, str(name), value):
+                return _set(self.targets, name, value)  # type: ignore[arg-type]
+            case Change(Kind.CURRENT, str(name), value):
+                return self._set_current(name, value)  # type: ignore[arg-type]
+            case Change(Kind.REGEX, str(name), value):
+                return _set(self.regexes, name, value)  # type: ignore[arg-type]
+        return None
+
+    def _set_epoch(self, value: GroupEpoch | None) -> GroupEpoch:
+        before = GroupEpoch(self.epoch, self.metadata_hash)
+        self.epoch, self.metadata_hash = value or GroupEpoch(FIRST_EPOCH)
+        return before
+
+    def _set_target_epoch(self, value: TargetEpoch | None) -> TargetEpoch:
+        before = TargetEpoch(self.target_epoch, self.target_timestamp_ms)
+        self.target_epoch, self.target_timestamp_ms = value or TargetEpoch(-1)
+        self.settled = sum(member.has_reached(self.target_epoch) for member in self.members.values())
+        return before
+
+    def _set_member(self, member_id: str, value: MemberMetadata | None) -> MemberMetadata | None:
+        member = self.members.get(member_id)
+        before = None if member is None else member.metadata
+        if before is not None:
+            self._count(before, -1)
+            if before.instance_id is not None and self.static_members.get(before.instance_id) == member_id:
+                del self.static_members[before.instance_id]
+        if value is None:
+            if member is not None:
+                self.settled -= member.has_reached(self.target_epoch)
+                self._disown(member)
+                del self.members[member_id]
+            return before
+        self._count(value, 1)
+        if value.instance_id is not None:
+            self.static_members[value.instance_id] = member_id
+        if member is None:
+            member = self.members[member_id] = ConsumerMember(member_id, value)
+            self.settled += member.has_reached(self.target_epoch)
+        else:
+            member.metadata = value
+        return before
+
+    def _count(self, metadata: MemberMetadata, by: int) -> None:
+        for name in metadata.topic_names:
+            _add(self.names, name, by)
+        if metadata.topic_regex:
+            _add(self.regex_counts, metadata.topic_regex, by)
+        if metadata.assignor is not None:
+            _add(self.assignors, metadata.assignor, by)
+        if metadata.classic is not None:
+            self.classic_count += by
+
+    def _set_current(self, member_id: str, value: CurrentAssignment | None) -> CurrentAssignment | None:
+        member = self.members.get(member_id)
+        if member is None:
+            if value is None:
+                return None
+            # In a log that was compacted a member's metadata may come behind its assignment.
+            member = self.members[member_id] = ConsumerMember(member_id, UNKNOWN)
+            self._count(UNKNOWN, 1)
+            self.settled += member.has_reached(self.target_epoch)
+        before = member.current
+        self.settled -= member.has_reached(self.target_epoch)
+        self._disown(member)
+        member.current = FIRST if value is None else value
+        for owned in (member.current.assigned, member.current.revoking):
+            for topic_id, partitions in owned.items():
+                for partition in partitions:
+                    self.owners[topic_id, partition] = member_id
+        self.settled += member.has_reached(self.target_epoch)
+        return None if before is FIRST else before
+
+    def _disown(self, member: ConsumerMember) -> None:
+        owners, member_id = self.owners, member.member_id
+        for owned in (member.current.assigned, member.current.revoking):
+            for topic_id, partitions in owned.items():
+                for partition in partitions:
+                    if owners.get((topic_id, partition)) == member_id:
+                        del owners[topic_id, partition]
+
+
+def _add(counter: Counter[str], name: str, by: int) -> None:
+    counter[name] += by
+    if not counter[name]:
+        del counter[name]
+
+
+def _set(values: dict[str, object], name: str, value: object) -> object:
+    if value is None:
+        return values.pop(name, None)
+    before = values.get(name)
+    values[name] = value
+    return before

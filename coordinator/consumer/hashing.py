@@ -1,0 +1,49 @@
+"""The hash of the topics that a group subscribes to (consumer-groups §13.1; KIP-1101).
+
+It is kept with the group's epoch. When it is another one than before, topics have come, gone or grown.
+"""
+
+from collections.abc import Iterable
+from struct import Struct
+
+from kohort.coordinator.topics import TopicInfo
+
+_INT = Struct("<i")
+_LONG = Struct("<q")
+_MAGIC = b"\x00"
+
+
+def group_hash(topics: Iterable[TopicInfo]) -> int:
+    """A signed number; 0 for no topics at all."""
+    ordered = sorted(topics, key=lambda topic: topic.name)
+    if not ordered:
+        return 0
+    return _hash(b"".join(_LONG.pack(topic_hash(topic)) for topic in ordered))
+
+
+def topic_hash(topic: TopicInfo) -> int:
+    """The hash of one topic: its id, name, partitions and the racks of their replicas."""
+    parts = [_MAGIC, topic.topic_id.bytes[7::-1], topic.topic_id.bytes[:7:-1], _text(topic.name)]
+    parts.append(_INT.pack(topic.partitions))
+    for partition in range(topic.partitions):
+        parts.append(_INT.pack(partition))
+        if topic.racks:
+            for rack in sorted(topic.racks[partition]):
+                parts += _INT.pack(_units(rack)), _text(rack)
+    return _hash(b"".join(parts))
+
+
+def _text(text: str) -> bytes:
+    """UTF-16 code units, and behind them how many there are."""
+    return text.encode("utf-16-le") + _INT.pack(_units(text))
+
+
+def _units(text: str) -> int:
+    return len(text.encode("utf-16-le")) // 2
+
+
+def _hash(data: bytes) -> int:
+    import xxhash  # not for brokers that have no such groups
+
+    unsigned: int = xxhash.xxh3_64_intdigest(data)
+    return unsigned - 2**64 if unsigned >= 2**63 else unsigned

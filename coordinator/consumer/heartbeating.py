@@ -1,0 +1,254 @@
+"""ConsumerGroupHeartbeat: a member says what it wants and has, and hears what it is to have (consumer-groups §5)."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import NamedTuple
+from uuid import UUID
+
+from kohort.coordinator.consumer.changes import Changes
+from kohort.coordinator.consumer.checks import check_epoch, check_request
+from kohort.coordinator.consumer.finding import found_or_created
+from kohort.coordinator.consumer.group import ConsumerGroup
+from kohort.coordinator.consumer.leaving import cause_of, fence, find_leaver, step_out
+from kohort.coordinator.consumer.member import ConsumerMember
+from kohort.coordinator.consumer.patterns import why_invalid
+from kohort.coordinator.consumer.progress import advance_member, keep_alive
+from kohort.coordinator.consumer.refusing import UNKNOWN_STATE, Refusal, group_full, group_missing, invalid_regex
+from kohort.coordinator.consumer.static_members import find_or_replace
+from kohort.coordinator.consumer.subscribing import subscribe
+from kohort.coordinator.consumer.targets import compute, may_compute
+from kohort.coordinator.consumer.values import LEAVING_EPOCH, MemberMetadata, Owned
+from kohort.coordinator.context import OnWritten
+from kohort.coordinator.coordinator import GroupCoordinator
+from kohort.coordinator.effects import Reply
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.consumer_group_heartbeat import (
+    Assignment,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
+)
+
+
+class Sender(NamedTuple):
+    """Whose heartbeat it is, as far as the request does not say."""
+
+    ticket: object
+    client_id: str
+    client_host: str
+    """As Java prints an address: `/127.0.0.1`."""
+    version: int
+
+
+def consumer_group_heartbeat(
+    coordinator: GroupCoordinator, request: ConsumerGroupHeartbeatRequest, sender: Sender, now_ms: int
+) -> ConsumerGroupHeartbeatResponse | None:
+    """Keeps a member alive and takes it one step further. None: answered when what it changed is written.
+
+    Refusals, in this order: UNSUPPORTED_VERSION, INVALID_REQUEST, UNSUPPORTED_ASSIGNOR, NOT_COORDINATOR,
+    COORDINATOR_LOAD_IN_PROGRESS, GROUP_ID_NOT_FOUND, GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, UNRELEASED_INSTANCE_ID,
+    FENCED_INSTANCE_ID, FENCED_MEMBER_EPOCH, INVALID_REGULAR_EXPRESSION.
+    """
+    refusal = check_request(coordinator.settings, request, sender.version)
+    if refusal is not None:
+        return refused(refusal)
+    if request.member_epoch < 0:
+        return _leave(coordinator, request, sender, now_ms)
+    group = coordinator.consumer_groups.get(request.group_id)
+    if group is not None:
+        member = _at_rest(group, request, sender)
+        if member is not None:
+            keep_alive(group, member, now_ms)
+            return _answer_unchanged(group, member, sender, now_ms)
+    return _beat(coordinator, request, sender, now_ms)
+
+
+def refused(refusal: Refusal) -> ConsumerGroupHeartbeatResponse:
+    """The answer to a member that is refused."""
+    return ConsumerGroupHeartbeatResponse(error_code=refusal.error, error_message=refusal.message)
+
+
+# A member that has reached its target and has nothing new to tell
+
+
+def _at_rest(group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, sender: Sender) -> ConsumerMember | None:
+    """The member, if this heartbeat changes nothing: the most frequent one by far."""
+    member = group.members.get(request.member_id)
+    if (
+        member is None
+        or not request.member_epoch == member.current.epoch == group.target_epoch == group.epoch
+        or not member.has_reached(group.epoch)
+        or request.rebalance_timeout_ms != -1
+        or request.subscribed_topic_names is not None
+        or request.subscribed_topic_regex is not None
+        or request.server_assignor is not None
+        or request.rack_id is not None
+        or group.regex_counts
+        or group.checked_version != group.coordinator.topics.version
+    ):
+        return None
+    metadata, instance_id = member.metadata, request.instance_id
+    if instance_id is not None and instance_id != metadata.instance_id:
+        return None
+    same = metadata.client_id == sender.client_id and metadata.client_host == sender.client_host
+    return member if same and metadata.classic is None else None
+
+
+def _answer_unchanged(
+    group: ConsumerGroup, member: ConsumerMember, sender: Sender, now_ms: int
+) -> ConsumerGroupHeartbeatResponse | None:
+    interval_ms = group.coordinator.consumer_config(group.group_id).heartbeat_interval_ms
+    response = ConsumerGroupHeartbeatResponse(
+        error_code=ErrorCode.none,
+        member_id=member.member_id,
+        member_epoch=member.current.epoch,
+        heartbeat_interval_ms=interval_ms,
+    )
+    if not group.in_flight:
+        return response
+    Changes(group).write(now_ms, cause_of(member, "metadata_changed"), _replying(group, sender, response))
+    return None
+
+
+# Any other heartbeat
+
+
+def _beat(
+    coordinator: GroupCoordinator, request: ConsumerGroupHeartbeatRequest, sender: Sender, now_ms: int
+) -> ConsumerGroupHeartbeatResponse | None:
+    found = found_or_created(coordinator, request, now_ms)
+    if isinstance(found, Refusal):
+        return refused(found)
+    group, changes = found
+    refusal = _join_or_go_on(group, changes, request, sender, now_ms)
+    if refusal is not None:
+        changes.abandon()
+        return refused(refusal)
+    return None
+
+
+def _join_or_go_on(
+    group: ConsumerGroup, changes: Changes, request: ConsumerGroupHeartbeatRequest, sender: Sender, now_ms: int
+) -> Refusal | None:
+    """The whole way of a heartbeat through a group. A refusal leaves the caller with changes to take back."""
+    limit = group.coordinator.settings.group_consumer_max_size
+    if len(group.members) >= limit and request.member_id not in group.members:
+        return group_full(limit)
+    found = find_or_replace(group, changes, request.member_id, request.member_epoch, request.instance_id)
+    if isinstance(found, Refusal):
+        return found
+    reported = _reported(request)
+    known = group.members.get(found.member_id)
+    refusal = None if known is None else check_epoch(known, request.member_epoch, reported)
+    if refusal is not None:
+        return refusal
+    wanted = _merged(found.metadata, request, sender)
+    if _is_new_regex(group, wanted):
+        reason = why_invalid(wanted.topic_regex)
+        if reason is not None:
+            return invalid_regex(wanted.topic_regex, reason)
+    subscription_changed = subscribe(group, changes, found, wanted, now_ms)
+    member = group.members[found.member_id]
+    had = member.current.assigned
+    wall_ms = group.coordinator.wall_ms(now_ms)
+    if may_compute(group, wall_ms):
+        compute(group, changes, wall_ms)
+    if not advance_member(group, member, changes, reported, subscription_changed, now_ms):
+        return UNKNOWN_STATE
+    keep_alive(group, member, now_ms)
+    response = _response(group, member, request, had)
+    cause = cause_of(member, "join_new" if known is None else "metadata_changed")
+    changes.write(now_ms, cause, _replying(group, sender, response))
+    return None
+
+
+def _merged(before: MemberMetadata, request: ConsumerGroupHeartbeatRequest, sender: Sender) -> MemberMetadata:
+    """What a member says of itself from now on; what it does not mention stays."""
+    names, regex = request.subscribed_topic_names, request.subscribed_topic_regex
+    return replace(
+        before,
+        instance_id=before.instance_id if request.instance_id is None else request.instance_id,
+        rack_id=before.rack_id if request.rack_id is None else request.rack_id,
+        client_id=sender.client_id,
+        client_host=sender.client_host,
+        topic_names=before.topic_names if names is None else tuple(sorted(set(names))),
+        topic_regex=before.topic_regex if regex is None else regex,
+        rebalance_timeout_ms=before.rebalance_timeout_ms
+        if request.rebalance_timeout_ms == -1
+        else request.rebalance_timeout_ms,
+        assignor=before.assignor if request.server_assignor is None else request.server_assignor,
+        classic=None,
+    )
+
+
+def _is_new_regex(group: ConsumerGroup, wanted: MemberMetadata) -> bool:
+    return bool(wanted.topic_regex) and wanted.topic_regex not in group.regex_counts
+
+
+def _reported(request: ConsumerGroupHeartbeatRequest) -> Mapping[UUID, frozenset[int]] | None:
+    """What the member says it owns."""
+    if request.topic_partitions is None:
+        return None
+    return {each.topic_id or UUID(int=0): frozenset(each.partitions) for each in request.topic_partitions}
+
+
+def _response(
+    group: ConsumerGroup, member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, had: Owned
+) -> ConsumerGroupHeartbeatResponse:
+    """The assignment is told to who joins, to who tells everything, and when it has changed."""
+    told_all = (
+        request.rebalance_timeout_ms != -1
+        and (request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None)
+        and request.topic_partitions is not None
+    )
+    assigned = member.current.assigned
+    return ConsumerGroupHeartbeatResponse(
+        error_code=ErrorCode.none,
+        member_id=member.member_id,
+        member_epoch=member.current.epoch,
+        heartbeat_interval_ms=group.coordinator.consumer_config(group.group_id).heartbeat_interval_ms,
+        assignment=_assignment(assigned) if request.member_epoch == 0 or told_all or assigned != had else None,
+    )
+
+
+def _assignment(assigned: Owned) -> Assignment:
+    return Assignment(
+        topic_partitions=tuple(
+            TopicPartitions(topic_id=topic_id, partitions=tuple(sorted(partitions)))
+            for topic_id, partitions in assigned.items()
+        )
+    )
+
+
+def _replying(group: ConsumerGroup, sender: Sender, response: ConsumerGroupHeartbeatResponse) -> OnWritten:
+    effects = group.coordinator.effects
+
+    def written(error: ErrorCode, now_ms: int) -> None:
+        answer = response if error is ErrorCode.none else refused(Refusal(error))
+        effects.append(Reply(sender.ticket, answer))
+
+    return written
+
+
+# Leaving
+
+
+def _leave(
+    coordinator: GroupCoordinator, request: ConsumerGroupHeartbeatRequest, sender: Sender, now_ms: int
+) -> ConsumerGroupHeartbeatResponse | None:
+    group = coordinator.consumer_groups.get(request.group_id)
+    if group is None:
+        error = coordinator.availability(request.group_id)
+        return refused(group_missing(request.group_id) if error is ErrorCode.none else Refusal(error))
+    member = find_leaver(group, request.member_id, request.instance_id)
+    if isinstance(member, Refusal):
+        return refused(member)
+    response = ConsumerGroupHeartbeatResponse(
+        error_code=ErrorCode.none, member_id=member.member_id, member_epoch=request.member_epoch
+    )
+    then = _replying(group, sender, response)
+    if request.member_epoch == LEAVING_EPOCH:
+        fence(group, [member], cause_of(member, "leave_explicit"), now_ms, then)
+    else:
+        step_out(group, member, now_ms, then)
+    return None

@@ -1,0 +1,70 @@
+"""What a consumer group asks of its coordinator."""
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from kohort.coordinator.context import OnWritten
+from kohort.coordinator.effects import Cause, Effect
+from kohort.coordinator.settings import GroupSettings
+from kohort.coordinator.topics import TopicView
+from kohort.protocol.batches import EncodedRecords
+from kohort.purgatory import Purgatory
+
+if TYPE_CHECKING:
+    from kohort.coordinator.consumer.changes import Changes
+    from kohort.coordinator.consumer.group import ConsumerGroup
+    from kohort.coordinator.consumer.member import ConsumerMember
+
+
+class ConsumerConfig(NamedTuple):
+    """Settings that a single group may have; lengths in milliseconds."""
+
+    session_timeout_ms: int = 45_000
+    heartbeat_interval_ms: int = 5_000
+    assignment_interval_ms: int = 1_000
+
+
+class ConsumerHost(Protocol):
+    """Met by `GroupCoordinator`."""
+
+    settings: GroupSettings
+    purgatory: Purgatory
+    new_uuid: Callable[[], str]
+    effects: list[Effect]
+    topics: TopicView
+    consumer_groups: "dict[str, ConsumerGroup]"
+    consumer_config: Callable[[str], ConsumerConfig]
+    """The settings of a group, by its id."""
+
+    def wall_ms(self, now_ms: int) -> int:
+        """The wall clock at a monotonic moment."""
+        ...
+
+    def append(
+        self,
+        partition: int,
+        records: EncodedRecords,
+        now_ms: int,
+        on_written: OnWritten | None = None,
+        producer: tuple[int, int] | None = None,
+    ) -> int:
+        """Asks for records to be written. Returns the token of the `Append`."""
+        ...
+
+    def downgrade_if_classic(
+        self,
+        group: "ConsumerGroup",
+        changes: "Changes",
+        cause: Cause,
+        now_ms: int,
+        then: OnWritten,
+        *,
+        leaving: "Iterable[ConsumerMember]" = (),
+        replaced: bool = False,
+    ) -> bool:
+        """Makes a group classic if only classic members are left; see conversion.py."""
+        ...
+
+    def after(self, token: int, on_written: OnWritten) -> None:
+        """Calls `on_written` too when the write of that token is reported."""
+        ...

@@ -1,0 +1,101 @@
+"""How members go: they leave, step out, or are fenced (consumer-groups §6, §7.2)."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from kohort.coordinator.consumer.changes import Changes
+from kohort.coordinator.consumer.group import ConsumerGroup
+from kohort.coordinator.consumer.hashing import group_hash
+from kohort.coordinator.consumer.member import ConsumerMember
+from kohort.coordinator.consumer.refusing import Refusal, fenced_instance, unknown_instance, unknown_member
+from kohort.coordinator.consumer.timers import start, stop_all
+from kohort.coordinator.consumer.values import STEPPING_OUT_EPOCH, GroupEpoch, Kind
+from kohort.coordinator.context import OnWritten
+from kohort.coordinator.effects import Cause
+from kohort.protocol.errors import ErrorCode
+
+FENCE_AGAIN_AFTER_MS = 500
+"""How long to wait before a member is fenced whose end could not be written."""
+
+
+def find_leaver(group: ConsumerGroup, member_id: str, instance_id: str | None) -> ConsumerMember | Refusal:
+    """Who leaves. Its epoch is not looked at."""
+    if instance_id is None:
+        return group.members.get(member_id) or unknown_member(member_id, group.group_id)
+    member = group.member_of_instance(instance_id)
+    if member is None:
+        return unknown_instance(instance_id)
+    return member if member.member_id == member_id else fenced_instance(member_id, instance_id, member.member_id)
+
+
+def step_out(group: ConsumerGroup, member: ConsumerMember, now_ms: int, then: OnWritten) -> None:
+    """A static member goes and keeps its partitions until its session ends, or until it is back."""
+    current = member.current
+    kept = {topic_id: dict.fromkeys(partitions, 0) for topic_id, partitions in current.assigned.items()}
+    away = replace(current, epoch=STEPPING_OUT_EPOCH, assigned=kept, revoking={})
+    changes = Changes(group)
+    changes.make(Kind.CURRENT, member.member_id, away)
+    changes.write(now_ms, cause_of(member, "leave_explicit"), then)
+
+
+def fence(group: ConsumerGroup, members: Iterable[ConsumerMember], cause: Cause, now_ms: int, then: OnWritten) -> None:
+    """Takes members out of the group. The next heartbeat of anybody computes who gets their partitions.
+
+    A group that is left with classic members only is classic from then on, if the policy allows.
+    """
+    members, changes = list(members), Changes(group)
+    if group.coordinator.downgrade_if_classic(group, changes, cause, now_ms, then, leaving=members):
+        return
+    take_out(group, members, changes)
+    changes.write(now_ms, cause, then)
+
+
+def take_out(group: ConsumerGroup, members: Iterable[ConsumerMember], changes: Changes) -> None:
+    """Notes that members are gone, and that the group has another epoch for it."""
+    for member in members:
+        stop_all(group, member)
+        forget(member.member_id, changes)
+        regex = member.metadata.topic_regex
+        if regex and not group.regex_counts[regex] and regex in group.regexes:
+            changes.make(Kind.REGEX, regex, None)
+    bump(group, changes)
+
+
+def forget(member_id: str, changes: Changes) -> None:
+    """Notes that a member is gone."""
+    changes.make(Kind.CURRENT, member_id, None)
+    changes.make(Kind.TARGET, member_id, None)
+    changes.make(Kind.MEMBER, member_id, None)
+
+
+def bump(group: ConsumerGroup, changes: Changes) -> None:
+    """The next group epoch, with the hash of what is subscribed to now."""
+    changes.make(Kind.GROUP_EPOCH, None, GroupEpoch(group.epoch + 1, current_hash(group)))
+    group.checked_version = group.coordinator.topics.version
+
+
+def current_hash(group: ConsumerGroup) -> int:
+    """The hash of the topics that somebody subscribes to, as they are now."""
+    topics = map(group.coordinator.topics.by_name, group.subscribed_names())
+    return group_hash(topic for topic in topics if topic is not None)
+
+
+def session_expired(group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:
+    """A member has been silent for its session timeout."""
+    expire(group, member, "session_expired", now_ms)
+
+
+def expire(group: ConsumerGroup, member: ConsumerMember, cause: str, now_ms: int) -> None:
+    """Fences a member whose time is up; a little later again, if that cannot be written."""
+
+    def written(error: ErrorCode, now_ms: int) -> None:
+        back = group.members.get(member.member_id)
+        if error is not ErrorCode.none and back is not None:
+            back.session = start(group, back, FENCE_AGAIN_AFTER_MS, now_ms, session_expired)
+
+    fence(group, [member], cause_of(member, cause), now_ms, written)
+
+
+def cause_of(member: ConsumerMember, name: str) -> Cause:
+    """A cause that a member has brought about."""
+    return Cause(name, member.member_id, member.metadata.client_id, member.metadata.client_host)

@@ -1,0 +1,39 @@
+"""A member of a consumer group: what the log keeps of it, and the timers that watch it."""
+
+from typing import TYPE_CHECKING
+
+from kohort.coordinator.consumer.states import MemberState
+from kohort.coordinator.consumer.values import CurrentAssignment, MemberMetadata
+
+if TYPE_CHECKING:
+    from kohort.coordinator.consumer.timers import Timer
+
+FIRST = CurrentAssignment()
+
+
+class ConsumerMember:
+    """One member. `metadata` and `current` are replaced as a whole."""
+
+    __slots__ = ("current", "join_timer", "member_id", "metadata", "revocation", "session", "sync_timer")
+
+    def __init__(self, member_id: str, metadata: MemberMetadata, current: CurrentAssignment = FIRST) -> None:
+        self.member_id = member_id
+        self.metadata = metadata
+        self.current = current
+        self.session: Timer | None = None
+        """Ends the membership of one that stays silent."""
+        self.revocation: Timer | None = None
+        """Ends the membership of one that does not give up partitions in time."""
+        self.join_timer: Timer | None = None
+        """Ends the membership of a classic member that was told to rejoin and does not."""
+        self.sync_timer: Timer | None = None
+        """Ends the membership of a classic member that joined and does not sync."""
+
+    @property
+    def is_classic(self) -> bool:
+        """Whether it speaks the classic protocol."""
+        return self.metadata.classic is not None
+
+    def has_reached(self, epoch: int) -> bool:
+        """Whether it has all that the target of that epoch gives it, and nothing else."""
+        return self.current.state is MemberState.STABLE and self.current.epoch == epoch

@@ -1,0 +1,76 @@
+"""One step of one member, and the timers that come with it (consumer-groups §8, §9)."""
+
+from collections.abc import Collection, Mapping
+from uuid import UUID
+
+from kohort.coordinator.consumer.changes import Changes
+from kohort.coordinator.consumer.group import ConsumerGroup
+from kohort.coordinator.consumer.leaving import expire, session_expired
+from kohort.coordinator.consumer.member import ConsumerMember
+from kohort.coordinator.consumer.reconciling import reconcile
+from kohort.coordinator.consumer.states import MemberState
+from kohort.coordinator.consumer.targets import topic_ids
+from kohort.coordinator.consumer.timers import extend_session, start, stop
+from kohort.coordinator.consumer.values import Kind
+
+
+def advance_member(
+    group: ConsumerGroup,
+    member: ConsumerMember,
+    changes: Changes,
+    reported: Mapping[UUID, Collection[int]] | None,
+    subscription_changed: bool,
+    now_ms: int,
+) -> bool:
+    """Takes a member as far as it can go now. Returns False for one that must be fenced."""
+    if not subscription_changed and member.has_reached(group.target_epoch):
+        return True
+    member_id, owners = member.member_id, group.owners
+    following = reconcile(
+        member.current,
+        group.target_of(member_id),
+        group.target_epoch,
+        reported=reported,
+        subscription_changed=subscription_changed,
+        subscribed=topic_ids(group, member.metadata),
+        is_taken=lambda topic_id, partition: owners.get((topic_id, partition), member_id) != member_id,
+    )
+    if following is None:
+        return False
+    if following != member.current:
+        changes.make(Kind.CURRENT, member_id, following)
+        watch_revocation(group, member, now_ms)
+    return True
+
+
+def watch_revocation(group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:
+    """A member that is to give up partitions has its rebalance timeout for it."""
+    stop(group, member.revocation)
+    member.revocation = None
+    if member.current.state is not MemberState.UNREVOKED_PARTITIONS or member.is_classic:
+        return
+    epoch = member.current.epoch
+
+    def too_late(group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:
+        if member.current.epoch == epoch:
+            expire(group, member, "epoch_timeout", now_ms)
+
+    member.revocation = start(group, member, member.metadata.rebalance_timeout_ms, now_ms, too_late)
+
+
+def keep_alive(group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:
+    """The session of a member begins anew."""
+    classic = member.metadata.classic
+    if classic is not None:
+        timeout_ms = classic.session_timeout_ms
+    else:
+        timeout_ms = group.coordinator.consumer_config(group.group_id).session_timeout_ms
+    extend_session(group, member, timeout_ms, now_ms, session_expired)
+
+
+def begin_sessions(group: ConsumerGroup, now_ms: int) -> None:
+    """Every member of a group that was loaded has a whole session, and time to give up what it must."""
+    timeout_ms = group.coordinator.consumer_config(group.group_id).session_timeout_ms
+    for member in group.members.values():
+        extend_session(group, member, timeout_ms, now_ms, session_expired)
+        watch_revocation(group, member, now_ms)

@@ -1,0 +1,123 @@
+"""The way of a member from what it has to what it is to have, step by step (consumer-groups §8).
+
+Partitions are taken away before any is given. What others still have is given when they have let go.
+Source: Kafka's `CurrentAssignmentBuilder`.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from uuid import UUID
+
+from kohort.coordinator.consumer.states import MemberState
+from kohort.coordinator.consumer.values import CurrentAssignment, Owned, Target
+
+Reported = Mapping[UUID, Collection[int]]
+"""The partitions that a member says it owns."""
+
+
+def reconcile(
+    current: CurrentAssignment,
+    target: Target,
+    target_epoch: int,
+    *,
+    reported: Reported | None,
+    subscription_changed: bool,
+    subscribed: Collection[UUID],
+    is_taken: Callable[[UUID, int], bool],
+) -> CurrentAssignment | None:
+    """The next step; `current` itself where there is none. None: the member must be fenced.
+
+    `reported`: None where the member did not say. `subscribed`: the topics it subscribes to. `is_taken`: whether
+    somebody else has a partition.
+    """
+    state = current.state
+    if state is MemberState.STABLE and current.epoch == target_epoch:
+        return _trim(current, reported, subscribed) if subscription_changed else current
+    if state is MemberState.UNREVOKED_PARTITIONS and _owns_any(reported, current.revoking):
+        return _trim(current, reported, subscribed) if subscription_changed else current
+    if state is MemberState.UNKNOWN:
+        # Only a newer broker knows what this was: the member must begin without partitions.
+        if reported is None or reported:
+            return None
+        current = CurrentAssignment(epoch=target_epoch, previous_epoch=current.epoch, assigned=current.assigned)
+    return _advance(current, target, target_epoch, reported, subscribed, is_taken)
+
+
+def _advance(
+    current: CurrentAssignment,
+    target: Target,
+    target_epoch: int,
+    reported: Reported | None,
+    subscribed: Collection[UUID],
+    is_taken: Callable[[UUID, int], bool],
+) -> CurrentAssignment:
+    kept: dict[UUID, dict[int, int]] = {}
+    revoked: dict[UUID, dict[int, int]] = {}
+    wanted: dict[UUID, list[int]] = {}
+    waiting = False
+    for topic_id in {**current.assigned, **target}:
+        aim = target.get(topic_id, frozenset()) if topic_id in subscribed else frozenset()
+        assigned = current.assigned.get(topic_id, {})
+        keep = {partition: epoch for partition, epoch in assigned.items() if partition in aim}
+        if keep:
+            kept[topic_id] = keep
+        if len(keep) < len(assigned):
+            revoked[topic_id] = {partition: epoch for partition, epoch in assigned.items() if partition not in aim}
+        if len(keep) < len(aim):
+            missing = [partition for partition in aim if partition not in keep]
+            free = [partition for partition in missing if not is_taken(topic_id, partition)]
+            waiting |= len(free) < len(missing)
+            if free:
+                wanted[topic_id] = free
+    if revoked and _owns_any(reported, revoked):
+        return CurrentAssignment(
+            epoch=current.epoch,
+            previous_epoch=current.epoch,
+            state=MemberState.UNREVOKED_PARTITIONS,
+            assigned=kept,
+            revoking=revoked,
+        )
+    for topic_id, partitions in wanted.items():
+        kept[topic_id] = {**kept.get(topic_id, {}), **dict.fromkeys(partitions, target_epoch)}
+    return CurrentAssignment(
+        epoch=target_epoch,
+        previous_epoch=current.epoch,
+        state=MemberState.UNRELEASED_PARTITIONS if waiting else MemberState.STABLE,
+        assigned=kept,
+    )
+
+
+def _trim(current: CurrentAssignment, reported: Reported | None, subscribed: Collection[UUID]) -> CurrentAssignment:
+    """Takes away at once what the member does not subscribe to any more, whenever the next target comes."""
+    gone = {topic_id: partitions for topic_id, partitions in current.assigned.items() if topic_id not in subscribed}
+    if not gone:
+        return current
+    kept = {topic_id: partitions for topic_id, partitions in current.assigned.items() if topic_id in subscribed}
+    revoking = {**current.revoking}
+    for topic_id, partitions in gone.items():
+        revoking[topic_id] = {**revoking.get(topic_id, {}), **partitions}
+    if _owns_any(reported, revoking):
+        return CurrentAssignment(
+            epoch=current.epoch,
+            previous_epoch=current.epoch,
+            state=MemberState.UNREVOKED_PARTITIONS,
+            assigned=kept,
+            revoking=revoking,
+        )
+    return CurrentAssignment(
+        epoch=current.epoch,
+        previous_epoch=current.epoch,
+        state=current.state,
+        assigned=kept,
+        revoking=current.revoking,
+    )
+
+
+def _owns_any(reported: Reported | None, partitions: Owned) -> bool:
+    """Whether the member may still own one of the partitions. It may where it does not say."""
+    if reported is None:
+        return True
+    return any(
+        not partitions[topic_id].keys().isdisjoint(mine)
+        for topic_id, mine in reported.items()
+        if topic_id in partitions
+    )

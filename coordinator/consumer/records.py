@@ -1,0 +1,238 @@
+"""Keys and values of a consumer group's records, as Kafka 4.3 writes them (consumer-groups §18)."""
+
+import struct
+from collections.abc import Callable, Iterable
+from uuid import UUID
+
+from kohort.coordinator.consumer.states import MemberState
+from kohort.coordinator.consumer.values import (
+    Change,
+    ClassicMetadata,
+    CurrentAssignment,
+    GroupEpoch,
+    Kind,
+    MemberMetadata,
+    Owned,
+    ResolvedRegex,
+    Target,
+    TargetEpoch,
+)
+from kohort.coordinator.records import RecordReader, UnreadableRecord
+from kohort.protocol.wire import INT, SHORT, compact_bytes, compact_length, compact_string, string, tag
+
+_LONG = struct.Struct(">q")
+_VERSION_0 = b"\x00\x00"
+_NO_TAGS = b"\x00"
+
+KINDS = frozenset(Kind)
+"""The types of records that are a consumer group's."""
+
+NAMED = (Kind.MEMBER, Kind.TARGET, Kind.CURRENT, Kind.REGEX)
+"""Kinds whose keys name a member, or a pattern, besides the group."""
+
+
+def key_of(group_id: str, kind: Kind, name: str | None) -> bytes:
+    """The key of a record."""
+    return SHORT.pack(kind) + string(group_id) + (b"" if name is None else string(name))
+
+
+def value_of(change: Change) -> bytes | None:
+    """The value of a record; None deletes."""
+    if change.value is None:
+        return None
+    return _VERSION_0 + _WRITERS[change.kind](change.value)
+
+
+def read_change(kind: int, key: RecordReader, value: bytes | None) -> tuple[str, Change]:
+    """The group and the change that a record tells of; `key` stands behind the type. Raises UnreadableRecord."""
+    group_id = key.string()
+    known = Kind(kind)
+    name = key.string() if known in NAMED else None
+    if value is None or known is Kind.PARTITION_METADATA:
+        return group_id, Change(known, name, None)
+    reader = RecordReader(value)
+    version = reader.int16()
+    if version != 0:
+        raise UnreadableRecord(f"a record of type {kind} in version {version}; known is 0")
+    return group_id, Change(known, name, _READERS[known](reader))
+
+
+# Writing
+
+
+def _write_group_epoch(value: GroupEpoch) -> bytes:
+    return INT.pack(value.epoch) + _long_tag(value.metadata_hash)
+
+
+def _write_target_epoch(value: TargetEpoch) -> bytes:
+    return INT.pack(value.epoch) + _long_tag(value.timestamp_ms)
+
+
+def _long_tag(number: int) -> bytes:
+    """A number as the only tag; 0, its default, is left out."""
+    return b"\x01" + tag(0, _LONG.pack(number)) if number else _NO_TAGS
+
+
+def _write_member(value: MemberMetadata) -> bytes:
+    parts = [
+        compact_string(value.instance_id),
+        compact_string(value.rack_id),
+        compact_string(value.client_id),
+        compact_string(value.client_host),
+        _strings(value.topic_names),
+        compact_string(value.topic_regex),
+        INT.pack(value.rebalance_timeout_ms),
+        compact_string(value.assignor),
+        b"\x01",
+        tag(0, _write_classic(value.classic)),  # written for every member, as Kafka does
+    ]
+    return b"".join(parts)
+
+
+def _write_classic(value: ClassicMetadata | None) -> bytes:
+    if value is None:
+        return b"\x00"
+    parts = [b"\x01", INT.pack(value.session_timeout_ms), compact_length(len(value.protocols))]
+    for name, metadata in value.protocols:
+        parts += compact_string(name), compact_bytes(metadata), _NO_TAGS
+    return b"".join((*parts, _NO_TAGS))
+
+
+def _write_target(value: Target) -> bytes:
+    parts = [compact_length(len(value))]
+    for topic_id, partitions in value.items():
+        parts += topic_id.bytes, _integers(sorted(partitions)), _NO_TAGS
+    return b"".join((*parts, _NO_TAGS))
+
+
+def _write_current(value: CurrentAssignment) -> bytes:
+    start = struct.pack(">iib", value.epoch, value.previous_epoch, value.state)
+    return start + _owned(value.assigned) + _owned(value.revoking) + _NO_TAGS
+
+
+def _owned(value: Owned) -> bytes:
+    parts = [compact_length(len(value))]
+    for topic_id, partitions in value.items():
+        numbers = sorted(partitions)
+        parts += topic_id.bytes, _integers(numbers), b"\x01"
+        parts.append(tag(0, _integers([partitions[number] for number in numbers])))
+    return b"".join(parts)
+
+
+def _write_regex(value: ResolvedRegex) -> bytes:
+    return _strings(value.topics) + struct.pack(">qq", value.version, value.timestamp_ms) + _NO_TAGS
+
+
+def _strings(texts: tuple[str, ...]) -> bytes:
+    return compact_length(len(texts)) + b"".join(map(compact_string, texts))
+
+
+def _integers(numbers: list[int]) -> bytes:
+    return compact_length(len(numbers)) + struct.pack(f">{len(numbers)}i", *numbers)
+
+
+# Reading
+
+
+def _read_group_epoch(reader: RecordReader) -> GroupEpoch:
+    return GroupEpoch(reader.int32(), _long_in(reader.tags()))
+
+
+def _read_target_epoch(reader: RecordReader) -> TargetEpoch:
+    return TargetEpoch(reader.int32(), _long_in(reader.tags()))
+
+
+def _long_in(tags: dict[int, bytes]) -> int:
+    return int.from_bytes(tags.get(0, b""), "big", signed=True)
+
+
+def _read_member(reader: RecordReader) -> MemberMetadata:
+    instance_id, rack_id = reader.compact_nullable_string(), reader.compact_nullable_string()
+    client_id, client_host = reader.compact_string(), reader.compact_string()
+    topic_names = tuple(reader.array(reader.compact_string))
+    topic_regex = reader.compact_nullable_string() or ""
+    rebalance_timeout_ms = reader.int32()
+    assignor = reader.compact_nullable_string()
+    return MemberMetadata(
+        instance_id=instance_id,
+        rack_id=rack_id,
+        client_id=client_id,
+        client_host=client_host,
+        topic_names=topic_names,
+        topic_regex=topic_regex,
+        rebalance_timeout_ms=rebalance_timeout_ms,
+        assignor=assignor,
+        classic=_read_classic(reader.tags().get(0, b"\x00")),
+    )
+
+
+def _read_classic(data: bytes) -> ClassicMetadata | None:
+    reader = RecordReader(data)
+    if reader.int8() != 1:
+        return None
+    session_timeout_ms = reader.int32()
+
+    def protocol() -> tuple[str, bytes]:
+        found = reader.compact_string(), reader.compact_bytes()
+        reader.tags()
+        return found
+
+    return ClassicMetadata(session_timeout_ms, tuple(reader.array(protocol)))
+
+
+def _read_target(reader: RecordReader) -> dict[UUID, frozenset[int]]:
+    def topic() -> tuple[UUID, frozenset[int]]:
+        found = reader.uuid(), frozenset(reader.array(reader.int32))
+        reader.tags()
+        return found
+
+    return dict(reader.array(topic))
+
+
+def _read_current(reader: RecordReader) -> CurrentAssignment:
+    epoch, previous_epoch, state = reader.int32(), reader.int32(), reader.int8()
+    states: Iterable[int] = MemberState
+    return CurrentAssignment(
+        epoch=epoch,
+        previous_epoch=previous_epoch,
+        state=MemberState(state) if state in set(states) else MemberState.UNKNOWN,
+        assigned=_read_owned(reader, max(epoch, 0)),
+        revoking=_read_owned(reader, max(epoch, 0)),
+    )
+
+
+def _read_owned(reader: RecordReader, default_epoch: int) -> dict[UUID, dict[int, int]]:
+    """Brokers before 4.3 did not write since which assignment a partition is held: since the member's epoch, then."""
+
+    def topic() -> tuple[UUID, dict[int, int]]:
+        topic_id, partitions = reader.uuid(), list(reader.array(reader.int32))
+        told = reader.tags().get(0)
+        if told is None:
+            return topic_id, dict.fromkeys(partitions, default_epoch)
+        epochs = RecordReader(told)
+        return topic_id, dict(zip(partitions, epochs.array(epochs.int32), strict=True))
+
+    return dict(reader.array(topic))
+
+
+def _read_regex(reader: RecordReader) -> ResolvedRegex:
+    return ResolvedRegex(tuple(reader.array(reader.compact_string)), reader.int64(), reader.int64())
+
+
+_WRITERS: dict[Kind, Callable[..., bytes]] = {
+    Kind.GROUP_EPOCH: _write_group_epoch,
+    Kind.MEMBER: _write_member,
+    Kind.TARGET_EPOCH: _write_target_epoch,
+    Kind.TARGET: _write_target,
+    Kind.CURRENT: _write_current,
+    Kind.REGEX: _write_regex,
+}
+
+_READERS: dict[Kind, Callable[[RecordReader], object]] = {
+    Kind.GROUP_EPOCH: _read_group_epoch,
+    Kind.MEMBER: _read_member,
+    Kind.TARGET_EPOCH: _read_target_epoch,
+    Kind.TARGET: _read_target,
+    Kind.CURRENT: _read_current,
+    Kind.REGEX: _read_regex,
+}

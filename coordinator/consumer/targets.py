@@ -1,0 +1,61 @@
+"""The target assignment: what each member is to have (consumer-groups §10)."""
+
+from uuid import UUID
+
+from kohort.coordinator.consumer.assignors import ASSIGNORS
+from kohort.coordinator.consumer.assignors.subscriber import Subscriber
+from kohort.coordinator.consumer.changes import Changes
+from kohort.coordinator.consumer.group import ConsumerGroup
+from kohort.coordinator.consumer.values import Kind, MemberMetadata, TargetEpoch
+
+
+def may_compute(group: ConsumerGroup, wall_ms: int) -> bool:
+    """Whether a target is due, and the last one is not too young (KIP-1263)."""
+    if group.target_epoch >= group.epoch:
+        return False
+    interval_ms = group.coordinator.consumer_config(group.group_id).assignment_interval_ms
+    return not (group.target_timestamp_ms and interval_ms) or wall_ms >= group.target_timestamp_ms + interval_ms
+
+
+def compute(group: ConsumerGroup, changes: Changes, wall_ms: int) -> None:
+    """Computes the target for the group's epoch, and notes it for the members whose share changes."""
+    counts: dict[UUID, int] = {}
+    members = []
+    for member_id in sorted(group.members):
+        topics = topic_ids(group, group.members[member_id].metadata, counts)
+        instance_id = group.members[member_id].metadata.instance_id
+        members.append(Subscriber(member_id, instance_id, topics, group.target_of(member_id)))
+    assign = ASSIGNORS[preferred_assignor(group)]
+    targets = assign(members, dict(sorted(counts.items())), is_homogeneous(group)) if members else {}
+    for each in members:
+        target = targets.get(each.member_id, {})
+        if target != group.targets.get(each.member_id):
+            changes.make(Kind.TARGET, each.member_id, target)
+    changes.make(Kind.TARGET_EPOCH, None, TargetEpoch(group.epoch, wall_ms))
+
+
+def topic_ids(group: ConsumerGroup, metadata: MemberMetadata, counts: dict[UUID, int] | None = None) -> frozenset[UUID]:
+    """The topics that a member subscribes to, as far as they exist. `counts` is given their numbers of partitions."""
+    found = set()
+    for name in group.names_of(metadata):
+        topic = group.coordinator.topics.by_name(name)
+        if topic is not None:
+            found.add(topic.topic_id)
+            if counts is not None:
+                counts[topic.topic_id] = topic.partitions
+    return frozenset(found)
+
+
+def preferred_assignor(group: ConsumerGroup) -> str:
+    """The one that most members vote for; without a vote the first that is configured."""
+    if not group.assignors:
+        return group.coordinator.settings.group_consumer_assignors[0]
+    return max(sorted(group.assignors), key=lambda name: group.assignors[name])
+
+
+def is_homogeneous(group: ConsumerGroup) -> bool:
+    """Whether all members subscribe to the same topics, as Kafka judges it."""
+    count = len(group.members)
+    if not group.regex_counts:
+        return all(subscribers == count for subscribers in group.names.values())
+    return len(group.regex_counts) == 1 and group.regex_counts.total() == count and not group.names

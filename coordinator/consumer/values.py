@@ -1,0 +1,110 @@
+"""What the log keeps of a consumer group, as values. A group's whole state is made of them (consumer-groups §18).
+
+Values are never changed: whoever wants another one makes it. Mappings in them are to be treated so, too.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import NamedTuple
+from uuid import UUID
+
+from kohort.coordinator.consumer.states import MemberState
+
+Target = Mapping[UUID, frozenset[int]]
+"""Partitions by topic."""
+
+Owned = Mapping[UUID, Mapping[int, int]]
+"""By topic, partitions and the epoch of the assignment that gave each (KIP-1251)."""
+
+NOTHING: dict[UUID, dict[int, int]] = {}
+NO_TARGET: dict[UUID, frozenset[int]] = {}
+
+LEAVING_EPOCH = -1
+STEPPING_OUT_EPOCH = -2
+"""A static member goes and wants to come back; also the epoch it has meanwhile."""
+
+
+class Kind(IntEnum):
+    """The kinds of records; the value is the type in a record's key."""
+
+    GROUP_EPOCH = 3
+    PARTITION_METADATA = 4
+    """Of Kafka 4.0; later brokers only write its tombstone."""
+    MEMBER = 5
+    TARGET_EPOCH = 6
+    TARGET = 7
+    CURRENT = 8
+    REGEX = 16
+
+
+class Change(NamedTuple):
+    """One record: what it is about, and what is so from now on. `name`: a member or a pattern; None: the group.
+
+    `value` None deletes.
+    """
+
+    kind: Kind
+    name: str | None
+    value: object
+
+
+class GroupEpoch(NamedTuple):
+    """The version of what members want, and the hash of the topics they subscribe to (0: none)."""
+
+    epoch: int
+    metadata_hash: int = 0
+
+
+class TargetEpoch(NamedTuple):
+    """The group epoch that the target was computed for, and when that was done: wall clock, 0 where it is not known."""
+
+    epoch: int
+    timestamp_ms: int = 0
+
+
+@dataclass(slots=True, frozen=True)
+class ClassicMetadata:
+    """What a member says that speaks the classic protocol within a consumer group."""
+
+    session_timeout_ms: int
+    protocols: tuple[tuple[str, bytes], ...]
+
+
+@dataclass(slots=True, frozen=True, kw_only=True)
+class MemberMetadata:
+    """What a member says of itself."""
+
+    instance_id: str | None = None
+    rack_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    topic_names: tuple[str, ...] = ()
+    """Sorted, each once."""
+    topic_regex: str = ""
+    """Empty: none."""
+    rebalance_timeout_ms: int = -1
+    assignor: str | None = None
+    """The server-side assignor that it votes for."""
+    classic: ClassicMetadata | None = None
+
+
+@dataclass(slots=True, frozen=True, kw_only=True)
+class CurrentAssignment:
+    """What a member has, and how far it is on the way to its target."""
+
+    epoch: int = 0
+    previous_epoch: int = 0
+    state: MemberState = MemberState.STABLE
+    assigned: Owned = field(default_factory=dict)
+    revoking: Owned = field(default_factory=dict)
+    """Partitions that it is to give up and has not yet."""
+
+
+@dataclass(slots=True, frozen=True)
+class ResolvedRegex:
+    """The topics that a pattern matched, the version of the topics then, and when that was: wall clock."""
+
+    topics: tuple[str, ...]
+    version: int
+    timestamp_ms: int

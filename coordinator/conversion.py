@@ -1,0 +1,311 @@
+"""Groups that change their protocol while they live (consumer-groups §17.1, §17.2, §17.4)."""
+
+from collections.abc import Iterable
+from uuid import UUID
+
+from kohort.coordinator.classic import sessions
+from kohort.coordinator.classic.dissolving import dissolve
+from kohort.coordinator.classic.group import ClassicGroup
+from kohort.coordinator.classic.member import Member
+from kohort.coordinator.classic.persisting import group_entry
+from kohort.coordinator.classic.rebalancing import prepare_rebalance
+from kohort.coordinator.classic.replies import answer_join, answer_sync, join_refused, sync_refused
+from kohort.coordinator.classic.states import State
+from kohort.coordinator.consumer.changes import Changes
+from kohort.coordinator.consumer.group import CONSUMER, ConsumerGroup
+from kohort.coordinator.consumer.leaving import current_hash
+from kohort.coordinator.consumer.member import ConsumerMember
+from kohort.coordinator.consumer.progress import keep_alive
+from kohort.coordinator.consumer.refusing import Refusal, not_a_consumer_group
+from kohort.coordinator.consumer.timers import stop_all
+from kohort.coordinator.consumer.values import (
+    ClassicMetadata,
+    CurrentAssignment,
+    GroupEpoch,
+    Kind,
+    MemberMetadata,
+    Target,
+    TargetEpoch,
+)
+from kohort.coordinator.context import OnWritten
+from kohort.coordinator.coordinator import GroupCoordinator
+from kohort.coordinator.effects import Cause
+from kohort.coordinator.group import Group
+from kohort.coordinator.records import group_key
+from kohort.protocol.consumer import (
+    Assignment,
+    ImpossibleLengthError,
+    Subscription,
+    read_assignment,
+    read_subscription,
+    write_assignment,
+)
+from kohort.protocol.errors import ErrorCode
+
+UPGRADES = ("bidirectional", "upgrade")
+"""Policies that let a classic group with members become a consumer group."""
+DOWNGRADES = ("bidirectional", "downgrade")
+"""Policies that let a consumer group become classic when its last consumer member goes."""
+
+MIGRATION = Cause("protocol_migration")
+
+
+class CustomAssignorError(Exception):
+    """An assignment carries data of an assignor that the server does not have."""
+
+
+# From classic to consumer
+
+
+def replace_empty_classic_group(coordinator: GroupCoordinator, classic: ClassicGroup) -> tuple[ConsumerGroup, Changes]:
+    """A consumer group in place of a classic one without members, whatever the policy. Its offsets stay.
+
+    Ids that were handed out are lost.
+    """
+    return _takes_over(coordinator, classic)
+
+
+def upgrade(
+    coordinator: GroupCoordinator, classic: ClassicGroup, now_ms: int
+) -> tuple[ConsumerGroup, Changes] | Refusal:
+    """A consumer group in place of a classic one with members, which keep what they have.
+
+    GROUP_ID_NOT_FOUND if the policy, the type, the size or an assignor of their own is against it. Bytes that Kafka
+    does not foresee are UNKNOWN_SERVER_ERROR, and joins that wait are sent away all the same.
+    """
+    settings = coordinator.settings
+    if (
+        settings.group_consumer_migration_policy not in UPGRADES
+        or classic.protocol_type != CONSUMER
+        or len(classic.members) > settings.group_consumer_max_size
+    ):
+        return not_a_consumer_group(classic.group_id)
+    try:
+        members = {each.member_id: _as_consumer(coordinator, each) for each in classic.members.values()}
+    except CustomAssignorError:
+        message = (
+            f"Cannot upgrade classic group {classic.group_id} to consumer group because an unsupported custom assignor "
+            "is in use. Please refer to the documentation or switch to a default assignor before re-attempting the "
+            "upgrade."
+        )
+        return Refusal(ErrorCode.group_id_not_found, message)
+    except ImpossibleLengthError:
+        _send_away(classic)
+        return Refusal(ErrorCode.unknown_server_error)
+    if None in members.values():
+        return not_a_consumer_group(classic.group_id)
+    group, changes = _takes_over(coordinator, classic)
+    _move_in(group, changes, {name: found for name, found in members.items() if found is not None}, classic, now_ms)
+    return group, changes
+
+
+_Share = dict[UUID, frozenset[int]]
+
+
+def _as_consumer(coordinator: GroupCoordinator, member: Member) -> tuple[MemberMetadata, _Share] | None:
+    """A classic member as one of a consumer group, and what it has. None: its bytes end too early."""
+    subscription = read_subscription(member.protocols[0][1])
+    share = _share(coordinator, member.assignment)
+    if subscription is None or share is None:
+        return None
+    metadata = MemberMetadata(
+        instance_id=member.group_instance_id,
+        rack_id=subscription.rack_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        topic_names=tuple(sorted(set(subscription.topics))),
+        rebalance_timeout_ms=member.rebalance_timeout_ms,
+        classic=ClassicMetadata(member.session_timeout_ms, member.protocols),
+    )
+    return metadata, share
+
+
+def _share(coordinator: GroupCoordinator, assignment: bytes) -> _Share | None:
+    if not assignment:
+        return {}
+    read = read_assignment(assignment)
+    if read is None:
+        return None
+    if read.user_data:
+        raise CustomAssignorError
+    topics = ((coordinator.topics.by_name(name), partitions) for name, partitions in read.partitions.items())
+    return {topic.topic_id: frozenset(partitions) for topic, partitions in topics if topic is not None}
+
+
+def _move_in(
+    group: ConsumerGroup,
+    changes: Changes,
+    members: dict[str, tuple[MemberMetadata, _Share]],
+    classic: ClassicGroup,
+    now_ms: int,
+) -> None:
+    """Everybody is where it was: the target is what they have, at the generation of the classic group."""
+    epoch = classic.generation_id
+    for member_id, (metadata, _) in members.items():
+        changes.make(Kind.MEMBER, member_id, metadata)
+    changes.make(Kind.GROUP_EPOCH, None, GroupEpoch(epoch, current_hash(group)))
+    group.checked_version = group.coordinator.topics.version
+    for member_id, (_, share) in members.items():
+        changes.make(Kind.TARGET, member_id, share)
+    changes.make(Kind.TARGET_EPOCH, None, TargetEpoch(epoch))
+    for member_id, (_, share) in members.items():
+        assigned = {topic_id: dict.fromkeys(partitions, epoch) for topic_id, partitions in share.items()}
+        current = CurrentAssignment(epoch=epoch, previous_epoch=epoch, assigned=assigned)
+        changes.make(Kind.CURRENT, member_id, current)
+        keep_alive(group, group.members[member_id], now_ms)
+
+
+def _takes_over(coordinator: GroupCoordinator, classic: ClassicGroup) -> tuple[ConsumerGroup, Changes]:
+    """A consumer group without members that has the id and the offsets of a classic one.
+
+    The classic one is set aside, and is dissolved when this is written. If it cannot be, the classic one is back.
+    """
+    del coordinator.groups[classic.group_id]
+    group = coordinator.create_consumer_group(classic.group_id)
+    move_offsets(classic, group)
+    changes = Changes(group)
+    changes.delete_first(group_key(classic.group_id))
+
+    def undo() -> None:
+        for member in group.members.values():
+            stop_all(group, member)
+        coordinator.forget_consumer_group(group)
+        move_offsets(group, classic)
+        coordinator.groups[classic.group_id] = classic
+
+    def written(now_ms: int) -> None:
+        coordinator.groups[classic.group_id] = classic  # for as long as it takes to dissolve it
+        dissolve(classic, ErrorCode.rebalance_in_progress, MIGRATION, now_ms)
+
+    changes.on_undo(undo)
+    changes.on_done(written)
+    return group, changes
+
+
+def _send_away(classic: ClassicGroup) -> None:
+    for member in classic.members.values():
+        answer_join(classic, member, join_refused(ErrorCode.rebalance_in_progress, member.member_id))
+        answer_sync(classic, member, sync_refused(ErrorCode.rebalance_in_progress))
+
+
+def move_offsets(before: Group, after: Group) -> None:
+    """Offsets belong to the group that has the id."""
+    after.offsets, after.pending_offsets = before.offsets, before.pending_offsets
+
+
+# From consumer to classic
+
+
+def replace_empty_consumer_group(
+    coordinator: GroupCoordinator, group: ConsumerGroup, classic: ClassicGroup, now_ms: int
+) -> None:
+    """Gives the place of a consumer group without members, and its offsets, to a classic one that was just created."""
+    changes = Changes(group)
+    changes.write_last([(key, None) for key in group.record_keys()])
+    coordinator.forget_consumer_group(group)
+    move_offsets(group, classic)
+    changes.write(now_ms, MIGRATION, _ignored)
+
+
+def _ignored(error: ErrorCode, now_ms: int) -> None:
+    """The record of the classic group comes behind: whoever joins hears whether that could be written."""
+
+
+def downgrade_if_classic(
+    coordinator: GroupCoordinator,
+    group: ConsumerGroup,
+    changes: Changes,
+    cause: Cause,
+    now_ms: int,
+    then: OnWritten,
+    *,
+    leaving: Iterable[ConsumerMember] = (),
+    replaced: bool = False,
+) -> bool:
+    """Makes the group classic if only classic members would be left, and writes that. Returns whether it did.
+
+    `leaving`: who goes. `replaced`: a classic member has just taken the place of a consumer member. Without either the
+    group stays as it is.
+    """
+    gone = {each.member_id for each in leaving}
+    left = [each for each in group.members.values() if each.member_id not in gone]
+    settings = coordinator.settings
+    if (
+        not left
+        or not (gone or replaced)
+        or not all(each.is_classic for each in left)
+        or settings.group_consumer_migration_policy not in DOWNGRADES
+        or len(left) > settings.group_max_size
+    ):
+        return False
+    classic = _as_classic(coordinator, group, left, now_ms)
+    if classic is None:
+        return False
+    changes.write_last([(key, None) for key in group.record_keys()])
+    changes.write_last([group_entry(classic)])
+    _hand_over(coordinator, group, classic, changes, now_ms)
+    if gone or group.target_epoch < group.epoch:
+        prepare_rebalance(classic, cause, now_ms)
+    changes.write(now_ms, cause, then)
+    return True
+
+
+def _as_classic(
+    coordinator: GroupCoordinator, group: ConsumerGroup, members: list[ConsumerMember], now_ms: int
+) -> ClassicGroup | None:
+    """The classic group that is left; members have what they were to have. None: their bytes are no subscriptions."""
+    classic = ClassicGroup(coordinator, group.group_id, group.partition, coordinator.wall_ms(now_ms))
+    classic.protocol_type, classic.generation_id = CONSUMER, group.epoch
+    for each in members:
+        metadata = each.metadata
+        assert metadata.classic is not None, "only classic members are left"
+        protocols = metadata.classic.protocols
+        subscription = read_subscription(protocols[0][1])
+        if subscription is None:
+            return None
+        member = Member(
+            each.member_id,
+            metadata.instance_id,
+            metadata.client_id,
+            metadata.client_host,
+            metadata.rebalance_timeout_ms,
+            metadata.classic.session_timeout_ms,
+            protocols,
+            _assignment(coordinator, group.target_of(each.member_id), subscription),
+        )
+        classic.add(member, None)
+    classic.protocol_name = classic.choose_protocol()
+    classic.subscribed_topics = classic.read_subscriptions()
+    classic.state = State.STABLE
+    return classic
+
+
+def _assignment(coordinator: GroupCoordinator, target: Target, subscription: Subscription) -> bytes:
+    partitions = {}
+    for topic_id, numbers in target.items():
+        topic = coordinator.topics.by_id(topic_id)
+        if topic is not None:
+            partitions[topic.name] = tuple(sorted(numbers))
+    return write_assignment(Assignment(version=subscription.version, partitions=partitions))
+
+
+def _hand_over(
+    coordinator: GroupCoordinator, group: ConsumerGroup, classic: ClassicGroup, changes: Changes, now_ms: int
+) -> None:
+    """The classic group has the id from now on; the consumer group is back if that cannot be written."""
+    for member in group.members.values():
+        stop_all(group, member)
+    coordinator.forget_consumer_group(group)
+    coordinator.groups[group.group_id] = classic
+    move_offsets(group, classic)
+    for each in classic.members.values():
+        sessions.extend(classic, each, now_ms)
+
+    def undo() -> None:
+        move_offsets(classic, group)
+        dissolve(classic, ErrorCode.not_coordinator, MIGRATION, now_ms)
+        coordinator.consumer_groups[group.group_id] = group
+        for member in group.members.values():
+            keep_alive(group, member, now_ms)
+
+    changes.on_undo(undo)

@@ -1,0 +1,62 @@
+"""ConsumerGroupDescribe (key 69): state and members of consumer groups."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from kohort.protocol.codec import Message
+from kohort.protocol.errors import ErrorCode
+
+
+@dataclass(slots=True, kw_only=True)
+class ConsumerGroupDescribeRequest:
+    group_ids: tuple[str, ...] = ()
+    include_authorized_operations: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class TopicPartitions:
+    topic_id: UUID | None
+    topic_name: str
+    partitions: tuple[int, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class Assignment:
+    topic_partitions: tuple[TopicPartitions, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class Member:
+    member_id: str
+    instance_id: str | None = None
+    rack_id: str | None = None
+    member_epoch: int
+    client_id: str
+    client_host: str
+    subscribed_topic_names: tuple[str, ...]
+    subscribed_topic_regex: str | None = None
+    assignment: Assignment
+    target_assignment: Assignment
+    member_type: int = -1  # from v1 on
+
+
+@dataclass(slots=True, kw_only=True)
+class DescribedGroup:
+    error_code: ErrorCode
+    error_message: str | None = None
+    group_id: str
+    group_state: str = ""
+    group_epoch: int = 0
+    assignment_epoch: int = 0
+    assignor_name: str = ""
+    members: tuple[Member, ...] = ()
+    authorized_operations: int = -(2**31)
+
+
+@dataclass(slots=True, kw_only=True)
+class ConsumerGroupDescribeResponse:
+    throttle_time_ms: int = 0
+    groups: tuple[DescribedGroup, ...]
+
+
+MESSAGE = Message("consumer_group_describe", ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse)

@@ -59,13 +59,13 @@ def _file_names() -> frozenset[str]:
 
 
 def _words() -> set[str]:
-    """Whatever code calls something: identifiers, error names as Kafka spells them, words in strings but docstrings."""
+    """Whatever code calls something: identifiers, errors and settings as in Kafka, words in strings but docstrings."""
     words: set[str] = set()
     for path in python_files():
         words |= {path.stem, *path.parts}
         for token in tokenize.generate_tokens(io.StringIO(path.read_text()).readline):
             if token.type == tokenize.NAME:
-                words |= {token.string, token.string.upper()}
+                words |= {token.string, token.string.upper(), token.string.replace("_", ".")}
             elif token.type == tokenize.STRING and not token.string.startswith('"""'):
                 words |= set(re.findall(r"[\w.-]*\w", token.string))
     for name in ("pyproject.toml", "Makefile", "setup.py", "docker/compose.yaml"):

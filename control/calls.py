@@ -1,19 +1,16 @@
 """One request on its way through the laboratory: held or spoiled before it is handled, or before its answer leaves.
 
-The broker itself knows nothing of this. The laboratory's registry (`LabRegistry`) hands out its APIs with a handler
-that goes through here; a broker without a laboratory has the plain ones, and pays nothing.
+The broker hands its requests to `Interference.handle`; the laboratory's makes a `Call` of each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kohort.broker.cluster.effects import perform
-from kohort.broker.logs import log
 from kohort.broker.runtime.error_response import error_response
-from kohort.broker.runtime.registry import Api, Registry
-from kohort.broker.ticket import NO_REPLY, CloseConnection, Ticket
+from kohort.broker.ticket import CloseConnection, Ticket
 from kohort.control.stops import ANSWER, REQUEST
 from kohort.control.subject import NO_GENERATION, Subject
 from kohort.protocol.errors import ErrorCode
@@ -22,7 +19,6 @@ from kohort.purgatory import DelayedOperation
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
     from kohort.broker.runtime.connection import Connection
-    from kohort.broker.slices import Work
     from kohort.control.brokers import Brokers
     from kohort.control.moments import Delayed, Moment
 
@@ -56,32 +52,10 @@ class Way(Protocol):
         ...
 
 
-class LabRegistry(Registry):
-    """The APIs, each behind the laboratory."""
-
-    def __init__(self, way: Way) -> None:
-        super().__init__()
-        self._way = way
-
-    def find(self, key: int) -> Api | None:
-        """The API of that key."""
-        known = key in self._loaded
-        api = super().find(key)
-        if api is not None and not known:
-            plain = api.handle
-
-            def handle(node: Node, request: Any, ticket: Ticket) -> Any:
-                return Call(self._way, plain, node, request, ticket).begin()
-
-            api.handle = handle
-        return api
-
-
 class Call:
     """A request, its handler, and how far it has come. Takes the place of the connection as the one who asks."""
 
     __slots__ = (
-        "_handler",
         "_node",
         "_way",
         "client_host",
@@ -94,9 +68,8 @@ class Call:
         "ticket",
     )
 
-    def __init__(self, way: Way, handler: Any, node: Node, request: Any, ticket: Ticket) -> None:
+    def __init__(self, way: Way, node: Node, request: Any, ticket: Ticket) -> None:
         self._way = way
-        self._handler = handler
         self._node = node
         self.request = request
         """As the broker will see it; a fault may put another in its place."""
@@ -124,39 +97,33 @@ class Call:
         self.ticket.asker = self
         return None if self._way.comes(self) else self._go_on()
 
-    def _go_on(self) -> Any:
+    def _go_on(self, *_: Any) -> Any:
+        """The same, from where gates are on."""
         outcome = self._way.spoil(self, None)
-        return self.handled() if outcome is ON else outcome
+        if outcome is ON:
+            return self._handled()
+        if outcome is not None:
+            self.stage = ANSWER  # a fault has answered: no other spoils that
+        return outcome
 
-    def handled(self) -> Any:
-        """Lets the broker answer. The same four outcomes."""
+    def _handled(self, *_: Any) -> Any:
+        """Lets the broker handle it."""
         group = self._node.coordinator.groups.get(self.subject.group)
         self.generation_then = group.generation_id if group is not None else NO_GENERATION
-        response = self._handler(self._node, self.request, self.ticket)
-        if isinstance(response, Generator):
-            return self._handled_in_slices(response)
-        if response is None or response is NO_REPLY or self.ticket.answered:
-            return response
-        return self._leaving(response)
-
-    def _handled_in_slices(self, steps: Work) -> Work:
-        """A handler that takes long (broker/runtime/turns.py)."""
-        response = yield from steps
-        if response is None or response is NO_REPLY or self.ticket.answered:
-            return response
-        return self._leaving(response)
+        return self.ticket.api.handle(self._node, self.request, self.ticket)
 
     # From the broker to the connection
 
     def answer(self, ticket: Ticket, response: object) -> None:
-        """The broker answers a request that had to wait."""
-        try:
-            outcome = self._leaving(response)
-        except CloseConnection as reason:
-            self.connection.close(str(reason))
+        """The broker answers, at once or when it could."""
+        if self.stage == ANSWER:  # it was stopped here before
+            self.connection.answer(ticket, response)
             return
-        if outcome is not None:
-            self.connection.answer(ticket, outcome)
+        self.stage = ANSWER
+        if self._way.leaves(self, self._node, response):
+            self.connection.park()
+        else:
+            self._leave(response)
 
     def close(self, reason: str) -> None:
         """Hangs up."""
@@ -174,14 +141,17 @@ class Call:
         """Calls `action` if the client is gone before it has its answer."""
         self.connection.when_gone(action)
 
-    def _leaving(self, response: object) -> Any:
-        if self.stage == ANSWER:  # it was stopped here before
-            return response
-        self.stage = ANSWER
-        if self._way.leaves(self, self._node, response):
-            return None
-        outcome = self._way.spoil(self, response)
-        return response if outcome is ON else outcome
+    def _leave(self, response: object, *, faults: bool = True) -> None:
+        """Sends the answer, or what a fault makes of it."""
+        try:
+            outcome = self._way.spoil(self, response) if faults else ON
+        except CloseConnection as reason:
+            self.connection.close(str(reason))
+            return
+        if outcome is None:
+            self.connection.park()
+        else:
+            self.connection.answer(self.ticket, response if outcome is ON else outcome)
 
     # What faults and gates do with it
 
@@ -221,42 +191,15 @@ class Call:
             return
         try:
             if self.stage == ANSWER:
-                self._resume_answer(response, faults)
+                self._leave(response, faults=faults)
             else:
-                self._resume_request(now_ms, faults)
+                self.ticket.received_at_ms = now_ms
+                go_on = self._go_on if faults else self._handled
+                server.dispatcher.run(self.connection, self.ticket, go_on, self.request)
         except Exception:
             self.connection.fail()
         perform(self._way.brokers.cluster, now_ms)
         server.end_turn(now_ms)
-
-    def _resume_answer(self, response: object, faults: bool) -> None:
-        try:
-            outcome = self._way.spoil(self, response) if faults else ON
-        except CloseConnection as reason:
-            self.connection.close(str(reason))
-            return
-        if outcome is not None:
-            self.ticket.answered = True
-            self.connection.answer(self.ticket, response if outcome is ON else outcome)
-
-    def _resume_request(self, now_ms: int, faults: bool) -> None:
-        self.ticket.received_at_ms = now_ms
-        try:
-            response = self._go_on() if faults else self.handled()
-        except CloseConnection as reason:
-            self.connection.close(str(reason))
-        except Exception:
-            log.error(f"{self.subject} failed: {self.request}")
-            self.connection.answer(self.ticket, self.refusal(ErrorCode.unknown_server_error))
-        else:
-            if response is NO_REPLY:
-                self.connection.unpark()
-            elif isinstance(response, Generator):
-                work = self._way.brokers.server.dispatcher.in_slices(self.connection, self.ticket, response)
-                self.connection.work_on(work, ends_with_me=self.ticket.api.only_reads)
-            elif response is not None:
-                self.ticket.answered = True
-                self.connection.answer(self.ticket, response)
 
 
 class _Waiting(DelayedOperation):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kohort.broker.cluster.interference import Interference, Report
+from kohort.control.calls import Call
 from kohort.control.moments import Delayed, Moment, Moments
 from kohort.coordinator.context import CoordinatorContext
 from kohort.coordinator.effects import OFFSETS_TOPIC, Append
@@ -13,9 +14,9 @@ from kohort.protocol.errors import ErrorCode
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
     from kohort.broker.cluster.replay import Replay
+    from kohort.broker.ticket import Ticket
     from kohort.control.appends import Appends
     from kohort.control.brokers import Brokers
-    from kohort.control.calls import Call
     from kohort.control.faults.table import Faults
     from kohort.control.gates import Gates
     from kohort.control.liveness import Liveness
@@ -54,6 +55,10 @@ class LabInterference(Interference):
         """Watches for what must never be, if somebody wants that."""
 
     # Requests and their answers; see `calls.Way`
+
+    def handle(self, node: Node, request: Any, ticket: Ticket) -> Any:
+        """Sends the request on its way through the laboratory."""
+        return Call(self, node, request, ticket).begin()
 
     def comes(self, call: Call) -> bool:
         """See `Way`."""

@@ -1,6 +1,6 @@
 """The laboratory of one cluster: everything that a test may do to it, and the broker's side of that.
 
-Made before the server, which needs its registry: `Server(cluster, laboratory.registry, loop)`, then `attach(server)`.
+Made before the first connection; `attach(server)` when there is a server.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from kohort.control.appends import Appends
 from kohort.control.brokers import Brokers
-from kohort.control.calls import LabRegistry
 from kohort.control.clock import LabClock
 from kohort.control.faults.table import Faults
 from kohort.control.gates import Gates
@@ -59,10 +58,9 @@ class Laboratory:
             self.zombies,
         )
         cluster.interference = self._interference
-        self.registry = LabRegistry(self._interference)
 
     def attach(self, server: Server) -> None:
-        """Takes the server that was made with `registry`."""
+        """Takes the server of its cluster."""
         self.brokers.server = server
         self.clock.changed = server.rearm
 

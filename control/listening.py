@@ -12,7 +12,6 @@ from fastapi import FastAPI
 from kohort.broker.address import show_address
 from kohort.broker.cluster.cluster import Cluster
 from kohort.broker.logs import log
-from kohort.broker.runtime.registry import Registry
 from kohort.broker.runtime.server import ListenError, Server, bind
 from kohort.control.admission import is_loopback
 from kohort.control.app import make_app
@@ -37,10 +36,9 @@ class Control:
         self._host, self._port, self._token, self._names = host, port, token, tuple(names)
         self.clock = LabClock(log.clock)
 
-    def registry(self, cluster: Cluster) -> Registry:
-        """Makes the laboratory of a cluster; its requests go through it."""
+    def attach(self, cluster: Cluster) -> None:
+        """Makes the laboratory of a cluster."""
         self._laboratory = Laboratory(cluster, self.clock)
-        return self._laboratory.registry
 
     def serve(self, server: Server) -> AbstractAsyncContextManager[str]:
         """Serves the control address while it is entered; yields it as `HOST:PORT`. Raises ListenError."""

@@ -13,6 +13,7 @@ from kohort.broker.address import show_address
 from kohort.broker.cluster.cluster import Cluster as BrokerCluster
 from kohort.broker.cluster.node import Node
 from kohort.broker.logs import log
+from kohort.broker.runtime.registry import Registry
 from kohort.broker.runtime.server import Server
 from kohort.broker.settings.broker_settings import PROFILES, Settings
 from kohort.control.appends import Appends
@@ -93,7 +94,7 @@ class Cluster:
         clock = LabClock()
         cluster = BrokerCluster(self._settings, clock, self._nodes, seed=self.seed)
         laboratory = Laboratory(cluster, clock)
-        server = Server(cluster, laboratory.registry, asyncio.get_running_loop())
+        server = Server(cluster, Registry(), asyncio.get_running_loop())
         laboratory.attach(server)
         laboratory.record()
         if self._safety is not None:

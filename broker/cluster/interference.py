@@ -6,15 +6,20 @@ A broker that nobody experiments with has the one below, which changes nothing.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from kohort.broker.cluster.node import Node
     from kohort.broker.cluster.replay import Replay
+    from kohort.broker.ticket import Ticket
     from kohort.coordinator.context import CoordinatorContext
     from kohort.coordinator.effects import Append
     from kohort.protocol.errors import ErrorCode
     from kohort.purgatory import DelayedOperation
     from kohort.storage.topics import Partition, Topic
+
+Handler = Callable[["Node", Any, "Ticket"], Any]
+"""Handles a request: returns its response, None (it is answered later), NO_REPLY, or a generator that returns these."""
 
 Report = Callable[[int], None]
 """Tells a coordinator that its write is done; with the time."""
@@ -22,6 +27,13 @@ Report = Callable[[int], None]
 
 class Interference:
     """Lets everything happen as it would. Who wants otherwise overrides a method and sets `Cluster.interference`."""
+
+    # Requests
+
+    def handle(self, node: Node, request: Any, ticket: Ticket) -> Any:
+        """Handles a request; returns what its handler returns. Who puts itself in the place of `ticket.asker` hears
+        the answer before the client does, whenever it is ready."""
+        return ticket.api.handle(node, request, ticket)
 
     # What coordinators write
 

@@ -93,6 +93,11 @@ class Connection(asyncio.Protocol):
         return self._obstacles >= CLOSED
 
     @property
+    def parked(self) -> bool:
+        """Whether a request waits for its answer."""
+        return bool(self._obstacles & PARKED)
+
+    @property
     def client(self) -> str:
         """The client as a log line names it."""
         return self.client_host.removeprefix("/")

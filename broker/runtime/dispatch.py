@@ -17,6 +17,7 @@ from kohort.protocol.headers import RequestHeader, read_header
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.cluster import Cluster
+    from kohort.broker.cluster.interference import Handler
     from kohort.broker.runtime.connection import Connection
     from kohort.broker.slices import Work
 
@@ -51,25 +52,38 @@ class Dispatcher:
         ticket = Ticket(connection, api, request, version, correlation_id, client_id or "", now_ms)
         if log.debug_enabled:
             log.debug(f"{connection.client}: {api.spec.name} v{version} {request}", client_id=ticket.client_id)
+        self.run(connection, ticket, self.cluster.interference.handle, request)
+        self.settle(now_ms)
+
+    def run(self, connection: Connection, ticket: Ticket, handler: Handler, request: Any) -> None:
+        """Lets `handler` handle a request, now that it has come or after it was held, and sees to its answer."""
         try:
-            response = api.handle(connection.node, request, ticket)
+            response = handler(connection.node, request, ticket)
         except Exception as problem:
             self._failed(connection, ticket, problem)
-        else:
-            if response is None:
-                if not ticket.answered:
-                    connection.park()
-            elif type(response) is GeneratorType:
-                connection.work_on(self.in_slices(connection, ticket, response), ends_with_me=api.only_reads)
-            elif response is not NO_REPLY:
-                syncs = self.cluster.syncs
-                if syncs is not None and syncs.noted():
-                    connection.park()
-                    syncs.after(partial(self._answer_synced, ticket, response))
-                else:
-                    ticket.answered = True
-                    self.respond(connection, ticket, response)
-        self.settle(now_ms)
+            return
+        if type(response) is GeneratorType:
+            work = self._in_slices(connection, ticket, response)
+            connection.work_on(work, ends_with_me=ticket.api.only_reads)
+        elif self._is_to_be_answered(connection, ticket, response):
+            self._answer(connection, ticket, response)
+
+    def _is_to_be_answered(self, connection: Connection, ticket: Ticket, response: Any) -> bool:
+        """Whether a handler's response leaves now; if not, what comes next is arranged."""
+        if response is None:
+            if not ticket.answered:
+                connection.park()
+            return False
+        if response is NO_REPLY:
+            if connection.parked:  # it was held
+                connection.unpark()
+            return False
+        syncs = self.cluster.syncs
+        if syncs is None or not syncs.noted():
+            return True
+        connection.park()
+        syncs.after(partial(self._answer_synced, ticket, response))
+        return False
 
     def settle(self, now_ms: int) -> None:
         """Does what the coordinators want done."""
@@ -77,22 +91,18 @@ class Dispatcher:
             if coordinator.effects:
                 perform(self.cluster, now_ms)
 
-    def in_slices(self, connection: Connection, ticket: Ticket, steps: Work) -> Work:
+    def _in_slices(self, connection: Connection, ticket: Ticket, steps: Work) -> Work:
         """A request whose handler is a generator, from its first step to its frame."""
         try:
             response = yield from steps
-            if response is None:
-                if not ticket.answered:
-                    connection.park()
-            elif response is not NO_REPLY:
-                syncs = self.cluster.syncs
-                if syncs is not None and syncs.noted():
-                    connection.park()
-                    syncs.after(partial(self._answer_synced, ticket, response))
-                else:
-                    yield from self._respond_in_slices(connection, ticket, response)
         except Exception as problem:
             self._failed(connection, ticket, problem)
+            return
+        if self._is_to_be_answered(connection, ticket, response):
+            if ticket.asker is connection:
+                yield from self._respond_in_slices(connection, ticket, response)
+            else:
+                self._answer(connection, ticket, response)
 
     def _respond_in_slices(self, connection: Connection, ticket: Ticket, response: Any) -> Work:
         """`respond` a little at a time."""
@@ -113,6 +123,14 @@ class Dispatcher:
         """A topic was changed, an id handed out: that is acknowledged once it is on the disk."""
         failed = ErrorCode.kafka_storage_error
         ticket.reply(response if problem is None else error_response(ticket.api, ticket.request, failed))
+
+    def _answer(self, connection: Connection, ticket: Ticket, response: Any) -> None:
+        """Hands a response to whoever asks: the connection in its turn, or what stands before it (`Interference`)."""
+        ticket.answered = True
+        if ticket.asker is connection:
+            self.respond(connection, ticket, response)
+        else:
+            ticket.asker.answer(ticket, response)
 
     def respond(self, connection: Connection, ticket: Ticket, response: Any) -> None:
         """Writes a response in the version that was asked for, a long one little by little.
@@ -160,8 +178,7 @@ class Dispatcher:
 
     def _answer_error(self, connection: Connection, ticket: Ticket, error: ErrorCode) -> None:
         if not ticket.answered:
-            ticket.answered = True
-            self.respond(connection, ticket, error_response(ticket.api, ticket.request, error))
+            self._answer(connection, ticket, error_response(ticket.api, ticket.request, error))
 
     def _refuse(
         self, connection: Connection, api: Api | None, header: RequestHeader, frame: bytes, now_ms: int

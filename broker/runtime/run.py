@@ -46,8 +46,8 @@ class Control(Protocol):
         """The brokers', for whoever controls them to move."""
         ...
 
-    def registry(self, cluster: Cluster) -> Registry:
-        """The APIs, behind what may hold or spoil their requests."""
+    def attach(self, cluster: Cluster) -> None:
+        """Comes between the brokers and what they do (`Interference`), before the first connection."""
         ...
 
     def serve(self, server: Server) -> AbstractAsyncContextManager[str]:
@@ -98,8 +98,9 @@ async def _serve(
     clock = log.clock if control is None else control.clock
     with _directory(places) as directory:
         cluster = Cluster(settings, clock, nodes, advertise=advertise, directory=directory)
-        registry = Registry() if control is None else control.registry(cluster)
-        server = Server(cluster, registry, loop)
+        if control is not None:
+            control.attach(cluster)
+        server = Server(cluster, Registry(), loop)
         with _events_written(cluster, places.event_log, loop), _long_work_aside(server), _synced(server, places):
             await _until_stopped(cluster, server, host, port, control)
 

@@ -9,7 +9,6 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from kohort.broker.address import parse_address
 from kohort.broker.cluster.cluster import Cluster
 from kohort.broker.logs import log
-from kohort.broker.runtime.registry import Registry
 from kohort.broker.runtime.run import run
 from kohort.broker.runtime.server import Server
 from kohort.broker.settings.broker_settings import Settings
@@ -21,10 +20,9 @@ class OnlyRecorder:
 
     clock = log.clock
 
-    def registry(self, cluster: Cluster) -> Registry:
+    def attach(self, cluster: Cluster) -> None:
         """The plain APIs, and somebody who listens to what happens."""
         Recorder(cluster).start()
-        return Registry()
 
     def serve(self, server: Server) -> AbstractAsyncContextManager[str]:
         """Nothing is served."""

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kohort.broker.cluster.cluster import Cluster
+from kohort.broker.runtime.registry import Registry
 from kohort.broker.runtime.server import Server
 from kohort.broker.settings.broker_settings import Settings
 from kohort.control.clock import LabClock
@@ -29,7 +30,7 @@ class LabStage(Stage):
         clock = LabClock(self.clock)
         cluster = Cluster(Settings(profile.settings, nodes=profile.nodes), clock, profile.nodes, seed=1)
         self.laboratory = Laboratory(cluster, clock)
-        server = Server(cluster, self.laboratory.registry, self.loop)  # type: ignore[arg-type]
+        server = Server(cluster, Registry(), self.loop)  # type: ignore[arg-type]
         self.laboratory.attach(server)
         return server
 

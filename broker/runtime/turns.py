@@ -1,7 +1,7 @@
 """How long one client is served before others are, and how a long request is carried on.
 
 A handler whose request may take long is a generator. It yields between two elements of what it works on, where others
-may be served in between, and it returns what any handler returns. `Dispatcher.in_slices` makes one piece of work of it
+may be served in between, and it returns what any handler returns. `Dispatcher.run` makes one piece of work of it
 and of the writing of its answer; the connection works on that for TURN_US, then stands in a row with all who have more
 to do: those with long requests, those with many requests behind one another, those who were answered while too many
 others were. Between two rounds of the row the event loop reads all sockets, so that whoever asks for little waits for

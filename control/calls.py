@@ -19,6 +19,7 @@ from kohort.purgatory import DelayedOperation
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
     from kohort.broker.runtime.connection import Connection
+    from kohort.broker.slices import Work
     from kohort.control.brokers import Brokers
     from kohort.control.moments import Delayed, Moment
 
@@ -135,7 +136,7 @@ class Call:
 
     def take_up(self, ticket: Ticket, steps: Work) -> None:
         """Works on a request that waited."""
-        self.connection.take_up(ticket, self._handled_in_slices(steps))
+        self.connection.take_up(ticket, steps)
 
     def when_gone(self, action: Callable[[], object]) -> None:
         """Calls `action` if the client is gone before it has its answer."""

@@ -63,7 +63,7 @@ class Dispatcher:
             self._failed(connection, ticket, problem)
             return
         if type(response) is GeneratorType:
-            work = self._in_slices(connection, ticket, response)
+            work = self.in_slices(connection, ticket, response)
             connection.work_on(work, ends_with_me=ticket.api.only_reads)
         elif self._is_to_be_answered(connection, ticket, response):
             self._answer(connection, ticket, response)
@@ -91,7 +91,7 @@ class Dispatcher:
             if coordinator.effects:
                 perform(self.cluster, now_ms)
 
-    def _in_slices(self, connection: Connection, ticket: Ticket, steps: Work) -> Work:
+    def in_slices(self, connection: Connection, ticket: Ticket, steps: Work) -> Work:
         """A request whose handler is a generator, from its first step to its frame."""
         try:
             response = yield from steps

@@ -17,6 +17,7 @@ without records: its sequence numbers must be found by whoever reads the log. So
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Generator
 from operator import attrgetter
 from struct import Struct
 from typing import TYPE_CHECKING
@@ -32,7 +33,7 @@ from kohort.protocol.batches import (
     read_batch,
 )
 from kohort.protocol.errors import DecodeError
-from kohort.storage.records import later_by, record_spans, records_of
+from kohort.storage.records import COMPACTED_AT_ONCE, Spans, later_by, records_in_steps
 from kohort.storage.segment import Chunk, batches_of
 
 if TYPE_CHECKING:
@@ -95,11 +96,14 @@ class Compaction:
         """Whether tombstones went although something that was not looked into may hold what they delete."""
         return self._dropped_tombstones and self._opaque
 
-    def compact(self, chunk: Chunk) -> list[Chunk]:
-        """What stays of a chunk, in order. Must be called with the newest chunk first."""
+    def compact(self, chunk: Chunk) -> Generator[None, None, list[Chunk]]:
+        """What stays of a chunk, in order. Must be called with the newest chunk first.
+
+        A batch may have millions of records: it is gone through a little at a step.
+        """
         kept: list[Chunk] = []
         for batch in reversed(list(batches_of(chunk))):
-            remaining = self._compact_batch(batch)
+            remaining = yield from self._compact_batch(batch)
             if remaining is not None:
                 kept.append(remaining)
         kept.reverse()
@@ -114,7 +118,7 @@ class Compaction:
         """What stays of what stayed, when the pass is over and it is known which markers end nothing any more."""
         return b"".join(remaining for batch in batches_of(chunk) if (remaining := self._finish_batch(batch)))
 
-    def _compact_batch(self, batch: memoryview) -> Chunk | None:
+    def _compact_batch(self, batch: memoryview) -> Generator[None, None, Chunk | None]:
         attributes = _ATTRIBUTES.unpack_from(batch, _ATTRIBUTES_AT)[0]
         if attributes & CONTROL:
             header = read_batch(batch)
@@ -123,33 +127,44 @@ class Compaction:
             return batch
         if attributes & TRANSACTIONAL and self._is_aborted(batch):
             return self._rest(batch, [])
+        spans = None
         try:
-            records = records_of(batch)
-            spans = None if records is None else record_spans(records)
+            records = yield from records_in_steps(batch)
+            if records is not None:
+                spans = Spans(records)
+                yield from spans.find()
         except DecodeError:  # what a producer sent while the topic was not compacted is not looked into
-            records = spans = None
-        if records is None or spans is None:
+            spans = None
+        if spans is None:
             self._opaque = True
             return batch
-        seen = self._seen
-        kept = []
-        tombstones_stay = False
-        for start, end, key, is_tombstone in reversed(spans):
-            if key is None:
-                continue  # from a time when the topic was not compacted; Kafka drops these too
-            if key not in seen:
-                seen.add(key)
-                if is_tombstone:
-                    if self._tombstones_go and self._time_is_over(batch):
-                        self._dropped_tombstones = True
-                        continue
-                    tombstones_stay = True
-                kept.append(records[start:end])
+        kept, tombstones_stay = yield from self._kept(batch, spans)
         to_be_dated = tombstones_stay and self._dates(batch)
         if kept and len(kept) == len(spans) and not to_be_dated:
             return batch
         kept.reverse()
         return self._dated(batch, kept) if to_be_dated else self._rest(batch, kept)
+
+    def _kept(self, batch: memoryview, spans: Spans) -> Generator[None, None, tuple[list[bytes], bool]]:
+        """The records of a batch that stay, the last first, and whether there is a tombstone among them."""
+        seen = self._seen
+        kept: list[bytes] = []
+        tombstones_stay = False
+        for number in range(len(spans) - 1, -1, -1):
+            if number and not number % COMPACTED_AT_ONCE:
+                yield
+            key = spans.key(number)
+            if key is None:
+                continue  # from a time when the topic was not compacted; Kafka drops these too
+            if key not in seen:
+                seen.add(key)
+                if spans.is_tombstone(number):
+                    if self._tombstones_go and self._time_is_over(batch):
+                        self._dropped_tombstones = True
+                        continue
+                    tombstones_stay = True
+                kept.append(spans[number])
+        return kept, tombstones_stay
 
     def _rest(self, batch: memoryview, records: list[bytes]) -> Chunk | None:
         """A batch of which only these records stay; None: nothing of it."""
@@ -182,8 +197,10 @@ class Compaction:
         if header.base_offset not in self._empty_markers:
             return batch
         if self._dates(batch):
-            body = bytes(batch[HEADER_SIZE:])
-            return self._dated(batch, [body[start:end] for start, end, *_ in record_spans(body)])
+            spans = Spans(bytes(batch[HEADER_SIZE:]))
+            for _ in spans.find():
+                pass
+            return self._dated(batch, [spans[number] for number in range(len(spans))])
         tells_the_epoch = self._last_batches.get(header.producer_id) == (header.producer_epoch, None)
         if tells_the_epoch or not self._time_is_over(batch):
             return batch

@@ -190,14 +190,21 @@ class PartitionLog:
             for chunk in segment.chunks():
                 yield from batches_of(chunk)
 
-    def offset_for_timestamp(self, timestamp: int) -> tuple[int, int] | None:
-        """Timestamp and offset of the first record that is not before `timestamp`; None: there is none."""
+    def offset_for_timestamp(self, timestamp: int) -> Generator[None, None, tuple[int, int] | None]:
+        """Timestamp and offset of the first record that is not before `timestamp`; None: there is none.
+
+        A little at a step. What is appended in between may be found or not; segments that are dropped are passed over.
+        """
         for segment in self._segments:
-            if segment.max_timestamp >= timestamp:
-                for batch in segment.batches_since(timestamp):
-                    found = find_time(batch, timestamp, self.log_start_offset)
-                    if found is not None:
-                        return found
+            if segment.max_timestamp < timestamp:
+                continue
+            for batch in segment.batches_since(timestamp):
+                found = yield from find_time(batch, timestamp, self.log_start_offset)
+                if found is not None:
+                    return found
+                yield
+                if segment not in self._segments:
+                    break
         return None
 
     def max_timestamp(self) -> int:
@@ -342,12 +349,12 @@ class PartitionLog:
             for segment in reversed(closed):
                 chunks: list[Chunk] = []
                 for chunk in reversed(segment.chunks()):
-                    # Joined, which also lets the chunk itself go: most of it may be what does not stay.
-                    if remaining := b"".join(compaction.compact(chunk)):
-                        chunks.append(remaining)
-                    yield
-                    if self._has_lost(closed):
+                    remaining = yield from self._unless_lost(compaction.compact(chunk), closed)
+                    if remaining is None:
                         return 0
+                    # Joined, which also lets the chunk itself go: most of it may be what does not stay.
+                    if joined := b"".join(remaining):
+                        chunks.append(joined)
                 chunks.reverse()
                 kept.insert(0, (segment, chunks))
             if not compaction.unsafe:
@@ -364,6 +371,21 @@ class PartitionLog:
         if producers is not None:
             producers.transactions.forget_markers(compaction.gone_markers)
         return saved
+
+    def _unless_lost(
+        self, steps: Generator[None, None, list[Chunk]], closed: list[Segment]
+    ) -> Generator[None, None, list[Chunk] | None]:
+        """What the steps come to, and one step more; None: segments were dropped meanwhile."""
+        result: list[Chunk] | None = None
+        while result is None:
+            try:
+                next(steps)
+            except StopIteration as end:
+                result = end.value
+            yield
+            if self._has_lost(closed):
+                return None
+        return result
 
     def _has_lost(self, closed: list[Segment]) -> bool:
         """Whether segments were dropped since: the oldest goes first."""

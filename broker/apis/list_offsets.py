@@ -56,7 +56,8 @@ def handle(node: Node, request: ListOffsetsRequest, ticket: Ticket) -> Slices[Li
             if asked[each.name, part.partition_index] > 1:
                 answers[part.partition_index] = _refused(part, ErrorCode.invalid_request)
             else:
-                answers[part.partition_index] = _find(node, topic, part, request.isolation_level, ticket.version)
+                find = _find(node, topic, part, request.isolation_level, ticket.version)
+                answers[part.partition_index] = yield from find
             yield
     return ListOffsetsResponse(
         topics=tuple(
@@ -68,7 +69,7 @@ def handle(node: Node, request: ListOffsetsRequest, ticket: Ticket) -> Slices[Li
 
 def _find(
     node: Node, topic: Topic | None, part: ListOffsetsPartition, isolation_level: int, version: int
-) -> ListOffsetsPartitionResponse:
+) -> Slices[ListOffsetsPartitionResponse]:
     if topic is None or topic.partition(part.partition_index) is None:
         return _refused(part, ErrorCode.unknown_topic_or_partition)
     if part.timestamp < 0 and version < SINCE_VERSION.get(part.timestamp, version + 1):
@@ -77,7 +78,7 @@ def _find(
     if isinstance(partition, ErrorCode):
         return _refused(part, partition)
     end = partition.last_stable_offset if isolation_level == READ_COMMITTED else partition.log.high_watermark
-    timestamp, offset = _offset_at(partition.log, part.timestamp, end)
+    timestamp, offset = yield from _offset_at(partition.log, part.timestamp, end)
     return ListOffsetsPartitionResponse(
         partition_index=part.partition_index,
         error_code=ErrorCode.none,
@@ -87,7 +88,7 @@ def _find(
     )
 
 
-def _offset_at(log: PartitionLog, timestamp: int, end: int) -> tuple[int, int]:
+def _offset_at(log: PartitionLog, timestamp: int, end: int) -> Slices[tuple[int, int]]:
     """The timestamp that is told and the offset; -1 and -1: there is none before `end`."""
     if timestamp == LATEST:
         return -1, end
@@ -99,7 +100,7 @@ def _offset_at(log: PartitionLog, timestamp: int, end: int) -> tuple[int, int]:
         timestamp = log.max_timestamp()
         if timestamp < 0:
             return -1, -1
-    found = log.offset_for_timestamp(timestamp)
+    found = yield from log.offset_for_timestamp(timestamp)
     return (-1, -1) if found is None or found[1] >= end else found
 
 

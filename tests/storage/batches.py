@@ -1,11 +1,15 @@
 """Record batches for tests, made byte by byte."""
 
 import gzip
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from struct import pack, unpack_from
+from typing import TypeVar
 
 from google_crc32c import value as crc32c
 
+from kohort.storage.log import PartitionLog
+
+T = TypeVar("T")
 Pair = tuple[bytes | None, bytes | None]
 
 
@@ -55,6 +59,21 @@ def batch(
     )
     crc = crc32c(covered) ^ crc_off_by
     return pack(">qiibI", base_offset, len(covered) + 9, -1, magic, crc) + covered
+
+
+def result_of(steps: Generator[None, None, T]) -> T:
+    """What work in steps comes to, all of them at once."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+
+def found_at(log: PartitionLog, timestamp: int) -> tuple[int, int] | None:
+    """What a log finds for a time."""
+    return result_of(log.offset_for_timestamp(timestamp))
 
 
 def split(chunks: Sequence[bytes | memoryview]) -> list[bytes]:

@@ -9,7 +9,7 @@ from kohort.protocol.batches import DELETE_HORIZON, LOG_APPEND_TIME, iterate_rec
 from kohort.storage.compaction import LATEST_MS, Compaction
 from kohort.storage.log import PartitionLog
 from kohort.storage.topic_configs import LogConfig
-from tests.storage.batches import Pair, batch, contents, offsets, split
+from tests.storage.batches import Pair, batch, contents, offsets, result_of, split
 
 EVERYTHING = 1 << 30
 DAY_MS = 86_400_000
@@ -20,7 +20,7 @@ def compacted(*batches: bytes) -> list[tuple[int, bytes | None, bytes | None]]:
     log = PartitionLog(LogConfig())
     for each in batches:
         log.append(each, wall_ms=0)
-    return contents(Compaction(0, DAY_MS).compact(b"".join(log.read(0, EVERYTHING))))
+    return contents(result_of(Compaction(0, DAY_MS).compact(b"".join(log.read(0, EVERYTHING)))))
 
 
 def run(log: PartitionLog, wall_ms: int = 0) -> None:

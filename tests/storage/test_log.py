@@ -5,7 +5,7 @@ import pytest
 from kohort.storage.log import Memory, PartitionLog
 from kohort.storage.segment import CHUNK_BYTES
 from kohort.storage.topic_configs import LogConfig
-from tests.storage.batches import batch, contents, offsets, split
+from tests.storage.batches import batch, contents, found_at, offsets, split
 
 EVERYTHING = 1 << 30
 
@@ -69,27 +69,27 @@ def test_what_was_read_stays_as_it_was() -> None:
 
 def test_an_offset_is_found_by_time() -> None:
     log = log_of(batch(b"a", at=1_000), batch(b"b", b"c", at=3_000), batch(b"d", b"e", at=(4_000, 6_000)))
-    assert log.offset_for_timestamp(500) == (1_000, 0)
-    assert log.offset_for_timestamp(1_000) == (1_000, 0)
-    assert log.offset_for_timestamp(2_000) == (3_000, 1)
-    assert log.offset_for_timestamp(5_000) == (6_000, 4)
-    assert log.offset_for_timestamp(6_001) is None
+    assert found_at(log, 500) == (1_000, 0)
+    assert found_at(log, 1_000) == (1_000, 0)
+    assert found_at(log, 2_000) == (3_000, 1)
+    assert found_at(log, 5_000) == (6_000, 4)
+    assert found_at(log, 6_001) is None
     assert log.max_timestamp() == 6_000
 
 
 def test_times_inside_compressed_batches_are_found() -> None:
     log = log_of(batch(b"a", b"b", at=(1_000, 2_000), attributes=1))
-    assert log.offset_for_timestamp(1_500) == (2_000, 1)
+    assert found_at(log, 1_500) == (2_000, 1)
 
 
 def test_records_stamped_by_the_broker_have_their_batch_s_time() -> None:
     log = log_of(batch(b"a", b"b", at=(1_000, 2_000), attributes=8))
-    assert log.offset_for_timestamp(1_500) == (2_000, 0)
+    assert found_at(log, 1_500) == (2_000, 0)
 
 
 def test_an_empty_log_has_no_times() -> None:
     log = log_of()
-    assert log.offset_for_timestamp(0) is None
+    assert found_at(log, 0) is None
     assert log.max_timestamp() == -1
     assert log.read(0, EVERYTHING) == []
     assert list(log.batches()) == []

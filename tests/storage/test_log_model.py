@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kohort.storage.log import PartitionLog
 from kohort.storage.topic_configs import LogConfig
-from tests.storage.batches import batch, contents, offsets
+from tests.storage.batches import batch, contents, found_at, offsets
 from tests.storage.on_disk import OnDisk
 
 
@@ -105,7 +105,7 @@ def _take(step: tuple, log: PartitionLog, model: Model) -> None:  # type: ignore
         assert offsets(read) == model.read(offset, max_bytes, at_least_one)
         contents(read)
     elif what == "time":
-        assert log.offset_for_timestamp(values[0]) == model.offset_for_timestamp(values[0])
+        assert found_at(log, values[0]) == model.offset_for_timestamp(values[0])
     elif what == "delete":
         model.start += round(values[0] * (model.end - model.start))
         log.delete_before(model.start)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from kohort.protocol.errors import DecodeError, ErrorCode
 from kohort.storage.record_checks import BadRecordsError, Survey, records_in_short, survey
-from kohort.storage.records import record_spans
-from tests.storage.batches import varint
+from kohort.storage.records import Spans
+from tests.storage.batches import result_of, varint
 from tests.storage.odd_batches import header, record
 
 NONE_AT_ALL = Survey(0, 0, keyless=False, ordered=True)
@@ -205,5 +205,5 @@ def test_nothing_takes_longer_than_its_length(name: str, compressed: bool) -> No
     assert Counted.looks <= 3 * len(body)
     Counted.looks = 0
     with suppress(DecodeError):
-        record_spans(body)
+        result_of(Spans(body).find())
     assert Counted.looks <= 3 * len(body)

@@ -1,0 +1,81 @@
+"""A compaction goes through hostile batches a little at a time, and keeps little of them in memory."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import pytest
+
+from kohort.storage.compaction import Compaction
+from kohort.storage.log import PartitionLog
+from kohort.storage.records import COMPACTED_AT_ONCE, DECOMPRESSED_AT_ONCE, Spans
+from kohort.storage.topic_configs import LogConfig
+from tests.storage.batches import contents, result_of
+from tests.storage.odd_batches import GZIP, ZSTD, batch, gz, record, zstd
+
+MIB = 1 << 20
+
+
+def steps_of(data: bytes) -> tuple[list[bytes | memoryview], int]:
+    """What stays of a chunk, and after how many steps."""
+    steps, count = Compaction(0, 0).compact(data), 0
+    while True:
+        count += 1
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value, count
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_many_records_take_many_steps(packed: bool) -> None:
+    count = 5 * COMPACTED_AT_ONCE
+    body = b"".join(record(n, b"%d" % (n % 7)) for n in range(count))
+    assert not packed or len(body) < DECOMPRESSED_AT_ONCE
+    data = batch(gz(body) if packed else body, now=0, count=count, attributes=GZIP if packed else 0)
+    kept, steps = steps_of(data)
+    assert [offset for offset, _, _ in contents(kept)] == list(range(count - 7, count))
+    assert steps == 9  # four after the first reading, four while keys are looked at, and the end
+
+
+def test_few_records_take_one_step() -> None:
+    data = b"".join(batch(record(key=b"%d" % n), now=0, base=n) for n in range(100))
+    kept, steps = steps_of(data)
+    assert (b"".join(kept), steps) == (data, 1)
+
+
+def test_what_unfolds_far_is_waited_for() -> None:
+    body = record(0, b"k", bytes(8 * MIB)) + record(1, b"k", b"v")
+    kept, steps = steps_of(batch(zstd(body), now=0, count=2, attributes=ZSTD))
+    assert contents(kept) == [(1, b"k", b"v")]
+    assert steps >= 1
+
+
+def test_what_unfolds_too_far_stays_as_it_is() -> None:
+    data = batch(zstd(bytes(100 * MIB)), now=0, count=1, attributes=ZSTD)
+    (kept,), _ = steps_of(data)
+    assert kept == data
+
+
+def test_a_million_records_cost_a_few_bytes_each() -> None:
+    body = record(0, b"k", b"v") * 200_000
+    tracemalloc.start()
+    try:
+        spans = Spans(body)
+        result_of(spans.find())
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(spans) == 200_000
+    assert peak < 30 * len(spans)
+
+
+def test_it_ends_within_a_batch_when_the_log_has_gone() -> None:
+    log = PartitionLog(LogConfig(compact=True, segment_bytes=MIB))
+    body = b"".join(record(n, b"%d" % n) for n in range(3 * COMPACTED_AT_ONCE))
+    for _ in range(20):
+        log.append(batch(body, now=0, count=3 * COMPACTED_AT_ONCE), wall_ms=0)
+    steps = log.compact(0)
+    next(steps)
+    log.clear()
+    assert list(steps) == []

@@ -33,7 +33,7 @@ from kohort.protocol.batches import (
     read_batch,
 )
 from kohort.protocol.errors import DecodeError
-from kohort.storage.records import COMPACTED_AT_ONCE, Spans, later_by, records_in_steps
+from kohort.storage.records import Newest, later_by, records_in_steps
 from kohort.storage.segment import Chunk, batches_of
 
 if TYPE_CHECKING:
@@ -127,44 +127,31 @@ class Compaction:
             return batch
         if attributes & TRANSACTIONAL and self._is_aborted(batch):
             return self._rest(batch, [])
-        spans = None
         try:
             records = yield from records_in_steps(batch)
-            if records is not None:
-                spans = Spans(records)
-                yield from spans.find()
+            if records is None:
+                self._opaque = True
+                return batch
+            newest = Newest(records, self._seen)
+            yield from newest.find()
         except DecodeError:  # what a producer sent while the topic was not compacted is not looked into
-            spans = None
-        if spans is None:
             self._opaque = True
             return batch
-        kept, tombstones_stay = yield from self._kept(batch, spans)
-        to_be_dated = tombstones_stay and self._dates(batch)
-        if kept and len(kept) == len(spans) and not to_be_dated:
-            return batch
-        kept.reverse()
-        return self._dated(batch, kept) if to_be_dated else self._rest(batch, kept)
-
-    def _kept(self, batch: memoryview, spans: Spans) -> Generator[None, None, tuple[list[bytes], bool]]:
-        """The records of a batch that stay, the last first, and whether there is a tombstone among them."""
-        seen = self._seen
+        # What has no key is from a time when the topic was not compacted; Kafka drops it too.
+        self._seen.update(newest.by_key)
         kept: list[bytes] = []
         tombstones_stay = False
-        for number in range(len(spans) - 1, -1, -1):
-            if number and not number % COMPACTED_AT_ONCE:
-                yield
-            key = spans.key(number)
-            if key is None:
-                continue  # from a time when the topic was not compacted; Kafka drops these too
-            if key not in seen:
-                seen.add(key)
-                if spans.is_tombstone(number):
-                    if self._tombstones_go and self._time_is_over(batch):
-                        self._dropped_tombstones = True
-                        continue
-                    tombstones_stay = True
-                kept.append(spans[number])
-        return kept, tombstones_stay
+        tombstones_go = self._tombstones_go and self._time_is_over(batch)
+        for start, end, is_tombstone in sorted(newest.by_key.values()):
+            if is_tombstone and tombstones_go:
+                self._dropped_tombstones = True
+                continue
+            tombstones_stay |= is_tombstone
+            kept.append(records[start:end])
+        to_be_dated = tombstones_stay and self._dates(batch)
+        if kept and len(kept) == newest.count and not to_be_dated:
+            return batch
+        return self._dated(batch, kept) if to_be_dated else self._rest(batch, kept)
 
     def _rest(self, batch: memoryview, records: list[bytes]) -> Chunk | None:
         """A batch of which only these records stay; None: nothing of it."""
@@ -197,10 +184,8 @@ class Compaction:
         if header.base_offset not in self._empty_markers:
             return batch
         if self._dates(batch):
-            spans = Spans(bytes(batch[HEADER_SIZE:]))
-            for _ in spans.find():
-                pass
-            return self._dated(batch, [spans[number] for number in range(len(spans))])
+            body = bytes(batch[HEADER_SIZE:])  # a marker is one record, if it was not emptied
+            return self._dated(batch, [body] if body else []) if header.record_count < 2 else batch
         tells_the_epoch = self._last_batches.get(header.producer_id) == (header.producer_epoch, None)
         if tells_the_epoch or not self._time_is_over(batch):
             return batch

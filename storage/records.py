@@ -1,7 +1,6 @@
 """Inside a batch: its records, as far as storage has to look at them."""
 
-from array import array
-from collections.abc import Generator
+from collections.abc import Container, Generator
 from concurrent.futures import ThreadPoolExecutor
 from struct import Struct
 
@@ -105,53 +104,37 @@ def _find_time(
     return at, None
 
 
-class Spans:
-    """Where records are in the bytes of a batch: a few bytes for each, since a batch may have millions."""
+class Newest:
+    """The last record of each key in a batch, found a little at a time: a batch may have millions of records."""
 
-    __slots__ = ("_key_sizes", "_keys", "_starts", "_tombstones", "records")
+    __slots__ = ("_passed", "by_key", "count", "records")
 
-    def __init__(self, records: bytes) -> None:
+    def __init__(self, records: bytes, passed: Container[bytes]) -> None:
+        """`passed`: keys that are not looked for."""
         self.records = records
-        self._starts = array("I")
-        self._keys = array("I")
-        self._key_sizes = array("i")
-        self._tombstones = bytearray()
-
-    def __len__(self) -> int:
-        """How many there are."""
-        return len(self._tombstones)
-
-    def __getitem__(self, number: int) -> bytes:
-        """One record."""
-        return self.records[self._starts[number] : self._starts[number + 1]]
-
-    def key(self, number: int) -> bytes | None:
-        """Its key."""
-        start, size = self._keys[number], self._key_sizes[number]
-        return None if size < 0 else self.records[start : start + size]
-
-    def is_tombstone(self, number: int) -> bool:
-        """Whether its value is null."""
-        return bool(self._tombstones[number])
+        self._passed = passed
+        self.by_key: dict[bytes, tuple[int, int, bool]] = {}
+        """Where the record begins and ends, and whether its value is null."""
+        self.count = 0
+        """All records of the batch."""
 
     def find(self) -> Generator[None, None, None]:
-        """Finds all of them, a little at a step. Raises DecodeError."""
-        end, size = 0, len(self.records)
-        while end < size:
+        """Finds them. Raises DecodeError."""
+        at, size = 0, len(self.records)
+        while at < size:
             try:
-                end = self._find(end, COMPACTED_AT_ONCE)
+                at = self._find(at)
             except IndexError as problem:
                 raise DecodeError("a record that ends in the middle") from problem
-            if end < size:
+            if at < size:
                 yield
-        self._starts.append(end)
 
-    def _find(self, at: int, most: int) -> int:
-        """The next ones; returns where the last one ends."""
-        records, size = self.records, len(self.records)
-        for _ in range(most):
-            if at >= size:
-                break
+    def _find(self, at: int) -> int:
+        """Goes on with the next records; returns where the last one ends."""
+        records, passed, by_key = self.records, self._passed, self.by_key
+        number, size = 0, len(records)
+        while at < size and number < COMPACTED_AT_ONCE:
+            number += 1
             start = at
             length, at = read_varint(records, at)
             end = at + length
@@ -159,21 +142,22 @@ class Spans:
             at = at + 1 if records[at] < 128 else read_varlong(records, at)[1]  # difference of time
             at = at + 1 if records[at] < 128 else read_varint(records, at)[1]  # difference of offset
             key_size, at = read_varint(records, at)
-            key_at = at
-            at += max(key_size, 0)
+            key = None
+            if key_size >= 0:
+                key = records[at : at + key_size]
+                at += key_size
             value_size, at = read_varint(records, at)
             if not start < at <= end <= size:
                 raise DecodeError("a record longer than it says")
-            self._starts.append(start)
-            self._keys.append(key_at)
-            self._key_sizes.append(max(key_size, -1))
-            self._tombstones.append(value_size < 0)
+            if key is not None and key not in passed:
+                by_key[key] = start, end, value_size < 0
             at = end
+        self.count += number
         return at
 
 
 def later_by(milliseconds: int, record: bytes) -> bytes:
-    """A record, as `Spans` has it, whose difference to its batch's first time is so much larger."""
+    """A record, whole, whose difference to its batch's first time is so much larger."""
     _, attributes_at = read_varint(record, 0)
     difference, rest_at = read_varlong(record, attributes_at + 1)
     body = record[attributes_at : attributes_at + 1] + varint(difference + milliseconds) + record[rest_at:]

@@ -52,6 +52,9 @@ check: $(VENV)/.test  ## format, lint, types, import directions, fast tests
 crash: $(VENV)/.test  ## a broker killed ROUNDS=200 times under load, and a disk whose calls fail, each CALLS=1st one
 	$(BIN)/python -m tests.crash $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(CALLS),--calls $(CALLS)) $(if $(SEED),--seed $(SEED))
 
+fuzz: $(VENV)/.test  ## requests that nobody should send, for a minute; FRAMES=1000000 of them, SEED=7 again
+	$(BIN)/python -m tests.fuzz $(if $(FRAMES),--frames $(FRAMES)) $(if $(SEED),--seed $(SEED))
+
 conformance: $(VENV)/.test  ## conversations recorded from a real Kafka, when ../shared is there
 	$(BIN)/python -m tests.conformance --shared $(SHARED)
 
@@ -73,4 +76,4 @@ clean:  ## remove what was made
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help demo serve test clients flakes check crash conformance differential bench bench-pipeline pictures clean
+.PHONY: help demo serve test clients flakes check crash fuzz conformance differential bench bench-pipeline pictures clean

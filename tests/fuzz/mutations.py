@@ -20,7 +20,7 @@ HUGE = (
 """Lengths and counts that nobody should believe."""
 
 
-LONGEST = 200_000
+LONGEST = 400_000
 """Bytes of a damaged request."""
 
 

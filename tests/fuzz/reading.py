@@ -27,7 +27,7 @@ from tests.fuzz.mutations import mutate
 from tests.fuzz.requests import Pool
 from tests.protocol.messages import load
 
-MEMORY_BYTES = 256 << 20
+MEMORY_BYTES = 768 << 20
 """What reading may take beyond what the process has; frames have some hundred bytes, a few of them 100 KB."""
 
 OF_EACH = 6

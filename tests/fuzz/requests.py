@@ -26,7 +26,9 @@ from tests.storage.batches import batch
 GROUPS = tuple(f"fuzz-group-{n}" for n in range(12))
 TOPICS = tuple(f"fuzz-topic-{n}" for n in range(6))
 TRANSACTIONS = tuple(f"fuzz-transaction-{n}" for n in range(4))
-LONGEST = 100_000
+LONGEST = 400_000
+LARGE = (20, 130, 1_000)
+VERY_LARGE = (*LARGE * 20, 20_000)
 SESSION_MS = 6_000
 """The session timeout of most made-up members; short, so that a run leaves none behind."""
 
@@ -98,8 +100,12 @@ _CONFIGS = ("cleanup.policy", "retention.ms", "max.message.bytes", "segment.byte
 class Requests:
     """An endless supply of requests. What it makes depends on `random` alone."""
 
-    def __init__(self, random: Random) -> None:
+    def __init__(self, random: Random, large: Sequence[int] = LARGE) -> None:
+        """`large`: how many elements there are in an array that is larger than most."""
         self._random = random
+        self._large = large
+        self.learnt: dict[str, list[Any]] = {}
+        """Further words, which a broker has told: ids of topics, of members, of producers."""
 
     def body(self, name: str, version: int) -> bytes:
         """The body of a request, as a client would send it that says odd things; LONGEST bytes at most."""
@@ -134,7 +140,7 @@ class Requests:
             inner = get_args(hint)[0]
             if isinstance(inner, UnionType):
                 (inner,) = (each for each in get_args(inner) if each is not NoneType)
-            count = random.choice((0, 1, 1, 1, 2, 3)) if random.random() < 0.98 else random.choice((20, 130, 1_000))
+            count = random.choice((0, 1, 1, 1, 2, 3)) if random.random() < 0.98 else random.choice(self._large)
             if count <= 3:
                 return tuple(self._value(member, inner) for _ in range(count))
             return (self._value(member, inner),) * count
@@ -148,6 +154,9 @@ class Requests:
         words = _CONFIGS if member.name == "name" and hint is str else _WORDS.get(member.name)
         if member.name == "name" and random.random() < 0.9:
             words = TOPICS
+        learnt = self.learnt.get(member.name)
+        if learnt and random.random() < 0.6:
+            words = learnt
         if words and random.random() < 0.95:
             chosen = random.choice(words)
             nullable = isinstance(member.type, UnionType) or NoneType in get_args(member.type)
@@ -188,9 +197,10 @@ def _members(entity: type) -> list[tuple[Field[Any], Any]]:
 class Pool:
     """Bodies of every API and version, made once and again now and then, since mutating is quicker than making."""
 
-    def __init__(self, random: Random, of_each: int) -> None:
+    def __init__(self, random: Random, of_each: int, large: Sequence[int] = LARGE) -> None:
         self._random = random
-        self._requests = Requests(random)
+        self._requests = Requests(random, large)
+        self.learnt = self._requests.learnt
         self._bodies = {pair: [self._requests.body(*pair) for _ in range(of_each)] for pair in VERSIONS}
 
     def body(self) -> tuple[str, int, bytes]:
@@ -199,7 +209,7 @@ class Pool:
         pair = VERSIONS[int(random.random() * len(VERSIONS))]
         bodies = self._bodies[pair]
         at = int(random.random() * len(bodies))
-        if random.random() < 0.05:
+        if random.random() < 0.1:
             bodies[at] = self._requests.body(*pair)
         return *pair, bodies[at]
 

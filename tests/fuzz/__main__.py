@@ -1,0 +1,114 @@
+"""Requests that nobody should send, in great numbers: read without a broker, then sent to one in memory and on disk.
+
+Everything comes from one seed, apart from the order in which a broker answers. Exit code 0: nothing was wrong;
+1: something was; 130: interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import signal
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from random import SystemRandom
+from time import monotonic
+
+from tests.fuzz import reading
+from tests.fuzz.live import Live
+from tests.fuzz.shrinking import Batch, shrunk
+
+READ_WITHOUT_BROKER = 30_000
+SECONDS = 15
+SHRINKING_S = 120
+FOR_EVER_S = 1e9
+
+
+def main() -> int:
+    arguments = _arguments()
+    seed = arguments.seed
+    for ending in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(ending, signal.default_int_handler)  # or else the broker outlives this process
+    print(f"seed {seed}; make fuzz SEED={seed} makes the same frames again", flush=True)
+    try:
+        wrong = _reads(seed, arguments.frames or READ_WITHOUT_BROKER)
+        for where in ("memory", "disk"):
+            wrong |= _storms(where, seed, arguments.frames)
+    except KeyboardInterrupt:
+        print(f"\ninterrupted; seed {seed}", file=sys.stderr)
+        return 130
+    print(f"seed {seed}: {'something was wrong, see above' if wrong else 'nothing was wrong'}")
+    return int(wrong)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    parser.add_argument("--frames", type=int, help=f"of each kind; without it a broker is fuzzed for {SECONDS} s")
+    parser.add_argument("--seed", type=int, default=SystemRandom().randrange(1 << 32))
+    return parser.parse_args()
+
+
+def _reads(seed: int, frames: int) -> bool:
+    began = monotonic()
+    show = _progress()
+    problem = reading.fuzz(seed, frames, lambda number: show(f"{number:>9,} of {frames:,} requests read"))
+    if problem is None:
+        print(f"read: {frames:,} requests in {monotonic() - began:.0f} s, guard and reader agree", flush=True)
+        return False
+    print(f"read: FAILED, {problem}", file=sys.stderr)
+    return True
+
+
+def _storms(where: str, seed: int, frames: int | None) -> bool:
+    with tempfile.TemporaryDirectory(prefix="kohort-fuzz-") as folder:
+        live = Live(seed, Path(folder) / "data" if where == "disk" else None)
+        show = _progress()
+        seconds = FOR_EVER_S if frames else SECONDS
+        asyncio.run(live.runs(frames or 1 << 62, seconds, lambda line: show(f"{where}: {line}")))
+    counts, figures = live.counts, live.figures
+    print(
+        f"{where}: {counts.sent:,} frames of {len(counts.apis)} APIs and versions, {counts.damaged:,} of them damaged; "
+        f"{counts.answered:,} answers, {counts.hung_up:,} of {counts.connections:,} connections closed by the broker"
+    )
+    print(f"{where}: " + ", ".join(f"{name} {value:,.1f}" for name, value in figures.items()), flush=True)
+    for problem in live.problems[:20]:
+        print(f"{where}: WRONG: {problem}", file=sys.stderr)
+    if live.suspects:
+        _tells_frames(live.suspects, seed, where)
+    return bool(live.problems)
+
+
+def _tells_frames(suspects: list[Batch], seed: int, where: str) -> None:
+    """Prints the fewest frames that lead to a mistake, or else where all of them are."""
+    print(f"{where}: looking for the frames that did it, for {SHRINKING_S} s at most …", file=sys.stderr, flush=True)
+    few = shrunk(suspects, where == "disk", SHRINKING_S)
+    if few is None:
+        print(f"{where}: the last {len(suspects)} batches do not do it again; all are kept:", file=sys.stderr)
+    kept = Path(tempfile.gettempdir()) / f"kohort-fuzz-{seed}-{where}.jsonl"
+    lines = [json.dumps([frame.hex() for frame in batch]) for batch in few or suspects]
+    kept.write_text("\n".join(lines) + "\n")
+    print(f"{where}: {len(lines)} batches, one a line, frames in hex: {kept}", file=sys.stderr)
+    for line in lines[:5] if few else ():
+        print(f"{where}: {line[:2_000]}", file=sys.stderr)
+
+
+def _progress() -> Callable[[str], None]:
+    """Shows a line: over the last one on a terminal, else every ten seconds."""
+    shown_s = monotonic()
+
+    def show(line: str) -> None:
+        nonlocal shown_s
+        if sys.stderr.isatty():
+            print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
+        elif monotonic() - shown_s > 10:
+            shown_s = monotonic()
+            print(line, file=sys.stderr, flush=True)
+
+    return show
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+"""The broker that is fuzzed: a `kohort serve` of its own process, its log, its memory."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections import deque
+from pathlib import Path
+from threading import Thread
+from typing import IO
+
+READY = "READY bootstrap="
+STOP_WITHIN_S = 30
+SETTINGS = {
+    "group.initial.rebalance.delay.ms": "0",
+    "group.max.session.timeout.ms": "10000",
+    "transaction.max.timeout.ms": "10000",
+    "offsets.topic.num.partitions": "5",
+    "transaction.state.log.num.partitions": "5",
+    "log.retention.bytes": "1000000",
+    "log.segment.bytes": "1048576",
+    "log.retention.check.interval.ms": "5000",
+}
+"""What damaged requests leave behind ends soon, so that memory can be compared at the end of a run."""
+
+_ORDINARY = re.compile(rb"^\S*\d\d:\d\d:\d\d")
+"""How a line of the log begins; those of a traceback do not."""
+
+_MISTAKES = 40
+"""Different mistakes that are kept; a run that makes more of them has been told enough."""
+
+
+class Broker:
+    """Runs until it is stopped. `mistakes`: what the log tells of bugs, each once."""
+
+    def __init__(self, data_dir: Path | None = None) -> None:
+        command = [sys.executable, "-m", "kohort.cli", "serve", "--listen", "127.0.0.1:0", "--log-level", "warning"]
+        for name, value in SETTINGS.items():
+            command += ["--set", f"{name}={value}"]
+        if data_dir is not None:
+            command += ["--data-dir", str(data_dir), "--fsync", "never"]
+        self.mistakes: dict[bytes, bytes] = {}
+        self.last_lines: deque[bytes] = deque(maxlen=40)
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+        assert self.process.stdout is not None
+        assert self.process.stderr is not None
+        self._reader = Thread(target=self._read_log, args=(self.process.stderr,), daemon=True)
+        self._reader.start()
+        line = self.process.stdout.readline().decode()
+        assert line.startswith(READY), f"not ready: {line!r} {self.told()}"
+        self.port = int(line.split()[1].rpartition(":")[2])
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    @property
+    def alive(self) -> bool:
+        return self.process.poll() is None
+
+    def rss_mb(self) -> float:
+        """Resident memory."""
+        found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{self.pid}/status").read_text())
+        return int(found[1]) / 1024 if found else 0.0
+
+    def told(self) -> str:
+        """The last lines of its log."""
+        return b"".join(self.last_lines).decode(errors="replace")
+
+    def stop(self) -> int:
+        """Ends it as a user would. Returns its exit code."""
+        self.process.terminate()
+        try:
+            code = self.process.wait(STOP_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            code = self.process.wait()
+        self._reader.join(STOP_WITHIN_S)
+        return code
+
+    def _read_log(self, log: IO[bytes]) -> None:
+        told: list[bytes] = []
+        for line in log:
+            self.last_lines.append(line[:1_000])
+            if _ORDINARY.match(line):
+                self._note(told)
+                told = [line[:2_000]] if b"error" in line[:60].lower() else []
+            elif told or line.startswith(b"Traceback"):
+                told.append(line)
+        self._note(told)
+
+    def _note(self, told: list[bytes]) -> None:
+        if told and len(self.mistakes) < _MISTAKES:
+            place = [line.strip() for line in told if line.lstrip().startswith(b"File ")][-1:]
+            self.mistakes.setdefault(b" ".join((*place, told[-1].strip()[:60])), b"".join(told))

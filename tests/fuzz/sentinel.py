@@ -1,0 +1,118 @@
+"""`python -m tests.fuzz.sentinel PORT PID ECHO-PORT`: a member whose heartbeats must be answered in time.
+
+A process of its own, so that nobody's work but the broker's is in its way. On a busy machine the broker has to wait for
+a processor: the system says for how long (`/proc/PID/schedstat`). So much is taken off, as is what this process had to
+wait. An echo server beside the broker is asked as well, as a control. Every second one line of JSON tells all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+from time import perf_counter, sleep
+
+from kohort.protocol.errors import ErrorCode
+from tests.fuzz.wire import LATER, Blocking, join, request
+from tests.protocol.messages import load
+
+GROUP = "sentinel"
+EVERY_S = 0.02
+TOLD_EVERY_S = 1.0
+
+
+class Sentinel:
+    """One member of a group of its own."""
+
+    def __init__(self, port: int, pid: int, echo_port: int) -> None:
+        self._waits = [Path(f"/proc/{each}/schedstat") for each in (pid, "self")]
+        self._wire = Blocking(port)
+        self._echo = socket.create_connection(("127.0.0.1", echo_port))
+        self._echo.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.beats = 0
+        self.worst_ms = self.worst_of_broker_ms = self.worst_echo_ms = 0.0
+        self.late: list[str] = []
+        self.failures: list[str] = []
+
+    def joins(self) -> bytes:
+        """Joins, and returns the frame of its heartbeats."""
+        member_id, generation = "", -1
+        while generation < 0:
+            self._wire.asks("find_coordinator", 0, coordinator_keys=(GROUP,))
+            joined = load("join_group").read_response(3, self._wire.exchanges(join(GROUP, member_id)))[1]
+            if joined.error_code is ErrorCode.none:
+                member_id, generation = joined.member_id, joined.generation_id
+            elif joined.error_code not in LATER:
+                raise SystemExit(f"the sentinel cannot join: {joined.error_code.name}")
+            sleep(0.05)
+        member = {"group_id": GROUP, "member_id": member_id, "generation_id": generation}
+        self._wire.asks("sync_group", 3, **member, assignments=())
+        return request("heartbeat", 3, **member)
+
+    def beats_once(self, frame: bytes) -> None:
+        """One heartbeat, timed."""
+        waited_s, start = self._waited_s(), perf_counter()
+        answer = self._wire.exchanges(frame)
+        took_s = perf_counter() - start
+        of_broker_ms = 1e3 * max(took_s - (self._waited_s() - waited_s), 0.0)
+        self.beats += 1
+        self.worst_ms = max(self.worst_ms, took_s * 1e3)
+        self.worst_of_broker_ms = max(self.worst_of_broker_ms, of_broker_ms)
+        if of_broker_ms > 50:
+            self.late.append(f"{of_broker_ms:.0f} ms (by the clock {took_s * 1e3:.0f} ms)")
+        error = int.from_bytes(answer[8:10], "big", signed=True)
+        if error:
+            self.failures.append(f"the sentinel's heartbeat was answered {ErrorCode(error).name}")
+
+    def asks_echo(self) -> None:
+        """The control: bytes there and back."""
+        start = perf_counter()
+        self._echo.sendall(b"echo")
+        self._echo.recv(4)
+        self.worst_echo_ms = max(self.worst_echo_ms, (perf_counter() - start) * 1e3)
+
+    def tells(self) -> None:
+        """One line of JSON, of what has happened since the last one. Ends when nobody listens any more."""
+        line = json.dumps({
+            "beats": self.beats, "worst_ms": self.worst_ms, "worst_of_broker_ms": self.worst_of_broker_ms,
+            "worst_echo_ms": self.worst_echo_ms, "late": self.late, "failures": self.failures,
+        })  # fmt: skip
+        try:
+            print(line, flush=True)
+        except BrokenPipeError:
+            os._exit(0)
+        self.late, self.failures = [], []
+
+    def _waited_s(self) -> float:
+        """For how long the broker and this process have waited for a processor."""
+        try:
+            return sum(int(path.read_text().split()[1]) for path in self._waits) / 1e9
+        except (OSError, IndexError):
+            return 0.0  # no Linux, or the broker has gone: nothing is taken off
+
+
+def main() -> None:
+    port, pid, echo_port = map(int, sys.argv[1:])
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sentinel = Sentinel(port, pid, echo_port)
+    frame = sentinel.joins()
+    next_s = perf_counter() + TOLD_EVERY_S
+    sentinel.tells()
+    try:
+        while True:
+            sentinel.beats_once(frame)
+            sentinel.asks_echo()
+            if perf_counter() >= next_s:
+                sentinel.tells()
+                next_s = perf_counter() + TOLD_EVERY_S
+            sleep(EVERY_S)
+    except OSError as problem:
+        sentinel.failures.append(f"the sentinel was cut off: {problem}")
+        sentinel.tells()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""From thousands of frames that led to a mistake of the broker to the few that do."""
+
+from __future__ import annotations
+
+import socket
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from time import monotonic
+from typing import TypeVar
+
+from kohort.protocol.wire import INT
+from tests.fuzz.broker import Broker
+
+T = TypeVar("T")
+Batch = list[bytes]
+"""Frames that one client has sent at once."""
+
+ANSWERED_WITHIN_S = 0.1
+SETTLES_S = 0.3
+
+
+def shrunk(batches: list[Batch], on_disk: bool, seconds: float) -> list[Batch] | None:
+    """As few of `batches`, and of their frames, as lead to a mistake, too; None when all of them don't.
+
+    Chance has its part in what a broker does with many clients, so what fails once may not fail again. Ends after about
+    so many seconds with the fewest that were found.
+    """
+    end_s = monotonic() + seconds
+    some = _shortest_end(batches, on_disk, end_s)
+    if some is None:
+        return None
+    some = _without(some, lambda fewer: first_mistake(fewer, on_disk) is not None, end_s)
+    for at, frames in enumerate(some):
+        before, after = some[:at], some[at + 1 :]
+        some = [*before, _without(frames, partial(_fails_between, before, after, on_disk), end_s), *after]
+    return some
+
+
+def _fails_between(before: list[Batch], after: list[Batch], on_disk: bool, frames: Batch) -> bool:
+    return first_mistake([*before, frames, *after], on_disk) is not None
+
+
+def first_mistake(batches: list[Batch], on_disk: bool) -> int | None:
+    """Sends a new broker these batches, each over a connection of its own, until it logs a bug or ends.
+
+    Returns how many were sent until then; None: nothing happened.
+    """
+    with tempfile.TemporaryDirectory(prefix="kohort-fuzz-") as folder:
+        broker = Broker(Path(folder) / "data" if on_disk else None)
+        try:
+            for number, batch in enumerate(batches, 1):
+                with suppress(OSError):
+                    _send(broker.port, batch)
+                if broker.mistakes or not broker.alive:
+                    return number
+            with suppress(OSError):
+                _wait(broker, SETTLES_S)
+            return len(batches) if broker.mistakes or not broker.alive else None
+        finally:
+            broker.stop()
+
+
+def _shortest_end(batches: list[Batch], on_disk: bool, end_s: float) -> list[Batch] | None:
+    """The fewest batches before a mistake that lead to it, as powers of two."""
+    for count in (64, 256, len(batches)):
+        sent = first_mistake(batches[-count:], on_disk) if monotonic() < end_s else None
+        if sent is not None:
+            some = batches[-count:][:sent]
+            counts = (1 << power for power in range(sent.bit_length()))
+            ends = (some[-count:] for count in counts if monotonic() < end_s)
+            return next((end for end in ends if first_mistake(end, on_disk) is not None), some)
+    return None
+
+
+def _without(items: list[T], fails: Callable[[list[T]], bool], end_s: float) -> list[T]:
+    """`items` with stretches left out as long as it still fails."""
+    step = len(items) // 2
+    while step:
+        at = 0
+        while at < len(items) and monotonic() < end_s:
+            fewer = items[:at] + items[at + step :]
+            if fewer and fails(fewer):
+                items = fewer
+            else:
+                at += step
+        step //= 2
+    return items
+
+
+def _send(port: int, batch: Batch) -> None:
+    """Sends frames and waits for as many answers, or until nothing comes any more."""
+    received = bytearray()
+    awaited = len(batch)
+    with socket.create_connection(("127.0.0.1", port), ANSWERED_WITHIN_S) as wire, suppress(TimeoutError):
+        wire.sendall(b"".join(batch))
+        while awaited and (data := wire.recv(1 << 16)):
+            received += data
+            while len(received) >= 4 and len(received) >= (size := 4 + INT.unpack_from(received)[0]):
+                del received[:size]
+                awaited -= 1
+
+
+def _wait(broker: Broker, seconds: float) -> None:
+    end_s = monotonic() + seconds
+    while monotonic() < end_s and not broker.mistakes and broker.alive:
+        _send(broker.port, [bytes.fromhex("0000000a 0012 0000 00000001 ffff")])

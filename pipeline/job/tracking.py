@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from kohort.pipeline.job.stream_source import RANGES, reading
-from kohort.pipeline.live.tracker import Alert, GroupState, feed, look
+from kohort.pipeline.live.tracker import Alert, GroupState, feed, look, row_of
 from kohort.pipeline.live.tracker_rows import tracker_rows
 from kohort.pipeline.silver.record_rows import SilverRows
 from kohort.pipeline.sources.security import OPEN, Security
@@ -62,7 +61,7 @@ class Tracker(StatefulProcessor):
         """The group's rows of one trigger."""
         state, now_ms = self._read(), round(time.time() * 1000)
         ordered = sorted(rows, key=lambda row: (row["partition"], row["offset"]))
-        found = feed(key[0], state, (json.loads(row["row"]) for row in ordered), now_ms)
+        found = feed(key[0], state, (row_of(row["row"]) for row in ordered), now_ms)
         found += look(key[0], state, now_ms)
         self._keep(state, timerValues)
         yield from map(_row, found)
@@ -79,10 +78,10 @@ class Tracker(StatefulProcessor):
 
     def _read(self) -> GroupState:
         known = self._state.get()
-        return GroupState.read(json.loads(known[0])) if known is not None else GroupState()
+        return GroupState.of(known[0]) if known is not None else GroupState()
 
     def _keep(self, state: GroupState, timer_values: Any) -> None:
-        self._state.update((json.dumps(state.plain()),))
+        self._state.update((state.text(),))
         for timer in list(self._handle.listTimers()):
             self._handle.deleteTimer(timer)
         if state.alarm_ms is not None:

@@ -7,14 +7,13 @@ whether something is news.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import NamedTuple
 
 from kohort.pipeline.history.stalls import SILENCE_MS, TIMES_USUAL
 from kohort.pipeline.history.storms import MANY, WINDOW_MS
-
-Row = dict[str, Any]
 
 NEWS_MS = 10 * 60_000
 """What is older when it is read belongs to the report, not on the terminal."""
@@ -24,8 +23,55 @@ FIRST_PATIENCE_MS = 4 * SILENCE_MS
 """For a group whose habits are not known yet."""
 
 
-COMMITS, GENERATION, EPOCH, MEMBER, MEMBER_GONE = "commits", "generation", "epoch", "member", "member_gone"
-"""Kinds of rows: commits; a classic group's record with all members; and what the newer protocol writes one by one."""
+class Commits(NamedTuple):
+    """A moment at which the group committed."""
+
+    ts_ms: int
+
+
+class Generation(NamedTuple):
+    """A classic group's record. members: id and client of each; none and number -1 where the group is gone."""
+
+    ts_ms: int
+    number: int
+    members: list[tuple[str, str]]
+
+
+class Epoch(NamedTuple):
+    """The group's epoch (KIP-848)."""
+
+    ts_ms: int
+    number: int
+
+
+class Joined(NamedTuple):
+    """A member's own record (KIP-848)."""
+
+    ts_ms: int
+    member_id: str
+    client: str
+
+
+class Gone(NamedTuple):
+    """A member's tombstone (KIP-848)."""
+
+    ts_ms: int
+    member_id: str
+
+
+Row = Commits | Generation | Epoch | Joined | Gone
+_KINDS: dict[str, type[Row]] = {kind.__name__: kind for kind in (Commits, Generation, Epoch, Joined, Gone)}
+
+
+def row_text(row: Row) -> str:
+    """A row as JSON, for the way to another worker."""
+    return json.dumps([type(row).__name__, *row])
+
+
+def row_of(text: str) -> Row:
+    """The row that `row_text` wrote."""
+    kind, *values = json.loads(text)
+    return _KINDS[kind](*values)
 
 
 @dataclass(slots=True)
@@ -55,13 +101,13 @@ class GroupState:
     stormy: bool = False
 
     @classmethod
-    def read(cls, values: Row) -> GroupState:
-        """From what `plain` gave."""
-        return cls(**values)
+    def of(cls, text: str) -> GroupState:
+        """The state that `text` wrote."""
+        return cls(**json.loads(text))
 
-    def plain(self) -> Row:
-        """For keeping."""
-        return asdict(self)
+    def text(self) -> str:
+        """The state as JSON, for keeping."""
+        return json.dumps(asdict(self))
 
     @property
     def patience_ms(self) -> int:
@@ -83,12 +129,19 @@ def feed(group_id: str, state: GroupState, rows: Iterable[Row], now_ms: int) -> 
     """Takes rows in, in the order of their offsets; returns what is news."""
     alerts: list[Alert] = []
     for row in rows:
-        if row["kind"] == COMMITS:
-            alerts += _commits(group_id, state, row["ts_ms"])
-        elif row["kind"] == GENERATION:
-            alerts += _generation(group_id, state, row)
-        else:
-            alerts += _membership(group_id, state, row)
+        match row:
+            case Commits():
+                alerts += _commits(group_id, state, row.ts_ms)
+            case Generation():
+                alerts += _generation(group_id, state, row)
+            case Epoch():
+                known, state.generation = state.generation, row.number
+                if row.number > known and state.members:
+                    alerts += _storm(group_id, state, row.ts_ms)
+            case Joined():
+                state.members[row.member_id] = row.client
+            case Gone():
+                alerts += _gone(group_id, state, row)
     return [alert for alert in alerts if now_ms - alert.ts_ms <= NEWS_MS]
 
 
@@ -125,41 +178,34 @@ def _commits(group_id: str, state: GroupState, ts_ms: int) -> list[Alert]:
     return alerts
 
 
-def _generation(group_id: str, state: GroupState, row: Row) -> list[Alert]:
-    members: dict[str, str] = dict(row["members"])
-    if row["generation"] < state.generation:  # the group was deleted and is a new one, or the topic is
+def _generation(group_id: str, state: GroupState, row: Generation) -> list[Alert]:
+    members: dict[str, str] = dict(row.members)
+    if row.number < state.generation:  # the group was deleted and is a new one, or the topic is
         state.rebalances_ms, state.intervals_ms, state.members = [], [], {}
-    if row["generation"] == state.generation and members.keys() == state.members.keys():
+    if row.number == state.generation and members.keys() == state.members.keys():
         return []
     alerts = []
     gone = [client for member, client in state.members.items() if member not in members]
     back = set(members.values())
     lost = sorted({client for client in gone if client not in back})
     if lost and members:
-        text = f"generation {row['generation']}: {', '.join(lost)} {'is' if len(lost) == 1 else 'are'} gone, "
+        text = f"generation {row.number}: {', '.join(lost)} {'is' if len(lost) == 1 else 'are'} gone, "
         text += f"{len(members)} left"
-        alerts.append(Alert(group_id, row["ts_ms"], "members_gone", "info", text))
+        alerts.append(Alert(group_id, row.ts_ms, "members_gone", "info", text))
     elif lost:
-        alerts.append(Alert(group_id, row["ts_ms"], "empty", "info", "the last member is gone"))
-    state.generation, state.members = row["generation"], members
+        alerts.append(Alert(group_id, row.ts_ms, "empty", "info", "the last member is gone"))
+    state.generation, state.members = row.number, members
     if members:
-        alerts += _storm(group_id, state, row["ts_ms"])
+        alerts += _storm(group_id, state, row.ts_ms)
     return alerts
 
 
-def _membership(group_id: str, state: GroupState, row: Row) -> list[Alert]:
-    """KIP-848: members come and go one record at a time, and the epoch counts the changes."""
-    if row["kind"] == MEMBER:
-        state.members[row["member_id"]] = row["client"]
-        return []
-    if row["kind"] == EPOCH:
-        known, state.generation = state.generation, row["generation"]
-        return _storm(group_id, state, row["ts_ms"]) if row["generation"] > known and state.members else []
-    client = state.members.pop(row["member_id"], None)
+def _gone(group_id: str, state: GroupState, row: Gone) -> list[Alert]:
+    client = state.members.pop(row.member_id, None)
     if client is None:
         return []
     left = f"{client} is gone, {len(state.members)} left" if state.members else "the last member is gone"
-    return [Alert(group_id, row["ts_ms"], "members_gone" if state.members else "empty", "info", left)]
+    return [Alert(group_id, row.ts_ms, "members_gone" if state.members else "empty", "info", left)]
 
 
 def _storm(group_id: str, state: GroupState, ts_ms: int) -> list[Alert]:

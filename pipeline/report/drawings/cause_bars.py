@@ -22,7 +22,7 @@ def cause_bars(rebalances: list[RebalanceInShort]) -> str:
     colours = Colours()
     most = counts.most_common(1)[0][1]
     parts = []
-    for n, (cause, count) in enumerate(counts.most_common()):
+    for n, (cause, count) in enumerate(sorted(counts.items(), key=lambda each: (-each[1], each[0]))):
         parts.append(label(n * _ROW + 12, cause.replace("_", " ")))
         x = float(LEFT)
         for day in days[-_MOST_DAYS:] if len(days) > 1 else [None]:

@@ -111,7 +111,7 @@ def _reach(address: str) -> None:
 
 
 def _reach_master(master: str) -> None:
-    """The same for a cluster of Spark's own kind; `spark://one:7077,two:7077` names those that may lead it."""
+    """Finds out in seconds that a standalone cluster has no master. `spark://one:7077,two:7077` names candidates."""
     problems = []
     for named in master.removeprefix(_STANDALONE).split(","):
         host, _, port = named.rpartition(":")
@@ -149,7 +149,7 @@ def is_connected(spark: SparkSession) -> bool:
 @lru_cache(maxsize=8)
 def parallelism(spark: SparkSession) -> int:
     """Tasks that run at once."""
-    if is_connected(spark):  # where only the parts of a range tell
+    if is_connected(spark):  # where only the parts of a range show it
         from pyspark.sql import functions as F  # noqa: N812  (as every reader of Spark code expects)
 
         return max(1, spark.range(1 << 14).select(F.spark_partition_id().alias("part")).distinct().count())
@@ -176,7 +176,7 @@ def _quiet() -> str:
     path = Path(tempfile.gettempdir()) / f"kohort-log4j2-{os.getuid()}.properties"
     path.write_text(
         "rootLogger.level = error\n"
-        # A stream that fails because the cluster went away is told of in a sentence, by whoever started it.
+        # A stream that fails because the cluster went away is reported in a sentence by its starter.
         "logger.streaming.name = org.apache.spark.sql.execution.streaming\n"
         "logger.streaming.level = off\n"
         "rootLogger.appenderRef.stderr.ref = stderr\n"

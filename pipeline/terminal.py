@@ -131,22 +131,22 @@ class _Clock:
 
 
 def spark_tasks(spark: SparkSession) -> Callable[[], str]:
-    """How many tasks of what Spark does at the moment are done; nothing over Spark Connect, which doesn't tell."""
+    """How many tasks of what Spark does at the moment are done; nothing over Spark Connect, which doesn't say."""
     try:
         tracker = spark.sparkContext.statusTracker()
     except Exception:  # Connect refuses the attribute with an error of its own
         return lambda: ""
 
-    def told() -> str:
+    def done_of_count() -> str:
         try:
             stages = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
-        except Exception:  # Spark is ending or gone: whoever waits for its work hears of it, the clock needn't
+        except Exception:  # Spark is ending or gone; the caller that waits for its work gets that error
             return ""
         done = sum(stage.numCompletedTasks for stage in stages if stage)
         count = sum(stage.numTasks for stage in stages if stage)
         return f", {done} of {count} tasks" if count else ""
 
-    return told
+    return done_of_count
 
 
 def print_findings(outcome: Outcome, verbose: bool) -> None:
@@ -209,7 +209,7 @@ def _echo(text: str = "", **style: Any) -> None:
 
 
 def _wrapped(text: str, indent: str) -> str:
-    """As wide as the terminal allows; in a pipe, whoever reads it decides."""
+    """Wraps text to the width of the terminal. In a pipe it stays one line."""
     text = visible(text)
     if not sys.stdout.isatty():
         return text

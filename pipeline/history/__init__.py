@@ -1,5 +1,5 @@
-"""One group's history: the only place where a number is defined.
+"""One group's history. Every figure of the gold tables is computed here; `gold/` only names it.
 
-`analyse.analyse_group` takes everything silver knows about one group and gives back the rows of the gold tables. It
-is plain Python and numpy; Spark brings each group's rows together and carries the results away.
+`silver_input` builds a group's input from its silver rows, and `group_analysis` works out everything about it. Both are
+plain Python and numpy: Spark brings each group's rows together and carries the results away.
 """

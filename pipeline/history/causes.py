@@ -1,7 +1,7 @@
-"""Why a classic group rebalanced, told from two generations and the commits between: the first line that fits.
+"""Why a classic group rebalanced, from two generations and the commits between: the first rule that fits.
 
-Where events exist they are believed instead, except for the refinement that a leader's rejoin with more partitions
-was about topic metadata.
+Where events exist they are believed instead. One refinement stays: a leader's rejoin with more partitions was about
+topic metadata.
 """
 
 from __future__ import annotations

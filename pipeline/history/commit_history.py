@@ -1,4 +1,4 @@
-"""What commits tell: gaps around a rebalance, progress, silences, positions that went back."""
+"""What commits show: gaps around a rebalance, progress, silences, positions that went back."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class _Partition:
     quiet: Ints
     """Gap ends (indexes into commits) whose gap lies outside of every rebalance."""
     deltas: Ints
-    # what is asked for again and again, over all commits of the partition
+    # computed once, because they are asked for many times
     quiet_ms: Ints = field(init=False)
     moved_ms: Ints = field(init=False)
     """Times at which it moved forward, the first commit left out."""
@@ -125,7 +125,7 @@ class CommitHistory:
         return float(np.median(partition.gaps[partition.quiet[low:high] - 1]))
 
     def usual_gap_ms(self, topic_partition: TopicPartition) -> float | None:
-        """The same over all that was looked at."""
+        """The usual gap of a partition over the whole history; None with too few commits."""
         partition = self.partitions.get(topic_partition)
         return None if partition is None else partition.usual_gap_ms
 

@@ -1,8 +1,8 @@
-"""What became of a member that is gone, told from commits alone: by when whose partitions fell silent.
+"""How a member left, from commits alone: when the commits of its partitions stopped.
 
-The others commit until they hear of the rebalance with their next heartbeat, and then wait. So a member that was gone
-before it began fell silent before them; one that the barrier waited for was taken out when the barrier ended, and the
-age of its last commit at that moment tells by which timeout.
+The others commit until their next heartbeat tells them of the rebalance, and then wait. A member that was gone before
+the rebalance began stopped committing before them. A member that the barrier waited for was removed when the barrier
+ended; the age of its last commit at that moment shows which timeout removed it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SHARE_OF_BARRIER = 0.9
 HEARD_LATE_MS, HEARD_LATE_SHARE = 1500, 0.1
 """Members commit on until they hear of the rebalance: their silence is that much shorter than the wait."""
 USUAL_GAP_MS = 1000
-"""Between two commits, where too few tell."""
+"""Between two commits, where there are too few commits to measure it."""
 LATE_MS = 1000
 """After a timeout, until the coordinator or the client has acted on it."""
 SHARE_OF_TIMEOUT = 0.7
@@ -31,7 +31,7 @@ class Verdict:
 
 
 def departure(r: RebalanceFacts, laggard: Laggard | None, member_id: str, commits: CommitHistory) -> Verdict:
-    """Left, expired, left at its poll timeout or missed the barrier."""
+    """Whether a member left, expired, left at its poll timeout or missed the barrier."""
     member = r.before.members[member_id]
     mine = r.before.parts_of(member_id)
     last, of_others = commits.last_of(mine, r.barrier_ms), commits.last_of(_waiting(r, laggard, mine), r.barrier_ms)
@@ -69,7 +69,7 @@ def gave_up(r: RebalanceFacts, member_id: str, commits: CommitHistory) -> bool:
 
 
 def usual_gap_ms(topic_partitions: set[TopicPartition], commits: CommitHistory) -> float:
-    """Between two commits of partitions, as far as known."""
+    """The usual time between two commits of these partitions."""
     return max(
         (gap for topic_partition in topic_partitions if (gap := commits.usual_gap_ms(topic_partition))),
         default=USUAL_GAP_MS,
@@ -77,12 +77,12 @@ def usual_gap_ms(topic_partitions: set[TopicPartition], commits: CommitHistory) 
 
 
 def _just_over(age_ms: int, timeout_ms: int, mine: set[TopicPartition], commits: CommitHistory) -> bool:
-    """The last sign of life was at most a commit gap after the last commit."""
+    """Whether a timeout ended just now. The last sign of life came at most one commit gap after the last commit."""
     return 0 < timeout_ms <= age_ms <= timeout_ms + usual_gap_ms(mine, commits) + LATE_MS
 
 
 def _waiting(r: RebalanceFacts, laggard: Laggard | None, mine: set[TopicPartition]) -> set[TopicPartition]:
-    """Partitions of those who went into the barrier at once: one who came last commits when the wait is over."""
+    """Partitions of the members that joined at once. A member that came last commits when the wait is over."""
     late = laggard.member_id if laggard is not None and laggard.how == "rejoined" else None
     stayed = {
         topic_partition

@@ -55,7 +55,7 @@ def _outcome(epoch: Epoch, after: Generation) -> str:
 
 
 def epoch_generations(timeline: ConsumerTimeline) -> list[Generation]:
-    """Settled epochs one after another, for the analysis and for who owned what."""
+    """Settled epochs one after another. Sets the end of each."""
     generations = [epoch.generation for epoch in timeline.epochs if epoch.generation is not None]
     for was, now in itertools.pairwise(generations):
         was.end_ms = now.stable_ms

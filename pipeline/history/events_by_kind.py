@@ -37,7 +37,7 @@ class GroupEvents:
     origin: str = "event"
     any: bool = False
     names: dict[str, str] = field(default_factory=dict)
-    """Member id -> client id, where an event tells."""
+    """Member id -> client id, where an event names both."""
 
     @classmethod
     def of(cls, group: GroupInput) -> GroupEvents:

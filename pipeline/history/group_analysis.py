@@ -63,7 +63,7 @@ class GroupAnalysis:
 
 
 def analyse(group: GroupInput) -> GroupAnalysis:
-    """The whole analysis of a group from its silver rows."""
+    """Works out everything about a group. Sorts the group's records and events."""
     group.records.sort(key=lambda record: record.offset)
     group.events.sort(key=lambda event: (event.ts, event.seq or 0))
     events = GroupEvents.of(group)

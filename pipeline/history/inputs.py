@@ -51,7 +51,7 @@ class GroupInput:
     coordinator_moves: times at which the group's partition got a new leader, with its epoch.
     until_ms: the end of what was looked at, by the latest moment in any source.
     zone_ms: by how much the broker's text log was ahead, as in another time zone; its events are moved already.
-    conflicts: records of which two sources tell different things at the same place of the log.
+    conflicts: records that differ between two sources at the same place of the log.
     """
 
     group_id: str
@@ -91,7 +91,7 @@ class Member:
 
     @property
     def logical(self) -> str:
-        """The same process or pod across restarts, as far as the log tells."""
+        """A name that a process or pod keeps across restarts, as far as the log shows it."""
         return self.instance_id or f"{self.client_id}@{self.client_host.lstrip('/')}"
 
     @property
@@ -104,9 +104,9 @@ class Member:
 class Generation:
     """A generation of a classic group, or an epoch of a new-protocol group.
 
-    barrier_ms: end of the join barrier; None where there is none or nothing tells. stable_ms: when its assignment
-    was stored. end_ms: when the next one was stored, or the group was gone; None for the last. conversion: what a
-    new-protocol group became when the last member of that protocol left; no barrier ended there.
+    barrier_ms: end of the join barrier; None where there is none or it isn't known. stable_ms: when its assignment was
+    stored. end_ms: when the next one was stored, or the group was gone; None for the last. conversion: the group became
+    classic again when the last member of the new protocol left; no barrier ended there.
     """
 
     number: int

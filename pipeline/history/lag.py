@@ -56,7 +56,7 @@ def burrow_status(
 ) -> str:
     """Burrow's rules over the last ten commits of a partition, so that its users can compare.
 
-    lags: at each commit, None when unknown (then only stops and rewinds can be told). lag_now: zero is always fine.
+    lags: at each commit, None when unknown (then only stops and rewinds are found). lag_now: zero is always fine.
     end_reached: a recent sample of the log's end was not beyond the last commit. Source: Burrow's consumer evaluator.
     """
     times, offsets = times[-BURROW_WINDOW:], offsets[-BURROW_WINDOW:]

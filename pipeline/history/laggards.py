@@ -1,7 +1,7 @@
-"""Who kept the others waiting.
+"""Which member kept the others waiting.
 
-With member events this is measured. Without them commits tell: a client commits what it has done before it rejoins,
-so the last commit of a member's partitions before the end of the barrier is about the moment it rejoined.
+With member events this is measured. Without them it is estimated from commits: a client commits what it has done before
+it rejoins, so a member rejoined at about the time of its partitions' last commit before the end of the barrier.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def find_laggard(r: RebalanceFacts, commits: CommitHistory, events: GroupEvents)
 
 
 def _gave_up(r: RebalanceFacts, removal: Removal, commits: CommitHistory) -> bool:
-    """Whether a leave was that of a client at its poll timeout. Java's says so; others give no reason, but had read
-    nothing for about that long."""
+    """Whether a client left at its poll timeout. Java clients say so. Others give no reason, but had read nothing for
+    about that long."""
     timeout = r.before.members[removal.member_id].rebalance_timeout_ms
     last = commits.last_of(r.before.parts_of(removal.member_id), r.barrier_ms)
     if removal.cause != "leave_explicit" or not timeout or last is None:
@@ -76,7 +76,7 @@ def _argmax(r: RebalanceFacts, delays: dict[str, int], measured: bool) -> Laggar
 
 
 def _by_commits_alone(r: RebalanceFacts, commits: CommitHistory) -> Laggard | None:
-    """No start is known: the one whose commit ends the silence of all others, or the one that is gone after it."""
+    """Without a known start: the member whose commit ends the silence of all others, or one that is gone after it."""
     last = {
         member_id: found
         for member_id in r.before.members

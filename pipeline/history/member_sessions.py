@@ -83,7 +83,7 @@ def member_sessions(
 
 
 def _epoch_members(group: GroupInput, consumer: ConsumerTimeline, sessions: dict[str, Session]) -> None:
-    """Members of new-protocol groups join and leave between settled epochs; their own records tell when."""
+    """Members of new-protocol groups join and leave between settled epochs; their own records say when."""
     for epoch in consumer.epochs:
         for member_id in epoch.joined:
             member = epoch.trigger if epoch.trigger and epoch.trigger.member_id == member_id else None

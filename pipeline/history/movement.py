@@ -80,9 +80,9 @@ def fewest_moves(before: Generation, after: Generation, pairs: dict[str, str]) -
 
 
 def is_eager(before: Generation, after: Generation) -> bool | None:
-    """Did members give up everything to rejoin? By what they say they still owned; the protocol's name doesn't tell.
+    """Whether members gave up everything to rejoin, by what they say they own. The protocol's name doesn't show it.
 
-    None when nobody who could tell owned anything before.
+    None when no member that could say so owned anything before.
     """
     gave_up = kept = 0
     for member in after.members.values():

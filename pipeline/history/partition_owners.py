@@ -47,5 +47,5 @@ class Ownership:
         return (alive[0].stable_ms, alive[-1].end_ms or _FOREVER) if alive else (0, 0)
 
     def populated(self, start_ms: int, end_ms: int) -> bool:
-        """True when the group had members through all of a stretch, as far as generations tell."""
+        """Whether the group had members through all of a stretch, as far as generations show."""
         return not any(start < end_ms and end > start_ms for start, end in self._empty)

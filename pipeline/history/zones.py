@@ -1,7 +1,7 @@
-"""In which time zone a broker wrote its text log: the log doesn't say, and most brokers write local time.
+"""Finds the time zone of a broker's text log: the log doesn't name it, and most brokers write local time.
 
-The offsets topic's times are absolute, and both tell of the same generations within milliseconds. Zones differ by whole
-quarters of an hour.
+The offsets topic's times are absolute, and both sources date the same generations within milliseconds. Zones differ by
+whole quarters of an hour.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def settle_zone(group: GroupInput) -> None:
 
 
 def _quarters_ahead(group: GroupInput) -> int:
-    """By how many quarters of an hour most lines are ahead of the records that tell of the same; 0 where few agree."""
+    """By how many quarters of an hour most lines are ahead of their records; 0 where few lines agree."""
     times: dict[tuple[int, int], list[int]] = {}
     for record in group.records:
         number = record.epoch if record.record_type == GROUP_EPOCH else record.generation

@@ -22,7 +22,7 @@ COLUMNS = ("partition", "offset", "ts_ms", "key", "value")
 
 
 def chunk_of_arrow(batch: pa.RecordBatch) -> Chunk:
-    """Columns (partition, offset, ts_ms, key, value) as a chunk in log order. Transactions can't be told from these."""
+    """A chunk in log order from the columns partition, offset, ts_ms, key and value. They hold no transactions."""
     partition, offset = (
         batch.column(name).to_numpy(zero_copy_only=False).astype(np.int64) for name in ("partition", "offset")
     )

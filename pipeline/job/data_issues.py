@@ -1,4 +1,4 @@
-"""What a person must know about the data itself: rows of `dq_issues` that no single group can tell."""
+"""What a person must know about the data itself: rows of `dq_issues` that belong to no single group."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def data_issues(spark: SparkSession, silver: Path, sources: list[Source], brough
 def _exports(sources: list[Source]) -> list[Issue]:
     kinds = {source.kind for source in sources}
     if found.EXPORT in kinds and not kinds & {found.SEGMENT, found.WIRE, found.DUMP}:
-        text = "an export says nothing of transactions: offsets of aborted ones can't be told from real ones"
+        text = "an export says nothing of transactions: offsets of aborted transactions look like real ones"
         return [Issue("read_uncommitted", "", text)]
     return []
 

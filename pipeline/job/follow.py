@@ -140,18 +140,18 @@ def alert_stream(
 
 
 @contextmanager
-def telling(folder: Path, tell: Callable[[str], None]) -> Iterator[None]:
-    """Tells alerts as lines as soon as they are in their table; those that are there already were told before."""
-    told = set(folder.glob("batch=*"))
+def printing_alerts(folder: Path, print_line: Callable[[str], None]) -> Iterator[None]:
+    """Prints alerts as soon as they are in their table. Those that are there already were printed before."""
+    printed = set(folder.glob("batch=*"))
     over = threading.Event()
 
     def look() -> None:
-        new = set(folder.glob("batch=*")) - told
+        new = set(folder.glob("batch=*")) - printed
         for place in sorted(new, key=lambda path: int(path.name.partition("=")[2])):
-            told.add(place)
+            printed.add(place)
             for row in pq.read_table(place / "part-00000.parquet", partitioning=None).to_pylist():
                 at = datetime.fromtimestamp(row["ts_ms"] / 1000).astimezone().strftime("%H:%M:%S")
-                tell(f"{at} {_MARKS.get(row['severity'], '  ')} {row['group_id']}: {row['text']}")
+                print_line(f"{at} {_MARKS.get(row['severity'], '  ')} {row['group_id']}: {row['text']}")
 
     def keep_looking() -> None:
         while not over.wait(LOOK_S):
@@ -172,7 +172,7 @@ def follow(
     address: str,
     out: Path,
     say: Progress,
-    tell: Callable[[str], None],
+    print_line: Callable[[str], None],
     cluster: str = "",
     *,
     every_s: float = REBUILD_S,
@@ -189,7 +189,7 @@ def follow(
     streams = _Streams(starts, say)
     outcome: Outcome | None = None
     built_at, built_batch, interrupted = time.monotonic(), -1, False
-    with telling(folders.alerts, tell):
+    with printing_alerts(folders.alerts, print_line):
         try:
             while not until():
                 for name, problem in streams.tend():

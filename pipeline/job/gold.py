@@ -47,7 +47,7 @@ def silver_frame(spark: SparkSession, silver: Path, table: str) -> DataFrame:
 
 
 def groups_of(spark: SparkSession, silver: Path, places: DataFrame) -> DataFrame:
-    """(cluster, group_id, partition) of every group that anything is known of; partition null where nothing tells."""
+    """(cluster, group_id, partition) of every group that anything is known of; partition null where it isn't known."""
     frames = [places.select("cluster", "group_id", "partition")] + [
         silver_frame(spark, silver, table).select("cluster", "group_id", F.col(column).alias("partition"))
         for table, column in (("group_records", "partition"), ("events", "co_partition"))

@@ -1,1 +1,1 @@
-"""What is said while it happens: a small memory of each group, and alerts. Figures come from `history`, later."""
+"""Alerts while a group runs, from a small memory of each group. Figures come later, from `history`."""

@@ -1,4 +1,4 @@
-"""A group's live state: what it was last, and when somebody must be told. Knows no Spark, so that tests can play it.
+"""A group's live state, and the alerts that follow from it. Knows no Spark, so that tests can play it.
 
 The rows it is fed are the group's records (one generation or membership each) and its commits (a row per moment), in
 the order of their offsets. Times are the records' own; `now_ms` is the wall clock of whoever follows, and decides
@@ -171,7 +171,7 @@ def _commits(group_id: str, state: GroupState, ts_ms: int) -> list[Alert]:
     if state.last_commit_ms >= 0 and since_ms > 0:
         if state.silent:
             alerts.append(Alert(group_id, ts_ms, "resumed", "info", f"commits again after {since_ms // 1000} s"))
-        # A silence counts as an interval too: a group that always commits that seldom is not told of for ever.
+        # A silence counts as an interval too: a group that always commits that seldom causes no further alerts.
         state.intervals_ms = [*state.intervals_ms, since_ms][-INTERVALS_KEPT:]
     state.silent = False
     state.last_commit_ms = max(state.last_commit_ms, ts_ms)

@@ -1,8 +1,8 @@
 """Records of classic groups, read by the pieces that come again and again.
 
-In every generation a group's record tells all of every member, and most of it word for word as before. So a value is
-cut into pieces by lengths alone, and what says who a member is gets read once, by the plain decoder. A value with
-anything odd about it is not cut: the plain decoder has the last word.
+In every generation a group's record holds everything about every member, and most bytes are those of the record before.
+So a value is cut into pieces by lengths alone, and the piece that identifies a member is decoded once. A value with
+anything odd about it is not cut: the plain decoder reads it.
 """
 
 from __future__ import annotations

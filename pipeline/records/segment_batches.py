@@ -120,7 +120,7 @@ def read_headers(data: bytes, damage: list[Damage]) -> Headers:
 
 
 def _positions(data: bytes, damage: list[Damage]) -> Ints:
-    """Where batches begin, told by their lengths alone."""
+    """Where batches begin, by their lengths alone."""
     found: list[int] = []
     at, end, length_at = 0, len(data), _LENGTH.unpack_from
     while at + _LENGTH_AND_OFFSET <= end:

@@ -22,13 +22,13 @@ _SETTINGS = ("timeout_ms", "interval_ms")
 """Members' settings stand in the group's records."""
 _SAMPLES = {"lag", "others_lag", "same_owner_lag", "waiting"}
 _WAITS = {"waits_ms", "longest_wait_ms", "total_wait_ms", "prepare_ms", "time_rebalancing_s"}
-"""From a rebalance's start on, which not every log tells."""
+"""Counted from a rebalance's start, which not every log holds."""
 
 
 def sureness(key: str, confidence: str, *, starts_known: bool) -> str:
-    """Of a figure in a finding's evidence. starts_known: of all rebalances that the finding is about.
+    """How sure a figure in a finding's evidence is. starts_known: of all rebalances that the finding is about.
 
-    What is counted in a finding that is only likely is no more than that.
+    A count in a finding that is only likely is only likely too.
     """
     if key in _WAITS:
         return EXACT if starts_known else ESTIMATE

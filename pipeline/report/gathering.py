@@ -1,4 +1,4 @@
-"""What the report reads of the gold tables: all groups in short, and everything about those that get a page.
+"""What the report reads from the gold tables: all groups in short, and everything about those that get a page.
 
 Tables of a thousand groups are large. They stay columns, cut to the groups and columns that are drawn; rows are made
 for one group at a time.

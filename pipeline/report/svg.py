@@ -55,9 +55,9 @@ class Span:
 
 
 def thinned(axis: Axis, spans: Iterable[Span], least: float) -> list[Span]:
-    """Of spans that would be narrower than `least` and touch, one each: a drawing stays a few hundred shapes wide.
+    """Joins spans that would be narrower than `least` and touch: a drawing stays a few hundred shapes wide.
 
-    The one that stays is as long as all of them, and says of how many it stands for.
+    The span that stays is as long as all of them, and says how many it stands for.
     """
     kept: list[Span] = []
     for span in sorted(spans, key=lambda each: each.start_ms):

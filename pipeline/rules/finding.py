@@ -1,4 +1,4 @@
-"""A finding, and the words it is told in."""
+"""A finding, and helpers for its sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings: what is set, what the history says would do, and on how many samples that rests.
+"""Settings: what is set, what the history proposes, and on how many samples that rests.
 
 A client's time between two polls shows as the gap between two moments at which any of its partitions was committed:
 an upper bound, since a client may commit less often than it polls. Where samples are few, the maximum stands for the
@@ -138,7 +138,7 @@ def _session_timeout(analysis: GroupAnalysis, findings: list[Finding]) -> list[P
                     f"1.5 times the 95th percentile of restart times ({seconds(p95)})",
                     len(times),
                     "p95",
-                    "restarts stay without a rebalance, and the hole is no longer than it must be",
+                    "restarts cause no rebalance, and partitions wait no longer than they must",
                     LIKELY if len(times) >= 5 else POSSIBLE,
                 )
             )
@@ -154,7 +154,7 @@ def _session_timeout(analysis: GroupAnalysis, findings: list[Finding]) -> list[P
                     "expired although the process lived",
                     finding.evidence["expiries"],
                     "",
-                    "pauses of this length no longer cost the membership; a dead member is noticed later",
+                    "a pause of this length no longer expires the session; a dead member is noticed later",
                     POSSIBLE,
                     finding.clients[0],
                 )

@@ -17,12 +17,12 @@ LONG_MS = 5000
 SHARE_OF_TIMEOUT = 0.5
 _ALIVE = ("rejoined", "evicted", "leave_poll_timeout")
 _ADVICE = (
-    "Look at what {client} does between two polls: smaller max.poll.records, or move the work off the poll thread. "
-    "Raise max.poll.interval.ms only if the processing really needs it: it is how long the group can be stopped "
+    "Look at what {client} does between two polls. Use a smaller max.poll.records, or move the work off the poll thread. "
+    "Raise max.poll.interval.ms only if the processing needs it: one member can stop the group for that long "
     "(now {timeout}). {protocol}"
 )
-_COOPERATIVE = "With the cooperative assignor the others read on meanwhile, but new members and freed partitions wait."
-_EAGER = "cooperative-sticky or the new protocol (group.protocol=consumer) would let the others go on consuming."
+_COOPERATIVE = "With the cooperative assignor the others continue to read, but new members and freed partitions wait."
+_EAGER = "With cooperative-sticky or the new protocol (group.protocol=consumer) the others would continue to consume."
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
@@ -57,11 +57,11 @@ def _finding(analysis: GroupAnalysis, client: str, hits: list[Rebalance]) -> Fin
     if stopped_ms:
         text += f"; {seconds(stopped_ms)} without {what} of any partition"
     if evicted:
-        text += f"; {client} was dropped at the join barrier after the whole rebalance timeout"
+        text += f"; the coordinator removed {client} when the rebalance timeout was over"
     elif gave_up:
-        text += f"; the wait ended because {client} itself left at its poll timeout"
+        text += f"; the wait ended when {client} itself left at its poll timeout"
     else:
-        text += "; nobody was evicted, it came back in time"
+        text += "; it came back in time and no member was removed"
     return Finding(
         ID,
         "One slow member stalled the group",

@@ -1,7 +1,7 @@
-"""R02: a member leaves by itself because it was too long between two polls.
+"""R02: a member leaves by itself because too much time passed between two of its polls.
 
-Only Java clients give that reason. Of others the leave looks ordinary; it is taken for one when the client came back
-and its partitions had been silent for about its rebalance timeout before.
+Only Java clients give that reason. The leave of another client looks ordinary. It counts when the client came back and
+nothing was committed for its partitions for about its rebalance timeout.
 """
 
 from __future__ import annotations
@@ -33,11 +33,12 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
             "A client leaves at its poll timeout",
             WARNING,
             weakest(confidence for _, confidence in hits),
-            f"{client} left by itself {times(len(hits))}: it was longer between two polls than max.poll.interval.ms"
+            f"{client} left by itself {times(len(hits))}: the time between two of its polls was longer than "
+            "max.poll.interval.ms"
             + (f" ({seconds(timeout)})" if timeout else "")
-            + "; each time costs two rebalances, one when it leaves and one when it comes back",
-            "Make batches smaller (max.poll.records) or raise max.poll.interval.ms to what the processing needs; the "
-            "work of the interrupted batch is done twice.",
+            + ". Each time costs two rebalances: one when it leaves and one when it comes back",
+            "Make batches smaller (max.poll.records), or raise max.poll.interval.ms to what the processing needs. The "
+            "interrupted batch is processed twice.",
             hits[0][0].last_ms,
             hits[-1][0].last_ms,
             [client],

@@ -1,4 +1,4 @@
-"""R03: a session expired. Either the process was alive again soon after, or it had died without a goodbye."""
+"""R03: a session expired. Either the process was back soon after, or it died without leaving the group."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
 
 
 def _with_the_group(analysis: GroupAnalysis, session: Session) -> bool:
-    """Static members don't say goodbye: at the end of a group they expire one after another."""
+    """Static members don't leave when they stop: at the end of a group they expire one after another."""
     if any(other.first_ms > session.last_ms or other.end_kind == "alive" for other in analysis.sessions):
         return False
     return all(
@@ -43,7 +43,7 @@ def _with_the_group(analysis: GroupAnalysis, session: Session) -> bool:
 
 
 def _left_for_a_while(analysis: GroupAnalysis, session: Session) -> bool:
-    """A static member that said it would be back (R12 tells of it)."""
+    """A static member that announced its return. R12 reports it."""
     away = analysis.consumer.away if analysis.consumer else []
     return any(name == session.member.instance_id and ts <= session.last_ms for ts, name in away)
 
@@ -66,11 +66,11 @@ def _alive(analysis: GroupAnalysis, sessions: list[Session]) -> Finding:
         "A session expired although the process lived",
         WARNING,
         weakest(session.end_confidence for session in sessions),
-        f"{listed(clients)} lost the session {times(len(sessions))}"
+        f"the session of {listed(clients)} expired {times(len(sessions))}"
         + (f" (session timeout {seconds(timeout)})" if timeout else "")
-        + " and was back soon after as a new member: the process had been paused or cut off, not dead",
-        "Check pauses first: garbage collection, CPU throttling, a suspended host, the network. Then session.timeout.ms "
-        "at twice the longest pause, and heartbeat.interval.ms at most a third of it.",
+        + ", but it came back soon after as a new member: the process was paused or cut off, not dead",
+        "Look for pauses first: garbage collection, CPU throttling, a suspended host, the network. Then set "
+        "session.timeout.ms to twice the longest pause, and heartbeat.interval.ms to at most a third of it.",
         sessions[0].last_ms,
         sessions[-1].last_ms,
         clients,
@@ -90,15 +90,15 @@ def _dead(analysis: GroupAnalysis, sessions: list[Session]) -> Finding:
     unserved = [_unserved_ms(analysis, session) for session in sessions]
     return Finding(
         ID,
-        "A member died without a goodbye",
+        "A member died without leaving the group",
         WARNING,
         weakest(session.end_confidence for session in sessions),
-        f"{listed(clients)} vanished; the partitions had no reader until the session timeout"
+        f"{listed(clients)} stopped without leaving the group; the partitions had no reader until the session timeout"
         + (f" ({seconds(timeout)})" if timeout else "")
-        + " removed the member"
+        + " was over"
         + (f", up to {seconds(max(unserved))}" if max(unserved, default=0) else ""),
-        "Find out why the process ended (killed, out of memory, host lost). Let it close its consumer when it stops; a "
-        "shorter session.timeout.ms shortens the hole, at the price of more false alarms.",
+        "Find out why the process ended (killed, out of memory, host lost). Close the consumer when the process stops. A "
+        "shorter session.timeout.ms finds a dead member sooner, at the price of more false alarms.",
         sessions[0].last_ms,
         sessions[-1].last_ms,
         clients,

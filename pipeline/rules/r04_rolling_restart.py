@@ -1,4 +1,4 @@
-"""R04: a rolling deploy with dynamic members, each restart a leave and a join."""
+"""R04: a rolling deploy with dynamic members: each restart is a leave and a join."""
 
 from __future__ import annotations
 
@@ -52,15 +52,15 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     text = f"rolling restart of {several(len(clients), 'client')} ({listed(clients)}): {several(len(hits), 'restart')} "
     text += f"cost {several(len(counted), 'rebalance')}"
     if changed:
-        text += f"; meanwhile the protocol went {' -> '.join(protocols)}, which is to be expected once"
+        text += f"; meanwhile the protocol changed ({' -> '.join(protocols)}), which is expected once"
     yield Finding(
         ID,
         "Rolling restart with dynamic members",
         INFO if changed else WARNING,
         CERTAIN if analysis.events.any or analysis.consumer else LIKELY,
         text,
-        "Static membership (group.instance.id, one per process) with a session.timeout.ms longer than a restart makes "
-        "restarts free of rebalances; the new protocol makes them cheap.",
+        "Use static membership (group.instance.id, one per process) with a session.timeout.ms longer than a restart: "
+        "restarts then cause no rebalance. With the new protocol they are cheap.",
         start,
         end,
         clients,

@@ -35,10 +35,10 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
             "Crash loop of one client",
             CRITICAL,
             weakest(s.end_confidence for s in crashed),
-            f"{client} died {times(len(crashed))}, noticed about {seconds(median)} after it had joined{_session(crashed)}; "
-            f"{several(len(caused), 'rebalance')} in that time, while the other members were healthy",
-            "Fix or stop that instance, and alert on it rather than on the group: each round costs a join and, a session "
-            "timeout later, an expiry.",
+            f"{client} died {times(len(crashed))}; each time this was noticed about {seconds(median)} after it had joined"
+            f"{_session(crashed)}. That caused {several(len(caused), 'rebalance')}; the other members were healthy",
+            "Fix or stop that instance. Alert on the instance rather than on the group: each round costs a join and, after "
+            "a session timeout, an expiry.",
             start,
             end,
             [client],

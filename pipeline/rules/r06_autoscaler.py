@@ -1,4 +1,4 @@
-"""R06: the number of members swings up and down, all joins and leaves in good order.
+"""R06: the group is scaled up and down all the time; all joins and leaves are orderly.
 
 Restarts don't count: a client that comes back under its own name is a deploy, not scaling.
 """
@@ -34,9 +34,9 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         "The group is scaled up and down all the time",
         WARNING,
         LIKELY,
-        f"the number of members changed direction {times(len(turns))} within {seconds(end - start)} "
-        f"({' '.join(map(str, sizes))}), {several(len(inside), 'rebalance')}; all joins and leaves were orderly",
-        "Give the autoscaler a longer stabilisation window and larger steps down; static ids do not help here.",
+        f"the group changed between growing and shrinking {times(len(turns))} within {seconds(end - start)} "
+        f"(members: {' '.join(map(str, sizes))}); {several(len(inside), 'rebalance')}. All joins and leaves were orderly",
+        "Give the autoscaler a longer stabilisation window and larger steps down. Static membership doesn't help here.",
         start,
         end,
         [],

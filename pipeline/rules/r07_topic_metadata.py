@@ -24,10 +24,10 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         "Rebalanced because a topic changed",
         WARNING if often else INFO,
         weakest(r.why.confidence for r in hits),
-        f"{several(len(hits), 'rebalance')} without any member change, because topic metadata changed"
+        f"{several(len(hits), 'rebalance')} without a change of members, because topic metadata changed"
         + (f" ({listed(grown)})" if grown else ""),
-        "Expected once when partitions are added. If it repeats: who creates topics or partitions, and is a pattern "
-        "subscription wider than it need be?",
+        "This is expected once when partitions are added. If it repeats, find out who creates topics or partitions, and "
+        "whether a pattern subscription is wider than it need be.",
         hits[0].begin_ms,
         hits[-1].stable_ms,
         [],

@@ -46,11 +46,11 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         "Subscriptions change while members stay",
         WARNING if often else INFO,
         CERTAIN,
-        f"the subscribed topics changed {times(len(moments))} without a member change ({listed(sorted(topics))})"
+        f"the subscribed topics changed {times(len(moments))} without a change of members ({listed(sorted(topics))})"
         + (f", by the pattern {pattern}" if pattern else "")
         + "; each change makes the group rebalance",
-        "If a pattern finds new topics: narrow it, and raise metadata.max.age.ms so that several new topics are found at "
-        "once. If the application changes its subscription: change it for all members at once.",
+        "If a pattern finds new topics, narrow it, and raise metadata.max.age.ms so that several new topics are found at "
+        "once. If the application changes its subscription, change it for all members at once.",
         min(moments),
         max(moments),
         [],

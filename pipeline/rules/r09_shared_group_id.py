@@ -26,13 +26,13 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     if len(mixed) < GENERATIONS and not any(_lasted_ms(analysis, g) >= 60_000 for g in mixed):
         return
     groups = sorted((sorted(topics), sorted(clients)) for topics, clients in seen.items())
-    told = "; ".join(f"{listed(clients, 3)} read {listed(topics, 3)}" for topics, clients in groups)
+    applications = "; ".join(f"{listed(clients, 3)} read {listed(topics, 3)}" for topics, clients in groups)
     yield Finding(
         ID,
         "Two applications share a group id",
         WARNING,
         CERTAIN,
-        f"members of one generation read disjoint topics: {told}. Every restart of one makes the other rebalance",
+        f"members of one generation read different topics: {applications}. Every restart of one makes the other rebalance",
         "Give each application its own group.id.",
         mixed[0].stable_ms,
         mixed[-1].end_ms or analysis.group.until_ms,

@@ -1,4 +1,4 @@
-"""R10: an eager assignor stops everyone although little has to move."""
+"""R10: an eager assignor stops every member although few partitions have to move."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         WARNING if gain >= 600 else INFO,
         LIKELY,
         f"in {several(len(needless), 'rebalance')} every member gave up everything, although few partitions had to move; "
-        f"about {gain:.0f} of {cost:.0f} partition-seconds without a reader were not needed",
-        "cooperative-sticky (two rolling restarts: first both assignors, then the new one alone) or the new protocol.",
+        f"about {gain:.0f} of {cost:.0f} partition-seconds without a reader could have been avoided",
+        "Use cooperative-sticky (two rolling restarts: first with both assignors, then with the new one alone), or the new "
+        "protocol.",
         needless[0].begin_ms,
         needless[-1].stable_ms,
         [],

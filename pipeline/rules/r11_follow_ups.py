@@ -1,4 +1,4 @@
-"""R11: follow-up rounds of a cooperative assignor that might be taken for trouble."""
+"""R11: second rounds of a cooperative assignor, which look like trouble and are none."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         weakest(r.why.confidence for r in follow_ups),
         f"{len(follow_ups)} of {len(completed)} rebalances are second rounds of the cooperative assignor, in which freed "
         "partitions find their new owner",
-        "Count them apart: they stop nobody.",
+        "Count them separately: they stop no member.",
         follow_ups[0].begin_ms,
         follow_ups[-1].stable_ms,
         [],

@@ -31,15 +31,15 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     text = f"static members {listed(names)} were away {times(len(hits))} with partitions assigned to them, "
     text += f"up to {seconds(longest)}"
     if late:
-        text += f"; {listed(late)} longer than the session timeout, which cost rebalances after all"
+        text += f"; {listed(late)} stayed away longer than the session timeout, which caused rebalances"
     yield Finding(
         ID,
         "Static member away, its partitions unserved",
         WARNING if late or longest >= 60_000 else INFO,
         CERTAIN if analysis.consumer else LIKELY,
         text,
-        "A session.timeout.ms of about twice the restart time keeps restarts free of rebalances and the hole short. A "
-        "member that is gone for good can be removed by its instance id.",
+        "Set session.timeout.ms to about twice the restart time: restarts then cause no rebalance, and partitions don't "
+        "wait long. Remove a member that is gone for good by its instance id.",
         hits[0][1],
         hits[-1][2],
         names,

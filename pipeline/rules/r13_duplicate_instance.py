@@ -1,7 +1,7 @@
-"""R13: two processes share a group.instance.id and keep throwing each other out.
+"""R13: two processes share a group.instance.id and keep replacing each other.
 
-The record keeps the client id and host of whoever came first, so the log alone doesn't show the two: quick take-overs
-are the sign, and the coordinator's lines about fenced requests the proof.
+The record keeps the client id and host of the first process, so the log alone doesn't show both. Quick take-overs are the
+sign; the coordinator's lines about fenced requests are the proof.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
             CERTAIN if refused else LIKELY,
             f"{instance} changed hands {times(len(swaps))}"
             + (f" between {listed(names)}" if len(names) > 1 else "")
-            + (f"; {several(len(refused), 'request')} of the loser fenced" if refused else "")
-            + ". Hardly a rebalance is visible, but each take-over interrupts reading",
+            + (f"; {several(len(refused), 'request')} of the process that lost it were fenced" if refused else "")
+            + ". Few rebalances are visible, but each take-over interrupts reading",
             "Make group.instance.id unique for each process.",
             min(moments),
             max(moments),

@@ -31,10 +31,10 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         "The leader is slow to assign",
         WARNING,
         LIKELY,
-        f"from the end of the join barrier to the leader's assignment it takes {seconds(p95)} (95th percentile of "
-        f"{len(rounds)}), and the leader was {leader} in {leaders[leader]} of {len(slow)} slow ones",
-        "A custom assignor or a very large group: look at that client's CPU. The new protocol computes assignments on "
-        "the broker.",
+        f"the leader took {seconds(p95)} to send the assignment after the join barrier (95th percentile of {len(rounds)} "
+        f"rebalances); {leader} was the leader in {leaders[leader]} of {len(slow)} slow ones",
+        "With an assignor of your own or a very large group, look at that client's CPU. The new protocol computes "
+        "assignments on the broker.",
         slow[0].begin_ms,
         slow[-1].stable_ms,
         [leader],

@@ -1,4 +1,4 @@
-"""R15: it is always the same member that comes last."""
+"""R15: the same member always comes last."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         WARNING,
         CERTAIN if all(r.why.laggard.measured for r in hits if r.why.laggard) else LIKELY,
         f"{client} was the last to rejoin in {count} of {len(rounds)} rebalances",
-        "Its poll loop is the long one: look at its processing time, or its partitions are the heavy ones (see the "
-        "weighted skew).",
+        "Look at its processing time: its poll loop takes longest. Or its partitions have the most records: see the "
+        "weighted skew.",
         hits[0].begin_ms,
         hits[-1].stable_ms,
         [client],

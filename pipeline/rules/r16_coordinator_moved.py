@@ -31,7 +31,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         if any(ts <= r.begin_ms <= ts + AFTERWARDS_MS for ts, _ in moves) and r.after.size
     ]
     text = "the coordinator moved to another broker"
-    text += f"; longest time without a step of any partition around it {seconds(longest)}" if longest else ""
+    text += f"; around that time no partition advanced for up to {seconds(longest)}" if longest else ""
     text += f"; {several(len(after), 'rebalance')} within a minute" if after else "; no rebalance followed"
     yield Finding(
         ID,
@@ -39,8 +39,8 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         WARNING if longest >= LONG_SILENCE_MS or len(after) > 1 else INFO,
         CERTAIN,
         text,
-        "A planned move costs a group next to nothing. If it does: look at the load time and size of its offsets "
-        "partition and at compaction; a broker killed during an open rebalance forgets it.",
+        "A planned move costs a group almost nothing. If this one did, look at the load time and size of the offsets "
+        "partition, and at compaction. A broker that is killed during an open rebalance forgets it.",
         first,
         last + AFTERWARDS_MS,
         [],

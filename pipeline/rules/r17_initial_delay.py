@@ -1,4 +1,4 @@
-"""R17: a slow start that is the broker's initial delay, not a fault."""
+"""R17: a slow start that comes from the broker's initial delay and is no fault."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
             INFO,
             CERTAIN if joined else LIKELY,
             f"the first rebalance took {seconds(r.prepare_ms)} although its members came together",
-            "Normal: the broker waits group.initial.rebalance.delay.ms for more members. Lower it for test clusters only.",
+            "This is normal: the broker waits group.initial.rebalance.delay.ms for more members. Lower it only for tests.",
             r.start_ms,
             r.stable_ms,
             [],

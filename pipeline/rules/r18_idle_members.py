@@ -1,4 +1,4 @@
-"""R18: more members than partitions."""
+"""R18: the group has more members than partitions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         WARNING,
         CERTAIN,
         f"{longest.members} members for {several(partitions, 'partition')}: {longest.idle_members} had nothing to do",
-        "Run fewer members, or give the topic more partitions; spare members only help as stand-by.",
+        "Run fewer members, or give the topic more partitions. Spare members only serve as stand-by.",
         start,
         analysis.span_ms[1],
         [],

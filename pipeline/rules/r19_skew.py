@@ -34,13 +34,15 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
 
 def _skewed(generation: Generation, skew: Skew, by_count: bool) -> Finding:
     if by_count:
-        text = f"between {skew.min_parts} and {skew.max_parts} partitions a member in generation {generation.number}"
+        text = (
+            f"members have between {skew.min_parts} and {skew.max_parts} partitions in generation {generation.number}"
+        )
         advice = (
-            "range over many topics piles the first partitions of each on one member: cooperative-sticky or uniform."
+            "range gives the first partitions of every topic to the same member. Use cooperative-sticky or uniform."
         )
     else:
         text = f"{skew.hot_member} advances {skew.weighted or 0:.1f} times as many records as the average member"
-        advice = "Look for a hot key or a hot partition: more partitions or another key spread it."
+        advice = "Look for a hot key or a hot partition. More partitions or another key spread the load."
     return Finding(
         ID, "Skewed assignment", WARNING, LIKELY, text, advice, generation.stable_ms,
         generation.end_ms or generation.stable_ms + round(1000 * skew.lasted_s),
@@ -79,8 +81,8 @@ def _hot_partition(analysis: GroupAnalysis) -> Iterator[Finding]:
         CERTAIN,
         f"up to {lag} records wait on partition {topic_partition[1]} of {topic_partition[0]}, owner {name}; partitions of other members never "
         f"had more than {max(rest)}" + (f", others of the same owner up to {max(beside)}" if beside else ""),
-        "Look for a hot key (most records in one partition) and for what its owner does with each record; a rebalance "
-        "doesn't help, more partitions or another key may.",
+        "Look for a hot key (most records in one partition), and at what the owner does with each record. A rebalance "
+        "doesn't help; more partitions or another key may.",
         int(high[0]),
         int(high[-1]),
         [name],

@@ -1,4 +1,4 @@
-"""R20: a partition, or a member, stands still without any rebalance."""
+"""R20: a partition or a member makes no progress, without any rebalance."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def _stuck(stall: Stall) -> Finding:
         f"partition {part} of {topic} made no progress for {seconds(stall.length_ms)}"
         + (f" while up to {stall.lag} records waited" if stall.lag is not None else "")
         + f"; other partitions of its owner {stall.owner} moved on"
-        + ("" if stall.lag is not None else "; whether records waited can't be told without samples of log ends"),
-        "A record that can't be processed, or a blocked worker thread: look at the record at the committed offset and at "
-        "a thread dump of the owner.",
+        + ("" if stall.lag is not None else "; without samples of log ends it isn't known whether records waited"),
+        "Probably a record can't be processed, or a worker thread is blocked. Look at the record at the committed offset "
+        "and at a thread dump of the owner.",
         stall.start_ms,
         stall.end_ms,
         [stall.owner] if stall.owner else [],
@@ -58,7 +58,8 @@ def _silent(stall: Stall) -> Finding:
         LIKELY,
         f"no partition of {stall.owner} had a commit for {seconds(stall.length_ms)} although records waited (up to "
         f"{stall.lag}); the other members went on, and there was no rebalance",
-        "It still heartbeats: a blocked poll thread, or commits switched off. A thread dump of that process tells.",
+        "It still sends heartbeats: its poll thread is blocked, or it doesn't commit any more. Look at a thread dump of "
+        "that process.",
         stall.start_ms,
         stall.end_ms,
         [stall.owner] if stall.owner else [],

@@ -44,7 +44,7 @@ def _after_a_move(analysis: GroupAnalysis) -> Iterator[Finding]:
 
 
 def _handed_over_uncommitted(analysis: GroupAnalysis) -> Iterator[Finding]:
-    """Its heartbeats went on until a session timeout before the expiry; commits had stopped long before that."""
+    """Heartbeats went on until a session timeout before the expiry; commits had stopped long before."""
     for session in analysis.sessions:
         timeout = session.member.session_timeout_ms
         if session.end_kind not in ("session_expired", "barrier") or not timeout:
@@ -71,8 +71,8 @@ def _handed_over_uncommitted(analysis: GroupAnalysis) -> Iterator[Finding]:
             LIKELY,
             f"{name} had not committed for about {seconds(alive_ms)} when it died, although it was alive until then; the "
             f"next owners read the same records again (about {again})",
-            "Shorter commit interval, or commits after every batch; find out why commits stopped; make processing safe "
-            "to repeat.",
+            "Commit at shorter intervals or after every batch, find out why commits stopped, and make processing safe to "
+            "repeat.",
             last,
             session.last_ms,
             [name],
@@ -104,7 +104,8 @@ def _set_back(analysis: GroupAnalysis) -> Iterator[Finding]:
         WARNING if alive else INFO,
         CERTAIN,
         text,
-        "Intended? Then nothing. Else look for seek or auto.offset.reset in that client, or for who reset the offsets.",
+        "If this was intended, nothing is to be done. Otherwise look for seek or auto.offset.reset in that client, or find "
+        "out who reset the offsets.",
         hits[0].start_ms,
         hits[-1].end_ms,
         owners,

@@ -24,12 +24,12 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
             continue
         yield Finding(
             ID,
-            "Commits after being thrown out",
+            "Commits of a member that was removed",
             WARNING,
             CERTAIN,
-            f"{several(refused, 'commit')} of {client} were refused because it was no longer a member: that work is done "
-            "twice",
-            "The same cure as for slow members and poll timeouts (R01, R02).",
+            f"{several(refused, 'commit')} of {client} {'was' if refused == 1 else 'were'} refused because it was no longer "
+            "a member: that work is done twice",
+            "Do what R01 and R02 advise for slow members and poll timeouts.",
             hits[0].ts,
             hits[-1].ts,
             [client],

@@ -46,8 +46,8 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
             CERTAIN,
             f"{client} took up to {seconds(max(lengths))} to revoke, {times(len(hits))}"
             + (f"; {listed(waiting)} waited for it" if waiting else "")
-            + ". It reads nothing meanwhile, not even from the partitions it keeps",
-            "The revoke callback is slow: commit and flush less in it. A lower max.poll.interval.ms"
+            + ". In that time it reads nothing, not even from the partitions that it keeps",
+            "The revoke callback is slow: do less in it. A lower max.poll.interval.ms"
             + (f" (now {seconds(timeout)})" if timeout else "")
             + " limits how long others wait.",
             hits[0].start_ms,

@@ -24,9 +24,10 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         WARNING if flapping else INFO,
         CERTAIN,
         f"the group was converted between the classic and the new protocol {times(len(moments))}",
-        "Finish the rollout and pin group.protocol: the group converts back when its last new-protocol member leaves."
+        "Finish the rollout and set group.protocol everywhere: the group converts back when its last member of the new "
+        "protocol leaves."
         if flapping
-        else "Expected once, in a live migration by rolling restart.",
+        else "This is expected once, in a live migration by rolling restart.",
         min(moments),
         max(moments),
         [],

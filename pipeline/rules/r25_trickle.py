@@ -1,4 +1,4 @@
-"""R25: members arrive one after another, and each arrival is a rebalance of its own or spoils one."""
+"""R25: members arrive one after another: each arrival causes a rebalance or interrupts one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     if busiest(moments, 3_600_000) >= LOST_AN_HOUR:
         yield Finding(
             ID,
-            "Rebalances overtaken by the next",
+            "Rebalances overtaken by the next one",
             WARNING,
             CERTAIN,
             f"{several(len(moments), 'generation')} never got an assignment: the next rebalance came first",
@@ -38,9 +38,10 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
             "Members start in a trickle",
             INFO,
             CERTAIN,
-            f"the group rebalanced {times(len(ramp) + 1)} at its start instead of once, because its members came one after "
+            f"at its start the group rebalanced {times(len(ramp) + 1)} instead of once, because its members came one after "
             f"another within {seconds(ramp[-1].stable_ms - ramp[0].begin_ms)}",
-            "Harmless if rare. Start members together or raise group.initial.rebalance.delay.ms to the length of the start.",
+            "This is harmless if it is rare. Start members together, or raise group.initial.rebalance.delay.ms to the length of "
+            "the start.",
             ramp[0].begin_ms,
             ramp[-1].stable_ms,
             [],

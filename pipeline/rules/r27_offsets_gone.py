@@ -45,16 +45,16 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     else:
         title, text = (
             "Offsets expired",
-            f"the group was empty until its {len(gone)} offsets ({topics}) expired; who comes back ",
+            f"the group was empty until its {len(gone)} offsets ({topics}) expired; a consumer that comes back ",
         )
-        text += "now begins where auto.offset.reset says"
+        text += "begins where auto.offset.reset says"
     yield Finding(
         ID,
         title,
         WARNING if missed else INFO,
         LIKELY,
         text,
-        "Raise offsets.retention.minutes, or let an idle group commit now and then.",
+        "Raise offsets.retention.minutes, or let an idle group commit from time to time.",
         first,
         last,
         [],
@@ -73,7 +73,7 @@ def _own_retention(analysis: GroupAnalysis, commits: int, gone: list[tuple[int, 
         "Offsets with a retention time of their own",
         WARNING if gone else INFO,
         CERTAIN,
-        f"{several(commits, 'commit')} asked for an own retention time (an old client)"
+        f"{several(commits, 'commit')} asked for a retention time of their own, as old clients do"
         + (f"; {several(len(gone), 'offset')} expired by it" if gone else ""),
         "Update that client: such offsets expire long before offsets.retention.minutes.",
         start,

@@ -1,4 +1,4 @@
-"""R28: members of one group run with different timeouts; the largest rules the barrier."""
+"""R28: members of one group run with different timeouts; the join barrier waits for the largest."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
                 if len(rebalance) > 1
                 else ""
             ),
-            "Give all members the same settings: the slowest decides for all.",
+            "Give all members the same settings: the join barrier waits for the largest timeout of all.",
             generation.stable_ms,
             generation.end_ms or analysis.group.until_ms,
             slowest,

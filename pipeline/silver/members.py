@@ -110,7 +110,7 @@ class ClassicMembers:
     def _problems(
         self, problem: Problem, record: Ints, who: Ints, numbers: Ints, blobs: _Distinct, read: list[Any]
     ) -> None:
-        """Tells of each member whose blob isn't empty, and yet nothing was read."""
+        """Reports each member whose blob isn't empty and yet couldn't be read."""
         bad = {n: blob for n, (blob, thing) in enumerate(zip(blobs, read, strict=True)) if blob and thing is None}
         for row in np.flatnonzero(np.isin(numbers, list(bad))).tolist() if bad else ():
             member: Who = list(self._who)[who[row]]

@@ -80,7 +80,7 @@ def ingest(sources: list[Source], cluster: str, writer: Writer) -> None:
                 before = dict(writer.rows)
                 _one(source, cluster, writer)
                 if writer.rows == before and kind != found.WIRE:
-                    text = "nothing in it is known: no line or record tells of a group"
+                    text = "nothing in it was understood: no line or record is about a group"
                     issue_row(Issue("nothing_read", source.path, text), cluster, writer)
 
 

@@ -1,4 +1,4 @@
-"""What a person can hand over, and how it is read: one module per kind, and `found` that tells them apart.
+"""What a person can hand over, and how it is read: one module per kind; `found` recognises the kind.
 
-Readers are plain Python over files and yield columns or rows; `spark` wraps them as Spark data sources.
+Readers are plain Python over files and yield columns or rows. `pipeline/job/formats.py` wraps them for Spark.
 """

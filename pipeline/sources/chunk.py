@@ -33,7 +33,7 @@ class Chunk:
     """Data records (no control records), each partition's in offset order.
 
     gap: offsets missing before the record, control records counted as present; -1 where that can't be known.
-    transaction: one of the constants above. leader_epoch: -1 where the source doesn't tell.
+    transaction: one of the constants above. leader_epoch: -1 where the source doesn't hold it.
     """
 
     spans: RecordSpans

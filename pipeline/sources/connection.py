@@ -24,7 +24,7 @@ _NEWEST = {METADATA: ("metadata", 12), LIST_OFFSETS: ("list_offsets", 7), FETCH:
 """What this client speaks at most; Fetch names topics up to 12, so no ids are needed."""
 _TLS_ALERT = b"\x15\x03"
 _SESSION_KEPT = 0.85
-"""Of a session's length (`connections.max.reauth.ms`, KIP-368); then a new connection is made, as Java does."""
+"""Share of a session's length (`connections.max.reauth.ms`, KIP-368) after which we connect anew, as Java does."""
 
 
 class WireError(OSError):

@@ -29,7 +29,7 @@ _MOST_ISSUES = 20
 
 
 def read_export(path: Path) -> Iterator[Chunk]:
-    """JSON Lines or CSV, told apart by the first character."""
+    """Reads JSON Lines or CSV; the first character shows which."""
     rows: list[LogRow] = []
     issues = _Issues(path)
     for number, fields in _fields(path, issues):

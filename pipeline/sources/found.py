@@ -162,7 +162,7 @@ def _text_kind(path: Path) -> str | None:
                 return kind
             if number >= _LINES_LOOKED_AT:
                 return None
-    except (EOFError, zlib.error, gzip.BadGzipFile):  # packed, and damaged before any line tells what it is
+    except (EOFError, zlib.error, gzip.BadGzipFile):  # packed, and damaged before the first line that shows its kind
         return None
     return None
 

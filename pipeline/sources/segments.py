@@ -21,7 +21,7 @@ _FOLDER = re.compile(r"__consumer_offsets-(\d+)(\.[0-9a-f]+-(delete|stray))?$")
 
 
 def partition_of(path: Path) -> int | None:
-    """The partition a segment file belongs to, told by its folder; None when the name doesn't tell."""
+    """The partition a segment file belongs to, by the name of its folder; None for another name."""
     match = _FOLDER.search(path.parent.name)
     return int(match[1]) if match and not match[2] else None
 

@@ -146,7 +146,7 @@ class Commit:
     def answer(self, error: ErrorCode) -> OffsetCommitResponse:
         """What the client hears: `error` for every partition, but for those that were refused by themselves."""
         if self.refused or self._too_large:
-            return OffsetCommitResponse(topics=tuple(_merged(self.refused, self._topics(error))))
+            return OffsetCommitResponse(topics=merged(self.refused, self._topics(error)))
         # Topics as the client named them: by name or by id.
         return OffsetCommitResponse(
             topics=tuple(
@@ -264,14 +264,18 @@ def _topic_answer(
     )
 
 
-def _merged(
+def merged(
     refused: list[OffsetCommitResponseTopic], answered: list[OffsetCommitResponseTopic]
-) -> list[OffsetCommitResponseTopic]:
-    """One entry per topic: what was refused first, then what the group says (classic-groups §7.1)."""
-    merged = {(topic.name, topic.topic_id): topic for topic in refused}
-    for topic in answered:
-        before = merged.get((topic.name, topic.topic_id))
-        if before is not None:
-            topic.partitions = before.partitions + topic.partitions
-        merged[topic.name, topic.topic_id] = topic
-    return list(merged.values())
+) -> tuple[OffsetCommitResponseTopic, ...]:
+    """One entry per topic, if anything was refused: that first, then what the group says (classic-groups §7.1).
+
+    Else what the group says stays as it is, a topic that was named twice included (`OffsetCommitResponse.Builder`).
+    """
+    if not refused:
+        return tuple(answered)
+    topics: dict[tuple[str, UUID | None], OffsetCommitResponseTopic] = {}
+    for topic in (*refused, *answered):
+        before = topics.setdefault((topic.name, topic.topic_id), topic)
+        if before is not topic:
+            before.partitions += topic.partitions
+    return tuple(topics.values())

@@ -4,7 +4,7 @@ Replication is only told: a partition names as many replicas as were asked for, 
 Source: Kafka's `ReplicationControlManager` and `StripedReplicaPlacer`; the words of refusals are those of Kafka 4.3.0.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 
 from kohort.protocol.errors import ErrorCode
 from kohort.storage.refusal import Refusal
@@ -62,54 +62,61 @@ class Placement:
         first = self.node_ids.index(replicas[-1][0]) + 1
         return too_many(more + len(replicas)) or self.spread(first, more, len(replicas[0]))
 
-    def of_new_topic_by_hand(self, assignments: Mapping[int, Sequence[int]]) -> list[tuple[int, ...]] | Refusal:
-        """As a client wants them, by partition."""
-        refusal = self._refusal_of_any(assignments.items())
-        if refusal is not None:
-            return refusal
-        if sorted(assignments) != list(range(len(assignments))):
+    def of_new_topic_by_hand(self, assignments: Sequence[tuple[int, Sequence[int]]]) -> list[tuple[int, ...]] | Refusal:
+        """As a client wants them: partitions, each with its nodes."""
+        wanted: dict[int, tuple[int, ...]] = {}
+        factor: int | None = None
+        for index, replicas in assignments:
+            if index in wanted:
+                message = f"Found multiple manual partition assignments for partition {index}"
+                return Refusal(ErrorCode.invalid_replica_assignment, message)
+            refusal = self.refusal_of(replicas, factor) or self._nobody_runs(index, replicas)
+            if refusal is not None:
+                return refusal
+            wanted[index], factor = tuple(replicas), len(replicas)
+        if sorted(wanted) != list(range(len(wanted))):
             return Refusal(
                 ErrorCode.invalid_replica_assignment, "partitions should be a consecutive 0-based integer sequence"
             )
-        return [tuple(assignments[index]) for index in range(len(assignments))]
+        return [wanted[index] for index in range(len(wanted))]
 
     def of_more_by_hand(
-        self, there_are: int, more: int, assignments: Sequence[Sequence[int]]
+        self, there_are: int, more: int, assignments: Sequence[Sequence[int]], factor: int
     ) -> list[tuple[int, ...]] | Refusal:
-        """As a client wants them, of partitions that follow those that there are."""
+        """As a client wants them, of partitions that follow those that there are, which have `factor` replicas."""
         if len(assignments) != more:
             return Refusal(
                 ErrorCode.invalid_replica_assignment,
                 f"Attempted to add {more} additional partition(s), but only {len(assignments)} assignment(s) were "
                 "specified.",
             )
-        refusal = self._refusal_of_any(enumerate(assignments, there_are))
-        return refusal or [tuple(replicas) for replicas in assignments]
+        for index, replicas in enumerate(assignments, there_are):
+            refusal = self.refusal_of(replicas, factor) or self._nobody_runs(index, replicas)
+            if refusal is not None:
+                return refusal
+        return [tuple(replicas) for replicas in assignments]
 
     # Refusals
 
-    def refusal_of(self, replicas: Sequence[int]) -> Refusal | None:
-        """Why these nodes cannot be the replicas of a partition; None: they can."""
-        if not replicas:
-            message = "The manual partition assignment includes an empty replica list."
-        elif unknown := [node for node in replicas if node not in self.node_ids]:
-            message = f"The manual partition assignment includes broker {unknown[0]}, but no such broker is registered."
-        elif twice := [node for node in replicas if replicas.count(node) > 1]:
-            message = f"The manual partition assignment includes the broker {twice[0]} more than once."
-        else:
-            return None
-        return Refusal(ErrorCode.invalid_replica_assignment, message)
+    def refusal_of(self, replicas: Sequence[int], factor: int | None = None) -> Refusal | None:
+        """Why these nodes cannot be the replicas of a partition; None: they can. `factor`: how many others have."""
+        message = self._problem_of(sorted(replicas))
+        if message is None and factor not in (None, len(replicas)):
+            message = (
+                f"The manual partition assignment includes a partition with {len(replicas)} replica(s), but this is "
+                f"not consistent with previous partitions, which have {factor} replica(s)."
+            )
+        return None if message is None else Refusal(ErrorCode.invalid_replica_assignment, message)
 
-    def _refusal_of_any(self, assignments: Iterable[tuple[int, Sequence[int]]]) -> Refusal | None:
-        """The first one, of assignments by partition."""
-        return next(
-            (
-                refusal
-                for index, replicas in assignments
-                if (refusal := self.refusal_of(replicas) or self._nobody_runs(index, replicas)) is not None
-            ),
-            None,
-        )
+    def _problem_of(self, replicas: list[int]) -> str | None:
+        if not replicas:
+            return "The manual partition assignment includes an empty replica list."
+        for before, node in zip((None, *replicas), replicas, strict=False):
+            if node not in self.node_ids:
+                return f"The manual partition assignment includes broker {node}, but no such broker is registered."
+            if node == before:
+                return f"The manual partition assignment includes the broker {node} more than once."
+        return None
 
     def _nobody_runs(self, index: int, replicas: Sequence[int]) -> Refusal | None:
         if not self.stopped_nodes.issuperset(replicas):

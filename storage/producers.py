@@ -34,6 +34,8 @@ class _Producer:
     epoch: int
     batches: tuple[Remembered, ...]
     last_append_ms: int
+    last_timestamp: int
+    """Of its last batch or marker, as that says it."""
     coordinator_epoch: int = -1
     """Of the last marker; -1: there was none."""
 
@@ -174,7 +176,7 @@ class Producers:
         if batch.first_sequence >= 0:
             batches = (*batches, batch)[-BATCHES_REMEMBERED:]
         coordinator_epoch = -1 if producer is None else producer.coordinator_epoch
-        self._producers[producer_id] = _Producer(epoch, batches, wall_ms, coordinator_epoch)
+        self._producers[producer_id] = _Producer(epoch, batches, wall_ms, batch.max_timestamp, coordinator_epoch)
         if transactional:
             self._verified.pop(producer_id, None)
             self.transactions.begin(producer_id, batch.base_offset)
@@ -186,7 +188,7 @@ class Producers:
         self._verified.pop(producer_id, None)
         producer = self._producers.pop(producer_id, None)
         batches = producer.batches if producer is not None and producer.epoch == epoch else ()
-        self._producers[producer_id] = _Producer(epoch, batches, wall_ms, coordinator_epoch)
+        self._producers[producer_id] = _Producer(epoch, batches, wall_ms, wall_ms, coordinator_epoch)
         self.transactions.end(producer_id, offset, committed=committed)
 
     def replay(self, data: bytes | memoryview, batch: BatchInfo) -> None:
@@ -227,7 +229,7 @@ class Producers:
                 producer_id,
                 producer.epoch,
                 -1 if last is None else last.last_sequence,
-                producer.last_append_ms,
+                producer.last_timestamp,
                 producer.coordinator_epoch,
                 -1 if first is None else first,
             )

@@ -173,11 +173,11 @@ class Topics:
         replication_factor: int = -1,
         configs: Mapping[str, str] | None = None,
         *,
-        assignments: Mapping[int, Sequence[int]] | None = None,
+        assignments: Sequence[tuple[int, Sequence[int]]] | None = None,
         topic_id: UUID | None = None,
         validate_only: bool = False,
     ) -> Topic | Refusal:
-        """Creates a topic; -1 leaves a number to the cluster. `assignments`: replicas by partition, instead of numbers.
+        """Creates a topic; -1 leaves a number to the cluster. `assignments`: replicas of partitions, not numbers.
 
         `topic_id`: of one that is only taken over. validate_only: answers as if, and the topic answered is not kept.
         Raises OSError if it cannot be stored; then it is not created.
@@ -253,7 +253,7 @@ class Topics:
         return next((other for other in self._by_name if other.replace(".", "_") == plain), None)
 
     def _replicas_of_new_topic(
-        self, partitions: int, replication_factor: int, assignments: Mapping[int, Sequence[int]] | None
+        self, partitions: int, replication_factor: int, assignments: Sequence[tuple[int, Sequence[int]]] | None
     ) -> list[tuple[int, ...]] | Refusal:
         if assignments:
             for number, what in ((replication_factor, "replication factor"), (partitions, "numPartitions")):
@@ -314,7 +314,7 @@ class Topics:
         if assignments is None:
             replicas = self.placement.of_more([each.replicas for each in topic.partitions], more)
         else:
-            replicas = self.placement.of_more_by_hand(there_are, more, assignments)
+            replicas = self.placement.of_more_by_hand(there_are, more, assignments, len(topic.partitions[0].replicas))
         if isinstance(replicas, Refusal):
             return replicas
         if not validate_only:

@@ -8,10 +8,10 @@ One partition that does not exist, and nothing is added: the others hear OPERATI
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from kohort.broker.logs import log
 from kohort.coordinator.transactions.adding import add_partitions, verify_partitions
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.add_partitions_to_txn import (
@@ -32,37 +32,53 @@ FENCED_SINCE = 2
 Outcome = Mapping[tuple[str, int], ErrorCode]
 
 
-def handle(node: Node, request: AddPartitionsToTxnRequest, ticket: Ticket) -> AddPartitionsToTxnResponse | None:
-    """None: answered when all transactions are written."""
-    outcomes: dict[int, AddPartitionsToTxnResult] = {}
+def handle(node: Node, request: AddPartitionsToTxnRequest, ticket: Ticket) -> None:
+    """Answered when all transactions are written; a request without any is never answered, as in Kafka.
 
-    def done(number: int, outcome: Outcome) -> None:
-        outcomes[number] = _result(request.transactions[number], outcome)
-        if len(outcomes) == len(request.transactions):
-            results = tuple(outcomes[each] for each in range(len(outcomes)))
-            ticket.reply(AddPartitionsToTxnResponse(results_by_transaction=results))
+    Where an id is named twice the partitions are those named last, and an answer for all of them lists what was named
+    first (`AddPartitionsToTxnRequest.partitionsByTransaction`, `errorResponseForTransaction`).
+    """
+    results: list[AddPartitionsToTxnResult] = []
+    first = {each.transactional_id: each for each in reversed(request.transactions)}
+    last = {each.transactional_id: each for each in request.transactions}
 
-    for number, transaction in enumerate(request.transactions):
-        _add(node, transaction, ticket, partial(done, number))
-    return None if request.transactions else AddPartitionsToTxnResponse(results_by_transaction=())
+    def done(result: AddPartitionsToTxnResult) -> None:
+        results.append(result)
+        if len(results) == len(request.transactions):
+            ticket.reply(AddPartitionsToTxnResponse(results_by_transaction=tuple(results)))
+
+    for transaction in request.transactions:
+        named = [
+            (topic.name, index) for topic in last[transaction.transactional_id].topics for index in topic.partitions
+        ]
+        _add(node, transaction, named, first[transaction.transactional_id], ticket, done)
+    if not request.transactions:
+        log.warning("AddPartitionsToTxn without any transaction: Kafka never answers it")
 
 
-def _add(node: Node, transaction: AddPartitionsToTxnTransaction, ticket: Ticket, done: partial[None]) -> None:
-    named = [(topic.name, index) for topic in transaction.topics for index in topic.partitions]
+def _add(
+    node: Node,
+    transaction: AddPartitionsToTxnTransaction,
+    named: list[tuple[str, int]],
+    listed: AddPartitionsToTxnTransaction,
+    ticket: Ticket,
+    done: Callable[[AddPartitionsToTxnResult], None],
+) -> None:
     missing = {each for each in named if not _exists(node, *each)}
     if missing:
         not_attempted, unknown = ErrorCode.operation_not_attempted, ErrorCode.unknown_topic_or_partition
-        done({each: unknown if each in missing else not_attempted for each in named})
+        outcome = {each: unknown if each in missing else not_attempted for each in named}
+        done(_result(transaction.transactional_id, outcome))
         return
     who = transaction.transactional_id, transaction.producer_id, transaction.producer_epoch
     if transaction.verify_only:
-        done(verify_partitions(node.transactions, *who, frozenset(named)))
+        done(_result(transaction.transactional_id, verify_partitions(node.transactions, *who, frozenset(named))))
         return
 
     def added(error: ErrorCode) -> None:
         if error is ErrorCode.producer_fenced and ticket.version < FENCED_SINCE:
             error = ErrorCode.invalid_producer_epoch
-        done(dict.fromkeys(named, error))
+        done(_result_for_all(listed, error))
 
     add_partitions(node.transactions, *who, frozenset(named), added, ticket.received_at_ms)
 
@@ -72,16 +88,29 @@ def _exists(node: Node, name: str, index: int) -> bool:
     return topic is not None and topic.partition(index) is not None
 
 
-def _result(transaction: AddPartitionsToTxnTransaction, outcome: Outcome) -> AddPartitionsToTxnResult:
+def _result(transactional_id: str, outcome: Outcome) -> AddPartitionsToTxnResult:
+    topics: dict[str, list[AddPartitionsToTxnPartitionResult]] = {}
+    for (name, index), error in outcome.items():
+        answer = AddPartitionsToTxnPartitionResult(partition_index=index, partition_error_code=error)
+        topics.setdefault(name, []).append(answer)
+    return AddPartitionsToTxnResult(
+        transactional_id=transactional_id,
+        topic_results=tuple(
+            AddPartitionsToTxnTopicResult(name=name, results_by_partition=tuple(answers))
+            for name, answers in topics.items()
+        ),
+    )
+
+
+def _result_for_all(transaction: AddPartitionsToTxnTransaction, error: ErrorCode) -> AddPartitionsToTxnResult:
+    """Everything as it was named."""
     return AddPartitionsToTxnResult(
         transactional_id=transaction.transactional_id,
         topic_results=tuple(
             AddPartitionsToTxnTopicResult(
                 name=topic.name,
                 results_by_partition=tuple(
-                    AddPartitionsToTxnPartitionResult(
-                        partition_index=index, partition_error_code=outcome[topic.name, index]
-                    )
+                    AddPartitionsToTxnPartitionResult(partition_index=index, partition_error_code=error)
                     for index in topic.partitions
                 ),
             )
@@ -94,8 +123,5 @@ def error_response(request: AddPartitionsToTxnRequest, error_code: ErrorCode) ->
     """What a request hears that failed here."""
     return AddPartitionsToTxnResponse(
         error_code=error_code,
-        results_by_transaction=tuple(
-            _result(each, {(topic.name, index): error_code for topic in each.topics for index in topic.partitions})
-            for each in request.transactions
-        ),
+        results_by_transaction=tuple(_result_for_all(each, error_code) for each in request.transactions),
     )

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kohort.broker.apis.deadline import has_passed
 from kohort.broker.cluster.moving import reassign
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.alter_partition_reassignments import (
@@ -31,6 +32,10 @@ def handle(
     node: Node, request: AlterPartitionReassignmentsRequest, ticket: Ticket
 ) -> AlterPartitionReassignmentsResponse:
     """Gives each partition its new replicas, each for itself."""
+    if not request.topics:
+        return AlterPartitionReassignmentsResponse(error_message="", responses=())
+    if has_passed(request.timeout_ms):
+        return error_response(request, ErrorCode.request_timed_out)
     return AlterPartitionReassignmentsResponse(
         allow_replication_factor_change=request.allow_replication_factor_change,
         responses=tuple(
@@ -57,7 +62,7 @@ def _reassign(
         return Refusal(ErrorCode.unknown_topic_or_partition, f"Unable to find partition {name}:{part.partition_index}.")
     replicas = part.replicas
     if replicas is None:
-        return Refusal(ErrorCode.no_reassignment_in_progress, "No partition reassignment is in progress.")
+        return Refusal(ErrorCode.no_reassignment_in_progress)
     refusal = cluster.topics.placement.refusal_of(replicas)
     if refusal is not None:
         return refusal
@@ -75,4 +80,20 @@ def _answer(part: ReassignablePartition, refusal: Refusal | None) -> Reassignabl
         partition_index=part.partition_index,
         error_code=ErrorCode.none if refusal is None else refusal.error_code,
         error_message=None if refusal is None else refusal.message,
+    )
+
+
+def error_response(
+    request: AlterPartitionReassignmentsRequest, error_code: ErrorCode
+) -> AlterPartitionReassignmentsResponse:
+    """What a request hears that failed: every partition as it was named."""
+    refusal = Refusal(error_code)
+    return AlterPartitionReassignmentsResponse(
+        error_code=error_code,
+        responses=tuple(
+            ReassignableTopicResponse(
+                name=topic.name, partitions=tuple(_answer(part, refusal) for part in topic.partitions)
+            )
+            for topic in request.topics
+        ),
     )

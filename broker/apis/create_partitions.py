@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from kohort.broker.apis.deadline import has_passed
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 def handle(node: Node, request: CreatePartitionsRequest, ticket: Ticket) -> Slices[CreatePartitionsResponse]:
     """Gives topics more partitions, each for itself."""
     named = Counter(topic.name for topic in request.topics)
+    if has_passed(request.timeout_ms) and 1 in named.values():
+        return error_response(request, ErrorCode.request_timed_out)
     results = []
     for name, wanted in {topic.name: topic for topic in request.topics}.items():
         if named[name] > 1:
@@ -54,3 +57,14 @@ def _grow(node: Node, wanted: CreatePartitionsTopic, validate_only: bool) -> Ref
     if wanted.assignments is not None:
         assignments = [assignment.broker_ids for assignment in wanted.assignments]
     return topics.grow(topic, wanted.count, assignments, validate_only=validate_only)
+
+
+def error_response(request: CreatePartitionsRequest, error_code: ErrorCode) -> CreatePartitionsResponse:
+    """What a request hears that failed: every topic as it was named."""
+    return CreatePartitionsResponse(
+        throttle_time_ms=0,
+        results=tuple(
+            CreatePartitionsTopicResult(name=topic.name, error_code=error_code, error_message=None)
+            for topic in request.topics
+        ),
+    )

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from kohort.broker.apis.deadline import has_passed
 from kohort.broker.settings.topic_defaults import source_of
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.create_topics import (
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 def handle(node: Node, request: CreateTopicsRequest, ticket: Ticket) -> Slices[CreateTopicsResponse]:
     """Creates topics, each for itself."""
     named = Counter(topic.name for topic in request.topics)
+    if has_passed(request.timeout_ms) and 1 in named.values():
+        return error_response(request, ErrorCode.request_timed_out)
     results = []
     for name, wanted in {topic.name: topic for topic in request.topics}.items():
         if named[name] > 1:
@@ -49,20 +52,12 @@ def _create(node: Node, wanted: CreatableTopic, validate_only: bool) -> Topic | 
         if config.value is None:
             return Refusal(ErrorCode.invalid_config, f"Null value not supported for topic configs: {config.name}")
         configs[config.name] = config.value
-    assignments: dict[int, tuple[int, ...]] = {}
-    for assignment in wanted.assignments:
-        if assignment.partition_index in assignments:
-            return Refusal(
-                ErrorCode.invalid_replica_assignment,
-                f"Found multiple manual partition assignments for partition {assignment.partition_index}",
-            )
-        assignments[assignment.partition_index] = assignment.broker_ids
     return node.cluster.topics.create(
         wanted.name,
         wanted.num_partitions,
         wanted.replication_factor,
         configs,
-        assignments=assignments,
+        assignments=[(each.partition_index, each.broker_ids) for each in wanted.assignments],
         validate_only=validate_only,
     )
 
@@ -87,5 +82,16 @@ def _result(node: Node, name: str, outcome: Topic | Refusal) -> CreatableTopicRe
                 is_sensitive=False,
             )
             for config, value in cluster.topics.effective_configs(outcome.configs).items()
+        ),
+    )
+
+
+def error_response(request: CreateTopicsRequest, error_code: ErrorCode) -> CreateTopicsResponse:
+    """What a request hears that failed: every topic as it was named."""
+    return CreateTopicsResponse(
+        throttle_time_ms=0,
+        topics=tuple(
+            CreatableTopicResult(name=topic.name, error_code=error_code, error_message=None, configs=())
+            for topic in request.topics
         ),
     )

@@ -28,11 +28,19 @@ ALL = -1
 
 
 def handle(node: Node, request: DeleteRecordsRequest, ticket: Ticket) -> Slices[DeleteRecordsResponse]:
-    """Tells for each partition where it begins now."""
-    topics = []
+    """Tells for each partition where it begins now.
+
+    A partition that is named twice is asked about once, with the last offset, and a topic without partitions not at
+    all, as in Kafka, which keeps them in a map (`KafkaApis.handleDeleteRecordsRequest`).
+    """
+    wanted: dict[str, dict[int, DeleteRecordsPartition]] = {}
     for topic in request.topics:
-        partitions = yield from one_by_one(partial(_delete, node, topic.name), topic.partitions)
-        topics.append(DeleteRecordsTopicResult(name=topic.name, partitions=partitions))
+        if topic.partitions:
+            wanted.setdefault(topic.name, {}).update((each.partition_index, each) for each in topic.partitions)
+    topics = []
+    for name, asked in wanted.items():
+        partitions = yield from one_by_one(partial(_delete, node, name), asked.values())
+        topics.append(DeleteRecordsTopicResult(name=name, partitions=partitions))
     return DeleteRecordsResponse(topics=tuple(topics))
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections import Counter
 from typing import TYPE_CHECKING
-from uuid import UUID
 
+from kohort.broker.apis.deadline import has_passed
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.delete_topics import (
     DeletableTopicResult,
@@ -20,9 +20,13 @@ from kohort.protocol.messages.delete_topics import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from uuid import UUID
+
     from kohort.broker.cluster.node import Node
     from kohort.broker.slices import Slices
     from kohort.broker.ticket import Ticket
+    from kohort.protocol.messages.delete_topics import DeleteTopicState
     from kohort.storage.topics import Topic
 
 DISABLED_FROM = 3
@@ -30,39 +34,66 @@ DISABLED_FROM = 3
 
 
 def handle(node: Node, request: DeleteTopicsRequest, ticket: Ticket) -> Slices[DeleteTopicsResponse]:
-    """Deletes topics, with their records and what groups have committed for them."""
-    named = Counter((state.name, state.topic_id) for state in request.topics)
-    responses = []
-    for (name, topic_id), times in named.items():
-        responses.append(_delete(node, name, topic_id, times, ticket))
-        yield
-    return DeleteTopicsResponse(throttle_time_ms=0, responses=tuple(responses))
+    """Deletes topics, with their records and what groups have committed for them.
 
-
-def _delete(node: Node, name: str | None, topic_id: UUID | None, times: int, ticket: Ticket) -> DeletableTopicResult:
-    cluster = node.cluster
-    if not cluster.settings.delete_topic_enable:
+    Source: Kafka's `ControllerApis.deleteTopics`.
+    """
+    if not node.cluster.settings.delete_topic_enable:
         disabled = ticket.version >= DISABLED_FROM
-        return _refused(
-            name, topic_id, ErrorCode.topic_deletion_disabled if disabled else ErrorCode.invalid_request, None
-        )
-    if name is None and topic_id is None:
-        return _refused(name, topic_id, ErrorCode.invalid_request, "Neither topic name nor id were specified.")
-    if name is not None and topic_id is not None:
-        message = "You may not specify both topic name and topic id."
-        return _refused(name, topic_id, ErrorCode.invalid_request, message)
-    if times > 1:
-        what = "name" if name is not None else "id"
-        return _refused(name, topic_id, ErrorCode.invalid_request, f"Duplicate topic {what}.")
-    topic = cluster.topics.find(name, topic_id)
-    if topic is None:
-        if topic_id is not None:
-            message = "This server does not host this topic ID."
-            return _refused(name, topic_id, ErrorCode.unknown_topic_id, message)
-        message = "This server does not host this topic-partition."
-        return _refused(name, topic_id, ErrorCode.unknown_topic_or_partition, message)
-    forget(node, topic, ticket.received_at_ms)
-    return DeletableTopicResult(name=topic.name, topic_id=topic.topic_id, error_code=ErrorCode.none)
+        return error_response(request, ErrorCode.topic_deletion_disabled if disabled else ErrorCode.invalid_request)
+    refused = [_ambiguous(each) for each in request.topics if (each.name is None) == (each.topic_id is None)]
+    named = Counter(each.name for each in request.topics if each.name is not None and each.topic_id is None)
+    by_id = Counter(each.topic_id for each in request.topics if each.name is None and each.topic_id is not None)
+    refused += [_refused(name, None, _INVALID, "Duplicate topic name.") for name in named if named[name] > 1]
+    refused += [_refused(None, each, _INVALID, "Duplicate topic id.") for each in by_id if by_id[each] > 1]
+    names = [name for name in named if named[name] == 1]
+    ids = [each for each in by_id if by_id[each] == 1]
+    if (names or ids) and has_passed(request.timeout_ms):
+        return error_response(request, ErrorCode.request_timed_out)
+    answers = refused
+    for answer in _delete(node, names, ids, set(by_id), ticket.received_at_ms):
+        answers.append(answer)
+        yield
+    places = {each.name or each.topic_id: place for place, each in enumerate(request.topics)}
+    answers.sort(key=lambda each: places.get(each.name, places.get(each.topic_id, 0)))
+    return DeleteTopicsResponse(throttle_time_ms=0, responses=tuple(answers))
+
+
+_INVALID = ErrorCode.invalid_request
+
+
+def _ambiguous(asked: DeleteTopicState) -> DeletableTopicResult:
+    both = asked.name is not None
+    message = "You may not specify both topic name and topic id." if both else _NEITHER
+    return _refused(asked.name, asked.topic_id, _INVALID, message)
+
+
+_NEITHER = "Neither topic name nor id were specified."
+
+
+def _delete(
+    node: Node, names: list[str], ids: list[UUID], all_ids: set[UUID], now_ms: int
+) -> Iterator[DeletableTopicResult]:
+    """What becomes of names and ids of which each was given once. `all_ids`: those that were given at all."""
+    topics = node.cluster.topics
+    found = {each: topics.by_id(each) for each in ids}
+    for name in names:
+        topic = topics.by_name(name)
+        if topic is None:
+            message = "This server does not host this topic-partition."
+            yield _refused(name, None, ErrorCode.unknown_topic_or_partition, message)
+        elif topic.topic_id in all_ids:
+            found.pop(topic.topic_id, None)
+            message = "The provided topic name maps to an ID that was already supplied."
+            yield _refused(name, topic.topic_id, _INVALID, message)
+        else:
+            found[topic.topic_id] = topic
+    for topic_id, topic in found.items():
+        if topic is None:
+            yield _refused(None, topic_id, ErrorCode.unknown_topic_id, "This server does not host this topic ID.")
+        else:
+            forget(node, topic, now_ms)
+            yield DeletableTopicResult(name=topic.name, topic_id=topic.topic_id, error_code=ErrorCode.none)
 
 
 def forget(node: Node, topic: Topic, now_ms: int) -> None:
@@ -78,3 +109,11 @@ def _refused(
     name: str | None, topic_id: UUID | None, error_code: ErrorCode, message: str | None
 ) -> DeletableTopicResult:
     return DeletableTopicResult(name=name, topic_id=topic_id, error_code=error_code, error_message=message)
+
+
+def error_response(request: DeleteTopicsRequest, error_code: ErrorCode) -> DeleteTopicsResponse:
+    """What a request hears that failed: every topic as it was named."""
+    return DeleteTopicsResponse(
+        throttle_time_ms=0,
+        responses=tuple(_refused(each.name, each.topic_id, error_code, None) for each in request.topics),
+    )

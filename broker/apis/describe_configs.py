@@ -17,6 +17,7 @@ from kohort.broker.settings.group_configs import GROUP_CONFIGS
 from kohort.broker.settings.topic_defaults import (
     DEFAULT_CONFIG,
     DYNAMIC_TOPIC_CONFIG,
+    FINER_FIRST,
     STATIC_BROKER_CONFIG,
     given_synonym,
     source_of,
@@ -125,7 +126,7 @@ def _topic_synonyms(node: Node, topic: Topic, name: str) -> Iterable[DescribeCon
     if given is not None:
         value = node.cluster.settings.given[given]
         yield DescribeConfigsSynonym(name=given, value=value, source=STATIC_BROKER_CONFIG)
-    if config.synonym is not None:
+    if config.synonym is not None and config.synonym not in FINER_FIRST:  # those have no default of their own
         yield DescribeConfigsSynonym(name=config.synonym, value=config.default, source=DEFAULT_CONFIG)
 
 

@@ -15,10 +15,14 @@ from kohort.protocol.messages.describe_producers import (
     ProducerState,
     TopicResponse,
 )
+from kohort.storage.topics import name_refusal
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
     from kohort.broker.ticket import Ticket
+
+NO_SUCH_TOPIC = "This server does not host this topic-partition."
+"""The words of Kafka 4.3, which has none for a partition that a topic lacks."""
 
 
 def handle(node: Node, request: DescribeProducersRequest, ticket: Ticket) -> Slices[DescribeProducersResponse]:
@@ -31,9 +35,15 @@ def handle(node: Node, request: DescribeProducersRequest, ticket: Ticket) -> Sli
 
 
 def _describe(node: Node, name: str, index: int) -> PartitionResponse:
-    partition = led_partition(node, node.cluster.topics.by_name(name), index)
+    problem = name_refusal(name)
+    if problem is not None:
+        return _refused(index, ErrorCode.invalid_topic_exception, problem)
+    topic = node.cluster.topics.by_name(name)
+    if topic is None:
+        return _refused(index, ErrorCode.unknown_topic_or_partition, NO_SUCH_TOPIC)
+    partition = led_partition(node, topic, index)
     if isinstance(partition, ErrorCode):
-        return PartitionResponse(partition_index=index, error_code=partition, active_producers=())
+        return _refused(index, partition, None)
     producers = () if partition.producers is None else partition.producers.described()
     return PartitionResponse(
         partition_index=index,
@@ -50,3 +60,7 @@ def _describe(node: Node, name: str, index: int) -> PartitionResponse:
             for each in producers
         ),
     )
+
+
+def _refused(index: int, error_code: ErrorCode, message: str | None) -> PartitionResponse:
+    return PartitionResponse(partition_index=index, error_code=error_code, error_message=message, active_producers=())

@@ -33,12 +33,12 @@ def handle(
 ) -> Slices[DescribeTopicPartitionsResponse]:
     """Describes the topics named, or all of them, from the cursor on."""
     cluster, cursor = node.cluster, request.cursor
-    if cursor is not None and cursor.partition_index < 0:
-        return DescribeTopicPartitionsResponse(
-            throttle_time_ms=0,
-            topics=tuple(_refused(asked.name, ErrorCode.invalid_request) for asked in request.topics),
-        )
-    names = {asked.name for asked in request.topics} or {topic.name for topic in cluster.topics}
+    names = {asked.name for asked in request.topics}
+    if cursor is not None and (cursor.partition_index < 0 or (names and cursor.topic_name not in names)):
+        return error_response(request, ErrorCode.invalid_request)
+    if "" in names and (cursor is None or not cursor.topic_name):
+        return error_response(request, ErrorCode.unknown_server_error)  # Kafka fails over it
+    names = names or {topic.name for topic in cluster.topics}
     most = cluster.settings.max_request_partition_size_limit
     room = max(min(request.response_partition_limit, most), 1)
     response = DescribeTopicPartitionsResponse(throttle_time_ms=0, topics=())
@@ -100,3 +100,10 @@ def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
 
 def _refused(name: str, error_code: ErrorCode) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(error_code=error_code, name=name, topic_id=None, partitions=())
+
+
+def error_response(request: DescribeTopicPartitionsRequest, error_code: ErrorCode) -> DescribeTopicPartitionsResponse:
+    """What a request hears that failed: every topic as it was named."""
+    return DescribeTopicPartitionsResponse(
+        throttle_time_ms=0, topics=tuple(_refused(asked.name, error_code) for asked in request.topics)
+    )

@@ -11,6 +11,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from kohort.broker.apis.deadline import has_passed
 from kohort.broker.cluster.moving import elect_any, elect_preferred
 from kohort.broker.slices import Slices, one_by_one
 from kohort.protocol.errors import ErrorCode
@@ -38,7 +39,10 @@ _MESSAGES = {
 def handle(node: Node, request: ElectLeadersRequest, ticket: Ticket) -> Slices[ElectLeadersResponse]:
     """Elects the leader of each partition, for itself."""
     if request.election_type not in (PREFERRED, UNCLEAN):
-        return ElectLeadersResponse(error_code=ErrorCode.invalid_request, replica_election_results=())
+        message = f"Unknown election type {request.election_type}"
+        return error_response(request, ErrorCode.invalid_request, message)
+    if request.topic_partitions != () and has_passed(request.timeout_ms):
+        return error_response(request, ErrorCode.request_timed_out)
     if request.topic_partitions is None:
         asked = [(topic.name, tuple(range(len(topic.partitions)))) for topic in node.cluster.topics]
     else:
@@ -70,3 +74,22 @@ def _elect(node: Node, request: ElectLeadersRequest, ticket: Ticket, name: str, 
 
 def _unknown(index: int, message: str) -> PartitionResult:
     return PartitionResult(partition_id=index, error_code=ErrorCode.unknown_topic_or_partition, error_message=message)
+
+
+def error_response(
+    request: ElectLeadersRequest, error_code: ErrorCode, message: str | None = None
+) -> ElectLeadersResponse:
+    """What a request hears that failed: every partition as it was named."""
+    return ElectLeadersResponse(
+        error_code=error_code,
+        replica_election_results=tuple(
+            ReplicaElectionResult(
+                topic=each.topic,
+                partition_result=tuple(
+                    PartitionResult(partition_id=index, error_code=error_code, error_message=message)
+                    for index in each.partitions
+                ),
+            )
+            for each in request.topic_partitions or ()
+        ),
+    )

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from kohort.storage.topics import Topic
 
 READ_COMMITTED = 1
+ISOLATION_LEVELS = (0, READ_COMMITTED)
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -1, -2, -3, -4, -5, -6
 
 SINCE_VERSION = {
@@ -46,7 +47,9 @@ SINCE_VERSION = {
 
 
 def handle(node: Node, request: ListOffsetsRequest, ticket: Ticket) -> Slices[ListOffsetsResponse]:
-    """Finds the offset that belongs to each timestamp."""
+    """Finds the offset that belongs to each timestamp. Topics of which no partition is named are left out."""
+    if request.isolation_level not in ISOLATION_LEVELS:
+        return error_response(request, ErrorCode.unknown_server_error)  # Kafka fails over it
     asked = Counter((topic.name, part.partition_index) for topic in request.topics for part in topic.partitions)
     responses: dict[str, dict[int, ListOffsetsPartitionResponse]] = {}
     for each in request.topics:
@@ -63,6 +66,7 @@ def handle(node: Node, request: ListOffsetsRequest, ticket: Ticket) -> Slices[Li
         topics=tuple(
             ListOffsetsTopicResponse(name=name, partitions=tuple(answers.values()))
             for name, answers in responses.items()
+            if answers
         )
     )
 
@@ -70,8 +74,6 @@ def handle(node: Node, request: ListOffsetsRequest, ticket: Ticket) -> Slices[Li
 def _find(
     node: Node, topic: Topic | None, part: ListOffsetsPartition, isolation_level: int, version: int
 ) -> Slices[ListOffsetsPartitionResponse]:
-    if topic is None or topic.partition(part.partition_index) is None:
-        return _refused(part, ErrorCode.unknown_topic_or_partition)
     if part.timestamp < 0 and version < SINCE_VERSION.get(part.timestamp, version + 1):
         return _refused(part, ErrorCode.unsupported_version)
     partition = led_partition(node, topic, part.partition_index, part.current_leader_epoch)
@@ -106,3 +108,15 @@ def _offset_at(log: PartitionLog, timestamp: int, end: int) -> Slices[tuple[int,
 
 def _refused(part: ListOffsetsPartition, error_code: ErrorCode) -> ListOffsetsPartitionResponse:
     return ListOffsetsPartitionResponse(partition_index=part.partition_index, error_code=error_code)
+
+
+def error_response(request: ListOffsetsRequest, error_code: ErrorCode) -> ListOffsetsResponse:
+    """What a request hears that failed: everything as it was named."""
+    return ListOffsetsResponse(
+        topics=tuple(
+            ListOffsetsTopicResponse(
+                name=topic.name, partitions=tuple(_refused(part, error_code) for part in topic.partitions)
+            )
+            for topic in request.topics
+        )
+    )

@@ -10,7 +10,7 @@ left the group is not asked at all (classic-groups §7.1). Left out on purpose: 
 
 from kohort.broker.cluster.node import Node
 from kohort.broker.ticket import Ticket
-from kohort.coordinator.committing import Commit, KnownTopic, offset_commit
+from kohort.coordinator.committing import Commit, KnownTopic, merged, offset_commit
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -30,7 +30,7 @@ def handle(node: Node, request: OffsetCommitRequest, ticket: Ticket) -> OffsetCo
     for asked in request.topics:
         _look_up(node, asked, version >= 10, known, refused)
     if not known:
-        return OffsetCommitResponse(topics=tuple(refused))
+        return OffsetCommitResponse(topics=merged(refused, []))
     commit = Commit(request, known, refused, ticket, knows_epochs=version >= 9)
     return offset_commit(node.coordinator, commit, ticket.received_at_ms)
 

@@ -4,6 +4,8 @@ Topics and partitions that do not exist are refused one by one, first in the ans
 Left out on purpose: authorization.
 """
 
+from collections.abc import Iterable
+
 from kohort.broker.cluster.node import Node
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.deleting import offset_delete
@@ -19,44 +21,52 @@ from kohort.protocol.messages.offset_delete import (
 def handle(node: Node, request: OffsetDeleteRequest, ticket: Ticket) -> OffsetDeleteResponse | None:
     """None: answered when the deletions are written."""
     topics = node.cluster.topics
-    answers: dict[str, dict[int, ErrorCode]] = {}
-    wanted: list[tuple[str, int]] = []
+    refused: list[OffsetDeleteResponseTopic] = []
+    wanted: list[tuple[str, list[int]]] = []
     for asked in request.topics:
         topic = topics.by_name(asked.name)
-        count = 0 if topic is None else len(topic.partitions)
-        for each in asked.partitions:
-            if 0 <= each.partition_index < count:
-                wanted.append((asked.name, each.partition_index))
-            else:
-                _note(answers, asked.name, each.partition_index, ErrorCode.unknown_topic_or_partition)
+        if topic is None:
+            refused.append(_answer(asked.name, (each.partition_index for each in asked.partitions), _UNKNOWN))
+            continue
+        there = [each.partition_index for each in asked.partitions if topic.partition(each.partition_index) is not None]
+        missing = [each.partition_index for each in asked.partitions if topic.partition(each.partition_index) is None]
+        if missing:
+            refused.append(_answer(asked.name, missing, _UNKNOWN))
+        if there:
+            wanted.append((asked.name, there))
 
     def done(error: ErrorCode, in_use: set[str]) -> None:
-        for name, partition in wanted:
-            _note(answers, name, partition, ErrorCode.group_subscribed_to_topic if name in in_use else error)
-        ticket.reply(_answer(answers))
+        subscribed = ErrorCode.group_subscribed_to_topic
+        answered = [_answer(name, there, subscribed if name in in_use else error) for name, there in wanted]
+        ticket.reply(OffsetDeleteResponse(error_code=ErrorCode.none, topics=_merged(refused, answered)))
 
-    refusal = offset_delete(node.coordinator, request.group_id, wanted, ticket.received_at_ms, done)
+    offsets = [(name, partition) for name, there in wanted for partition in there]
+    refusal = offset_delete(node.coordinator, request.group_id, offsets, ticket.received_at_ms, done)
     return None if refusal is ErrorCode.none else error_response(request, refusal)
 
 
-def _note(answers: dict[str, dict[int, ErrorCode]], topic: str, partition: int, error: ErrorCode) -> None:
-    answers.setdefault(topic, {})[partition] = error
+_UNKNOWN = ErrorCode.unknown_topic_or_partition
 
 
-def _answer(answers: dict[str, dict[int, ErrorCode]]) -> OffsetDeleteResponse:
-    return OffsetDeleteResponse(
-        error_code=ErrorCode.none,
-        topics=tuple(
-            OffsetDeleteResponseTopic(
-                name=name,
-                partitions=tuple(
-                    OffsetDeleteResponsePartition(partition_index=partition, error_code=error)
-                    for partition, error in partitions.items()
-                ),
-            )
-            for name, partitions in answers.items()
-        ),
+def _answer(name: str, partitions: Iterable[int], error: ErrorCode) -> OffsetDeleteResponseTopic:
+    return OffsetDeleteResponseTopic(
+        name=name,
+        partitions=tuple(OffsetDeleteResponsePartition(partition_index=each, error_code=error) for each in partitions),
     )
+
+
+def _merged(
+    refused: list[OffsetDeleteResponseTopic], answered: list[OffsetDeleteResponseTopic]
+) -> tuple[OffsetDeleteResponseTopic, ...]:
+    """One entry per topic, if anything was refused (`OffsetDeleteResponse.Builder`)."""
+    if not refused:
+        return tuple(answered)
+    topics: dict[str, OffsetDeleteResponseTopic] = {}
+    for topic in (*refused, *answered):
+        before = topics.setdefault(topic.name, topic)
+        if before is not topic:
+            before.partitions += topic.partitions
+    return tuple(topics.values())
 
 
 def error_response(request: OffsetDeleteRequest, error_code: ErrorCode) -> OffsetDeleteResponse:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from kohort.coordinator.committing_in_transactions import (
     Committer,
     PendingCommit,
-    check_committer,
     txn_offset_commit,
 )
 from kohort.coordinator.effects import OFFSETS_TOPIC
@@ -23,6 +22,8 @@ from kohort.coordinator.transactions.transaction import WITH_EPOCH_BUMP
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
     TxnOffsetCommitResponse,
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
@@ -31,20 +32,19 @@ from kohort.protocol.messages.txn_offset_commit import (
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
     from kohort.broker.ticket import Ticket
+    from kohort.storage.topics import Topic
 
 ABORTABLE_SINCE = 4
 ADDS_BY_ITSELF_SINCE = 5
 
-Refusals = dict[tuple[str, int], ErrorCode]
-
 
 def handle(node: Node, request: TxnOffsetCommitRequest, ticket: Ticket) -> TxnOffsetCommitResponse | None:
     """None: answered when the offsets are written."""
-    commits, refusals = _commits(node, request)
-    if not commits:
-        return _answer(request, refusals, ErrorCode.none)
+    asked = _Asked(node, request)
+    if not asked.known:
+        return asked.answer(ErrorCode.none)
     if not request.group_id:
-        return _answer(request, refusals, ErrorCode.invalid_group_id)
+        return asked.answer(ErrorCode.invalid_group_id)
     committer = Committer(
         request.producer_id,
         request.producer_epoch,
@@ -55,18 +55,17 @@ def handle(node: Node, request: TxnOffsetCommitRequest, ticket: Ticket) -> TxnOf
     )
 
     def done(error: ErrorCode) -> None:
-        ticket.reply(_answer(request, refusals, _as_told(error, ticket.version)))
+        ticket.reply(asked.answer(_as_told(error, ticket.version)))
 
     def added(error: ErrorCode) -> None:
         if error is ErrorCode.none:
-            accepted = [each for each in commits if (each.topic, each.partition) not in refusals]
-            txn_offset_commit(node.coordinator, committer, accepted, ticket.received_at_ms, done)
+            txn_offset_commit(node.coordinator, committer, asked.commits, ticket.received_at_ms, done)
         else:
             done(error)
 
-    error = check_committer(node.coordinator, committer)
+    error = node.coordinator.creatable(request.group_id)
     if error is not ErrorCode.none:
-        return _answer(request, refusals, _as_told(error, ticket.version))
+        return asked.answer(_as_told(error, ticket.version))
     _ask_for(node, request, ticket, added)
     return None
 
@@ -87,26 +86,78 @@ def _ask_for(node: Node, request: TxnOffsetCommitRequest, ticket: Ticket, added:
         added(verify_partitions(home.transactions, *who, frozenset({place}))[place])
 
 
-def _commits(node: Node, request: TxnOffsetCommitRequest) -> tuple[list[PendingCommit], Refusals]:
-    """What names partitions that exist, and what is refused by itself."""
-    commits: list[PendingCommit] = []
-    refusals: Refusals = {}
-    longest = node.coordinator.settings.offset_metadata_max_bytes
-    for asked in request.topics:
-        topic = node.cluster.topics.by_name(asked.name)
-        for each in asked.partitions:
-            index, metadata = each.partition_index, each.committed_metadata or ""
-            if topic is None or topic.partition(index) is None:
-                refusals[asked.name, index] = ErrorCode.unknown_topic_or_partition
+class _Asked:
+    """What a request names: commits of partitions that exist, and what is refused by itself."""
+
+    def __init__(self, node: Node, request: TxnOffsetCommitRequest) -> None:
+        self.known: list[TxnOffsetCommitRequestTopic] = []
+        """The topics that exist, without the partitions that do not."""
+        self.commits: list[PendingCommit] = []
+        self._too_large: set[tuple[str, int]] = set()
+        self._refused: list[TxnOffsetCommitResponseTopic] = []
+        longest = node.coordinator.settings.offset_metadata_max_bytes
+        for asked in request.topics:
+            topic = node.cluster.topics.by_name(asked.name)
+            if topic is None:
+                self._refuse(asked.name, asked.partitions)
                 continue
-            if len(metadata.encode("utf-16-le", "surrogatepass")) > 2 * longest:
-                refusals[asked.name, index] = ErrorCode.offset_metadata_too_large
-            commits.append(
-                PendingCommit(
-                    asked.name, topic.topic_id, index, each.committed_offset, each.committed_leader_epoch, metadata
-                )
+            there = tuple(each for each in asked.partitions if topic.partition(each.partition_index) is not None)
+            if len(there) < len(asked.partitions):
+                missing = tuple(each for each in asked.partitions if topic.partition(each.partition_index) is None)
+                self._refuse(asked.name, missing)
+            if there:
+                self.known.append(TxnOffsetCommitRequestTopic(name=asked.name, partitions=there))
+            for each in there:
+                self._commit(topic, each, longest)
+
+    def _refuse(self, name: str, missing: tuple[TxnOffsetCommitRequestPartition, ...]) -> None:
+        unknown = ErrorCode.unknown_topic_or_partition
+        self._refused.append(
+            TxnOffsetCommitResponseTopic(
+                name=name,
+                partitions=tuple(
+                    TxnOffsetCommitResponsePartition(partition_index=each.partition_index, error_code=unknown)
+                    for each in missing
+                ),
             )
-    return commits, refusals
+        )
+
+    def _commit(self, topic: Topic, asked: TxnOffsetCommitRequestPartition, longest: int) -> None:
+        index, metadata = asked.partition_index, asked.committed_metadata or ""
+        if len(metadata.encode("utf-16-le", "surrogatepass")) > 2 * longest:
+            self._too_large.add((topic.name, index))
+            return
+        self.commits.append(
+            PendingCommit(
+                topic.name, topic.topic_id, index, asked.committed_offset, asked.committed_leader_epoch, metadata
+            )
+        )
+
+    def answer(self, error: ErrorCode) -> TxnOffsetCommitResponse:
+        """`error` for everything that exists. One entry per topic, if anything was refused (`Builder.merge`)."""
+        answered = [
+            TxnOffsetCommitResponseTopic(
+                name=topic.name,
+                partitions=tuple(
+                    TxnOffsetCommitResponsePartition(
+                        partition_index=each.partition_index,
+                        error_code=ErrorCode.offset_metadata_too_large
+                        if error is ErrorCode.none and (topic.name, each.partition_index) in self._too_large
+                        else error,
+                    )
+                    for each in topic.partitions
+                ),
+            )
+            for topic in self.known
+        ]
+        if not self._refused:
+            return TxnOffsetCommitResponse(topics=tuple(answered))
+        topics: dict[str, TxnOffsetCommitResponseTopic] = {}
+        for topic in (*self._refused, *answered):
+            before = topics.setdefault(topic.name, topic)
+            if before is not topic:
+                before.partitions += topic.partitions
+        return TxnOffsetCommitResponse(topics=tuple(topics.values()))
 
 
 def _as_told(error: ErrorCode, version: int) -> ErrorCode:
@@ -118,21 +169,3 @@ def _as_told(error: ErrorCode, version: int) -> ErrorCode:
     if error is ErrorCode.coordinator_load_in_progress and version < 2:
         return ErrorCode.coordinator_not_available
     return error
-
-
-def _answer(request: TxnOffsetCommitRequest, refusals: Refusals, error: ErrorCode) -> TxnOffsetCommitResponse:
-    return TxnOffsetCommitResponse(
-        topics=tuple(
-            TxnOffsetCommitResponseTopic(
-                name=topic.name,
-                partitions=tuple(
-                    TxnOffsetCommitResponsePartition(
-                        partition_index=each.partition_index,
-                        error_code=refusals.get((topic.name, each.partition_index), error),
-                    )
-                    for each in topic.partitions
-                ),
-            )
-            for topic in request.topics
-        )
-    )

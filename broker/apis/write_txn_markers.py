@@ -9,6 +9,7 @@ nodes share a process.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kohort.broker.apis.leadership import led_partition
@@ -34,34 +35,44 @@ EPOCHS_FROM = 2
 
 
 def handle(node: Node, request: WriteTxnMarkersRequest, ticket: Ticket) -> WriteTxnMarkersResponse:
-    """Writes each marker to each of its partitions that this node leads.
+    """Writes each marker to each of its partitions that this node leads. Answers by producer, topic and partition.
 
     Negative numbers are answered UNKNOWN_SERVER_ERROR, all of the request, as Kafka fails over them.
     """
-    impossible = any(marker.producer_epoch < 0 or marker.transaction_version < 0 for marker in request.markers)
+    if any(_is_impossible(node, marker) for marker in request.markers):
+        return error_response(request, ErrorCode.unknown_server_error)
+    outcomes: dict[int, dict[str, dict[int, ErrorCode]]] = {}
+    for marker in request.markers:
+        for topic in marker.topics:
+            for index in topic.partition_indexes:
+                error = _write(node, marker, topic.name, index, ticket.received_at_ms)
+                outcomes.setdefault(marker.producer_id, {}).setdefault(topic.name, {})[index] = error
     return WriteTxnMarkersResponse(
         markers=tuple(
             WritableTxnMarkerResult(
-                producer_id=marker.producer_id,
-                topics=tuple(
-                    WritableTxnMarkerTopicResult(
-                        name=topic.name,
-                        partitions=tuple(
-                            WritableTxnMarkerPartitionResult(
-                                partition_index=index,
-                                error_code=ErrorCode.unknown_server_error
-                                if impossible
-                                else _write(node, marker, topic.name, index, ticket.received_at_ms),
-                            )
-                            for index in topic.partition_indexes
-                        ),
-                    )
-                    for topic in marker.topics
-                ),
+                producer_id=producer_id,
+                topics=tuple(_result(name, partitions.items()) for name, partitions in topics.items()),
             )
-            for marker in request.markers
+            for producer_id, topics in outcomes.items()
         )
     )
+
+
+def _result(name: str, partitions: Iterable[tuple[int, ErrorCode]]) -> WritableTxnMarkerTopicResult:
+    return WritableTxnMarkerTopicResult(
+        name=name,
+        partitions=tuple(
+            WritableTxnMarkerPartitionResult(partition_index=index, error_code=error) for index, error in partitions
+        ),
+    )
+
+
+def _is_impossible(node: Node, marker: WritableTxnMarker) -> bool:
+    """Whether Kafka fails over a negative number when it writes the marker; to nowhere it writes none."""
+    if marker.producer_epoch >= 0 and marker.transaction_version >= 0:
+        return False
+    named = ((node.cluster.topics.by_name(topic.name), topic.partition_indexes) for topic in marker.topics)
+    return any(topic and any(topic.partition(index) for index in indexes) for topic, indexes in named)
 
 
 def _write(node: Node, marker: WritableTxnMarker, topic: str, index: int, now_ms: int) -> ErrorCode:
@@ -77,4 +88,20 @@ def _write(node: Node, marker: WritableTxnMarker, topic: str, index: int, now_ms
         Marker(marker.transaction_result, marker.coordinator_epoch),
         now_ms,
         bumped=marker.transaction_version >= EPOCHS_FROM,
+    )
+
+
+def error_response(request: WriteTxnMarkersRequest, error_code: ErrorCode) -> WriteTxnMarkersResponse:
+    """What a request hears that failed: everything as it was named."""
+    return WriteTxnMarkersResponse(
+        markers=tuple(
+            WritableTxnMarkerResult(
+                producer_id=marker.producer_id,
+                topics=tuple(
+                    _result(topic.name, ((index, error_code) for index in topic.partition_indexes))
+                    for topic in marker.topics
+                ),
+            )
+            for marker in request.markers
+        )
     )

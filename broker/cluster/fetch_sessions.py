@@ -75,7 +75,7 @@ class SessionPartition:
 
     def is_news(self, data: PartitionData) -> bool:
         """Whether the client must hear of `data`; from then on it has. An error is told until it is over."""
-        news = bool(data.records) or data.error_code != ErrorCode.none
+        news = bool(data.records) or data.error_code != ErrorCode.none or data.diverging_epoch is not None
         if data.high_watermark != self.high_watermark:
             self.high_watermark = data.high_watermark
             news = True
@@ -114,7 +114,7 @@ class FetchSession:
         """The number of its partitions, and whether a larger session may evict it: both as of its last use."""
 
     def update(self, request: FetchRequest) -> None:
-        """Adds and changes what a request names, and forgets what it wants forgotten."""
+        """Adds and changes what a request names, and forgets what it wants forgotten; a session begins with nothing."""
         for asked in request.topics:
             key = asked.topic_id if self.by_id else asked.topic
             for part in asked.partitions:
@@ -127,7 +127,7 @@ class FetchSession:
                     topic = self._topics[key] = SessionTopic(asked.topic, asked.topic_id if self.by_id else None)
                 topic.partitions += 1
                 self.partitions[key, part.partition] = SessionPartition(topic, part)
-        for forgotten in request.forgotten_topics_data:
+        for forgotten in () if request.session_epoch == INITIAL_EPOCH else request.forgotten_topics_data:
             key = forgotten.topic_id if self.by_id else forgotten.topic
             for index in forgotten.partitions:
                 self._forget(key, index)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 DYNAMIC_TOPIC_CONFIG, STATIC_BROKER_CONFIG, DEFAULT_CONFIG = 1, 4, 5
 """Sources of a value as the protocol numbers them (KIP-226)."""
 
-_FINER_FIRST = {
+FINER_FIRST = {
     "log.retention.ms": ("log.retention.minutes", "log.retention.hours"),
     "log.roll.ms": ("log.roll.hours",),
 }
@@ -33,12 +33,12 @@ def topic_defaults(settings: Settings) -> dict[str, str]:
 
 
 def _value(settings: Settings, name: str) -> str | None:
-    for candidate in (name, *_FINER_FIRST.get(name, ())):
+    for candidate in (name, *FINER_FIRST.get(name, ())):
         setting = SETTINGS.get(candidate)
         value = None if setting is None else getattr(settings, candidate.replace(".", "_"))
         if setting is not None and value is not None:
             return (
-                str(max(value, -1) * _MS[candidate.rsplit(".", 1)[1]]) if name in _FINER_FIRST else setting.show(value)
+                str(max(value, -1) * _MS[candidate.rsplit(".", 1)[1]]) if name in FINER_FIRST else setting.show(value)
             )
     return None
 
@@ -48,7 +48,7 @@ def given_synonym(settings: Settings, name: str) -> str | None:
     synonym = TOPIC_CONFIGS[name].synonym
     if synonym is None:
         return None
-    return next((each for each in (synonym, *_FINER_FIRST.get(synonym, ())) if each in settings.given), None)
+    return next((each for each in (synonym, *FINER_FIRST.get(synonym, ())) if each in settings.given), None)
 
 
 def source_of(settings: Settings, topic: Topic, name: str) -> int:

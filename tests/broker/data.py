@@ -55,7 +55,7 @@ def given_topic(client: Client, name: str = "topic", partitions: int = 1, **conf
 
 def delete(client: Client, name: str = "topic") -> None:
     """Deletes a topic."""
-    response = client.asks("delete_topics", 6, timeout_ms=0, topics=(DeleteTopicState(name=name, topic_id=None),))
+    response = client.asks("delete_topics", 6, timeout_ms=10_000, topics=(DeleteTopicState(name=name, topic_id=None),))
     assert response.responses[0].error_code == ErrorCode.none
 
 

@@ -17,7 +17,7 @@ def creates(client: Client, *topics: CreatableTopic, version: int = 7, **more: A
 
 
 def deletes(client: Client, *states: DeleteTopicState, version: int = 6) -> list[tuple[object, ErrorCode, object]]:
-    response = client.asks("delete_topics", version, topics=states, timeout_ms=0)
+    response = client.asks("delete_topics", version, topics=states, timeout_ms=10_000)
     return [(each.name, each.error_code, each.error_message) for each in response.responses]
 
 
@@ -161,7 +161,7 @@ def grows(client: Client, count: int, name: str = "topic", version: int = 3, **m
         count=count,
         assignments=None if nodes is None else tuple(CreatePartitionsAssignment(broker_ids=each) for each in nodes),
     )
-    more = {"timeout_ms": 0, "validate_only": False, **more}
+    more = {"timeout_ms": 10_000, "validate_only": False, **more}
     (answer,) = client.asks("create_partitions", version, topics=(asked,), **more).results
     return answer.error_code, answer.error_message
 
@@ -205,5 +205,5 @@ def test_a_topic_named_twice_does_not_grow() -> None:
     ada = Broker().client()
     given_topic(ada)
     asked = CreatePartitionsTopic(name="topic", count=2, assignments=None)
-    (answer,) = ada.asks("create_partitions", topics=(asked, asked), timeout_ms=0, validate_only=False).results
+    (answer,) = ada.asks("create_partitions", topics=(asked, asked), timeout_ms=10_000, validate_only=False).results
     assert (answer.error_code, answer.error_message) == (ErrorCode.invalid_request, "Duplicate topic name.")

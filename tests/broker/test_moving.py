@@ -133,7 +133,7 @@ def test_new_topics_are_led_by_nodes_that_run() -> None:
     assert isinstance(copied, Topic)
     assert {each.leader for each in single.partitions} == {2, 3}
     assert {(each.leader, len(each.replicas)) for each in copied.partitions} == {(2, 3), (3, 3)}
-    refused = topics.create("by-hand", assignments={0: [2], 1: [1]})
+    refused = topics.create("by-hand", assignments=[(0, [2]), (1, [1])])
     assert isinstance(refused, Refusal)
     assert refused.error_code is E.invalid_replica_assignment
     assert topics.grow(single, 8) is None

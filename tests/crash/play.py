@@ -213,7 +213,12 @@ class Play:
         if self._there(name) is not None:
             state = DeleteTopicState(name=name, topic_id=None)
             self._asks_of(
-                name, "delete_topics", 6, lambda answer: answer.responses[0].error_code, timeout_ms=0, topics=(state,)
+                name,
+                "delete_topics",
+                6,
+                lambda answer: answer.responses[0].error_code,
+                timeout_ms=10_000,
+                topics=(state,),
             )
 
     # Records

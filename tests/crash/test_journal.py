@@ -37,7 +37,7 @@ def creates(machine: Machine, name: str) -> E:
 
 def deletes(machine: Machine, name: str = T) -> E:
     asked = DeleteTopicState(name=name, topic_id=None)
-    answer = machine.life.hears("delete_topics", 6, timeout_ms=0, topics=(asked,))
+    answer = machine.life.hears("delete_topics", 6, timeout_ms=10_000, topics=(asked,))
     return answer.responses[0].error_code  # type: ignore[no-any-return]
 
 

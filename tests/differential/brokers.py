@@ -19,13 +19,6 @@ from tests.talk.values import Value
 SETTINGS = {"group.initial.rebalance.delay.ms": 0, "group.min.session.timeout.ms": 100}
 """As the profile `default` of the conversations has them: nobody waits for a first join."""
 
-OF_KAFKA = (
-    "log.index.size.max.bytes=4096",
-    "log.segment.delete.delay.ms=100",
-    "log.cleaner.dedupe.buffer.size=2097152",
-)
-"""Thousands of topics fit into half a gigabyte then."""
-
 READY_WITHIN_S = 60
 
 
@@ -41,8 +34,7 @@ def why_not(kafka: Path) -> str | None:
 def real_kafka(script: Path) -> Iterator[str]:
     """Starts a real Kafka, and yields its address. Raises CalledProcessError."""
     port = _two_free_ports()
-    settings = [f"--set={setting}" for setting in OF_KAFKA]
-    subprocess.run([sys.executable, script, "start", f"--port={port}", *settings], check=True, stdout=subprocess.PIPE)
+    subprocess.run([sys.executable, script, "start", f"--port={port}"], check=True, stdout=subprocess.PIPE)
     try:
         yield f"127.0.0.1:{port}"
     finally:

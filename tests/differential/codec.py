@@ -170,11 +170,13 @@ def _write_value(field: Field, value: Value, flexible: bool) -> bytes:
 
 def default_of(field: Field) -> Value:
     """What a field is that nobody speaks of: the schema's default, or nothing of its kind."""
+    if field.nullable and not isinstance(field.default, str | int | tuple):
+        return None
     if field.is_array:
         return []
     if field.structure is not None:
-        return None if field.nullable else {}
-    if isinstance(field.default, str | int) or (field.default is None and field.nullable):
+        return {}
+    if isinstance(field.default, str | int):
         return field.default
     if field.kind in IN_MS:
         return 0

@@ -86,9 +86,13 @@ class Mapping:
             self._to_kafka[kohort] = kafka
         return bool(self._to_kohort.get(kafka) == kohort and self._to_kafka.get(kohort) == kafka)
 
-    def at_kafka(self, kohort: Value) -> Value:
-        """What Kafka calls an id of kohort's."""
-        return self._to_kafka.get(kohort, kohort)
+    def at_kafka(self, field: str, kohort: Value) -> Value:
+        """What Kafka has in a field where kohort has this. Texts that end in an id are looked up by that."""
+        if field in MADE_UP:
+            return self._to_kafka.get((field, kohort), (field, kohort))[1]
+        if isinstance(kohort, str):
+            return ID.sub(lambda found: str(self._to_kafka.get(found[0], found[0])), kohort)
+        return kohort
 
 
 def compare(api: str, kafka: Value, kohort: Value, mapping: Mapping) -> list[Difference]:
@@ -111,7 +115,7 @@ def _of_lists(
     api: str, path: str, name: str, kafka: list[Any], kohort: list[Any], ids: Mapping
 ) -> Iterable[Difference]:
     if name not in IN_ORDER and (api, name) != ("LeaveGroup", "members"):
-        kafka, kohort = _ordered(kafka, lambda value: value), _ordered(kohort, ids.at_kafka)
+        kafka, kohort = _ordered(kafka, lambda _, value: value), _ordered(kohort, ids.at_kafka)
     if len(kafka) != len(kohort):
         yield Difference(api, f"{path}[]", kafka, kohort)
         return
@@ -122,8 +126,8 @@ def _of_lists(
 def _ordered(values: list[Any], at_kafka: Any) -> list[Any]:
     def key(value: Any) -> list[str]:
         if isinstance(value, dict):
-            return [repr(at_kafka(value[field])) for field in IDENTIFYING if field in value]
-        return [repr(at_kafka(value))]
+            return [repr(at_kafka(field, value[field])) for field in (*IDENTIFYING, "error_code") if field in value]
+        return [repr(value)]
 
     return sorted(values, key=key)
 

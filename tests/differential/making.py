@@ -13,9 +13,6 @@ from tests.talk.values import Value
 ODDLY = 0.12
 """How often a field is odd, in a request that may be."""
 
-BROKERS = (4, 8)
-"""Resource types whose settings belong to everybody: they are changed by dry runs only."""
-
 
 def make_request(api: str, random: Random, speaker: str = "ada", **fixed: Value) -> Step:
     """A request of some version. `fixed`: what top-level fields are, where the version has them."""
@@ -33,16 +30,7 @@ def make_version(
     maker = _Maker(api, random, oddly)
     values = maker.structure(request_of(api, version), (api,))
     values |= {name: value for name, value in fixed.items() if name in values}
-    return request(speaker, api, version, harmless(api, values))
-
-
-def harmless(api: str, values: Value) -> Value:
-    """The same request without what it would do to other sequences."""
-    if api in ("AlterConfigs", "IncrementalAlterConfigs") and any(
-        resource["resource_type"] in BROKERS for resource in values["resources"]
-    ):
-        values["validate_only"] = True
-    return values
+    return request(speaker, api, version, values)
 
 
 class _Maker:

@@ -11,13 +11,16 @@ from pathlib import Path
 
 from tests.differential.comparing import Difference
 from tests.differential.kinds import make_sequence
-from tests.differential.playing import Brokers, Outcome, play
+from tests.differential.playing import PATIENCE_S, Brokers, Outcome, play
 from tests.differential.sequence import Steps
 from tests.differential.shrinking import shrink
 from tests.differential.writing import write_talk
 
 SLOWLY_S = 0.4
 """The pause after what takes Kafka a moment, when a difference is looked at again."""
+
+IMPATIENTLY_S = 2.0
+"""How long one may be silent while a difference is made shorter: in the end it is looked at with patience."""
 
 TELL_EVERY_S = 10.0
 
@@ -101,7 +104,7 @@ class Run:
 
     async def _look_closely(self, kind: str, seed: int, steps: Steps, difference: Difference) -> None:
         async def still_differs(candidate: Steps) -> bool:
-            shown = (await self._play(candidate, SLOWLY_S / 4)).differences
+            shown = (await self._play(candidate, SLOWLY_S / 4, IMPATIENTLY_S)).differences
             return bool(shown) and shown[0].signature == difference.signature
 
         short = await shrink(steps, still_differs)
@@ -112,5 +115,5 @@ class Run:
             path = write_talk(self.folder, kind, seed, outcome)
             print(f"  {kind} {seed}: {outcome.differences[0]}\n    {len(short)} steps, {path}", flush=True)
 
-    async def _play(self, steps: Steps, pause_s: float = 0.03) -> Outcome:
-        return await play(steps, self.brokers, f"{next(self._numbers)}-{self._started}", pause_s)
+    async def _play(self, steps: Steps, pause_s: float = 0.03, patience_s: float = PATIENCE_S) -> Outcome:
+        return await play(steps, self.brokers, f"{next(self._numbers)}-{self._started}", pause_s, patience_s)

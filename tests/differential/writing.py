@@ -6,10 +6,11 @@ import re
 import textwrap
 from pathlib import Path
 
-from tests.differential.codec import NO_ID
+from tests.differential.codec import NO_ID, default_of, request_of, shape_of
 from tests.differential.comparing import RECENT_MS, Difference
 from tests.differential.playing import Outcome, Said
 from tests.differential.sequence import Step
+from tests.talk.messages import OTHER_NAMES
 from tests.talk.values import Value, show
 
 LEFT_OUT = {"throttle_time_ms"}
@@ -17,6 +18,25 @@ UNSAID = {"cluster_id", "payload", "host", "port"}
 """Of no interest, or different at each time."""
 
 LONG_LIST = 12
+MEANT_OTHERWISE = {
+    "acks",
+    "generation_id",
+    "group_id",
+    "max_wait_ms",
+    "member_id",
+    "protocol_name",
+    "protocol_type",
+    "protocols",
+    "rebalance_timeout_ms",
+    "session_timeout_ms",
+    "timeout_ms",
+    "transactional_id",
+}
+"""Fields that a conversation takes to be something else than the schema's default when nobody speaks of them."""
+
+BINDS = {("JoinGroup", "generation_id"): "generation", ("InitProducerId", "producer_epoch"): "epoch"}
+BINDS[("EndTxn", "producer_epoch")] = "epoch"
+"""Numbers of an answer that later requests repeat."""
 
 
 def write_talk(folder: Path, kind: str, seed: int, outcome: Outcome) -> Path:
@@ -38,6 +58,8 @@ def lines_of(difference: Difference, where_from: str, outcome: Outcome) -> list[
     lines += ["#", f"# source: Apache Kafka 4.3.0, make differential, {where_from}", "# profile: default", ""]
     back = {value: f"${name}" for name, value in outcome.names.items() if isinstance(value, str)}
     steps = {number: said.step for number, said in enumerate(outcome.said)}
+    if "$txn" in show([step.values for step in steps.values()]):
+        lines += ["stagehand FindCoordinator v3 {key: $txn, key_type: 1}", "  <- eventually NONE"]
     for number, said in enumerate(outcome.said):
         lines.append(_spoken(said.step))
         lines += _heard(said, number, steps, back)
@@ -58,7 +80,8 @@ def _spoken(step: Step) -> str:
 
 def _newest_form(step: Step) -> Value:
     """The request as conversations write it, which have one form for all versions."""
-    values = dict(step.values)
+    unsaid = {field.name: default_of(field) for field in shape_of(request_of(step.api, step.version)).fields}
+    values = {name: value for name, value in unsaid.items() if name in MEANT_OTHERWISE} | step.values
     if step.api == "AddPartitionsToTxn" and step.version <= 3:
         return {"transactions": [{key.removeprefix("v3_and_below_"): value for key, value in values.items()}]}
     if step.api == "OffsetFetch" and step.version <= 7:
@@ -69,6 +92,14 @@ def _newest_form(step: Step) -> Value:
     return values
 
 
+def _newest_answer(asked: Step, answer: Value) -> Value:
+    answer = dict(answer)
+    if "results_by_topic_v3_and_below" in answer:
+        results = answer.pop("results_by_topic_v3_and_below")
+        return answer | {"results_by_transaction": [{"transactional_id": "", "topic_results": results}]}
+    return answer
+
+
 def _heard(said: Said, number: int, steps: dict[int, Step], back: dict[str, str]) -> list[str]:
     lines = []
     for asked_at, answer in said.heard.items():
@@ -76,7 +107,7 @@ def _heard(said: Said, number: int, steps: dict[int, Step], back: dict[str, str]
         who = "" if asked_at == number else f"{asked.speaker} "
         if isinstance(answer, dict):
             api = "" if asked.kind == "request" else "ApiVersions v0 "
-            lines.append(f"  {who}<- {api}{_answer(answer, back)}")
+            lines.append(f"  {who}<- {api}{_answer(asked.api, _newest_answer(asked, answer), back)}")
         else:
             lines.append(f"  {who}<- closed" if "hung up" in str(answer) else f"  # {who}heard: {answer}")
     if number in said.waiting:
@@ -84,19 +115,24 @@ def _heard(said: Said, number: int, steps: dict[int, Step], back: dict[str, str]
     return lines
 
 
-def _answer(answer: Value, back: dict[str, str]) -> str:
+def _answer(api: str, answer: Value, back: dict[str, str]) -> str:
     fields = {key: value for key, value in answer.items() if key not in LEFT_OUT}
     error = fields.pop("error_code", None)
-    told = show(_named(fields, back, ""))
+    named = _named(fields, back, "")
+    if error == "NONE":
+        named |= {key: f"${BINDS[api, key]}" for key in named if (api, key) in BINDS}
+    told = show(named)
     return f"{error} {told}" if error is not None else told
 
 
 def _named(value: Value, back: dict[str, str], name: str) -> Value:
     """Ids by the names that they have in the conversation; what differs each time as `_`."""
     if isinstance(value, dict):
-        if "base_offset" in value:
-            return "_"
-        return {key: _named(item, back, key) for key, item in value.items() if key not in LEFT_OUT}
+        if "magic" in value:
+            return "_"  # a batch
+        return {
+            OTHER_NAMES.get(key, key): _named(item, back, key) for key, item in value.items() if key not in LEFT_OUT
+        }
     if isinstance(value, list):
         if len(value) > LONG_LIST:
             return [*(_named(item, back, name) for item in value[:2]), "..."]

@@ -110,12 +110,12 @@ def test_numbers_no_topic_may_have(partitions: int, replication_factor: int, err
 def test_assignments_no_topic_may_have(
     assignments: dict[int, tuple[int, ...]], partitions: int, error_code: ErrorCode
 ) -> None:
-    assert refused(topics_of(2), "topic", partitions, assignments=assignments).error_code == error_code
+    assert refused(topics_of(2), "topic", partitions, assignments=list(assignments.items())).error_code == error_code
 
 
 def test_an_assignment_says_who_leads() -> None:
-    topic = created(topics_of(3), "topic", assignments={1: (3, 1), 0: (2,)})
-    assert [(partition.leader, partition.replicas) for partition in topic.partitions] == [(2, (2,)), (3, (3, 1))]
+    topic = created(topics_of(3), "topic", assignments=[(1, (3, 1)), (0, (2, 3))])
+    assert [(partition.leader, partition.replicas) for partition in topic.partitions] == [(2, (2, 3)), (3, (3, 1))]
 
 
 def test_growing_may_be_assigned_too() -> None:

@@ -193,5 +193,7 @@ RULES: dict[str, Callable[[Value, int, Names], None]] = {
     "ListOffsets": _list_offsets,
     "CreateTopics": _within_ten_seconds,
     "CreatePartitions": _within_ten_seconds,
+    "ElectLeaders": _within_ten_seconds,
+    "AlterPartitionReassignments": _within_ten_seconds,
     "DeleteTopics": _delete_topics,
 }

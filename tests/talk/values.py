@@ -15,6 +15,9 @@ PLAIN = re.compile(r'[^\s,{}\[\]"][^,{}\[\]]*?(?=\s*(?:[,{}\[\]]|:\s|$))')
 QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 SPACE = re.compile(r"\s*")
 NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)")
+AMBIGUOUS = re.compile(r"^-?(?:0|[1-9][0-9]*)$|:(?:\s|$)")
+"""Text that would be read as a number, or as a key."""
+
 WORDS = {"null": None, "true": True, "false": False}
 
 NAME = re.compile(r"\$([a-z][a-z0-9_]*)")
@@ -96,7 +99,7 @@ def show(value: Value) -> str:
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     text = str(value)
-    if isinstance(value, str) and (not PLAIN.fullmatch(text) or NUMBER.fullmatch(text) or text in WORDS):
+    if isinstance(value, str) and (not PLAIN.fullmatch(text) or AMBIGUOUS.search(text) or text in WORDS):
         return json.dumps(text, ensure_ascii=False)
     return text
 

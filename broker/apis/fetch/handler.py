@@ -5,7 +5,7 @@ epochs (KIP-320) · v10 zstd (KIP-110) · v11 racks (KIP-392) · v12 tagged fiel
 by id (KIP-516) · v14 tiered storage (KIP-405) · v15 replica state (KIP-903) · v16 the new leader is told (KIP-951) ·
 v17 directory ids (KIP-853) · v18 followers tell their high watermark (KIP-1166).
 
-Left out: what only followers use: replica ids, diverging epochs, high watermarks, sessions that evict others' sooner.
+Left out: what only followers use: replica ids, high watermarks, sessions that evict others' sooner.
 Replicas nearby are never named (one copy).
 """
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from kohort.broker.slices import Slices, Work
     from kohort.broker.ticket import Ticket
 
+ISOLATION_LEVELS = (0, 1)
+
 
 def handle(node: Node, request: FetchRequest, ticket: Ticket) -> FetchResponse | Work | None:
     """Answers with what there is, or waits until there is enough."""
@@ -37,6 +39,8 @@ def handle(node: Node, request: FetchRequest, ticket: Ticket) -> FetchResponse |
             failed = found is ErrorCode.unknown_server_error
             return error_response(request, found) if failed else FetchResponse(error_code=found, responses=())
         reading = found
+    if request.isolation_level not in ISOLATION_LEVELS and reading.keys():
+        return error_response(request, ErrorCode.unknown_server_error)  # Kafka fails over it
     fetch = DelayedFetch(reading, now_ms + max(request.max_wait_ms, 0))
     if reading.is_long:
         return _in_slices(node, request, fetch)

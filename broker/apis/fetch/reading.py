@@ -9,6 +9,7 @@ from kohort.broker.cluster.fetch_sessions import NO_SESSION, TOPIC_IDS_FROM
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.fetch import (
     AbortedTransaction,
+    EpochEndOffset,
     FetchableTopicResponse,
     FetchPartition,
     FetchRequest,
@@ -19,16 +20,18 @@ from kohort.protocol.messages.leaders import LeaderIdAndEpoch, NodeEndpoint
 from kohort.storage.transactions import before, end_of
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable
+    from collections.abc import Hashable, Iterable, Sequence
     from uuid import UUID
 
-    from kohort.broker.cluster.fetch_sessions import FetchSession, SessionPartition, SessionTopic
+    from kohort.broker.cluster.fetch_sessions import FetchSession, SessionPartition
     from kohort.broker.cluster.node import Node
     from kohort.broker.slices import Work
     from kohort.broker.ticket import Ticket
     from kohort.protocol.messages.fetch import FetchTopic
     from kohort.storage.segment import Chunk
     from kohort.storage.topics import Partition, Topic
+
+    _Told = tuple[UUID | None, str, list[PartitionData]]
 
 SHORT = 32
 """Up to so many partitions are read without a pause."""
@@ -46,6 +49,7 @@ class Reading:
     __slots__ = (
         "_committed_only",
         "_room",
+        "_session_asked",
         "failed",
         "forgotten",
         "full",
@@ -58,6 +62,7 @@ class Reading:
     def __init__(self, node: Node, request: FetchRequest, ticket: Ticket) -> None:
         self.ticket = ticket
         self.node = node
+        self._session_asked = request.session_id
         self._room = min(request.max_bytes, node.cluster.settings.fetch_max_bytes)
         self._committed_only = request.isolation_level == READ_COMMITTED
         self.min_bytes = min(request.min_bytes, self._room)
@@ -107,12 +112,15 @@ class Reading:
         node = self.node
         if node.cluster.topics.by_name(topic.name) is not topic:
             return self._failure(part, ErrorCode.unknown_topic_or_partition)
-        if part.current_leader_epoch != NO_EPOCH or partition.leader != node.id:
-            refusal = refusal_to_lead(node, partition, part.current_leader_epoch)
+        if part.current_leader_epoch >= 0 or partition.leader != node.id:
+            # Any negative epoch is none (`FetchRequest.optionalEpoch`).
+            refusal = refusal_to_lead(node, partition, max(part.current_leader_epoch, NO_EPOCH))
             if refusal is not None:
                 return self._failure(part, refusal)
         log, offset = partition.log, part.fetch_offset
         log_start_offset = log.log_start_offset
+        if part.last_fetched_epoch >= 0 and (diverged := self._diverged(part, partition)) is not None:
+            return diverged
         if not log_start_offset <= offset <= log.log_end_offset:
             return self._failure(part, ErrorCode.offset_out_of_range)
         size = self.size_bytes
@@ -142,11 +150,37 @@ class Reading:
             records=records,
         )
 
+    def _diverged(self, part: FetchPartition, partition: Partition) -> PartitionData | None:
+        """What a client hears whose last records are gone, or who knows an epoch that never was; None: neither.
+
+        Source: KIP-595; Kafka's `Partition.readRecords`.
+        """
+        log = partition.log
+        epoch, end_offset = log.end_offset_for_epoch(part.last_fetched_epoch)
+        if epoch < 0 or part.fetch_offset < log.log_start_offset:
+            return self._failure(part, ErrorCode.offset_out_of_range)
+        if epoch == part.last_fetched_epoch and part.fetch_offset <= end_offset:
+            return None
+        self.failed = True
+        return PartitionData(
+            partition_index=part.partition,
+            error_code=ErrorCode.none,
+            high_watermark=log.high_watermark,
+            last_stable_offset=partition.last_stable_offset,
+            log_start_offset=log.log_start_offset,
+            diverging_epoch=EpochEndOffset(epoch=epoch, end_offset=end_offset),
+            aborted_transactions=None,
+            records=(),
+        )
+
     def _failure(self, part: FetchPartition, error_code: ErrorCode) -> PartitionData:
         self.failed = True
         return refused(part, error_code, None)
 
-    def _answer(self, session_id: int, topics: list[tuple[UUID | None, str, list[PartitionData]]]) -> FetchResponse:
+    def _answer(self, session_id: int, topics: list[_Told] | None) -> FetchResponse:
+        if topics is None:
+            unknown = ErrorCode.unknown_server_error
+            return FetchResponse(error_code=unknown, session_id=self._session_asked, responses=())
         response = FetchResponse(
             session_id=session_id,
             responses=tuple(
@@ -172,10 +206,10 @@ class PlainReading(Reading):
         self._unknown: list[tuple[FetchTopic, str, PartitionData]] = []
         by_id = ticket.version >= TOPIC_IDS_FROM
         topics = node.cluster.topics
-        for asked in request.topics:
+        for asked, parts in _once(request.topics):
             topic = topics.by_id(asked.topic_id) if by_id else topics.by_name(asked.topic)
             known = []
-            for part in asked.partitions:
+            for part in parts:
                 partition = topic.partition(part.partition) if topic is not None else None
                 if partition is not None:
                     known.append((part, partition))
@@ -211,8 +245,9 @@ class PlainReading(Reading):
         answers = zip(self._asked, self._datas, strict=True)
         if not self._unknown:
             return self._answer(NO_SESSION, [(asked.topic_id, asked.topic, datas) for (asked, _, _), datas in answers])
-        told = [(asked, asked.topic, data) for (asked, _, _), datas in answers for data in datas]
-        return self._answer(NO_SESSION, _by_topic(told + self._unknown))
+        told = [(asked.topic_id, asked.topic, data) for (asked, _, _), datas in answers for data in datas]
+        told += ((asked.topic_id, name, data) for asked, name, data in sorted(self._unknown, key=_ids_first))
+        return self._answer(NO_SESSION, _by_topic(told, by_id=self.ticket.version >= TOPIC_IDS_FROM))
 
 
 class SessionReading(Reading):
@@ -282,12 +317,13 @@ class SessionReading(Reading):
             # Another request of the session has come while this one waited.
             return FetchResponse(error_code=ErrorCode.invalid_fetch_session_epoch, session_id=session.id, responses=())
         told = []
-        for cached, data in (*self._datas, *self._unknown()):
+        for cached, data in (*self._datas, *sorted(self._unknown(), key=_ids_first)):
             if cached.is_news(data):
-                told.append((cached.topic, "" if session.by_id else cached.topic.name, data))
+                topic = cached.topic
+                told.append((topic.topic_id, "" if session.by_id else topic.name, data))
                 if data.records and not self._begins:
                     session.put_last(cached)
-        return self._answer(session.id, _by_topic(told))
+        return self._answer(session.id, _by_topic(told, by_id=session.by_id))
 
     def _unknown(self) -> Iterable[tuple[SessionPartition, PartitionData]]:
         for cached in self._cached:
@@ -296,19 +332,46 @@ class SessionReading(Reading):
                 yield cached, _unknown(cached.part, by_id=self._session.by_id and not topic.name)
 
 
-def _by_topic(
-    told: Iterable[tuple[FetchTopic | SessionTopic, str, PartitionData]],
-) -> list[tuple[UUID | None, str, list[PartitionData]]]:
+def _ids_first(unknown: tuple[object, ...]) -> bool:
+    """Kafka answers ids that nobody knows before partitions that a topic does not have."""
+    data = unknown[-1]
+    assert isinstance(data, PartitionData)
+    return data.error_code is not ErrorCode.unknown_topic_id
+
+
+def _once(topics: Sequence[FetchTopic]) -> list[tuple[FetchTopic, Sequence[FetchPartition]]]:
+    """Each partition once, where it was named first and as it was named last (`FetchRequest.fetchData`)."""
+    if len({(asked.topic_id, asked.topic) for asked in topics}) == len(topics) and all(
+        len(asked.partitions) < 2 or len({part.partition for part in asked.partitions}) == len(asked.partitions)
+        for asked in topics
+    ):
+        return [(asked, asked.partitions) for asked in topics]
+    wanted: dict[tuple[UUID | None, str, int], tuple[FetchTopic, FetchPartition]] = {}
+    for asked in topics:
+        for part in asked.partitions:
+            wanted[asked.topic_id, asked.topic, part.partition] = asked, part
+    found: list[tuple[FetchTopic, list[FetchPartition]]] = []
+    for (topic_id, name, _), (asked, part) in wanted.items():
+        if not found or (found[-1][0].topic_id, found[-1][0].topic) != (topic_id, name):
+            found.append((asked, []))
+        found[-1][1].append(part)
+    return [*found]
+
+
+def _by_topic(told: Iterable[tuple[UUID | None, str, PartitionData]], *, by_id: bool) -> list[_Told] | None:
     """Partitions that follow one another and belong to one topic, together.
 
-    `told`: what was asked for, the name under which it is answered, and a partition of it.
+    `told`: id and name under which it is answered, and a partition. None: Kafka fails over it, which compares the names
+    of topics without an id, and finds none (`FetchResponse.matchingTopic`).
     """
-    topics: list[tuple[UUID | None, str, list[PartitionData]]] = []
+    topics: list[_Told] = []
     last: object = None
-    for asked, name, data in told:
-        if asked is not last:
-            last = asked
-            topics.append((asked.topic_id, name, []))
+    for topic_id, name, data in told:
+        if by_id and topics and topics[-1][0] is None:
+            return None
+        if last != (topic_id, name):
+            last = topic_id, name
+            topics.append((topic_id, name, []))
         topics[-1][2].append(data)
     return topics
 

@@ -1,0 +1,209 @@
+"""What takes long is checked in a thread: its connection waits, others are served, and what was decided still holds."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kohort.broker.apis.produce.checking import DECOMPRESSED_PER_TURN, RECORDS_PER_TURN
+from kohort.broker.cluster.moving import move_leader
+from kohort.protocol.errors import ErrorCode
+from kohort.storage.validation import ERRORS_TOLD
+from tests.broker.conftest import Broker, Client, frame
+from tests.broker.data import NOW_MS, delete, given_topic, production
+from tests.storage.odd_batches import GZIP, SNAPPY, ZSTD, batch, gz, record, snappy, zstd
+
+E = ErrorCode
+MIB = 1 << 20
+
+
+class Thread:
+    """A thread that works when the test says so."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._jobs: deque[Callable[[], None]] = deque()
+        broker.cluster.long_work.jobs = self
+        broker.cluster.long_work.act = broker.server.act
+
+    def run(self, job: Callable[[], None]) -> None:
+        self._jobs.append(job)
+
+    def tell(self, result: Callable[[], None]) -> None:
+        result()
+
+    def close(self) -> bool:
+        return not self._jobs
+
+    def works(self) -> int:
+        """Does what there is to do; returns how many jobs it was."""
+        done = 0
+        while self._jobs:
+            self._jobs.popleft()()
+            done += 1
+        return done
+
+
+def many(count: int = RECORDS_PER_TURN + 1) -> bytes:
+    return batch(b"".join(record(n) for n in range(count)), now=NOW_MS, count=count)
+
+
+def unfolding(size: int, codec: int = ZSTD) -> bytes:
+    pack = {ZSTD: zstd, GZIP: gz, SNAPPY: snappy}[codec]
+    return batch(pack(record(value=bytes(size))), now=NOW_MS, attributes=codec)
+
+
+@pytest.fixture
+def broker() -> Broker:
+    return Broker()
+
+
+@pytest.fixture
+def thread(broker: Broker) -> Thread:
+    return Thread(broker)
+
+
+@pytest.fixture
+def ada(broker: Broker) -> Client:
+    ada = broker.client()
+    given_topic(ada)
+    return ada
+
+
+def sends(client: Client, records: bytes, correlation_id: int = 1, name: str = "topic", acks: int = -1) -> None:
+    client.says(frame("produce", 9, correlation_id, **production(records, name, acks=acks)))
+
+
+def hears(client: Client) -> list[tuple[int, E, int]]:
+    """Correlation id, error and offset of each answer to Produce."""
+    return [
+        (number, part.error_code, part.base_offset)
+        for number, response in client.hears("produce", 9)
+        for part in response.responses[0].partition_responses
+    ]
+
+
+@pytest.mark.parametrize(
+    "records", [many(), *(unfolding(DECOMPRESSED_PER_TURN, codec) for codec in (ZSTD, GZIP, SNAPPY))]
+)
+def test_its_connection_waits_and_others_are_served(
+    thread: Thread, broker: Broker, ada: Client, records: bytes
+) -> None:
+    bob = broker.client()
+    sends(ada, records)
+    sends(ada, batch(record(), now=NOW_MS), 2)
+    assert hears(ada) == []
+    sends(bob, batch(record(), now=NOW_MS), 3)
+    assert hears(bob) == [(3, E.none, 0)]
+    assert thread.works() == 1
+    assert [each[:2] for each in hears(ada)] == [(1, E.none), (2, E.none)]
+
+
+def test_what_is_short_needs_no_thread(thread: Thread, ada: Client) -> None:
+    sends(ada, many(RECORDS_PER_TURN))
+    sends(ada, unfolding(DECOMPRESSED_PER_TURN - 100))
+    assert [each[1] for each in hears(ada)] == [E.none, E.none]
+    assert thread.works() == 0
+
+
+@pytest.mark.parametrize("codec", [ZSTD, GZIP, SNAPPY])
+def test_records_may_come_to_so_much_and_no_more(codec: int) -> None:
+    broker = Broker(kohort_batch_decompressed_max_bytes=2 * MIB)
+    thread, ada = Thread(broker), broker.client()
+    given_topic(ada)
+    sends(ada, unfolding(2 * MIB - 100, codec))
+    sends(ada, unfolding(2 * MIB, codec), 2)
+    assert thread.works() == 2
+    answers = ada.hears("produce", 9)
+    taken, refused = (response.responses[0].partition_responses[0] for _, response in answers)
+    assert taken.error_code is E.none
+    assert (refused.error_code, refused.log_start_offset) == (E.message_too_large, -1)
+    assert "kohort.batch.decompressed.max.bytes" in refused.error_message
+
+
+def test_a_bomb_is_stopped_at_its_limit(thread: Thread, ada: Client) -> None:
+    bomb = batch(zstd(bytes(200 * MIB)), now=NOW_MS, attributes=ZSTD)
+    assert len(bomb) < 20_000
+    sends(ada, bomb)
+    assert thread.works() == 1
+    assert hears(ada) == [(1, E.message_too_large, -1)]
+
+
+def test_of_very_many_bad_records_the_first_are_named(thread: Thread, ada: Client) -> None:
+    given_topic(ada, "compacted", cleanup_policy="compact")
+    count = ERRORS_TOLD + 5
+    body = zstd(b"".join(record(n, key=None) for n in range(count)))
+    sends(ada, batch(body, now=NOW_MS, count=count, attributes=ZSTD), name="compacted")
+    assert thread.works() == 1
+    ((_, response),) = ada.hears("produce", 9)
+    (part,) = response.responses[0].partition_responses
+    assert part.error_code is E.invalid_record
+    assert [each.batch_index for each in part.record_errors] == list(range(ERRORS_TOLD))
+    assert f"due to {count} record errors in total" in part.error_message
+
+
+def test_a_topic_may_go_meanwhile(thread: Thread, broker: Broker, ada: Client) -> None:
+    sends(ada, many())
+    delete(broker.client())
+    thread.works()
+    assert hears(ada) == [(1, E.unknown_topic_or_partition, -1)]
+
+
+def test_a_leader_may_move_meanwhile() -> None:
+    broker = Broker(nodes=2)
+    thread, ada = Thread(broker), broker.client()
+    given_topic(ada)
+    topic = broker.cluster.topics.by_name("topic")
+    assert topic is not None
+    leader = broker.client(topic.partitions[0].leader - broker.cluster.nodes[0].id)
+    sends(leader, many())
+    other = next(node for node in broker.cluster.nodes if node.id != topic.partitions[0].leader)
+    move_leader(broker.cluster, topic, topic.partitions[0], other.id, broker.clock.now_ms())
+    thread.works()
+    assert hears(leader) == [(1, E.not_leader_or_follower, -1)]
+
+
+def test_a_client_may_go_meanwhile(thread: Thread, broker: Broker, ada: Client) -> None:
+    sends(ada, many(), acks=0)
+    ada.connection.connection_lost(None)
+    assert thread.works() == 1
+    bob = broker.client()
+    sends(bob, batch(record(), now=NOW_MS), 2)
+    assert hears(bob) == [(2, E.none, RECORDS_PER_TURN + 1)]
+
+
+def test_what_is_never_answered_lets_the_next_request_come(thread: Thread, ada: Client) -> None:
+    sends(ada, many(), acks=0)
+    sends(ada, batch(record(), now=NOW_MS), 2)
+    assert thread.works() == 1
+    assert hears(ada) == [(2, E.none, RECORDS_PER_TURN + 1)]
+    sends(ada, many()[:-1] + b"\2", 3, acks=0)
+    thread.works()
+    assert ada.closed
+
+
+def test_without_a_thread_it_is_done_at_once(ada: Client) -> None:
+    sends(ada, many())
+    sends(ada, batch(record(), now=NOW_MS), 2)
+    assert hears(ada) == [(1, E.none, 0), (2, E.none, RECORDS_PER_TURN + 1)]
+    sends(ada, many(), acks=0)
+    sends(ada, batch(record(), now=NOW_MS), 4)
+    assert [each[0] for each in hears(ada)] == [4]
+
+
+def test_work_that_fails_ends_its_connection_only(
+    thread: Thread, broker: Broker, ada: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("kohort.broker.apis.produce.handler.check_all", fails)
+    sends(ada, many())
+    with pytest.raises(ZeroDivisionError):  # which the thread logs
+        thread.works()
+    assert ada.closed
+    bob = broker.client()
+    sends(bob, batch(record(), now=NOW_MS))
+    assert hears(bob) == [(1, E.none, 0)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +26,8 @@ from kohort.pipeline.silver.silver_rows import (
     UndecodedRecord,
 )
 from kohort.pipeline.silver.silver_schemas import SCHEMAS, table_of
-from kohort.pipeline.sources.chunk import TRANSACTION_NAMES, Chunk
+from kohort.pipeline.sources.checked import LAST_MOMENT_MS, known_moments
+from kohort.pipeline.sources.chunk import TRANSACTION_NAMES, Chunk, Issue
 from kohort.pipeline.sources.source_rows import TopicName
 
 _NO_ID = bytes(16)
@@ -48,8 +50,8 @@ class SilverRows:
 
     def add(self, chunk: Chunk) -> Iterator[tuple[str, pa.Table]]:
         """The tables that the chunk fills, commits first."""
+        chunk, commits = self._with_known_moments(chunk, read_commits(chunk.spans))
         self._note_ranges(chunk)
-        commits = read_commits(chunk.spans)
         if len(commits.rows):
             yield "offset_commits", self._commit_table(commits, chunk)
         rest = np.ones(len(chunk), bool)
@@ -58,6 +60,14 @@ class SilverRows:
             self._record(chunk, n)
         self._rows["dq_issues"] += chunk.issues
         yield from self._take()
+
+    def _with_known_moments(self, chunk: Chunk, commits: Commits) -> tuple[Chunk, Commits]:
+        times, commit_times = known_moments(chunk.timestamp), known_moments(commits.commit_ts_ms)
+        wrong = int((times != chunk.timestamp).sum() + (commit_times != commits.commit_ts_ms).sum())
+        if wrong:
+            text = f"{wrong} times are before 1970 or after 2099, and were taken as unknown or as the end of 2099"
+            self._rows["dq_issues"].append(Issue("impossible_time", "", text))
+        return replace(chunk, timestamp=times), replace(commits, commit_ts_ms=commit_times)
 
     def finish(self) -> Iterator[tuple[str, pa.Table]]:
         """What can be said only at the end: how far each partition was read, and from where nothing is missing."""
@@ -225,13 +235,13 @@ class SilverRows:
             head = classic.head
             row.generation, row.protocol_type = head["generation"], head["protocolType"]
             row.protocol, row.leader = head["protocol"], head["leader"]
-            row.state_ts_ms = head["currentStateTimestamp"] if head["currentStateTimestamp"] >= 0 else None
+            row.state_ts_ms = _moment(head["currentStateTimestamp"])
             row.n_members = len(classic.members)
             self._members.add(at, group, classic)
             return
         row.epoch = value.get("epoch", value.get("assignmentEpoch", value.get("memberEpoch")))
         row.metadata_hash = value.get("metadataHash")
-        row.assignment_ts_ms = value.get("assignmentTimestamp") or None
+        row.assignment_ts_ms = _moment(value.get("assignmentTimestamp") or None)
         if decoded.type in (4, 9, 15):
             self._named_topics(value)
         if decoded.type == 16:
@@ -297,6 +307,10 @@ def _leading_number(data: bytes | None) -> int | None:
     return int.from_bytes(data[:2], "big", signed=True) if data and len(data) >= 2 else None
 
 
+def _moment(ms: int | None) -> int | None:
+    return None if ms is None or ms < 0 else min(ms, LAST_MOMENT_MS)
+
+
 def _plain_commit(decoded: Decoded, at: RecordPosition, chunk: Chunk, n: int) -> OffsetCommit:
     value = decoded.value or {}
     topic_id = value.get("topicId", _NO_ID)
@@ -312,7 +326,7 @@ def _plain_commit(decoded: Decoded, at: RecordPosition, chunk: Chunk, n: int) ->
         committed_offset=value.get("offset"),
         leader_epoch=epoch if epoch >= 0 else None,
         metadata=value.get("metadata", ""),
-        commit_ts_ms=value.get("commitTimestamp"),
+        commit_ts_ms=None if decoded.value is None else max(-1, min(value["commitTimestamp"], LAST_MOMENT_MS)),
         expire_ts_ms=expire if expire >= 0 else None,
         topic_id=kafka_uuid(topic_id) if topic_id != _NO_ID else None,
         is_tombstone=decoded.value is None,

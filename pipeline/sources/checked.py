@@ -9,6 +9,11 @@ import csv
 import struct
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
 UNREADABLE = (
     ValueError,
     LookupError,
@@ -21,8 +26,8 @@ UNREADABLE = (
 )
 """What reading a line raises when the line is to blame, down to JSON that is nested a thousand times."""
 
-LAST_MOMENT_MS = 253_402_300_799_999
-"""The end of the year 9999, beyond which neither Python nor Spark has dates."""
+LAST_MOMENT_MS = 4_102_444_799_999
+"""The end of 2099. Tables have a row for each day from a group's first moment to its last: no time may be far away."""
 
 
 def whole(value: Any, bits: int = 64) -> int:
@@ -37,11 +42,16 @@ def whole(value: Any, bits: int = 64) -> int:
 
 
 def moment_ms(value: Any) -> int:
-    """Milliseconds since 1970; negative: none is known. Raises ValueError, TypeError."""
+    """Milliseconds since 1970, up to LAST_MOMENT_MS. Raises ValueError, TypeError."""
     number = whole(value)
-    if number > LAST_MOMENT_MS:
-        raise ValueError(f"{number} ms after 1970 is no date")
+    if not 0 <= number <= LAST_MOMENT_MS:
+        raise ValueError(f"{number} ms after 1970 is before 1970 or after 2099")
     return number
+
+
+def known_moments(times_ms: Ints) -> Ints:
+    """Times of records, which may hold anything: what is before 1970 is unknown (-1), what is after 2099 its end."""
+    return np.clip(times_ms, -1, LAST_MOMENT_MS)
 
 
 def text(value: Any) -> str:

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kohort.pipeline.silver.record_rows import SilverRows
 from kohort.pipeline.silver.silver_schemas import table_of
 from kohort.pipeline.sources import text_log
-from kohort.pipeline.sources.chunk import Issue
+from kohort.pipeline.sources.chunk import Issue, chunk_of_rows
 from kohort.pipeline.sources.event_lines import read_event_log
 from kohort.pipeline.sources.export import read_dump, read_export
 from kohort.pipeline.sources.found import find_sources
@@ -64,6 +65,24 @@ def test_a_number_that_can_not_be_costs_its_line(number: str, tmp_path: Path) ->
     path.write_text("\n".join([EXPORTED.format(1, 2, 3), EXPORTED.format(number, 2, 3), EXPORTED.format(1, 2, number)]))
     (chunk,) = read_export(path)
     assert (len(chunk), len(chunk.issues)) == (1, 2)
+
+
+@pytest.mark.parametrize("ms", [-1, -(1 << 63), 4_102_444_800_000, (1 << 63) - 1])
+def test_an_event_before_1970_or_after_2099_costs_its_line(ms: int, tmp_path: Path) -> None:
+    events, issues = read(read_event_log, tmp_path / "a.jsonl", "events", EVENT.format(ms, 1, '"c"'))
+    assert (len(events), len(issues)) == (0, 1)
+
+
+def test_times_of_records_are_brought_where_there_are_dates() -> None:
+    """Tables have a row for each day, and `datetime` ends in the year 9999."""
+    times = [1, -(1 << 63), -1, (1 << 63) - 1]
+    chunk = chunk_of_rows([(0, offset, time, None, None) for offset, time in enumerate(times)])
+    rows = SilverRows("here", 0)
+    tables = dict([*rows.add(chunk), *rows.finish()])
+    (issue,) = (row for row in tables["dq_issues"].to_pylist() if row["rule"] == "impossible_time")
+    assert issue["detail"].startswith("2 times are before 1970 or after 2099")
+    (stretch,) = tables["log_ranges"].to_pylist()
+    assert (stretch["first_ts_ms"], stretch["last_ts_ms"]) == (1, 4_102_444_799_999)
 
 
 def test_half_a_surrogate_becomes_its_escape(tmp_path: Path) -> None:

@@ -30,20 +30,42 @@ if TYPE_CHECKING:
     from kohort.broker.ticket import Ticket
 
 
+MAX_PARTITIONS_PER_BATCH = MAX_RECORDS_PER_USER_OP = 10_000
+"""What one request may create, under the names that Kafka's controller has for it."""
+
+
 def handle(node: Node, request: CreateTopicsRequest, ticket: Ticket) -> Slices[CreateTopicsResponse]:
     """Creates topics, each for itself."""
     named = Counter(topic.name for topic in request.topics)
     if has_passed(request.timeout_ms) and 1 in named.values():
         return error_response(request, ErrorCode.request_timed_out)
+    too_much = _too_much(node, [topic for topic in request.topics if named[topic.name] == 1])
     results = []
     for name, wanted in {topic.name: topic for topic in request.topics}.items():
         if named[name] > 1:
             outcome: Topic | Refusal = Refusal(ErrorCode.invalid_request, "Duplicate topic name.")
+        elif too_much is not None:
+            outcome = too_much
         else:
             outcome = _create(node, wanted, request.validate_only)
         results.append(_result(node, name, outcome))
         yield
     return CreateTopicsResponse(throttle_time_ms=0, topics=tuple(results))
+
+
+def _too_much(node: Node, wanted: list[CreatableTopic]) -> Refusal | None:
+    """Why none of the topics is created (`ReplicationControlManager.validateTotalNumberOfPartitions`, KAFKA-17870)."""
+    partitions = records = 0
+    for topic in wanted:
+        count = node.cluster.settings.num_partitions if topic.num_partitions == -1 else topic.num_partitions
+        count = len(topic.assignments) or max(count, 0)
+        partitions += count
+        records += 1 + len(topic.configs) + count
+    if partitions > MAX_PARTITIONS_PER_BATCH:
+        return Refusal(ErrorCode.policy_violation, "Excessively large number of partitions per request.")
+    if records > MAX_RECORDS_PER_USER_OP:
+        return Refusal(ErrorCode.policy_violation, "Unable to perform excessively large batch operation.")
+    return None
 
 
 def _create(node: Node, wanted: CreatableTopic, validate_only: bool) -> Topic | Refusal:

@@ -8,7 +8,12 @@ Whether topics exist is asked before the group is looked at: what does not exist
 left the group is not asked at all (classic-groups §7.1). Left out on purpose: newer protocols, authorization.
 """
 
+from collections.abc import Iterator
+from uuid import UUID
+
+from kohort.broker.apis.parts import SHORT, changed, in_parts, runs
 from kohort.broker.cluster.node import Node
+from kohort.broker.slices import Work
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.committing import Commit, KnownTopic, merged, offset_commit
 from kohort.protocol.errors import ErrorCode
@@ -22,8 +27,10 @@ from kohort.protocol.messages.offset_commit import (
 )
 
 
-def handle(node: Node, request: OffsetCommitRequest, ticket: Ticket) -> OffsetCommitResponse | None:
+def handle(node: Node, request: OffsetCommitRequest, ticket: Ticket) -> OffsetCommitResponse | Work | None:
     """None: answered when the offsets are written."""
+    if sum(len(topic.partitions) for topic in request.topics) > SHORT:
+        return in_parts(node, ticket, _parts(request), handle, _merged)
     version = ticket.version
     known: list[KnownTopic] = []
     refused: list[OffsetCommitResponseTopic] = []
@@ -33,6 +40,25 @@ def handle(node: Node, request: OffsetCommitRequest, ticket: Ticket) -> OffsetCo
         return OffsetCommitResponse(topics=merged(refused, []))
     commit = Commit(request, known, refused, ticket, knows_epochs=version >= 9)
     return offset_commit(node.coordinator, commit, ticket.received_at_ms)
+
+
+def _parts(request: OffsetCommitRequest) -> Iterator[OffsetCommitRequest]:
+    for run in runs(request.topics, "partitions"):
+        topics = tuple(changed(OffsetCommitRequestTopic, topic, partitions=parts) for topic, parts in run)
+        yield changed(OffsetCommitRequest, request, topics=topics)
+
+
+def _merged(answers: list[OffsetCommitResponse]) -> OffsetCommitResponse:
+    partitions: dict[tuple[str, UUID | None], list[OffsetCommitResponsePartition]] = {}
+    for answer in answers:
+        for topic in answer.topics:
+            partitions.setdefault((topic.name, topic.topic_id), []).extend(topic.partitions)
+    return OffsetCommitResponse(
+        topics=tuple(
+            OffsetCommitResponseTopic(name=name, topic_id=topic_id, partitions=tuple(parts))
+            for (name, topic_id), parts in partitions.items()
+        )
+    )
 
 
 def _look_up(

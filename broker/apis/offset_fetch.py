@@ -7,7 +7,9 @@ v8: KIP-709, several groups. v9: KIP-848, member ids and epochs, not looked at f
 Left out on purpose: authorization.
 """
 
+from kohort.broker.apis.parts import SHORT, changed
 from kohort.broker.cluster.node import Node
+from kohort.broker.slices import Slices
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.fetching_offsets import offset_fetch
 from kohort.protocol.errors import ErrorCode
@@ -22,8 +24,35 @@ from kohort.protocol.messages.offset_fetch import (
 )
 
 
-def handle(node: Node, request: OffsetFetchRequest, ticket: Ticket) -> OffsetFetchResponse:
-    """Always answered at once."""
+def handle(
+    node: Node, request: OffsetFetchRequest, ticket: Ticket
+) -> OffsetFetchResponse | Slices[OffsetFetchResponse]:
+    """One answer for each group."""
+    if len(request.groups) > 1 or _is_long(node, request.groups[0]):
+        return _in_slices(node, request, ticket)
+    return _fetch(node, request, ticket)
+
+
+def _is_long(node: Node, asked: OffsetFetchRequestGroup) -> bool:
+    if asked.topics is not None:
+        return sum(len(topic.partition_indexes) for topic in asked.topics) > SHORT
+    group = node.coordinator.groups.get(asked.group_id)
+    return (
+        group is not None
+        and group.offsets is not None
+        and sum(len(partitions) for partitions in group.offsets.topics.values()) > SHORT
+    )
+
+
+def _in_slices(node: Node, request: OffsetFetchRequest, ticket: Ticket) -> Slices[OffsetFetchResponse]:
+    groups: list[OffsetFetchResponseGroup] = []
+    for asked in request.groups:
+        groups += _fetch(node, changed(OffsetFetchRequest, request, groups=(asked,)), ticket).groups
+        yield
+    return OffsetFetchResponse(groups=tuple(groups))
+
+
+def _fetch(node: Node, request: OffsetFetchRequest, ticket: Ticket) -> OffsetFetchResponse:
     if ticket.version >= 10:
         return OffsetFetchResponse(
             groups=tuple(_by_id(node, asked, request.require_stable) for asked in request.groups)

@@ -10,11 +10,13 @@ and -1 (all) differ only when nodes are stopped, by `min.insync.replicas`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from kohort.broker.apis.leadership import led_partition
+from kohort.broker.apis.parts import SHORT, changed, in_parts, runs
 from kohort.broker.apis.produce.checking import Candidate, check_all, check_in_a_turn
 from kohort.broker.ticket import NO_REPLY, CloseConnection
 from kohort.protocol.batches import NO_PRODUCER, TRANSACTIONAL, BatchInfo
@@ -26,6 +28,7 @@ from kohort.protocol.messages.produce import (
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
+    TopicProduceData,
     TopicProduceResponse,
 )
 from kohort.storage.producers import Remembered, last_sequence
@@ -34,6 +37,7 @@ from kohort.storage.validation import Rejection, Verdict, only_batch
 if TYPE_CHECKING:
     from kohort.broker.apis.produce.transactional import Refusals
     from kohort.broker.cluster.node import Node
+    from kohort.broker.slices import Work
     from kohort.broker.ticket import Ticket
     from kohort.storage.topics import Partition, Topic
 
@@ -46,13 +50,34 @@ ALL = -1
 """As acks: every copy that is in sync must have the record."""
 
 
-def handle(node: Node, request: ProduceRequest, ticket: Ticket) -> ProduceResponse | object | None:
+def handle(node: Node, request: ProduceRequest, ticket: Ticket) -> ProduceResponse | Work | object | None:
     """Stores the batches of each partition, or says why not. None: a transaction is asked first."""
     if request.transactional_id is not None:
         from kohort.broker.apis.produce.transactional import ask
 
         return ask(node, request, ticket, lambda refusals: _store(node, request, ticket, refusals))
+    if sum(len(data.partition_data) for data in request.topic_data) > SHORT:
+        return in_parts(node, ticket, _parts(request), handle, _merged)
     return _store(node, request, ticket, {})
+
+
+def _parts(request: ProduceRequest) -> Iterator[ProduceRequest]:
+    for run in runs(request.topic_data, "partition_data"):
+        data = tuple(changed(TopicProduceData, topic, partition_data=parts) for topic, parts in run)
+        yield changed(ProduceRequest, request, topic_data=data)
+
+
+def _merged(answers: list[ProduceResponse]) -> ProduceResponse:
+    topics: list[TopicProduceResponse] = []
+    nodes: dict[int, NodeEndpoint] = {}
+    for answer in answers:
+        nodes |= {each.node_id: each for each in answer.node_endpoints}
+        for topic in answer.responses:
+            if topics and (topics[-1].name, topics[-1].topic_id) == (topic.name, topic.topic_id):
+                topics[-1].partition_responses += topic.partition_responses
+            else:
+                topics.append(topic)
+    return ProduceResponse(responses=tuple(topics), node_endpoints=tuple(nodes.values()))
 
 
 def _store(node: Node, request: ProduceRequest, ticket: Ticket, refusals: Refusals) -> ProduceResponse | object | None:

@@ -1,0 +1,145 @@
+"""A request of many partitions, none of which asks about another, is handled as several short requests.
+
+Each part has a ticket of its own; the request is answered when all parts are. What has changed in between (a leader, a
+generation) is told in the parts that come after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from kohort.broker.ticket import NO_REPLY, CloseConnection, Ticket
+
+if TYPE_CHECKING:
+    from kohort.broker.cluster.node import Node
+    from kohort.broker.slices import Work
+
+SHORT = 256
+"""Up to so many partitions are handled at once: some milliseconds."""
+
+ShapeT = TypeVar("ShapeT")
+
+
+def changed(shape: type[ShapeT], value: Any, **changes: object) -> ShapeT:
+    """A copy of `value`, which passes for a `shape`, with other values for some of its fields."""
+    kept = {member.name: getattr(value, member.name) for member in fields(shape)}  # type: ignore[arg-type]
+    return shape(**{**kept, **changes})
+
+
+def runs(topics: Sequence[Any], listed: str) -> Iterator[list[tuple[Any, tuple[Any, ...]]]]:
+    """Runs of SHORT partitions at most, in order: each is a list of a topic and some of what it lists."""
+    run: list[tuple[Any, tuple[Any, ...]]] = []
+    room = SHORT
+    for topic in topics:
+        partitions = getattr(topic, listed)
+        start = 0
+        while start < len(partitions) or not partitions:
+            piece = partitions[start : start + room]
+            run.append((topic, piece))
+            start += len(piece)
+            room -= len(piece)
+            if room <= 0:
+                yield run
+                run, room = [], SHORT
+            if not partitions:
+                break
+    if run:
+        yield run
+
+
+def in_parts(
+    node: Node,
+    ticket: Ticket,
+    requests: Iterator[Any],
+    handle: Callable[[Node, Any, Ticket], Any],
+    merge: Callable[[list[Any]], Any],
+) -> Work:
+    """Handles one request after the other, and answers `ticket` with what `merge` makes of all answers."""
+    parts: list[_Part] = []
+    whole = _Whole(ticket, parts, merge)
+    for request in requests:
+        part = _Part(ticket, whole)
+        parts.append(part)
+        own = Ticket(
+            part, ticket.api, request, ticket.version, ticket.correlation_id, ticket.client_id, ticket.received_at_ms
+        )
+        try:
+            response = handle(node, request, own)
+        except CloseConnection as reason:
+            part.close(str(reason))
+        else:
+            if response is not None:
+                part.response = response
+        yield
+    whole.complete = True
+    return whole.outcome()
+
+
+class _Whole:
+    """The request that was taken apart."""
+
+    def __init__(self, ticket: Ticket, parts: list[_Part], merge: Callable[[list[Any]], Any]) -> None:
+        self.complete = False
+        """Whether all parts are there."""
+        self.reason: str | None = None
+        self._ticket = ticket
+        self._parts = parts
+        self._merge = merge
+
+    def outcome(self) -> Any:
+        """What a handler returns. None: some part waits. Raises CloseConnection if one wants to hang up."""
+        if any(part.response is None for part in self._parts):
+            return None
+        if self.reason is not None:
+            raise CloseConnection(self.reason)
+        answers = [part.response for part in self._parts]
+        return NO_REPLY if NO_REPLY in answers else self._merge(answers)
+
+    def answered(self) -> None:
+        """A part that waited has its answer."""
+        if not self.complete:
+            return
+        try:
+            outcome = self.outcome()
+        except CloseConnection as reason:
+            self._ticket.answered = True
+            self._ticket.asker.close(str(reason))
+            return
+        if outcome is NO_REPLY:
+            self._ticket.no_reply()
+        elif outcome is not None:
+            self._ticket.reply(outcome)
+
+
+class _Part:
+    """Who asks a part."""
+
+    def __init__(self, ticket: Ticket, whole: _Whole) -> None:
+        self.response: Any = None
+        self.client_host, self.listener = ticket.client_host, ticket.listener
+        self.client_software = ticket.asker.client_software
+        self._ticket = ticket
+        self._whole = whole
+
+    def answer(self, ticket: Ticket, response: object) -> None:
+        """See `Asker`."""
+        self.response = response
+        self._whole.answered()
+
+    def close(self, reason: str) -> None:
+        """See `Asker`. The other parts are handled all the same."""
+        self._whole.reason = self._whole.reason or reason
+        self.answer(self._ticket, NO_REPLY)
+
+    def unpark(self) -> None:
+        """See `Asker`."""
+        self.answer(self._ticket, NO_REPLY)
+
+    def when_gone(self, action: Callable[[], object]) -> None:
+        """See `Asker`. What changes something goes on without its client."""
+
+    def take_up(self, ticket: Ticket, steps: Work) -> None:
+        """See `Asker`."""
+        raise NotImplementedError("a part is short")

@@ -64,6 +64,9 @@ differential: $(VENV)/.test  ## a real Kafka and kohort hear SEQUENCES=200 of ea
 bench: $(VENV)/.test  ## figures of docs/performance.md, kohort's side; BENCH="--quick heartbeat" for less
 	$(BIN)/python -m tests.bench $(BENCH)
 
+stalls: $(VENV)/.test  ## how long a ping waits while somebody asks for as much as one can; STALLS="produce fetch" for some
+	$(BIN)/python -m tests.stalls $(STALLS)
+
 bench-pipeline: $(VENV)/.test  ## figures of the pipeline, beside DuckDB and Polars; BENCH="--quick" for less
 	$(BIN)/python -m tests.pipeline.bench_stream
 	$(BIN)/python -m tests.pipeline.bench $(BENCH)
@@ -76,4 +79,4 @@ clean:  ## remove what was made
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help demo serve test clients flakes check crash fuzz conformance differential bench bench-pipeline pictures clean
+.PHONY: help demo serve test clients flakes check crash fuzz conformance differential bench stalls bench-pipeline pictures clean

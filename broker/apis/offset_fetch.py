@@ -30,7 +30,7 @@ def handle(
     """One answer for each group."""
     if len(request.groups) > 1 or _is_long(node, request.groups[0]):
         return _in_slices(node, request, ticket)
-    return _fetch(node, request, ticket)
+    return _answered(node, request, ticket)
 
 
 def _is_long(node: Node, asked: OffsetFetchRequestGroup) -> bool:
@@ -47,12 +47,12 @@ def _is_long(node: Node, asked: OffsetFetchRequestGroup) -> bool:
 def _in_slices(node: Node, request: OffsetFetchRequest, ticket: Ticket) -> Slices[OffsetFetchResponse]:
     groups: list[OffsetFetchResponseGroup] = []
     for asked in request.groups:
-        groups += _fetch(node, changed(OffsetFetchRequest, request, groups=(asked,)), ticket).groups
+        groups += _answered(node, changed(OffsetFetchRequest, request, groups=(asked,)), ticket).groups
         yield
     return OffsetFetchResponse(groups=tuple(groups))
 
 
-def _fetch(node: Node, request: OffsetFetchRequest, ticket: Ticket) -> OffsetFetchResponse:
+def _answered(node: Node, request: OffsetFetchRequest, ticket: Ticket) -> OffsetFetchResponse:
     if ticket.version >= 10:
         return OffsetFetchResponse(
             groups=tuple(_by_id(node, asked, request.require_stable) for asked in request.groups)

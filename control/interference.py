@@ -29,6 +29,7 @@ NEVER_MS = 1 << 50
 """A deadline that no clock reaches: what waits for it is ended otherwise."""
 
 OFFSET_COMMIT, OFFSET_DELETE = "OffsetCommit", "OffsetDelete"
+TXN_OFFSET_COMMIT, END_TXN = "TxnOffsetCommit", "EndTxn"
 
 
 class LabInterference(Interference):
@@ -69,8 +70,10 @@ class LabInterference(Interference):
     def leaves(self, call: Call, node: Node, response: Any) -> bool:
         """See `Way`."""
         if self.oracle is not None:
-            if call.subject.api == OFFSET_COMMIT:
+            if call.subject.api in (OFFSET_COMMIT, TXN_OFFSET_COMMIT):
                 self.oracle.committed(call, response)
+            elif call.subject.api == END_TXN:
+                self.oracle.ended(call, response)
             elif call.subject.api == OFFSET_DELETE:
                 self.oracle.forgotten(call, response)
         if self._zombies:

@@ -1,10 +1,13 @@
 """The safety oracle: what must never be, whatever a test does to a cluster.
 
-Two members own a partition in one generation; a member's commit goes backwards; a commit
-from a fenced generation is accepted; a partition stays unowned for longer than a budget.
+Two members own a partition in one generation; a member's commit goes backwards, is for another's partition, or lies
+beyond the end of the log; a commit from a fenced generation is accepted; a partition stays unowned for longer than a
+budget. Commits in transactions are looked at, too: one of an aborted transaction is as if it had never been.
 
-A commit that names no generation is no member's: an operator's who sets a group back, or of who assigns partitions to
-itself. That may go back, as may commits after offsets, a group or a topic were deleted.
+An OffsetCommit that names no generation is no member's: an operator's who sets a group back, or of who assigns
+partitions to itself. That may go back, as may commits after offsets, a group or a topic were deleted. What a member has
+given up and nobody owns yet it may still commit, as a cooperative consumer does while it revokes. A topic that nobody
+has written to has no end to be beyond.
 """
 
 from __future__ import annotations
@@ -37,6 +40,18 @@ class Budget:
     """Whether a leader may give a partition to two members (its mistake, not the broker's)."""
     backwards: bool = False
     """Whether commits may go back, as after a seek."""
+    others_partitions: bool = False
+    """Whether a member may commit for a partition that another one owns."""
+    beyond_end: bool = False
+    """Whether a member may commit an offset that the log has not reached."""
+
+
+@dataclass
+class _Transaction:
+    """Offsets that count when the transaction is committed."""
+
+    epoch: int
+    offsets: dict[tuple[str, Place], tuple[int, UUID | None]] = field(default_factory=dict)
 
 
 @dataclass
@@ -50,6 +65,10 @@ class Oracle:
     violations: list[str] = field(default_factory=list)
     _committed: dict[tuple[str, Place], tuple[int, UUID | None]] = field(default_factory=dict)
     """The offset, and the id of the topic, which one that was deleted and made anew has not."""
+    _in_transactions: dict[int, _Transaction] = field(default_factory=dict)
+    """By producer id."""
+    _owners: dict[str, tuple[int, Mapping[Place, list[str]]]] = field(default_factory=dict)
+    """The generation of the group's last assignment, and who owns what since."""
     _unowned_since: dict[tuple[str, Place], int] = field(default_factory=dict)
 
     def start(self, recorder: Recorder) -> None:
@@ -57,18 +76,25 @@ class Oracle:
         recorder.listen(self._hear)
 
     def committed(self, call: Call, response: Any) -> None:
-        """An OffsetCommit is about to be answered; called by the laboratory for each."""
+        """An OffsetCommit or TxnOffsetCommit is about to be answered; called by the laboratory for each."""
         accepted = {
-            (topic.name, topic.topic_id, part.partition_index)
+            (topic.name, _id_of(topic), part.partition_index)
             for topic in response.topics
             for part in topic.partitions
             if part.error_code is ErrorCode.none
         }
         for topic in call.request.topics:
             for part in topic.partitions:
-                if (topic.name, topic.topic_id, part.partition_index) in accepted:
-                    place = (topic.name or str(topic.topic_id), part.partition_index)
+                if (topic.name, _id_of(topic), part.partition_index) in accepted:
+                    place = (topic.name or str(_id_of(topic)), part.partition_index)
                     self._accepted(call, place, part.committed_offset)
+
+    def ended(self, call: Call, response: Any) -> None:
+        """An EndTxn is about to be answered: what was committed in the transaction counts now, or never does."""
+        if response.error_code is ErrorCode.none:
+            transaction = self._in_transactions.pop(call.request.producer_id, None)
+            if transaction is not None and call.request.committed:
+                self._committed.update(transaction.offsets)
 
     def forgotten(self, call: Call, response: Any) -> None:
         """An OffsetDelete is about to be answered: what follows need not be more than what was deleted."""
@@ -94,14 +120,47 @@ class Oracle:
                 f"{subject} committed {place[0]}-{place[1]} in generation {subject.generation}, "
                 f"when the group was at {call.generation_then}"
             )
-        key = subject.group, place
+        self._look_at_owner(call, place)
         topic = self.brokers.cluster.topics.by_name(place[0])
         topic_id = topic.topic_id if topic is not None else None
+        partition = topic.partition(place[1]) if topic is not None else None
+        end = partition.log.log_end_offset if partition is not None else 0
+        if 0 < end < offset and subject.generation >= 0 and not self.budget.beyond_end:
+            self.violations.append(f"{subject} committed {offset} for {place[0]}-{place[1]}, whose log ends at {end}")
+        transaction = self._transaction_of(call)
+        key = subject.group, place
         before, of = self._committed.get(key, (-1, topic_id))
-        asked_for = self.budget.backwards or subject.generation < 0 or of != topic_id
-        if 0 <= offset < before and not asked_for:
+        if transaction is not None:
+            before, of = transaction.offsets.get(key, (before, of))
+        is_members = subject.generation >= 0 or transaction is not None  # older clients name no generation in one
+        if 0 <= offset < before and of == topic_id and is_members and not self.budget.backwards:
             self.violations.append(f"{subject} set {place[0]}-{place[1]} back from {before} to {offset}")
-        self._committed[key] = offset, topic_id
+        (self._committed if transaction is None else transaction.offsets)[key] = offset, topic_id
+
+    def _look_at_owner(self, call: Call, place: Place) -> None:
+        """A partition that is nobody's is let pass: its last owner may be revoking it."""
+        subject = call.subject
+        generation, owners = self._owners.get(subject.group, (-1, {}))
+        others = owners.get(place, [])
+        group = self.find_group(subject.group)
+        names = {*subject.instances, *subject.members}
+        if group is not None:  # a static member need not name its instance
+            names |= {each.group_instance_id or "" for id_ in subject.members if (each := group.members.get(id_))}
+        is_another = bool(others) and names.isdisjoint(others)
+        if is_another and subject.generation == generation and not self.budget.others_partitions:
+            self.violations.append(
+                f"{subject} committed {place[0]}-{place[1]}, which belongs to {' and '.join(others)}"
+            )
+
+    def _transaction_of(self, call: Call) -> _Transaction | None:
+        """The transaction in which a commit was made; None: in none. With another epoch a new one has begun."""
+        if call.subject.api != "TxnOffsetCommit":
+            return None
+        producer_id, epoch = call.request.producer_id, call.request.producer_epoch
+        transaction = self._in_transactions.get(producer_id)
+        if transaction is None or transaction.epoch != epoch:
+            transaction = self._in_transactions[producer_id] = _Transaction(epoch)
+        return transaction
 
     def _hear(self, recorded: Recorded) -> None:
         event = recorded.event
@@ -112,6 +171,8 @@ class Oracle:
         elif event.kind in ("group_deleted", "offsets_expired") and event.group_id is not None:
             for key in [key for key in self._committed if key[0] == event.group_id]:
                 del self._committed[key]
+        if event.kind == "group_deleted" and event.group_id is not None:
+            self._owners.pop(event.group_id, None)
         if event.kind in ("member_removed", "group_deleted") and event.group_id is not None:
             group = self.find_group(event.group_id)
             if group is None or not group.members:
@@ -123,6 +184,7 @@ class Oracle:
             for topic, partitions in (assigned_partitions(member.assignment) or {}).items():
                 for partition in partitions:
                     owners.setdefault((topic, partition), []).append(member.group_instance_id or member.member_id)
+        self._owners[group.group_id] = group.generation_id, owners
         if not self.budget.two_owners:
             for (topic, partition), members in owners.items():
                 if len(members) > 1:
@@ -162,3 +224,9 @@ class Oracle:
             self.violations.append(
                 f"group {group_id}: {place[0]}-{place[1]} was nobody's for {length_ms} ms, allowed are {budget_ms}"
             )
+
+
+def _id_of(topic: Any) -> UUID | None:
+    """The id by which a request or its answer names a topic; a TxnOffsetCommit has none."""
+    topic_id: UUID | None = getattr(topic, "topic_id", None)
+    return topic_id

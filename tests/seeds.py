@@ -34,6 +34,11 @@ def seeds(fixed: int = _FIXED) -> list[int]:
     return [*range(int(os.environ.get("KOHORT_SEEDS", fixed))), *new_seeds()]
 
 
+def is_known(seed: int) -> bool:
+    """Whether somebody has looked at what happens in the world of this seed. In few others little happens by chance."""
+    return seed < _FIXED
+
+
 SEEDS = seeds()
 SEEDS_ON_DISK = seeds(_FIXED_ON_DISK)
 """Worlds with a disk are slower."""

@@ -3,6 +3,7 @@
 from kohort.control import assignments
 from kohort.control.safety import Budget
 from tests.control.talking import Lab
+from tests.storage.batches import batch
 
 SHARED = "{protocols: {range: subscription(t)}, shares: {ada: assignment(t:0), bob: assignment(t:1)}}"
 
@@ -139,4 +140,148 @@ def test_a_group_that_nobody_is_in_owes_nobody_anything(lab: Lab) -> None:
     watched(lab, Budget(unowned_ms=1_000))
     lab.talk(AT_50)  # t-1 is nobody's, for no time at all
     lab.talk("wait 60000 ms")
+    assert violations(lab) == []
+
+
+# Commits for partitions of others
+
+
+def test_a_commit_for_a_partition_that_another_member_owns(lab: Lab) -> None:
+    watched(lab)
+    lab.talk(f"""
+        given ada, bob share a stable group {SHARED}
+        ada OffsetCommit v8 {{generation_id: 2, offsets: {{t: {{1: 5}}}}}}
+          <- {{topics: [{{partitions: [{{error_code: NONE}}]}}]}}
+        """)
+    (found,) = violations(lab)
+    assert "committed t-1, which belongs to bob-" in found
+
+
+def test_one_that_the_test_wants(lab: Lab) -> None:
+    watched(lab, Budget(others_partitions=True))
+    lab.talk(f"""
+        given ada, bob share a stable group {SHARED}
+        ada OffsetCommit v8 {{generation_id: 2, offsets: {{t: {{1: 5}}}}}}
+          <- {{topics: [{{partitions: [{{error_code: NONE}}]}}]}}
+        """)
+    assert violations(lab) == []
+
+
+def test_what_nobody_owns_yet_may_still_be_committed_by_who_revokes_it(lab: Lab) -> None:
+    """A cooperative handover: ada has been told to give up t-1, and bob gets it in the next generation."""
+    watched(lab)
+    lab.talk("""
+        given ada, bob share a stable group {protocols: {range: subscription(t)}, shares: {ada: assignment(t:0)}}
+        ada OffsetCommit v8 {generation_id: 2, offsets: {t: {1: 5}}}
+          <- {topics: [{partitions: [{error_code: NONE}]}]}
+        """)
+    assert violations(lab) == []
+
+
+def test_a_member_commits_what_it_owns_while_others_rejoin(lab: Lab) -> None:
+    """Commits in onPartitionsRevoked: the rebalance has begun, and the last assignment counts."""
+    watched(lab)
+    lab.talk(f"""
+        given ada, bob share a stable group {SHARED}
+        bob JoinGroup v9 {{protocols: {{range: new}}}}
+        ada OffsetCommit v8 {{generation_id: 2, offsets: {{t: {{0: 5}}}}}}
+          <- {{topics: [{{partitions: [{{error_code: NONE}}]}}]}}
+        """)
+    assert violations(lab) == []
+
+
+# Commits beyond the end of the log
+
+
+def given_records(lab: Lab, count: int) -> None:
+    """Partition t-0 gets so many."""
+    cluster = lab.laboratory.cluster
+    topic = cluster.topics.by_name("t")
+    assert topic is not None
+    for number in range(count):
+        cluster.append(topic.partitions[0], batch(b"%d" % number), 0)
+
+
+def test_a_commit_beyond_the_end_of_the_log(lab: Lab) -> None:
+    watched(lab)
+    given_records(lab, 3)
+    lab.talk(f"""
+        given ada, bob share a stable group {SHARED}
+        ada OffsetCommit v8 {{generation_id: 2, offsets: {{t: {{0: 3}}}}}}
+          <- {{topics: [...]}}
+        """)
+    assert violations(lab) == []
+    lab.talk("""
+        ada OffsetCommit v8 {generation_id: 2, offsets: {t: {0: 4000}}}
+          <- {topics: [...]}
+        """)
+    (found,) = violations(lab)
+    assert found.endswith("committed 4000 for t-0, whose log ends at 3")
+
+
+def test_an_operator_may_set_a_group_anywhere(lab: Lab) -> None:
+    watched(lab)
+    given_records(lab, 3)
+    lab.talk("""
+        operator OffsetCommit v8 {generation_id: -1, member_id: "", offsets: {t: {0: 4000}}}
+          <- {topics: [{partitions: [{error_code: NONE}]}]}
+        """)
+    assert violations(lab) == []
+
+
+# Commits in transactions
+
+IN_A_TRANSACTION = """
+    producer FindCoordinator v4 {key_type: 1, coordinator_keys: [$txn]}
+      <- eventually {coordinators: [{key: $txn, error_code: NONE}]}
+    producer InitProducerId v4 {transactional_id: $txn, transaction_timeout_ms: 60000}
+      <- eventually NONE {producer_id: $producer, producer_epoch: $epoch}
+    """
+
+
+def commits(lab: Lab, *offsets: int, committed: bool, error: str = "NONE") -> None:
+    """A transaction of the producer with these commits, one after the other."""
+    lines = [
+        "producer AddOffsetsToTxn v3 {transactional_id: $txn, producer_id: $producer, producer_epoch: $epoch, "
+        "group_id: $group}\n  <- eventually NONE"
+    ]
+    lines += [
+        "producer TxnOffsetCommit v3 {producer_id: $producer, producer_epoch: $epoch, "
+        f'generation_id: -1, member_id: "", offsets: {{t: {{0: {offset}}}}}}}\n'
+        f"  <- {{topics: [{{partitions: [{{error_code: {error}}}]}}]}}"
+        for offset in offsets
+    ]
+    ends = "true" if committed else "false"
+    lines.append(
+        "producer EndTxn v3 {transactional_id: $txn, producer_id: $producer, producer_epoch: $epoch, "
+        f"committed: {ends}}}\n  <- NONE\nwait 1000 ms"
+    )
+    lab.talk("\n".join(lines))
+
+
+def test_a_commit_that_goes_back_in_a_transaction(lab: Lab) -> None:
+    watched(lab)
+    lab.talk(IN_A_TRANSACTION)
+    commits(lab, 50, committed=True)
+    commits(lab, 60, committed=True)
+    assert violations(lab) == []
+    commits(lab, 40, committed=True)
+    (found,) = violations(lab)
+    assert found.endswith("set t-0 back from 60 to 40")
+
+
+def test_a_commit_that_goes_back_within_one_transaction(lab: Lab) -> None:
+    watched(lab)
+    lab.talk(IN_A_TRANSACTION)
+    commits(lab, 50, 40, committed=True)
+    (found,) = violations(lab)
+    assert found.endswith("set t-0 back from 50 to 40")
+
+
+def test_what_an_aborted_transaction_has_committed_may_come_again(lab: Lab) -> None:
+    watched(lab)
+    lab.talk(IN_A_TRANSACTION)
+    commits(lab, 50, committed=True)
+    commits(lab, 90, committed=False)
+    commits(lab, 60, committed=True)
     assert violations(lab) == []

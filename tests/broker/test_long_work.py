@@ -141,7 +141,7 @@ def test_of_very_many_bad_records_the_first_are_named(thread: Thread, ada: Clien
     (part,) = response.responses[0].partition_responses
     assert part.error_code is E.invalid_record
     assert [each.batch_index for each in part.record_errors] == list(range(ERRORS_TOLD))
-    assert f"due to {count} record errors in total" in part.error_message
+    assert f"due to {ERRORS_TOLD} record errors in total" in part.error_message
 
 
 def test_a_topic_may_go_meanwhile(thread: Thread, broker: Broker, ada: Client) -> None:

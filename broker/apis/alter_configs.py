@@ -12,14 +12,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from kohort.broker.apis.config_resources import Alterable, alter
-from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResource,
     AlterConfigsResourceResponse,
     AlterConfigsResponse,
 )
-from kohort.storage.refusal import Refusal
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
@@ -34,11 +32,6 @@ def handle(node: Node, request: AlterConfigsRequest, ticket: Ticket) -> AlterCon
     return AlterConfigsResponse(throttle_time_ms=0, responses=responses)
 
 
-def _named(altered: Alterable, resource: AlterConfigsResource) -> Mapping[str, str] | Refusal:
+def _named(altered: Alterable, resource: AlterConfigsResource) -> Mapping[str, str]:
     """What the request names, and nothing else."""
-    configs = {}
-    for config in resource.configs:
-        if config.value is None:
-            return Refusal(ErrorCode.invalid_request, f"Null value not supported for : {config.name}")
-        configs[config.name] = config.value
-    return configs
+    return {config.name: config.value for config in resource.configs if config.value is not None}

@@ -1,23 +1,28 @@
 """What AlterConfigs and IncrementalAlterConfigs have in common: which resources there are, and how each is altered.
 
-Topics and groups can be. Settings of the broker are fixed at start, and hear what Kafka says of such.
+Topics and groups can be. Settings of brokers are fixed at start; what Kafka could change then passes a dry run.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from kohort.broker.settings.dynamic import is_fixed
 from kohort.protocol.errors import ErrorCode
 from kohort.storage.refusal import Refusal
-from kohort.storage.topic_configs import TOPIC_CONFIGS
+from kohort.storage.topic_configs import TOPIC_CONFIGS, refusal_of
 from kohort.storage.topics import name_refusal
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
     from kohort.broker.settings.group_configs import GroupConfigs
     from kohort.storage.topics import Topic, Topics
+
+DELETE = 1
+"""What may be done to a setting without a value (IncrementalAlterConfigs)."""
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 """Types of resources as the protocol numbers them."""
@@ -28,6 +33,8 @@ class Named(Protocol):
 
     @property
     def name(self) -> str: ...
+    @property
+    def value(self) -> str | None: ...
 
 
 class Resource(Protocol):
@@ -79,6 +86,55 @@ class AlterableTopic:
     def configure(self, configs: Mapping[str, str], *, validate_only: bool) -> Refusal | None:
         """All settings or none."""
         return self._topics.configure(self._topic, configs, validate_only=validate_only)
+
+
+class MissingTopic:
+    """A topic that does not exist: that is said when everything else is right, as by Kafka's controller."""
+
+    configs: Mapping[str, str] = {}
+
+    def __init__(self, topics: Topics, name: str) -> None:
+        self._topics = topics
+        self._name = name
+
+    def list_setting(self, name: str) -> str | None:
+        """The default."""
+        known = TOPIC_CONFIGS.get(name)
+        return self._topics.defaults[name] if known is not None and known.is_list else None
+
+    def configure(self, configs: Mapping[str, str], *, validate_only: bool) -> Refusal | None:
+        """Always refused."""
+        problem = refusal_of(configs.items(), self._topics.defaults)
+        if problem is not None:
+            return Refusal(ErrorCode.invalid_config, problem)
+        return Refusal(ErrorCode.unknown_topic_or_partition, f"The topic '{self._name}' does not exist.")
+
+
+class AlterableBroker:
+    """A broker, or all of them, of which nothing can be altered but in dry runs.
+
+    Source: Kafka's `DynamicBrokerConfig.validate`; a name that nobody knows is no mistake there.
+    """
+
+    configs: Mapping[str, str] = {}
+
+    def list_setting(self, name: str) -> str | None:
+        """The default of a topics' setting that brokers have too."""
+        config = _OF_TOPICS.get(name)
+        return config.default if config is not None and config.is_list else None
+
+    def configure(self, configs: Mapping[str, str], *, validate_only: bool) -> Refusal | None:
+        """Tells what is wrong; and that nothing can be altered, unless it is a dry run."""
+        fixed = [name for name in configs if not validate_only or is_fixed(name)]
+        if fixed:
+            message = f"Cannot update these configs dynamically: [{', '.join(fixed)}]"
+            return Refusal(ErrorCode.invalid_request, message)
+        problems = (_OF_TOPICS[name].check(name, value) for name, value in configs.items() if name in _OF_TOPICS)
+        problem = next((each for each in problems if each is not None), None)
+        return None if problem is None else Refusal(ErrorCode.invalid_request, problem)
+
+
+_OF_TOPICS = {config.synonym: config for config in TOPIC_CONFIGS.values() if config.synonym is not None}
 
 
 class AlterableGroup:
@@ -146,12 +202,18 @@ def _alter(
 
 
 def _resource_to_alter(node: Node, resource: Resource) -> Alterable | Refusal:
+    """Source, also of the order: Kafka's `ConfigAdminManager.preprocess`."""
     name = resource.resource_name
     settings = [config.name for config in resource.configs]
     if len(set(settings)) < len(settings):
         return Refusal(ErrorCode.invalid_request, "Error due to duplicate config keys")
+    nulls = [
+        each.name for each in resource.configs if each.value is None and getattr(each, "config_operation", 0) != DELETE
+    ]
+    if nulls:
+        return Refusal(ErrorCode.invalid_request, f"Null value not supported for : {', '.join(nulls)}")
     if resource.resource_type == BROKER:
-        return Refusal(ErrorCode.invalid_request, f"Cannot update these configs dynamically: [{', '.join(settings)}]")
+        return _broker_to_alter(node, name)
     if resource.resource_type == GROUP:
         if not name:
             return Refusal(ErrorCode.invalid_request, "Default group resources are not allowed.")
@@ -161,7 +223,20 @@ def _resource_to_alter(node: Node, resource: Resource) -> Alterable | Refusal:
     return _topic_to_alter(node.cluster.topics, name)
 
 
-def _topic_to_alter(topics: Topics, name: str) -> AlterableTopic | Refusal:
+def _broker_to_alter(node: Node, name: str) -> AlterableBroker | Refusal:
+    if not name:
+        return AlterableBroker()
+    if not _INTEGER.fullmatch(name):
+        return Refusal(ErrorCode.invalid_request, f"Node id must be an integer, but it is: {name}")
+    if int(name) != node.id:
+        return Refusal(ErrorCode.invalid_request, f"Unexpected broker id, expected {node.id}, but received {name}")
+    return AlterableBroker()
+
+
+_INTEGER = re.compile(r"[+-]?[0-9]{1,10}")
+
+
+def _topic_to_alter(topics: Topics, name: str) -> AlterableTopic | MissingTopic | Refusal:
     if not name:
         return Refusal(ErrorCode.invalid_request, "Default topic resources are not allowed.")
     problem = name_refusal(name)
@@ -169,5 +244,5 @@ def _topic_to_alter(topics: Topics, name: str) -> AlterableTopic | Refusal:
         return Refusal(ErrorCode.invalid_topic_exception, problem)
     topic = topics.by_name(name)
     if topic is None:
-        return Refusal(ErrorCode.unknown_topic_or_partition, f"The topic '{name}' does not exist.")
+        return MissingTopic(topics, name)
     return AlterableTopic(topics, topic)

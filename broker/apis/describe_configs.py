@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from kohort.broker.apis.config_resources import BROKER, GROUP, TOPIC
+from kohort.broker.apis.config_resources import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
 from kohort.broker.settings.broker_settings import SETTINGS
 from kohort.broker.settings.group_configs import GROUP_CONFIGS
 from kohort.broker.settings.topic_defaults import (
@@ -43,6 +43,14 @@ if TYPE_CHECKING:
     from kohort.broker.settings.group_configs import GroupConfigs
     from kohort.broker.ticket import Ticket
 
+TYPES = (TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP)
+"""Resources that Kafka knows. Another one spoils the whole request (`ConfigHelper.handleDescribeConfigsRequest`)."""
+
+_INVALID_REQUEST = (
+    "This most likely occurs because of a request being malformed by the client library or the message was sent to an "
+    "incompatible broker. See the broker logs for more details."
+)
+
 DYNAMIC_GROUP_CONFIG = 8
 """Source of a value that was set for a group; the others are in topic_defaults.py."""
 
@@ -51,6 +59,8 @@ _KINDS = {"boolean": BOOLEAN, "string": STRING, "int": INT, "long": LONG, "list"
 
 def handle(node: Node, request: DescribeConfigsRequest, ticket: Ticket) -> Slices[DescribeConfigsResponse]:
     """Tells the settings of topics, groups and brokers."""
+    if any(resource.resource_type not in TYPES for resource in request.resources):
+        return error_response(request, ErrorCode.invalid_request)
     results = yield from one_by_one(lambda resource: _describe(node, resource, request), request.resources)
     return DescribeConfigsResponse(throttle_time_ms=0, results=results)
 
@@ -169,3 +179,21 @@ def _of_broker(settings: Settings) -> Iterable[DescribeConfigsResourceResult]:
             config_type=_KINDS[setting.kind],
             documentation=setting.doc,
         )
+
+
+def error_response(request: DescribeConfigsRequest, error_code: ErrorCode) -> DescribeConfigsResponse:
+    """What a request hears that failed: every resource as it was named."""
+    message = _INVALID_REQUEST if error_code is ErrorCode.invalid_request else None
+    return DescribeConfigsResponse(
+        throttle_time_ms=0,
+        results=tuple(
+            DescribeConfigsResult(
+                error_code=error_code,
+                error_message=message,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+                configs=(),
+            )
+            for resource in request.resources
+        ),
+    )

@@ -59,8 +59,7 @@ def _change(configs: dict[str, str], altered: Alterable, change: AlterableConfig
     if operation not in (SET, *_NAMES):
         # Kafka fails over it, and says no more than this.
         return Refusal(ErrorCode.unknown_server_error)
-    if change.value is None:
-        return Refusal(ErrorCode.invalid_request, f"Null value not supported for : {name}")
+    assert change.value is not None, "nulls have been refused"
     if operation == SET:
         configs[name] = change.value
         return None

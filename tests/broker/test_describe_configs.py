@@ -38,7 +38,6 @@ def test_a_topic_s_settings_in_every_version(version: int) -> None:
     assert (own.value, own.config_source, own.read_only, own.is_sensitive) == ("5", 1, False, False)
     assert [(each.name, each.value, each.source) for each in own.synonyms] == [
         ("retention.ms", "5", 1),
-        ("log.retention.ms", "604800000", 5),
     ]
     assert (ours.value, ours.config_source) == ("10000", 4)
     assert [(each.name, each.value, each.source) for each in ours.synonyms] == [

@@ -77,7 +77,8 @@ class _Maker:
             return self.structure(field.structure, path)
         pool = pool_for(path)
         if pool is None:
-            return self.random.choice((False, True)) if field.kind == "bool" else default_of(field)
+            one = field._replace(is_array=False, nullable=False)
+            return self.random.choice((False, True)) if field.kind == "bool" else default_of(one)
         values = pool.odd if pool.odd and self.random.random() < self.oddly else pool.usual
         chosen = self.random.choice(values)
         if chosen is None and not field.nullable:

@@ -225,10 +225,10 @@ def _look(
     found = only_batch(part.records, ticket.version)
     if isinstance(found, Rejection):
         return _rejected(part.index, found, -1)
-    if not -1 <= acks <= 1:
-        return _refused(part.index, ErrorCode.invalid_required_acks)
     if refusals and (refused := refusals.get((topic.name, part.index))) is not None:
         return _refused(part.index, *refused)
+    if not -1 <= acks <= 1:
+        return _refused(part.index, ErrorCode.invalid_required_acks)
     if topic.internal and ticket.client_id != ADMIN_CLIENT_ID:
         return _refused(part.index, ErrorCode.invalid_topic_exception)
     partition = led_partition(node, topic, part.index)

@@ -28,7 +28,7 @@ def handle(
     node: Node, request: OffsetFetchRequest, ticket: Ticket
 ) -> OffsetFetchResponse | Slices[OffsetFetchResponse]:
     """One answer for each group."""
-    if len(request.groups) > 1 or _is_long(node, request.groups[0]):
+    if len(request.groups) > 1 or any(_is_long(node, asked) for asked in request.groups):
         return _in_slices(node, request, ticket)
     return _answered(node, request, ticket)
 

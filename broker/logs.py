@@ -207,7 +207,7 @@ class LibraryLines(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Level and message; with an exception its traceback."""
         problem = record.exc_info[1] if record.exc_info else None
-        text = f"{record.name}: {record.getMessage()}"
+        text = f"{record.name}: {record.getMessage().strip()}"
         if record.levelno >= logging.ERROR:
             log.error(text, problem)
         else:

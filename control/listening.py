@@ -55,7 +55,8 @@ async def serve(app: FastAPI, host: str, port: int) -> AsyncIterator[str]:
     config = uvicorn.Config(
         app,
         log_config=None,
-        log_level="error",  # who does not speak HTTP, as `kohort watch` at first, is hung up on, and no more
+        # Who does not speak HTTP, as `kohort watch` at first, is hung up on, and no more; our mistakes are told by app.py.
+        log_level="critical",
         access_log=False,
         lifespan="off",
         loop="none",

@@ -47,7 +47,7 @@ def test_what_libraries_log_is_a_line_of_ours(lines: StringIO) -> None:
         try:
             raise ValueError(FORGED)
         except ValueError:
-            logger.exception("it broke")
+            logger.exception("it broke\n")
     finally:
         logger.removeHandler(handler)
     told = lines.getvalue()

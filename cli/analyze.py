@@ -130,8 +130,8 @@ def _kept(out: Path) -> str:
 
 
 def _find(sources: tuple[str, ...], config: Path | None) -> tuple[list[Source], list[Issue]]:
+    from kohort.client.security import OPEN, SecurityError, from_file
     from kohort.pipeline.sources.found import WIRE, find_sources
-    from kohort.pipeline.sources.security import OPEN, SecurityError, from_file
 
     try:
         security = from_file(config) if config is not None else OPEN

@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -44,15 +45,24 @@ LEAST_S, MOST_S = 0.2, 3_600.0
     type=click.FloatRange(LEAST_S, MOST_S),
     help="How often to look.",
 )
+@click.option(
+    "--command-config",
+    "config",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Kafka's client properties for TLS and SASL, as its own tools take them.",
+)
 @token_option
-def watch(bootstrap: str, pattern: str, once: bool, every_s: float, token: str) -> None:
+def watch(bootstrap: str, pattern: str, once: bool, every_s: float, config: Path | None, token: str) -> None:
     """Watch the consumer groups of the cluster at BOOTSTRAP: members, what they own, lag, what changes.
 
-    BOOTSTRAP is HOST:PORT, several with commas, of any Kafka cluster (without TLS); or the control address of a kohort,
+    BOOTSTRAP is HOST:PORT, several with commas, of any Kafka cluster (--command-config for TLS and
+    logins); or the control address of a kohort,
     which tells timers and the causes of rebalances, too. It only asks; it joins no group and writes nothing. Where
     stdout is no terminal: one picture, then a line for each change. Ctrl-C ends it.
     """
     with without("hypothesis"):
+        from kohort.client.security import OPEN, SecurityError, from_file
         from kohort.watch.controlled import HTTP, Controlled
         from kohort.watch.looking import Cluster
 
@@ -61,8 +71,11 @@ def watch(bootstrap: str, pattern: str, once: bool, every_s: float, token: str) 
         if bootstrap.startswith(HTTP):
             cluster = Controlled(bootstrap, pattern, token)
         else:
-            cluster = Cluster(bootstrap, pattern)
-    except AddressError as problem:
+            security = OPEN if config is None else from_file(config)
+            if security.tls:
+                security.context()  # certificates that cannot be used are better found out now
+            cluster = Cluster(bootstrap, pattern, security)
+    except (AddressError, SecurityError) as problem:
         say(f"kohort: {problem}", err=True)
         sys.exit(2)
     sys.exit(asyncio.run(_until_interrupted(cluster, Controlled(bootstrap, pattern, token), bootstrap, once, every_s)))

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import struct
+import ssl
+import time
 from typing import Any
 
 from kohort.broker.address import show_address
-from kohort.protocol.api_keys import API_BY_NAME
-from kohort.protocol.errors import DecodeError
-from kohort.protocol.messages import message_of
-from kohort.protocol.messages.api_versions import ApiVersionsRequest
+from kohort.client.exchange import BrokerError, Conversation, Exchange, ResultT, SpeaksHttpError
+from kohort.client.problems import hung_up, in_words, tls_in_words
+from kohort.client.security import OPEN, Security
+
+__all__ = ["ANSWER_S", "Broker", "BrokerError", "SpeaksHttpError"]
 
 CLIENT_ID = "kohort-watch"
 ANSWER_S = 10.0
 """How long a broker may take to accept a connection, and to answer."""
-LARGEST_ANSWER = 64 << 20
 SPOKEN = {
     "metadata": 12,
     "list_groups": 5,
@@ -26,23 +27,16 @@ SPOKEN = {
 """The newest version of each API that this client speaks."""
 
 
-class BrokerError(OSError):
-    """A broker cannot be reached, or does not answer as one. The text is one sentence."""
-
-
-class SpeaksHttpError(BrokerError):
-    """A web server answers: perhaps a control address."""
-
-
 class Broker:
     """One broker at an address."""
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, host: str, port: int, security: Security = OPEN) -> None:
         self.address = show_address(host, port)
         self._host, self._port = host, port
+        self._security = security
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
-        self._theirs: dict[int, tuple[int, int]] = {}
-        self._correlation_id = 0
+        self._exchange = Exchange(CLIENT_ID, SPOKEN, security)
+        self._until: float | None = None
 
     async def ask(self, name: str, request: Any) -> Any:
         """The answer to a request of the API `name`, in the newest version that both sides speak. Raises BrokerError.
@@ -52,64 +46,62 @@ class Broker:
         try:
             async with asyncio.timeout(ANSWER_S):
                 await self._open()
-                return await self._exchange(name, self.version(name), request)
+                return await self._talk(self._exchange.ask(name, request))
         except TimeoutError:
             self.close()
             raise BrokerError(f"{self.address} did not answer within {ANSWER_S:g} s") from None
-        except BrokerError:
+        except BrokerError as problem:
             self.close()
-            raise
-        except (OSError, asyncio.IncompleteReadError, OverflowError, ValueError) as problem:  # no such port, or host
+            raise type(problem)(f"{self.address}: {problem}") from None
+        except ssl.SSLError as problem:
             self.close()
-            raise BrokerError(f"{self.address} does not answer: {_why(problem)}") from None
+            raise BrokerError(f"{self.address}: {tls_in_words(problem)}") from None
+        except (asyncio.IncompleteReadError, ConnectionResetError, BrokenPipeError):
+            self.close()
+            raise BrokerError(f"{self.address}: {hung_up(self._security)}") from None
+        except OSError as problem:
+            self.close()
+            raise BrokerError(f"{self.address}: {in_words(problem)}") from None
+        except (OverflowError, ValueError) as problem:  # no such port, or host
+            self.close()
+            raise BrokerError(f"{self.address}: {problem}") from None
 
     def version(self, name: str) -> int:
         """The newest of an API that both speak, once the broker has answered anything. Raises BrokerError."""
-        low, high = self._theirs.get(API_BY_NAME[name].key, (0, -1))
-        newest = min(high, SPOKEN[name])
-        if newest < low:
-            raise BrokerError(f"{self.address} speaks no version of {name} that this client does")
-        return newest
+        try:
+            return self._exchange.version(name)
+        except BrokerError as problem:
+            raise BrokerError(f"{self.address}: {problem}") from None
 
     async def _open(self) -> None:
+        if self._until is not None and time.monotonic() > self._until:
+            self.close()
         if self._streams is None:
-            self._streams = await asyncio.open_connection(self._host, self._port)
-            answer = await self._exchange("api_versions", 0, ApiVersionsRequest())
-            self._theirs = {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
+            context = self._security.context() if self._security.tls else None
+            self._streams = await asyncio.open_connection(
+                self._host, self._port, ssl=context, server_hostname=self._host if context is not None else None
+            )
+            self._exchange = Exchange(CLIENT_ID, SPOKEN, self._security)
+            await self._talk(self._exchange.open())
+            session_s = self._exchange.session_s
+            self._until = None if session_s is None else time.monotonic() + session_s
 
-    async def _exchange(self, name: str, version: int, request: Any) -> Any:
+    async def _talk(self, conversation: Conversation[ResultT]) -> ResultT:
         assert self._streams is not None, "opened by whoever asks"
         reader, writer = self._streams
-        message = message_of(name)
-        self._correlation_id += 1
-        frame = message.write_request(version, self._correlation_id, CLIENT_ID, request)
-        writer.write(struct.pack(">i", len(frame)) + frame)
-        await writer.drain()
-        length = await reader.readexactly(4)
-        if length == b"HTTP":
-            raise SpeaksHttpError(f"what answers at {self.address} is a web server, no Kafka broker")
-        (size,) = struct.unpack(">i", length)
-        if not 4 <= size <= LARGEST_ANSWER:
-            raise BrokerError(f"what answers at {self.address} is no Kafka broker")
-        frame = await reader.readexactly(size)
         try:
-            correlation_id, answer = message.read_answer(version, frame)
-        except DecodeError as problem:
-            raise BrokerError(f"{self.address} answered {name} with what cannot be read: {problem}") from None
-        if correlation_id != self._correlation_id:
-            raise BrokerError(f"{self.address} answered another question than {name}")
-        return answer
+            frame = next(conversation)
+            while True:
+                writer.write(frame)
+                await writer.drain()
+                size = self._exchange.frame_size(await reader.readexactly(4))
+                frame = conversation.send(await reader.readexactly(size))
+        except StopIteration as over:
+            result: ResultT = over.value
+            return result
 
     def close(self) -> None:
         """Hangs up, if there is a connection."""
         if self._streams is not None:
             self._streams[1].close()
             self._streams = None
-
-
-def _why(problem: Exception) -> str:
-    if isinstance(problem, asyncio.IncompleteReadError):
-        return "it hung up"
-    if isinstance(problem, ConnectionRefusedError):
-        return "nothing listens there"
-    return getattr(problem, "strerror", None) or str(problem)

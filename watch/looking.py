@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from kohort.broker.address import parse_address
+from kohort.client.security import OPEN, Security
 from kohort.protocol.consumer import assigned_partitions
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember, DescribeGroupsRequest
@@ -33,9 +34,10 @@ FIRST_WITH_MANY = 8
 class Cluster:
     """The brokers behind a bootstrap address."""
 
-    def __init__(self, bootstrap: str, pattern: str = "*") -> None:
+    def __init__(self, bootstrap: str, pattern: str = "*", security: Security = OPEN) -> None:
         """`bootstrap`: HOST:PORT, several with commas. `pattern`: which groups, with * and ?. Raises AddressError."""
-        self._bootstrap = [Broker(*parse_address(each.strip())) for each in bootstrap.split(",")]
+        self._security = security
+        self._bootstrap = [Broker(*parse_address(each.strip()), security) for each in bootstrap.split(",")]
         self._pattern = pattern
         self._brokers: dict[tuple[str, int], Broker] = {}
 
@@ -77,7 +79,7 @@ class Cluster:
             broker.close()
 
     def _broker(self, host: str, port: int) -> Broker:
-        return self._brokers.setdefault((host, port), Broker(host, port))
+        return self._brokers.setdefault((host, port), Broker(host, port, self._security))
 
     async def _metadata(self, topics: Iterable[str]) -> MetadataResponse:
         wanted = tuple(MetadataRequestTopic(name=name) for name in topics)

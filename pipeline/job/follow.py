@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kohort.client.security import OPEN, Security
 from kohort.pipeline.job.formats import register
 from kohort.pipeline.job.run import Outcome, Progress, rebuild
 from kohort.pipeline.job.stream_source import RANGES, reading
@@ -30,7 +31,6 @@ from kohort.pipeline.silver.record_rows import SilverRows
 from kohort.pipeline.silver.rolling import clean, roll
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.found import WIRE, Source
-from kohort.pipeline.sources.security import OPEN, Security
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

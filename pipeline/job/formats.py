@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
+from kohort.client.security import OPEN, Security, from_settings
 from kohort.pipeline.job.stream_source import RANGE_COLUMNS, RANGES, GroupLogStream
 from kohort.pipeline.silver.columns import integers
 from kohort.pipeline.silver.read_sources import expand, split
 from kohort.pipeline.sources import event_lines, export, found, samples, segments, text_log, wire
 from kohort.pipeline.sources.chunk import TRANSACTION_NAMES, Chunk, Issue
 from kohort.pipeline.sources.found import Source
-from kohort.pipeline.sources.security import OPEN, Security, from_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -15,9 +15,9 @@ from typing import Any
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
+from kohort.client.security import OPEN, Security
 from kohort.pipeline.sources import wire
 from kohort.pipeline.sources.chunk import Chunk
-from kohort.pipeline.sources.security import OPEN, Security
 
 RECORDS, RANGES = "records", "ranges"
 RANGE_COLUMNS = "partition int, start long, end long"

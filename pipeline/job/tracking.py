@@ -10,11 +10,11 @@ import pyarrow as pa
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
+from kohort.client.security import OPEN, Security
 from kohort.pipeline.job.stream_source import RANGES, reading
 from kohort.pipeline.live.tracker import Alert, GroupState, feed, look, row_of
 from kohort.pipeline.live.tracker_rows import tracker_rows
 from kohort.pipeline.silver.record_rows import SilverRows
-from kohort.pipeline.sources.security import OPEN, Security
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from kohort.client.security import OPEN, Security
 from kohort.pipeline.sources.checked import UNREADABLE
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.lines import read_lines
-from kohort.pipeline.sources.security import OPEN, Security
 from kohort.pipeline.sources.segments import partition_of
 
 SEGMENT, EXPORT, DUMP, TEXT_LOG, EVENTS, END_OFFSETS, TOPICS, WIRE = (

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from kohort.client.security import OPEN, Security
 from kohort.pipeline.records.segment_batches import HEADER_SIZE, Records, read_segment, select
 from kohort.pipeline.sources.chunk import ABORTED, COMMITTED, NO_TRANSACTION, Chunk, Issue
 from kohort.pipeline.sources.connection import FETCH, LIST_OFFSETS, METADATA, Connection, WireError
 from kohort.pipeline.sources.found import Source
-from kohort.pipeline.sources.security import OPEN, Security
 from kohort.pipeline.sources.segments import control_type
 from kohort.pipeline.sources.source_rows import LogEndSample, TopicName
 from kohort.protocol.errors import ErrorCode

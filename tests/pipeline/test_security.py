@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from kohort.cli.analyze import analyze
-from kohort.pipeline.sources import sasl
-from kohort.pipeline.sources.security import OPEN, Security, SecurityError, from_file, from_settings
+from kohort.client import sasl
+from kohort.client.security import OPEN, Security, SecurityError, from_file, from_settings
 from kohort.pipeline.sources.wire import Cluster, WireError
 from tests.pipeline.locked_broker import PASSWORD, USER, LockedBroker
 

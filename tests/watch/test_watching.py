@@ -145,7 +145,10 @@ def test_nobody_there_is_one_sentence() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
     told = run(address, "--once")
-    assert (told.returncode, told.stderr) == (1, f"kohort: {address} does not answer: nothing listens there\n")
+    assert (told.returncode, told.stderr) == (
+        1,
+        f"kohort: {address}: nothing listens there; is this the broker's address, and does it run?\n",
+    )
 
 
 def test_an_address_that_is_none_is_one_sentence() -> None:

@@ -10,18 +10,19 @@ import hashlib
 import hmac
 import os
 import struct
-from collections.abc import Callable, Generator
+from collections.abc import Generator
+from typing import TypeVar
 
-from kohort.pipeline.sources.security import Security
+from kohort.client.security import Security
 
 HANDSHAKE, AUTHENTICATE = 17, 36
 LEAST_ITERATIONS = 4096
 """Kafka's own least; fewer would make the password easy to guess for whoever poses as the broker."""
 _UNSUPPORTED_MECHANISM, _NO_LOGIN_HERE, _FAILED = 33, 34, 58
 
-Talk = Callable[[int, int, bytes], bytes]
-"""Sends (API key, version, body) and gives the body of the answer."""
-
+ResultT = TypeVar("ResultT")
+Talk = Generator[tuple[int, int, bytes], bytes, ResultT]
+"""Gives API key, version and body of what to send, and is sent the body of the answer."""
 
 Steps = Generator[bytes, bytes, None]
 """Gives what to send, is sent what the broker says to it, and ends when the login is done."""
@@ -31,22 +32,22 @@ class LoginError(OSError):
     """The broker doesn't let us in, or isn't the one that knows our password."""
 
 
-def log_in(security: Security, talk: Talk, version: int) -> int:
-    """version: of SaslAuthenticate that the broker speaks, at most 1. Gives the session's length in ms; 0: no end."""
-    _handshake(security.mechanism, talk)
+def log_in(security: Security, version: int) -> Talk[int]:
+    """version: of SaslAuthenticate that the broker speaks, at most 1. Returns the session's length in ms; 0: no end."""
+    yield from _handshake(security.mechanism)
     lasts_ms = 0
     steps = _plain(security) if security.mechanism == "PLAIN" else _scram(security, _nonce())
     message = next(steps)
     while True:
-        answer, lasts_ms = _authenticate(message, talk, version)
+        answer, lasts_ms = yield from _authenticate(message, version)
         try:
             message = steps.send(answer)
         except StopIteration:
             return lasts_ms
 
 
-def _handshake(mechanism: str, talk: Talk) -> None:
-    answer = talk(HANDSHAKE, 1, _string(mechanism))
+def _handshake(mechanism: str) -> Talk[None]:
+    answer = yield HANDSHAKE, 1, _string(mechanism)
     (error,) = struct.unpack_from(">h", answer)
     if error:
         offered = ", ".join(_strings(answer, 2)) or "nothing"
@@ -57,8 +58,8 @@ def _handshake(mechanism: str, talk: Talk) -> None:
         raise LoginError(f"the broker refuses to begin a login (error {error})")
 
 
-def _authenticate(message: bytes, talk: Talk, version: int) -> tuple[bytes, int]:
-    answer = talk(AUTHENTICATE, version, struct.pack(">i", len(message)) + message)
+def _authenticate(message: bytes, version: int) -> Talk[tuple[bytes, int]]:
+    answer = yield AUTHENTICATE, version, struct.pack(">i", len(message)) + message
     error, size = struct.unpack_from(">hh", answer)
     at = 4 + max(0, size)
     if error:

@@ -1,0 +1,81 @@
+"""What a client says on a connection, and what it makes of the answers, without a connection."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from kohort.client.exchange import BrokerError, Conversation, Exchange, SpeaksHttpError
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages import message_of
+from kohort.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
+from kohort.protocol.messages.metadata import MetadataRequest, MetadataResponse
+
+
+def answered(name: str, version: int, correlation_id: int, response: object) -> bytes:
+    """A frame from the broker, without its length."""
+    frame = message_of(name).write(version, correlation_id, response)
+    return (frame if isinstance(frame, bytes) else b"".join(frame))[4:]
+
+
+def opened(newest: dict[str, int], *theirs: tuple[int, int, int]) -> Exchange:
+    """An exchange with a broker that speaks APIs (key, lowest version, highest version)."""
+    exchange = Exchange("ada", newest)
+    keys = tuple(ApiVersion(api_key=key, min_version=low, max_version=high) for key, low, high in theirs)
+    conversation = exchange.open()
+    next(conversation)
+    with pytest.raises(StopIteration):
+        conversation.send(answered("api_versions", 0, 1, ApiVersionsResponse(error_code=ErrorCode.none, api_keys=keys)))
+    return exchange
+
+
+def metadata(exchange: Exchange) -> Conversation[MetadataResponse]:
+    return exchange.ask("metadata", MetadataRequest(topics=(), allow_auto_topic_creation=False))
+
+
+def test_both_sides_speak_the_newest_version_that_both_know() -> None:
+    exchange = opened({"metadata": 12}, (3, 0, 9))
+    assert exchange.version("metadata") == 9
+    conversation = metadata(exchange)
+    sent = next(conversation)
+    assert struct.unpack_from(">ihhi", sent) == (len(sent) - 4, 3, 9, 2)
+    nothing = MetadataResponse(brokers=(), cluster_id="c", controller_id=-1, topics=())
+    with pytest.raises(StopIteration) as over:
+        conversation.send(answered("metadata", 9, 2, nothing))
+    assert over.value.value.cluster_id == "c"
+
+
+def test_no_common_version_is_named() -> None:
+    with pytest.raises(BrokerError, match="it speaks metadata 13-14, this client up to 12"):
+        opened({"metadata": 12}, (3, 13, 14)).version("metadata")
+
+
+def test_the_answer_to_another_question_is_none() -> None:
+    exchange = opened({"metadata": 12}, (3, 0, 12))
+    conversation = metadata(exchange)
+    next(conversation)
+    nothing = MetadataResponse(brokers=(), cluster_id="c", controller_id=-1, topics=())
+    with pytest.raises(BrokerError, match="another question than metadata"):
+        conversation.send(answered("metadata", 12, 7, nothing))
+
+
+@pytest.mark.parametrize(
+    ("head", "problem", "words"),
+    [
+        (b"HTTP", SpeaksHttpError, "a web server"),
+        (b"\x15\x03\x03\x00", BrokerError, "this port speaks TLS"),
+        (b"\0\0\0\x03", BrokerError, "a frame of 3 bytes"),
+        (b"\x7f\0\0\0", BrokerError, "doesn't answer like a Kafka broker"),
+    ],
+)
+def test_what_no_broker_begins_an_answer_with(head: bytes, problem: type[BrokerError], words: str) -> None:
+    with pytest.raises(problem, match=words):
+        Exchange("ada", {}).frame_size(head)
+
+
+def test_an_answer_that_cannot_be_read_is_a_problem_of_the_broker() -> None:
+    conversation = Exchange("ada", {}).open()
+    next(conversation)
+    with pytest.raises(BrokerError, match="cannot be read"):
+        conversation.send(b"\0\0\0\x01\0\0")

@@ -13,6 +13,7 @@ from kohort.control.context import TheLaboratory
 from kohort.control.documenting import NOT_THERE, refusals
 from kohort.control.errors import ControlError
 from kohort.control.faults.plan import When
+from kohort.control.views import view
 
 router = APIRouter(prefix="/appends", tags=["appends"])
 
@@ -85,4 +86,4 @@ async def clear(laboratory: TheLaboratory) -> None:
 
 
 def _state(rule: AppendRule) -> AppendRuleState:
-    return AppendRuleState(number=rule.number, text=str(rule), acted=rule.acted, held=rule.held)
+    return view(AppendRuleState, rule, text=str(rule))

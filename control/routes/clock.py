@@ -10,6 +10,7 @@ from kohort.control.clock import FASTEST
 from kohort.control.context import TheLaboratory
 from kohort.control.laboratory import Laboratory
 from kohort.control.numbers import LONGEST_S, length_ms
+from kohort.control.views import view
 
 router = APIRouter(prefix="/clock", tags=["clock"])
 
@@ -68,4 +69,4 @@ async def advance(jump: Jump, laboratory: TheLaboratory) -> ClockState:
 
 def _state(laboratory: Laboratory) -> ClockState:
     clock = laboratory.clock
-    return ClockState(now_ms=clock.now_ms(), paused=clock.paused, scale=clock.scale)
+    return view(ClockState, clock, now_ms=clock.now_ms())

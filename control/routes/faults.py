@@ -14,6 +14,7 @@ from kohort.control.documenting import NOT_THERE, refusals
 from kohort.control.faults.matching import Match
 from kohort.control.faults.rules import Rule
 from kohort.control.faults.spoken import CHANGES, DO, make
+from kohort.control.views import view
 
 router = APIRouter(prefix="/faults", tags=["faults"])
 
@@ -111,4 +112,4 @@ async def clear(laboratory: TheLaboratory) -> None:
 
 
 def _state(rule: Rule) -> RuleState:
-    return RuleState(number=rule.number, text=str(rule), seen=rule.seen, acted=rule.acted, exhausted=rule.exhausted)
+    return view(RuleState, rule, text=str(rule))

@@ -10,6 +10,7 @@ from kohort.control.context import TheLaboratory
 from kohort.control.documenting import NOT_THERE, refusals
 from kohort.control.gates import Gate
 from kohort.control.stops import STOPS
+from kohort.control.views import view
 
 router = APIRouter(prefix="/gates", tags=["gates"])
 
@@ -90,8 +91,4 @@ async def open_gate(name: str, laboratory: TheLaboratory, group: str | None = No
 
 
 def _state(gate: Gate) -> GateState:
-    held = [
-        Waiting(text=str(each), client_id=each.client_id, member=each.member, instance=each.instance, group=each.group)
-        for each in gate.held
-    ]
-    return GateState(name=gate.name, group=gate.group, held=held)
+    return view(GateState, gate, held=[view(Waiting, each, text=str(each)) for each in gate.held])

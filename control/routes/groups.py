@@ -14,8 +14,9 @@ from kohort.control.context import TheLaboratory, not_found, refused, the_node
 from kohort.control.documenting import IN_VAIN, NOT_THERE, refusals
 from kohort.control.errors import ControlError, unknown
 from kohort.control.faults.matching import STATE_NAMES
-from kohort.control.group import DEAD, Group, GroupMember
+from kohort.control.group import DEAD, Group
 from kohort.control.laboratory import Laboratory
+from kohort.control.views import view
 
 router = APIRouter(prefix="/groups", tags=["groups"])
 LONGEST_WAIT_S = 600.0
@@ -149,7 +150,7 @@ class _Wanted:
 async def read_member(group_id: str, who: str, laboratory: TheLaboratory) -> MemberState:
     """One member, by member id, instance id or client id."""
     try:
-        return _member(_group(laboratory, group_id).member(who))
+        return view(MemberState, _group(laboratory, group_id).member(who))
     except LookupError as problem:
         raise not_found(str(problem.args[0])) from problem
 
@@ -157,25 +158,7 @@ async def read_member(group_id: str, who: str, laboratory: TheLaboratory) -> Mem
 @router.get("/{group_id}/history", responses=refusals(NOT_THERE))
 async def history(group_id: str, laboratory: TheLaboratory) -> list[RebalanceState]:
     """Its rebalances since the broker was started, the first one first."""
-    return [
-        RebalanceState(
-            generation=each.generation,
-            cause=each.cause,
-            actor=each.actor,
-            outcome=each.outcome,
-            prepare_ms=each.prepare_ms,
-            complete_ms=each.complete_ms,
-            joined=list(each.joined),
-            left=list(each.left),
-            evicted=list(each.evicted),
-            laggard=each.laggard,
-            members=each.members,
-            moved=each.moved,
-            fewest_moves=each.fewest_moves,
-            unowned_partition_s=each.unowned_partition_s,
-        )
-        for each in _known(laboratory, group_id).history
-    ]
+    return [view(RebalanceState, each) for each in _known(laboratory, group_id).history]
 
 
 @router.get("/{group_id}/timeline", responses=refusals(NOT_THERE))
@@ -218,27 +201,9 @@ def _group(laboratory: Laboratory, group_id: str) -> Group:
 
 
 def _state(group: Group) -> GroupState:
-    return GroupState(
-        id=group.id,
-        state=group.state,
-        generation=group.generation,
-        protocol=group.protocol,
-        coordinator=group.coordinator,
-        members=[_member(each) for each in group.members],
+    return view(
+        GroupState,
+        group,
+        members=[view(MemberState, each) for each in group.members],
         offsets={f"{topic}-{partition}": offset for (topic, partition), offset in group.offsets.items()},
-    )
-
-
-def _member(member: GroupMember) -> MemberState:
-    return MemberState(
-        member_id=member.member_id,
-        instance_id=member.instance_id,
-        client_id=member.client_id,
-        client_host=member.client_host,
-        session_timeout_ms=member.session_timeout_ms,
-        rebalance_timeout_ms=member.rebalance_timeout_ms,
-        is_leader=member.is_leader,
-        is_alive=member.is_alive,
-        waits_for=member.waits_for,
-        partitions={topic: list(each) for topic, each in member.partitions.items()},
     )

@@ -9,6 +9,7 @@ from kohort.broker.cluster.node import Node
 from kohort.broker.runtime.server import ListenError
 from kohort.control.context import TheServer, refused, the_node
 from kohort.control.documenting import NOT_THERE, refusals
+from kohort.control.views import view
 
 router = APIRouter(prefix="/nodes", tags=["nodes"])
 
@@ -55,4 +56,4 @@ async def start_node(node_id: int, server: TheServer) -> NodeState:
 def _state(node: Node) -> NodeState:
     led = sum(partition.leader == node.id for topic in node.cluster.topics for partition in topic.partitions)
     groups = len(node.coordinator.groups)
-    return NodeState(id=node.id, port=node.port, running=node.running, partitions=led, groups=groups)
+    return view(NodeState, node, partitions=led, groups=groups)

@@ -8,10 +8,9 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from kohort.control.context import TheLaboratory
-from kohort.control.explain import Advice
-from kohort.control.group import Group, GroupMember
-from kohort.control.history import Rebalance
+from kohort.control.group import Group
 from kohort.control.laboratory import Laboratory
+from kohort.control.views import view
 
 router = APIRouter(prefix="/overview", tags=["overview"])
 REBALANCES = 3
@@ -85,11 +84,11 @@ async def read(laboratory: TheLaboratory, groups: str = "*") -> Overview:
     """The clock, what spoils and holds requests, and the groups whose ids are like a pattern (with * and ?)."""
     ids = {group_id for each in laboratory.cluster.coordinators for group_id in each.groups}
     clock = laboratory.clock
-    return Overview(
+    return view(
+        Overview,
+        clock,
         brokers=len(laboratory.cluster.running_nodes),
         now_ms=clock.now_ms(),
-        paused=clock.paused,
-        scale=clock.scale,
         rules=[str(each) for each in (*laboratory.faults, *laboratory.appends.rules)],
         gates=[f"{gate}: {', '.join(map(str, gate.held)) or 'nobody'}" for gate in laboratory.gates],
         groups=[_group(laboratory, each) for each in sorted(ids) if fnmatchcase(each, groups)],
@@ -101,46 +100,19 @@ def _group(laboratory: Laboratory, group_id: str) -> GroupOverview:
     explanation = group.explain()
     history = list(enumerate(group.history))[-REBALANCES:]
     now_us = laboratory.clock.now_us()
-    return GroupOverview(
-        id=group.id,
-        state=group.state,
-        generation=group.generation,
-        protocol=group.protocol,
-        coordinator=group.coordinator,
-        members=[_member(*each) for each in zip(group.members, explanation.clients, strict=True)],
-        waits=[
-            WaitOverview(for_whom=list(each.for_whom), what=each.what, ends_in_ms=each.ends_in_ms, then=each.then)
-            for each in explanation.waits
+    return view(
+        GroupOverview,
+        group,
+        members=[
+            view(MemberOverview, member, session_ends_in_ms=advice.session_ends_in_ms)
+            for member, advice in zip(group.members, explanation.clients, strict=True)
         ],
-        rebalances=[_rebalance(number, each, now_us) for number, each in history],
+        waits=[view(WaitOverview, each) for each in explanation.waits],
+        rebalances=[
+            view(RebalanceOverview, each, number=number, began_ms_ago=(now_us - each.events[0].mono_us) // 1000)
+            for number, each in history
+        ],
         lags=_lags(laboratory, group),
-    )
-
-
-def _member(member: GroupMember, advice: Advice) -> MemberOverview:
-    return MemberOverview(
-        member_id=member.member_id,
-        instance_id=member.instance_id,
-        client_id=member.client_id,
-        client_host=member.client_host,
-        waits_for=member.waits_for,
-        is_alive=member.is_alive,
-        session_ends_in_ms=advice.session_ends_in_ms,
-        partitions={topic: list(each) for topic, each in member.partitions.items()},
-    )
-
-
-def _rebalance(number: int, rebalance: Rebalance, now_us: int) -> RebalanceOverview:
-    return RebalanceOverview(
-        number=number,
-        generation=rebalance.generation,
-        cause=rebalance.cause,
-        actor=rebalance.actor,
-        outcome=rebalance.outcome,
-        prepare_ms=rebalance.prepare_ms,
-        complete_ms=rebalance.complete_ms,
-        laggard=rebalance.laggard,
-        began_ms_ago=(now_us - rebalance.events[0].mono_us) // 1000,
     )
 
 

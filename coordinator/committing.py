@@ -269,7 +269,7 @@ def merged(
 ) -> tuple[OffsetCommitResponseTopic, ...]:
     """One entry per topic, if anything was refused: that first, then what the group says (classic-groups §7.1).
 
-    Else what the group says stays as it is, a topic that was named twice included (`OffsetCommitResponse.Builder`).
+    Else what the group says stays, a topic that was named twice included (Kafka: `OffsetCommitResponse.Builder`).
     """
     if not refused:
         return tuple(answered)

@@ -3,7 +3,8 @@
 from fnmatch import fnmatch
 
 LATER = {
-    "classic/mixed-*": "groups of the newer protocol (KIP-848) and the ways between the two",
+    "share/*": "share groups (KIP-932)",
+    "security/*": "TLS, SASL and ACLs",
 }
 """Name, or pattern of names, and what is missing."""
 

@@ -6,7 +6,10 @@ from kohort.coordinator.consumer.assignors import ASSIGNORS
 from kohort.coordinator.consumer.assignors.subscriber import Subscriber
 from kohort.coordinator.consumer.changes import Changes
 from kohort.coordinator.consumer.group import ConsumerGroup
+from kohort.coordinator.consumer.java_order import hash_of_id, in_map_order, in_table_order
+from kohort.coordinator.consumer.member import FIRST
 from kohort.coordinator.consumer.values import Kind, MemberMetadata, TargetEpoch
+from kohort.coordinator.placement import java_hash
 
 
 def may_compute(group: ConsumerGroup, wall_ms: int) -> bool:
@@ -21,17 +24,25 @@ def compute(group: ConsumerGroup, changes: Changes, wall_ms: int) -> None:
     """Computes the target for the group's epoch, and notes it for the members whose share changes."""
     counts: dict[UUID, int] = {}
     members = []
-    for member_id in sorted(group.members):
+    for member_id in _in_order(group):
         topics = topic_ids(group, group.members[member_id].metadata, counts)
         instance_id = group.members[member_id].metadata.instance_id
         members.append(Subscriber(member_id, instance_id, topics, group.target_of(member_id)))
     assign = ASSIGNORS[preferred_assignor(group)]
-    targets = assign(members, dict(sorted(counts.items())), is_homogeneous(group)) if members else {}
+    ordered = {topic_id: counts[topic_id] for topic_id in in_map_order(sorted(counts), hash_of_id)}
+    targets = assign(members, ordered, is_homogeneous(group)) if members else {}
     for each in members:
         target = targets.get(each.member_id, {})
         if target != group.targets.get(each.member_id):
             changes.make(Kind.TARGET, each.member_id, target)
     changes.make(Kind.TARGET_EPOCH, None, TargetEpoch(group.epoch, wall_ms))
+
+
+def _in_order(group: ConsumerGroup) -> list[str]:
+    """Members as Kafka's assignors are told of them. Who joins with this heartbeat is added last."""
+    known = [name for name, member in group.members.items() if member.current is not FIRST]
+    added = [name for name, member in group.members.items() if member.current is FIRST]
+    return in_map_order([*in_table_order(known, java_hash), *added], java_hash)
 
 
 def topic_ids(group: ConsumerGroup, metadata: MemberMetadata, counts: dict[UUID, int] | None = None) -> frozenset[UUID]:

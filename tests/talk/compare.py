@@ -8,12 +8,18 @@ from __future__ import annotations
 
 import re
 
+from tests.talk.shares import Shares
 from tests.talk.values import BUILT, NAME, Value, fill, show, to_bytes
 
 UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)")
 
-IN_ORDER = {("LeaveGroup", "members"), ("FindCoordinator", "coordinators"), ("Fetch", "records")}
+IN_ORDER = {
+    ("LeaveGroup", "members"),
+    ("FindCoordinator", "coordinators"),
+    ("Fetch", "records"),
+    ("GroupLog", "records"),
+}
 """Lists of structures whose order says something; others are compared in any order."""
 
 Names = dict[str, Value]
@@ -22,7 +28,9 @@ Names = dict[str, Value]
 def differences(api: str, expected: Value, heard: Value, names: Names, path: str = "") -> list[str]:
     """What differs, a line each. `names` gains those that are met for the first time, unless something differs."""
     trial = dict(names)
-    if isinstance(expected, dict) and isinstance(heard, dict):
+    if isinstance(heard, Shares) and isinstance(expected, dict):
+        found = _compare_shares(api, expected, heard, trial, path)
+    elif isinstance(expected, dict) and isinstance(heard, dict):
         found = _compare_fields(api, expected, heard, trial, path)
     elif isinstance(expected, list) and isinstance(heard, list):
         found = _compare_lists(api, expected, heard, trial, path)
@@ -44,6 +52,15 @@ def _compare_fields(api: str, expected: Value, heard: Value, names: Names, path:
         else:
             found.append(f"{inner}: expected {show(value)}, but the answer has no such field")
     return found
+
+
+def _compare_shares(api: str, expected: Value, heard: Shares, names: Names, path: str) -> list[str]:
+    if "topic_partitions" in expected:
+        return differences(api, expected["topic_partitions"], heard.travelled, names, path)
+    wanted = {fill(topic, names): partitions for topic, partitions in expected.items()}
+    if wanted.keys() != heard.keys():
+        return [f"{path}: expected {show(wanted)}, heard {show(heard)}"]
+    return _compare_fields(api, wanted, dict(heard), names, path)
 
 
 def _compare_lists(api: str, expected: list[Value], heard: list[Value], names: Names, path: str) -> list[str]:

@@ -12,6 +12,8 @@ from kohort.broker.cluster.moving import move_leader
 from kohort.broker.cluster.node import Node
 from kohort.coordinator.placement import partition_for
 from tests.talk.compare import Names, differences
+from tests.talk.consumer_groups import DESCRIBE, HEARTBEAT, brief, remember, unsaid
+from tests.talk.journal import in_order, records_since
 from tests.talk.messages import (
     WrongBytes,
     correlation_id_of,
@@ -31,6 +33,10 @@ PATIENCE_MS = 1_500
 EVENTUALLY_MS = 20_000
 ASK_AGAIN_MS = 100
 MADE_UP = re.compile(r"\$\{?((?:group|topic|txn)[0-9a-z]*)\b")
+MOST_ROUNDS = 100
+"""How often everybody beats at most until a group that is being set up is stable."""
+MARK = "of-this-talk"
+"""What made-up names end in."""
 STAGEHAND = "stagehand"
 
 
@@ -97,10 +103,15 @@ class Player:
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
-        self.names: Names = {"host": "127.0.0.1", "port": FIRST_PORT}
+        self.names: Names = {"host": "127.0.0.1", "port": FIRST_PORT, "mark": MARK}
         self._clients: dict[str, Client] = {}
         self._client_ids: dict[str, str | None] = {}
         self._logged: list[str] = []
+        self._read: dict[str, Value] = {}
+        """What somebody has read in a group's log, and not told yet."""
+        self._version = 0
+        """Of the answer that was heard last."""
+        self._read_until: dict[tuple[str, str], int] = {}
 
     def take(self, step: Step) -> None:
         """Raises Differs when the broker does something else."""
@@ -136,6 +147,21 @@ class Player:
 
     def _joins(self, step: Step) -> None:
         self._join(step.speaker, step.number("version", 9) or 0, self._fill(step.values))
+
+    def _beats(self, step: Step) -> None:
+        self._ask(step.speaker, HEARTBEAT, step.number("version", 1) or 0, step.values)
+
+    def _leaves(self, step: Step) -> None:
+        self._ask(step.speaker, HEARTBEAT, 1, {"epoch": -1} | step.values)
+
+    def _reads(self, step: Step) -> None:
+        self._make_up_names(step.words["of"])
+        group = fill(step.words["of"], self.names)
+        since = self._read_until.get((step.speaker, group), 0)
+        records, self._read_until[step.speaker, group] = records_since(self.stage.server.cluster, group, since)
+        self._client(step.speaker)
+        people = {bound: name for name, bound in self.names.items() if isinstance(bound, str)}
+        self._read[step.speaker] = {"records": brief(in_order(records, people), self.names)}
 
     def _sends(self, step: Step) -> None:
         client = self._client(step.speaker)
@@ -236,15 +262,23 @@ class Player:
             raise Differs(*found)
 
     def _judge(self, step: Step, api: str, heard: Value) -> list[str]:
+        values = unsaid(api, self._version, self._with_error(step, heard), step.person)
         expected: Value = {"throttle_time_ms": 0} if "throttle_time_ms" in heard else {}
         if "error_code" in heard:
             expected["error_code"] = step.words.get("error", "NONE")
         elif "error" in step.words:
             return [f"expected {step.words['error']}, but the answer has no error"]
-        return differences(api, expected | step.values, heard, self.names)
+        return differences(api, expected | values, heard, self.names)
+
+    def _with_error(self, step: Step, heard: Value) -> Value:
+        """What a step says, with the error that it names."""
+        error = step.words.get("error")
+        return step.values if error is None or "error_code" not in heard else {"error_code": error} | step.values
 
     def _hear(self, step: Step, client: Client) -> tuple[str, Value, int]:
         """The next answer: of which API, its fields, and how long it took."""
+        if step.speaker in self._read:
+            return "GroupLog", self._read.pop(step.speaker), 0
         if not client.waiting:
             raise Differs(f"{step.speaker} has not asked anything that is still to be answered")
         patience_ms = max(PATIENCE_MS, (step.number("most") or 0) + 1_000)
@@ -257,12 +291,18 @@ class Player:
             raise Differs(f"correlation id: expected {asked.correlation_id}, heard {correlation_id_of(frame)}")
         api, version = step.words.get("api", asked.api), step.number("version", asked.version)
         assert version is not None
+        self._version = version
         try:
             heard = read_answer(api, version, frame)
         except WrongBytes as problem:
             raise Differs(str(problem)) from problem
         if api == "ListGroups":  # as in a recording, where others have groups too
             heard["groups"] = [group for group in heard["groups"] if group["group_id"] in self.names.values()]
+        if api == HEARTBEAT:
+            remember(heard, self.names, step.person)
+            self.stage.loop.advance(1)  # what a broker does beside heartbeats, it has done before the next one
+        if api in (HEARTBEAT, DESCRIBE):
+            heard = brief(heard, self.names)
         return api, heard, at_ms - asked.sent_at_ms
 
     # Given
@@ -305,6 +345,42 @@ class Player:
             self._ask(person, "SyncGroup", 5, sync)
         for person in people:
             self._hear_none(step, person)
+
+    def _members(self, step: Step) -> None:
+        """They join one after the other by heartbeat, and beat until the group is stable."""
+        people = step.words["members"].split(", ")
+        options = self._fill(step.values)
+        own = {person: options.pop(person, {}) for person in people}
+        for number, person in enumerate(people, start=1):
+            self._beat(person, {"epoch": 0} | options | own[person])
+            rounds = 0
+            while not self._settled(people[:number]):
+                rounds += 1
+                if rounds > MOST_ROUNDS:
+                    raise Differs("the group does not become stable while it is set up")
+                self.stage.loop.advance(20)
+
+    def _settled(self, people: list[str]) -> bool:
+        """Everybody says what they have; whether nothing was news and the group is stable."""
+        news = False
+        for person in people:
+            before = self.names[f"{person}_epoch"]
+            heard = self._beat(person, {"owns": self.names[f"{person}_share"]})
+            news = news or heard["assignment"] is not None or heard["member_epoch"] != before
+        state = self._ask_and_hear(people[0], DESCRIBE, 1, {})["groups"][0]
+        assigned = any(member["assignment"] for member in state["members"])
+        return (
+            not news
+            and state["group_state"] == "Stable"
+            and state["group_epoch"] == state["assignment_epoch"]
+            and assigned
+        )
+
+    def _beat(self, person: str, values: Value) -> Value:
+        heard = self._ask_and_hear(person, HEARTBEAT, 1, values)
+        if heard["error_code"] != "NONE":
+            raise Differs(f"{person} hears {heard['error_code']} while the group is set up")
+        return heard
 
     def _hear_none(self, step: Step, speaker: str) -> Value:
         _, heard, _ = self._hear(step, self._clients[speaker])
@@ -380,5 +456,5 @@ class Player:
     def _make_up_names(self, text: str) -> None:
         for name in MADE_UP.findall(text):
             if name not in self.names:
-                self.names[name] = f"{name}-of-this-talk"
+                self.names[name] = f"{name}-{MARK}"
                 self.names[f"{name}_partition"] = partition_for(self.names[name], 50)

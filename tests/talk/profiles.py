@@ -12,6 +12,12 @@ class Profile(NamedTuple):
 
 QUICK = {"group.initial.rebalance.delay.ms": "0", "group.min.session.timeout.ms": "100"}
 
+CONSUMER = QUICK | {
+    "group.consumer.min.session.timeout.ms": "100",
+    "group.consumer.min.heartbeat.interval.ms": "50",
+    "group.consumer.assignment.interval.ms": "0",
+}
+
 PROFILES = {
     "default": Profile(QUICK),
     "faithful": Profile({}),
@@ -25,6 +31,13 @@ PROFILES = {
     "slow": Profile(QUICK),  # takes minutes where minutes are real
     "cold": Profile(QUICK),  # nobody has talked to this broker yet
     "unreplicable": Profile({"offsets.topic.replication.factor": "3"}),
-    "restart": Profile(QUICK),  # one at a time, where a broker is shared
+    "restart": Profile(CONSUMER),  # one at a time, where a broker is shared
     "three-brokers": Profile(QUICK, nodes=3),
+    "consumer": Profile(CONSUMER),
+    "consumer-range-first": Profile(CONSUMER | {"group.consumer.assignors": "range,uniform"}),
+    "consumer-max-size-2": Profile(CONSUMER | {"group.consumer.max.size": "2", "group.max.size": "2"}),
+    "consumer-off": Profile(CONSUMER | {"group.coordinator.rebalance.protocols": "classic"}),
+    "migration-upgrade": Profile(CONSUMER | {"group.consumer.migration.policy": "upgrade"}),
+    "migration-downgrade": Profile(CONSUMER | {"group.consumer.migration.policy": "downgrade"}),
+    "migration-disabled": Profile(CONSUMER | {"group.consumer.migration.policy": "disabled"}),
 }

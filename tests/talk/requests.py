@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests.talk.compare import Names
+from tests.talk.consumer_groups import HEARTBEAT, heartbeat
 from tests.talk.values import Value
+
+GROUP_RESOURCE = 32
+"""The number of groups among the things that have settings."""
 
 JOIN = {"session_timeout_ms": 10_000, "rebalance_timeout_ms": 30_000, "protocol_type": "consumer"}
 MEMBERS_OF_TRANSACTIONS = 3
@@ -17,6 +21,10 @@ IDS_OF_OFFSETS, IDS_OF_RECORDS = 10, 13
 def complete(api: str, version: int, values: Value, names: Names, person: str) -> Value:
     """The request with everything that `person` did not say. Names in it are still to be filled in."""
     values = dict(values)
+    if api == HEARTBEAT:
+        return heartbeat(values, names, person)
+    if api in BY_AN_EPOCH:
+        _name_epoch(api, version, values, names, person)
     if api in ABOUT_A_GROUP:
         values.setdefault("group_id", "$group")
     if api in BY_A_MEMBER:
@@ -25,6 +33,21 @@ def complete(api: str, version: int, values: Value, names: Names, person: str) -
     if rule:
         rule(values, version, names)
     return values
+
+
+def _name_epoch(api: str, version: int, values: Value, names: Names, person: str) -> None:
+    """Members of consumer groups commit with the epoch heard last; they fetch with one only when they say so."""
+    asked = values.pop("epoch", None)
+    if api == "OffsetFetch":
+        if asked is not None:
+            values.setdefault("member_id", names.get(person, ""))
+            values["member_epoch"] = asked
+        return
+    named = {"generation_id", "generation_id_or_member_epoch"} & values.keys()
+    if asked is None and not named and version >= EPOCHS_OF_COMMITS[api]:
+        asked = names.get(f"{person}_epoch")
+    if asked is not None:
+        values["generation_id"] = asked
 
 
 def _join(values: Value, version: int, names: Names) -> None:
@@ -73,7 +96,8 @@ def _fetch_offsets(values: Value, version: int, names: Names) -> None:
             _topic(topic, version >= IDS_OF_OFFSETS, names) | {"partition_indexes": partitions}
             for topic, partitions in asked.items()
         ]
-    values.setdefault("groups", [{"group_id": group_id, "topics": topics}])
+    member = {name: values.pop(name) for name in ("member_id", "member_epoch") if name in values}
+    values.setdefault("groups", [{"group_id": group_id, "topics": topics} | member])
 
 
 def _commit_in_a_transaction(values: Value, version: int, names: Names) -> None:
@@ -99,6 +123,33 @@ def _delete_offsets(values: Value, version: int, names: Names) -> None:
 
 def _find_coordinator(values: Value, version: int, names: Names) -> None:
     values.setdefault("coordinator_keys", [values.pop("key", "$group")])
+
+
+def _describe_consumer_groups(values: Value, version: int, names: Names) -> None:
+    values.setdefault("group_ids", ["$group"])
+
+
+def _alter_configs(values: Value, version: int, names: Names) -> None:
+    configs = values.pop("configs", None)
+    if isinstance(configs, dict):
+        altered = [
+            {
+                "name": name,
+                "config_operation": int(value is None),
+                "value": None if value is None else str(value),
+            }
+            for name, value in configs.items()
+        ]
+        group_id = values.pop("group_id", "$group")
+        values["resources"] = [{"resource_type": GROUP_RESOURCE, "resource_name": group_id, "configs": altered}]
+
+
+def _describe_configs(values: Value, version: int, names: Names) -> None:
+    names_of_configs = values.pop("configs", None)
+    if names_of_configs is not None:
+        group_id = values.pop("group_id", "$group")
+        asked = {"resource_type": GROUP_RESOURCE, "resource_name": group_id, "configuration_keys": names_of_configs}
+        values["resources"] = [asked]
 
 
 def _describe_groups(values: Value, version: int, names: Names) -> None:
@@ -175,6 +226,9 @@ ABOUT_A_GROUP = {
     "OffsetDelete",
     "TxnOffsetCommit",
 }
+BY_AN_EPOCH = {"OffsetCommit", "TxnOffsetCommit", "OffsetFetch"}
+EPOCHS_OF_COMMITS = {"OffsetCommit": 9, "TxnOffsetCommit": 3}
+"""Versions from which a commit has a place for the epoch of a member."""
 BY_A_MEMBER = {"JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit", "TxnOffsetCommit"}
 
 RULES: dict[str, Callable[[Value, int, Names], None]] = {
@@ -186,6 +240,9 @@ RULES: dict[str, Callable[[Value, int, Names], None]] = {
     "OffsetFetch": _fetch_offsets,
     "OffsetDelete": _delete_offsets,
     "FindCoordinator": _find_coordinator,
+    "ConsumerGroupDescribe": _describe_consumer_groups,
+    "IncrementalAlterConfigs": _alter_configs,
+    "DescribeConfigs": _describe_configs,
     "DescribeGroups": _describe_groups,
     "DeleteGroups": _delete_groups,
     "Produce": _produce,

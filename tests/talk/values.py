@@ -156,19 +156,39 @@ def from_bytes(data: bytes) -> str:
     return text if text.isprintable() and not text.startswith("0x") and not BUILT.fullmatch(text) else "0x" + data.hex()
 
 
-def subscription(topics: list[str]) -> bytes:
-    """What a consumer puts into its JoinGroup: version 0, topics, no user data."""
-    return struct.pack(">hi", 0, len(topics)) + b"".join(_short_text(topic) for topic in topics) + struct.pack(">i", -1)
+def subscription(words: list[str]) -> bytes:
+    """What a consumer puts into its JoinGroup: topics, no user data. In version 0, unless it has words of a later one.
+
+    `topic:0+1` are partitions that it owns (version 1), `generation:3` (2), `rack:r1` (3).
+    """
+    options = dict(word.split(":", 1) for word in words if word.startswith(("generation:", "rack:")))
+    owned = [word for word in words if ":" in word and word.partition(":")[0] not in options]
+    topics = [word for word in words if ":" not in word]
+    version = 3 if "rack" in options else 2 if "generation" in options else 1 if owned else 0
+    parts = struct.pack(">hi", version, len(topics)) + b"".join(map(_short_text, topics)) + struct.pack(">i", -1)
+    if version >= 1:
+        parts += _shares(owned)
+    if version >= 2:
+        parts += struct.pack(">i", int(options.get("generation", -1)))
+    return parts + (_short_text(options["rack"]) if version >= 3 else b"")
 
 
-def assignment(shares: list[str]) -> bytes:
-    """What a leader puts into its SyncGroup: version 0, `topic:0+1` words, no user data."""
-    parts = struct.pack(">hi", 0, len(shares))
+def assignment(words: list[str]) -> bytes:
+    """What a leader puts into its SyncGroup: `topic:0+1` words, no user data. Version 0, unless `version:2` says so."""
+    versions = [word for word in words if word.startswith("version:")]
+    version = int(versions[0].partition(":")[2]) if versions else 0
+    return (
+        struct.pack(">h", version) + _shares([word for word in words if word not in versions]) + struct.pack(">i", -1)
+    )
+
+
+def _shares(shares: list[str]) -> bytes:
+    parts = struct.pack(">i", len(shares))
     for share in shares:
         topic, _, partitions = share.partition(":")
         numbers = [int(number) for number in partitions.split("+")]
         parts += _short_text(topic) + struct.pack(f">i{len(numbers)}i", len(numbers), *numbers)
-    return parts + struct.pack(">i", -1)
+    return parts
 
 
 def _short_text(text: str) -> bytes:

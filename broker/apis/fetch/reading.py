@@ -113,7 +113,7 @@ class Reading:
         if node.cluster.topics.by_name(topic.name) is not topic:
             return self._failure(part, ErrorCode.unknown_topic_or_partition)
         if part.current_leader_epoch >= 0 or partition.leader != node.id:
-            # Any negative epoch is none (`FetchRequest.optionalEpoch`).
+            # Any negative epoch is none (Kafka: `FetchRequest.optionalEpoch`).
             refusal = refusal_to_lead(node, partition, max(part.current_leader_epoch, NO_EPOCH))
             if refusal is not None:
                 return self._failure(part, refusal)
@@ -340,7 +340,7 @@ def _ids_first(unknown: tuple[object, ...]) -> bool:
 
 
 def _once(topics: Sequence[FetchTopic]) -> list[tuple[FetchTopic, Sequence[FetchPartition]]]:
-    """Each partition once, where it was named first and as it was named last (`FetchRequest.fetchData`)."""
+    """Each partition once, where it was named first and as it was named last (Kafka: `FetchRequest.fetchData`)."""
     if len({(asked.topic_id, asked.topic) for asked in topics}) == len(topics) and all(
         len(asked.partitions) < 2 or len({part.partition for part in asked.partitions}) == len(asked.partitions)
         for asked in topics

@@ -1,0 +1,29 @@
+"""Patterns are RE2's, and no pattern takes long."""
+
+import pytest
+
+from kohort.coordinator.consumer.patterns import matching, why_invalid
+
+
+@pytest.mark.parametrize(
+    ("regex", "reason"),
+    [
+        ("(foo", "missing closing )"),
+        ("[a", "missing closing ]"),
+        ("a(?=b)", "invalid or unsupported Perl syntax"),
+        (r"(a)\1", "invalid escape sequence"),
+        ("a**", "invalid nested repetition operator"),
+        ("a{2000}", "invalid repeat count"),
+    ],
+)
+def test_what_re2_does_not_have_is_refused_in_kafkas_words(regex: str, reason: str) -> None:
+    assert why_invalid(regex) == reason
+
+
+def test_a_pattern_matches_whole_names() -> None:
+    assert why_invalid("fo+") is None
+    assert matching("fo+", ["foo", "fo", "food", "a-foo"]) == ("fo", "foo")
+
+
+def test_a_catastrophic_pattern_is_matched_in_linear_time() -> None:
+    assert matching("(a|aa|a?)*$", ["a" * 249 + "!"]) == ()

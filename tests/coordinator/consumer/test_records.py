@@ -1,0 +1,87 @@
+"""Records of consumer groups: what is written is read again, by this coordinator and by the analysis' own layouts."""
+
+from uuid import UUID
+
+import pytest
+
+from kohort.coordinator.consumer.records import key_of, read_change, value_of
+from kohort.coordinator.consumer.states import MemberState
+from kohort.coordinator.consumer.values import (
+    Change,
+    ClassicMetadata,
+    CurrentAssignment,
+    GroupEpoch,
+    Kind,
+    MemberMetadata,
+    ResolvedRegex,
+    TargetEpoch,
+)
+from kohort.coordinator.records import RecordReader, UnreadableRecord
+from kohort.pipeline.records.record_codec import decode
+
+TOPIC = UUID(int=7)
+
+CHANGES = [
+    Change(Kind.GROUP_EPOCH, None, GroupEpoch(5, -17)),
+    Change(Kind.GROUP_EPOCH, None, GroupEpoch(5)),
+    Change(Kind.GROUP_EPOCH, None, None),
+    Change(Kind.TARGET_EPOCH, None, TargetEpoch(3, 1_700_000_000_000)),
+    Change(Kind.TARGET_EPOCH, None, TargetEpoch(3)),
+    Change(Kind.MEMBER, "ada", MemberMetadata(client_id="c", client_host="/127.0.0.1", topic_names=("a", "b"))),
+    Change(
+        Kind.MEMBER,
+        "ada",
+        MemberMetadata(
+            instance_id="i1",
+            rack_id="r1",
+            topic_regex="a.*",
+            rebalance_timeout_ms=30_000,
+            assignor="range",
+            classic=ClassicMetadata(10_000, (("range", b"\x00"), ("sticky", b""))),
+        ),
+    ),
+    Change(Kind.MEMBER, "ada", None),
+    Change(Kind.TARGET, "ada", {TOPIC: frozenset({0, 200, 3})}),
+    Change(Kind.TARGET, "ada", {}),
+    Change(
+        Kind.CURRENT,
+        "ada",
+        CurrentAssignment(
+            epoch=4,
+            previous_epoch=3,
+            state=MemberState.UNREVOKED_PARTITIONS,
+            assigned={TOPIC: {0: 2, 1: 4}},
+            revoking={TOPIC: {5: 2}},
+        ),
+    ),
+    Change(Kind.CURRENT, "ada", CurrentAssignment(epoch=-2)),
+    Change(Kind.REGEX, "a.*", ResolvedRegex(("a", "ab"), 3, 1_700_000_000_000)),
+]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.kind.name.lower())
+def test_what_is_written_is_read_again(change: Change) -> None:
+    key, value = key_of("g", change.kind, change.name), value_of(change)
+    reader = RecordReader(key)
+    assert read_change(reader.int16(), reader, value) == ("g", change)
+    decoded = decode(key, value)
+    assert decoded.type == change.kind
+    assert decoded.unknown_tags == []
+
+
+def test_a_broker_before_43_did_not_write_since_when_a_partition_is_held() -> None:
+    body = (
+        b"\x00\x00"
+        + bytes.fromhex("00000004 00000003 00")
+        + b"\x02"
+        + TOPIC.bytes
+        + b"\x02\x00\x00\x00\x01\x00\x01\x00"
+    )
+    _, change = read_change(8, RecordReader(b"\x00\x01g\x00\x03ada"), body)
+    assert change.value == CurrentAssignment(epoch=4, previous_epoch=3, assigned={TOPIC: {1: 4}})
+
+
+@pytest.mark.parametrize("value", [b"\x00\x01\x00\x00\x00\x05\x00", b"\x00\x00\x00", b"\x00\x00\x00\x00\x00\x05"])
+def test_other_versions_and_ends_are_unreadable(value: bytes) -> None:
+    with pytest.raises(UnreadableRecord):
+        read_change(3, RecordReader(b"\x00\x01g"), value)

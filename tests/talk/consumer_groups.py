@@ -1,0 +1,104 @@
+"""What is left out in heartbeats of consumer groups, and the short forms of their answers. Listed in README.md here."""
+
+from __future__ import annotations
+
+from tests.talk.compare import Names
+from tests.talk.shares import Shares
+from tests.talk.values import Value
+
+HEARTBEAT, DESCRIBE = "ConsumerGroupHeartbeat", "ConsumerGroupDescribe"
+WORDS = {
+    "epoch": "member_epoch",
+    "topics": "subscribed_topic_names",
+    "regex": "subscribed_topic_regex",
+    "owns": "topic_partitions",
+    "instance": "instance_id",
+    "rack": "rack_id",
+    "assignor": "server_assignor",
+}
+REFUSED = {"member_id": None, "member_epoch": 0, "heartbeat_interval_ms": 0, "assignment": None}
+DESCRIBED_GROUP = {"error_code": "NONE", "error_message": None, "authorized_operations": -(2**31)}
+DESCRIBED_MEMBER = {"rack_id": None, "client_host": "/127.0.0.1", "instance_id": None, "subscribed_topic_regex": ""}
+PARTITIONS = {"assigned_partitions", "partitions_pending_revocation", "topic_partitions"}
+
+
+def heartbeat(values: Value, names: Names, person: str) -> Value:
+    """With the epoch heard last. A newcomer owns nothing and has half a minute to give up partitions."""
+    values = {WORDS.get(word, word): value for word, value in values.items()}
+    values.setdefault("group_id", "$group")
+    values.setdefault("member_id", names.setdefault(person, f"{person}-member"))
+    values.setdefault("member_epoch", names.get(f"{person}_epoch", 0))
+    if values["member_epoch"] == 0:
+        values.setdefault("rebalance_timeout_ms", 30_000)
+        values.setdefault("topic_partitions", [])
+    owned = values.get("topic_partitions")
+    if isinstance(owned, dict):
+        values["topic_partitions"] = [
+            {"topic_id": _topic_id(topic, names), "partitions": partitions} for topic, partitions in owned.items()
+        ]
+    return values
+
+
+def remember(heard: Value, names: Names, person: str) -> None:
+    """The epoch and the share that somebody was told, for the next heartbeat. Who has left is a newcomer."""
+    if heard["error_code"] == "NONE":
+        names[f"{person}_epoch"] = max(heard["member_epoch"], 0)
+        if heard["assignment"] is not None:
+            names[f"{person}_share"] = brief(heard["assignment"], names)
+
+
+def unsaid(api: str, version: int, said: Value, person: str) -> Value:
+    """What is expected besides what a conversation says."""
+    if api == HEARTBEAT:
+        interval: Value
+        if said.get("error_code", "NONE") != "NONE":
+            return REFUSED | said
+        epoch = said.get("member_epoch")
+        interval = {"heartbeat_interval_ms": 5_000 if epoch >= 0 else 0} if isinstance(epoch, int) else {}
+        return {"error_message": None, "member_id": f"${person}"} | interval | said
+    if api == DESCRIBE and isinstance(said.get("groups"), list):
+        alone = len(said["groups"]) == 1
+        return said | {"groups": [_described(version, group, alone) for group in said["groups"]]}
+    return said
+
+
+def _described(version: int, group: Value, alone: bool) -> Value:
+    if not isinstance(group, dict) or group.get("error_code", "NONE") != "NONE":
+        return group
+    full: Value = DESCRIBED_GROUP | ({"group_id": "$group"} if alone else {}) | group
+    usual = DESCRIBED_MEMBER | ({"member_type": 1} if version >= 1 else {})
+    if isinstance(group.get("members"), list):
+        full["members"] = [usual | member if isinstance(member, dict) else member for member in group["members"]]
+    return full
+
+
+def brief(value: Value, names: Names) -> Value:
+    """Lists of topic ids with their partitions become `{topic: [0, 1]}`, in log records `{topic: [0@2]}`."""
+    if isinstance(value, list):
+        return [brief(item, names) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if set(value) == {"topic_partitions"}:
+        return _partitions(value["topic_partitions"], names)
+    return {
+        key: _partitions(item, names) if key in PARTITIONS and item is not None else brief(item, names)
+        for key, item in value.items()
+    }
+
+
+def _partitions(entries: list[Value], names: Names) -> Value:
+    topics = {names[name]: names[name.removesuffix("_id")] for name in names if name.endswith("_id")}
+    found = Shares()
+    found.travelled = entries
+    for entry in entries:
+        epochs = entry.get("assignment_epochs")
+        numbers = entry["partitions"]
+        told = numbers if epochs is None else [f"{p}@{e}" for p, e in zip(numbers, epochs, strict=True)]
+        found[topics.get(entry["topic_id"], entry["topic_id"])] = sorted(told)
+    return found
+
+
+def _topic_id(topic: str, names: Names) -> str:
+    """The id of a topic of this conversation; anything else is taken for an id itself."""
+    ids = [names[f"{name}_id"] for name, value in names.items() if value == topic and f"{name}_id" in names]
+    return str(ids[0]) if ids else topic

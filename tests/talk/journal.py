@@ -1,0 +1,58 @@
+"""The records of a group in `__consumer_offsets`, read with the analysis' own layouts: they check the coordinator's."""
+
+from __future__ import annotations
+
+import re
+from itertools import groupby
+from uuid import UUID
+
+from kohort.broker.cluster.cluster import Cluster
+from kohort.coordinator.effects import OFFSETS_TOPIC
+from kohort.pipeline.records.record_codec import decode
+from kohort.protocol.batches import CONTROL, keys_and_values, read_batch
+from tests.talk.values import Value, from_bytes
+
+
+def records_since(cluster: Cluster, group_id: str, offset: int) -> tuple[list[Value], int]:
+    """A group's records from `offset` on, tombstones with a null value, and the offset to go on from."""
+    topic = cluster.topics.by_name(OFFSETS_TOPIC)
+    assert topic is not None, "the offsets topic is there"
+    log = topic.partitions[cluster.nodes[0].coordinator.partition_of(group_id)].log
+    found = []
+    for data in log.batches():
+        batch = read_batch(data)
+        if batch.base_offset < offset or batch.attributes & CONTROL:
+            continue
+        for key, value in keys_and_values(data, batch):
+            record = _record(key, value)
+            if record.pop("group") == group_id:
+                found.append(record | {"batch": batch.base_offset})
+    return found, log.log_end_offset
+
+
+def _record(key: bytes | None, value: bytes | None) -> Value:
+    read = decode(key, value)
+    names = _plain(read.key)
+    group = names.pop("group_id", None) or names.pop("group", None)
+    return {"type": read.type, "group": group, **names, "value": None if value is None else _plain(read.value)}
+
+
+def _plain(value: Value, name: str = "") -> Value:
+    if isinstance(value, dict):
+        return {_snake(each): _plain(inner, _snake(each)) for each, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, bytes):
+        return str(UUID(bytes=value)) if name == "topic_id" else from_bytes(value)
+    return value
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+
+
+def in_order(records: list[Value], people: dict[str, str]) -> list[Value]:
+    """Records of one kind in one batch are ordered by the person: which comes first is a matter of hash maps."""
+    runs = groupby(records, key=lambda record: (record["batch"], record["type"]))
+    ordered = [sorted(run, key=lambda record: people.get(record.get("member_id", ""), "")) for _, run in runs]
+    return [{name: value for name, value in record.items() if name != "batch"} for run in ordered for record in run]

@@ -84,9 +84,10 @@ class Commit:
         self._expire_ms = NO_EXPIRY if retention_ms == BROKERS_RETENTION else self._wall_ms + retention_ms
         self._accepted: list[tuple[str, int, CommittedOffset, int, int]] = []
         records = self._records()
-        if not records:
-            return False
         group_id = self.request.group_id
+        if not records:
+            _offsets_of(coordinator, group_id, now_ms)  # Kafka makes the group before it looks at what is too large
+            return False
         if group is not None:
             group.commits_in_flight += 1
         home = coordinator.partition_of(group_id) if group is None else group.partition

@@ -226,7 +226,7 @@ class PartitionLog:
         Source: KIP-101, KIP-320; Kafka's `LeaderEpochFileCache.endOffsetFor`.
         """
         epochs = self._epochs
-        if leader_epoch < 0 or leader_epoch > epochs[-1][0]:
+        if leader_epoch == -1 or leader_epoch > epochs[-1][0]:
             return -1, -1
         if leader_epoch == epochs[-1][0]:
             return leader_epoch, self.log_end_offset

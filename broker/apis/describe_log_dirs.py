@@ -31,7 +31,10 @@ IN_MEMORY = "/memory"
 
 def handle(node: Node, request: DescribeLogDirsRequest, ticket: Ticket) -> Slices[DescribeLogDirsResponse]:
     """The partitions asked for, or all, of which this node has a replica."""
-    wanted = None if request.topics is None else {each.topic: set(each.partitions) for each in request.topics}
+    wanted: dict[str, set[int]] | None = None if request.topics is None else {}
+    for asked in request.topics or ():
+        assert wanted is not None, "topics are named"
+        wanted.setdefault(asked.topic, set()).update(asked.partitions)
     topics = []
     for topic in list(node.cluster.topics):
         yield

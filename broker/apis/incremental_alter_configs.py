@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from kohort.broker.apis.config_resources import Alterable, alter
+from kohort.broker.apis.config_resources import Alterable, AlterableBroker, alter
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -57,6 +57,8 @@ def _change(configs: dict[str, str], altered: Alterable, change: AlterableConfig
         configs.pop(name, None)
         return None
     if operation not in (SET, *_NAMES):
+        if isinstance(altered, AlterableBroker):
+            return Refusal(ErrorCode.invalid_request, f"Unknown operations type {operation}")
         # Kafka fails over it, and says no more than this.
         return Refusal(ErrorCode.unknown_server_error)
     assert change.value is not None, "nulls have been refused"

@@ -54,7 +54,7 @@ def handle(node: Node, request: MetadataRequest, ticket: Ticket) -> Slices[Metad
             return error_response(request, refusal)
         topics = yield from one_by_one(lambda asked: _asked(node, asked, request, ticket), _once(request.topics))
     if request.include_topic_authorized_operations:
-        for topic in topics:
+        for topic in (each for each in topics if each.error_code is not ErrorCode.unknown_topic_id):
             topic.topic_authorized_operations = ALL_TOPIC_OPERATIONS
     response = MetadataResponse(
         brokers=tuple(

@@ -26,6 +26,11 @@ NO_LOGGERS = (
 )
 
 KNOWN: tuple[Known, ...] = (
+    Known(
+        "Features of the cluster (KIP-584) that mean nothing here are not told.",
+        "ApiVersions",
+        r"(supported|finalized)_features(\[\])?|finalized_features_epoch",
+    ),
     Known("Kafka serves more APIs; kohort names those that it serves.", "ApiVersions", r"api_keys\[\]"),
     Known(
         "Kohort's topics lie elsewhere, by default in memory, and its logs have other sizes than Kafka's files.",

@@ -16,7 +16,7 @@ from tests.differential.sequence import Steps
 from tests.differential.shrinking import shrink
 from tests.differential.writing import write_talk
 
-SLOWLY_S = 0.4
+SLOWLY_S = 1.2
 """The pause after what takes Kafka a moment, when a difference is looked at again."""
 
 IMPATIENTLY_S = 2.0

@@ -1,6 +1,7 @@
-"""How a setting of a topic or a group is declared and checked: its type, its limits, Kafka's words for a bad value.
+"""The types of settings, and how a setting of a topic or a group is declared and checked: limits, Kafka's words.
 
-Values stay text, as clients send and read them. Source: Kafka's `ConfigDef`.
+Values of topics' and groups' settings stay text, as clients send and read them; the broker's own have typed values
+(`broker/settings/setting.py`). Both read a text in the same way. Source: Kafka's `ConfigDef`.
 """
 
 from collections.abc import Callable
@@ -45,7 +46,7 @@ def number(kind: int, lowest: float, highest: float | None = None, also: int | N
     """A number between two limits; `also` is one more value that is allowed."""
 
     def check(name: str, value: str) -> str | None:
-        parsed = _parse_number(kind, value)
+        parsed = parse_number(kind, value)
         if parsed is None:
             return bad_value(name, value, f"Not a number of type {_NUMBER_NAMES[kind]}")
         if also is not None:
@@ -60,7 +61,8 @@ def number(kind: int, lowest: float, highest: float | None = None, also: int | N
     return check
 
 
-def _parse_number(kind: int, value: str) -> float | None:
+def parse_number(kind: int, value: str) -> float | None:
+    """A number of type INT, LONG or DOUBLE; None: it is none."""
     try:
         if kind == DOUBLE:
             return float(value)
@@ -71,9 +73,14 @@ def _parse_number(kind: int, value: str) -> float | None:
     return number if -most - 1 <= number <= most and "_" not in value else None
 
 
+def parse_boolean(value: str) -> bool | None:
+    """True or false, in any case; None: it is neither."""
+    return {"true": True, "false": False}.get(value.strip().lower())
+
+
 def boolean(name: str, value: str) -> str | None:
     """True or false, in any case."""
-    if value.strip().lower() in ("true", "false"):
+    if parse_boolean(value) is not None:
         return None
     return bad_value(name, value, "Expected value to be either true or false")
 

@@ -32,7 +32,6 @@ from kohort.protocol.messages.describe_configs import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
-from kohort.storage.config_types import BOOLEAN, INT, LIST, LONG, STRING
 from kohort.storage.refusal import Refusal
 from kohort.storage.topic_configs import TOPIC_CONFIGS
 from kohort.storage.topics import Topic, name_refusal
@@ -53,8 +52,6 @@ _INVALID_REQUEST = (
 
 DYNAMIC_GROUP_CONFIG = 8
 """Source of a value that was set for a group; the others are in topic_defaults.py."""
-
-_KINDS = {"boolean": BOOLEAN, "string": STRING, "int": INT, "long": LONG, "list": LIST}
 
 
 def handle(node: Node, request: DescribeConfigsRequest, ticket: Ticket) -> Slices[DescribeConfigsResponse]:
@@ -176,7 +173,7 @@ def _of_broker(settings: Settings) -> Iterable[DescribeConfigsResourceResult]:
             config_source=synonyms[0].source,
             is_sensitive=False,
             synonyms=tuple(synonyms),
-            config_type=_KINDS[setting.kind],
+            config_type=setting.kind,
             documentation=setting.doc,
         )
 

@@ -1,15 +1,13 @@
 """The broker's settings, under Kafka's names and with the defaults of Kafka 4.3.
 
 What counts, later over earlier: the defaults here, the profile, the file of `--config`, `--set`.
-Names of Kafka that have no meaning here are listed in foreign_settings.py.
+Names of Kafka that have no meaning here are listed in unsupported.py.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kohort.broker.settings.setting import (
-    INT_MAX,
-    LONG_MAX,
     Setting,
     SettingError,
     boolean,
@@ -19,6 +17,7 @@ from kohort.broker.settings.setting import (
     text,
     words,
 )
+from kohort.storage.config_types import INT_MAX, LONG_MAX
 
 __all__ = ["PROFILES", "SettingError", "Settings"]
 

@@ -1,14 +1,27 @@
-"""How one setting is declared, read from text and refused. The list of them is in settings.py."""
+"""How a setting of the broker is declared, read from text and refused. The list of them is in broker_settings.py.
+
+Types, and what a text of each type may be, are those of topics' and groups' settings (`storage/config_types.py`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, overload
 
-T = TypeVar("T")
+from kohort.storage.config_types import (
+    BOOLEAN,
+    INT,
+    INT_MAX,
+    LIST,
+    LONG,
+    LONG_MAX,
+    STRING,
+    parse_boolean,
+    parse_number,
+    split_list,
+)
 
-INT_MAX = 2**31 - 1
-LONG_MAX = 2**63 - 1
+T = TypeVar("T")
 
 
 class SettingError(ValueError):
@@ -24,10 +37,10 @@ class Setting(Generic[T]):
 
     name: str
 
-    def __init__(self, default: T, kind: str, parse: Callable[[str], T], allowed: str, doc: str) -> None:
+    def __init__(self, default: T, kind: int, parse: Callable[[str], T], allowed: str, doc: str) -> None:
         self.default = default
         self.kind = kind
-        """Kafka's word for the type: int, long, boolean, string, list."""
+        """The type, as DescribeConfigs numbers it."""
         self.parse = parse
         """Turns text into a value. Raises ValueError for text that is none."""
         self.allowed = allowed
@@ -66,16 +79,16 @@ class Setting(Generic[T]):
 
 def integer(default: int, doc: str, at_least: int | None = None, at_most: int = INT_MAX) -> Setting[int]:
     """A whole number of 32 bits, or of 64 when `at_most` says so."""
-    long = at_most > INT_MAX
+    kind = LONG if at_most > INT_MAX else INT
     lowest = at_least if at_least is not None else -at_most - 1
 
     def parse(text: str) -> int:
-        value = int(text)
-        if not lowest <= value <= at_most or "_" in text:
+        value = parse_number(kind, text)
+        if value is None or not lowest <= value <= at_most:
             raise ValueError(text)
-        return value
+        return int(value)
 
-    return Setting(default, "long" if long else "int", parse, f"a whole number from {lowest} to {at_most}", doc)
+    return Setting(default, kind, parse, f"a whole number from {lowest} to {at_most}", doc)
 
 
 def long_integer(default: int, doc: str, at_least: int | None = None) -> Setting[int]:
@@ -86,18 +99,19 @@ def long_integer(default: int, doc: str, at_least: int | None = None) -> Setting
 def optional_long(doc: str, at_least: int | None = None) -> Setting[int | None]:
     """A whole number of 64 bits that has no default: another setting counts while it is not given."""
     number = long_integer(0, doc, at_least)
-    return Setting(None, "long", number.parse, number.allowed, doc)
+    return Setting(None, LONG, number.parse, number.allowed, doc)
 
 
 def boolean(default: bool, doc: str) -> Setting[bool]:
     """True or false, in any case, as in Kafka."""
 
     def parse(text: str) -> bool:
-        if text.lower() not in ("true", "false"):
+        value = parse_boolean(text)
+        if value is None:
             raise ValueError(text)
-        return text.lower() == "true"
+        return value
 
-    return Setting(default, "boolean", parse, "true or false", doc)
+    return Setting(default, BOOLEAN, parse, "true or false", doc)
 
 
 def text(default: str, doc: str, one_of: tuple[str, ...] = ()) -> Setting[str]:
@@ -108,17 +122,17 @@ def text(default: str, doc: str, one_of: tuple[str, ...] = ()) -> Setting[str]:
             raise ValueError(value)
         return value
 
-    return Setting(default, "string", parse, "one of " + ", ".join(one_of) if one_of else "a text", doc)
+    return Setting(default, STRING, parse, "one of " + ", ".join(one_of) if one_of else "a text", doc)
 
 
 def words(default: tuple[str, ...], doc: str, one_of: tuple[str, ...] = ()) -> Setting[tuple[str, ...]]:
     """A list, separated by commas."""
 
     def parse(value: str) -> tuple[str, ...]:
-        found = tuple(word.strip() for word in value.split(",") if word.strip())
+        found = tuple(filter(None, split_list(value)))
         if one_of and not set(found) <= set(one_of):
             raise ValueError(value)
         return found
 
     allowed = "a list of " + ", ".join(one_of) if one_of else "a list separated by commas"
-    return Setting(default, "list", parse, allowed, doc)
+    return Setting(default, LIST, parse, allowed, doc)

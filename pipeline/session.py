@@ -65,7 +65,7 @@ def spark_session(master: str | None = None, extra: dict[str, str] | None = None
     remote = os.environ.get("SPARK_REMOTE") if master is None else master if master.startswith(_CONNECT) else None
     if remote:
         return _sized(_connected(remote, extra or {}))
-    os.environ.pop("SPARK_REMOTE", None)  # PySpark refuses a master beside it; who named one meant that
+    os.environ.pop("SPARK_REMOTE", None)  # PySpark refuses a master beside it, and a master was named
     master = master or (None if _submitted() else os.environ.get("SPARK_MASTER"))
     if master is not None and master.startswith(_STANDALONE):
         _reach_master(master)  # looked for first, so that a session that runs already is not taken for it

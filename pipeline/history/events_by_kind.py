@@ -1,4 +1,4 @@
-"""What events say about a rebalance: when it was opened, by whom and why, and who came late."""
+"""What events say about a rebalance: when it was opened, by which member and why, and which members came late."""
 
 from __future__ import annotations
 

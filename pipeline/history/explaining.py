@@ -1,4 +1,4 @@
-"""Why each rebalance happened, who was waited for, and what it cost: concluded from its facts and from commits."""
+"""Concludes from facts and commits why each rebalance happened, which member kept the others waiting, and the cost."""
 
 from __future__ import annotations
 

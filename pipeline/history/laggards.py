@@ -89,7 +89,7 @@ def _by_commits_alone(r: RebalanceFacts, commits: CommitHistory) -> Laggard | No
     latest = max(stayed, key=lambda m: stayed[m], default=None)
     if latest is None:
         return None
-    # Only those who came to the barrier can have waited: the silence of one that is gone is its own.
+    # Only members that joined can have waited. A member that is gone was silent for its own reasons.
     others = max((ts for m, ts in stayed.items() if m != latest), default=None)
     if others is not None and stayed[latest] - others > LONG_MS and r.barrier_ms - stayed[latest] <= _AT_THE_END_MS:
         return _laggard(r, latest, stayed[latest] - others, "rejoined", False, stayed[latest] - others)

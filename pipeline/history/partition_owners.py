@@ -1,4 +1,4 @@
-"""Who owned a partition at a moment: the log doesn't say who committed, so commits are put down to the owner."""
+"""The owner of a partition at a moment. The log doesn't say who committed: commits are attributed to the owner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One rebalance, in three parts: its facts, why it happened and who was waited for, and what it cost.
+"""One rebalance, in three parts: its facts, why it happened and which member was waited for, and what it cost.
 
 Times: s = start, j = end of the join barrier, e = assignment stored. prepare = j - s, complete = e - j. The log holds
 j and e. s comes from events; where there are none it is only known to lie between bounds.

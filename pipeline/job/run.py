@@ -52,7 +52,7 @@ def analyse(
 def rebuild(
     spark: SparkSession, sources: list[Source], issues: list[Issue], out: Path, say: Progress, cluster: str = ""
 ) -> Outcome:
-    """Gold, findings.json and report.html from the silver tables under `out`, whoever wrote those."""
+    """Makes gold, findings.json and report.html from the silver tables under `out`."""
     silver, gold = out / "tables" / "silver", out / "tables" / "gold"
     begun = time.monotonic()
     _clear(gold)

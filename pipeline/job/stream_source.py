@@ -169,7 +169,7 @@ Read = Callable[[int, int, int], Iterator[Chunk]]
 
 @contextmanager
 def reading(address: str, security: Security = OPEN) -> Iterator[Read]:
-    """Reads ranges of partitions from whoever leads them now, over the same connections. Raises WireError."""
+    """Reads ranges of partitions from their present leaders, over the same connections. Raises WireError."""
     cluster = wire.Cluster(address, security)
     try:
         led = {each.partition: each for each in wire.partitions(cluster)}

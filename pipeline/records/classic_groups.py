@@ -41,7 +41,7 @@ class ClassicGroup(NamedTuple):
 
 
 def _layout() -> tuple[Struct, Struct]:
-    """The parts of the layout that are read here: the group's own fields, and who a member is."""
+    """The parts of the layout that are read here: the group's own fields, and those that identify a member."""
     *head, members = VALUES[GROUP_METADATA][0].body.fields
     assert isinstance(members.type, Array)
     *who, _subscription, _assignment = members.type.of.fields
@@ -58,7 +58,7 @@ def plain_group(version: int, value: Value) -> ClassicGroup:
 
 
 class GroupReader:
-    """Reads values of a log, and remembers whom it met."""
+    """Reads the values of one log, and remembers the members it has decoded."""
 
     def __init__(self) -> None:
         self._met: dict[tuple[int, bytes], Who] = {}

@@ -8,7 +8,7 @@ from kohort.pipeline.rules.finding import SEVERITIES, listed, seconds, several
 
 
 def headline(group: str, found: list[FindingRow], health: GroupHealthRow | None) -> str:
-    """One sentence about a group: stops, time without consumption or commits, and whom it waited for."""
+    """One sentence about a group: stops, time without consumption or commits, and the member it waited for."""
     parts: list[str] = []
     stalls = [finding for finding in found if finding["rule"] == "R01"]
     if stalls:

@@ -86,7 +86,7 @@ class Markers:
             try:
                 data = path.read_bytes()
             except OSError:
-                continue  # whoever reads its records says so
+                continue  # the reader of its records reports it
             headers = read_headers(data, [])
             for n in np.flatnonzero(headers.is_control & (headers.count > 0)).tolist():
                 begin = int(headers.position[n]) + HEADER_SIZE

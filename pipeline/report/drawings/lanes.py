@@ -27,7 +27,7 @@ def lanes(
     rebalances: list[RebalanceRow],
     colours: Colours,
 ) -> str:
-    """Those who let others wait first of all, where there are too many."""
+    """Draws a lane per client. Where there are too many, those that kept others waiting come first."""
     lane: dict[str, list[MemberSessionRow]] = defaultdict(list)
     for session in sessions:
         lane[_name(session)].append(session)

@@ -60,7 +60,7 @@ def main() -> None:
     run.summarise()
     if "Traceback" in logged or "[error" in logged:
         print(f"kohort logged errors, the last of them:\n{logged[-3_000:]}")
-    sys.exit(1 if run.found or "Traceback" in logged else 0)
+    sys.exit(1 if run.failed or "Traceback" in logged else 0)
 
 
 if __name__ == "__main__":

@@ -33,6 +33,8 @@ class Tally:
     differed: int = 0
     once_only: int = 0
     """Differed, but not when they were played again: Kafka had not been ready, or the machine was too busy."""
+    broken: int = 0
+    """Could not be played to their end: a broker was gone, or did not get ready."""
 
 
 @dataclass
@@ -61,7 +63,11 @@ class Run:
         async def work() -> None:
             nonlocal told_at
             for number in seeds:
-                await self._play_one(kind, number, tally)
+                try:
+                    await self._play_one(kind, number, tally)
+                except (OSError, TimeoutError) as problem:
+                    tally.broken += 1
+                    print(f"  {kind} {number} could not be played: {problem!r}", flush=True)
                 if time.monotonic() - told_at > TELL_EVERY_S:
                     told_at = time.monotonic()
                     print(f"  {tally.played} of {sequences} played, {len(self.found)} new differences", flush=True)
@@ -69,12 +75,18 @@ class Run:
         await asyncio.gather(*(work() for _ in range(self.at_a_time)))
         print(f"{kind}: {tally.played} played in {time.monotonic() - started:.0f} s", flush=True)
 
+    @property
+    def failed(self) -> bool:
+        """Whether something new differs, or could not be looked at."""
+        return bool(self.found) or any(tally.broken for tally in self.tallies.values())
+
     def summarise(self) -> None:
         """Prints what came of it."""
         print()
         for kind, tally in self.tallies.items():
             alike = tally.played - tally.differed
             told = f"{alike} alike, {tally.differed} differ, {tally.once_only} differed only once"
+            told += f", {tally.broken} could not be played" if tally.broken else ""
             print(f"{kind:13} {tally.played:6} played, {told}")
         for reason, times in self.known.most_common():
             print(f"meant to differ, {times} times: {reason}")

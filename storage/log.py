@@ -7,42 +7,19 @@ Source: Kafka's `UnifiedLog`, `LocalLog`, `LeaderEpochFileCache`.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
 from struct import Struct
 
+from kohort.storage import leader_epochs, memory
 from kohort.storage.compaction import Compaction
+from kohort.storage.memory import Memory
 from kohort.storage.producers import Producers
 from kohort.storage.records import find_time
 from kohort.storage.segment import CHUNK_BYTES, NO_ROOM, Chunk, Segment, batches_of, first_at_or_after
 from kohort.storage.store import IN_MEMORY, Epochs, Found, Merged, Store
 from kohort.storage.topic_configs import LogConfig
 
-MEMORY_SEGMENT_BYTES = 16 << 20
-"""Segments in memory are at most this large, whatever `segment.bytes` says: memory comes back in these portions."""
-COMPACTED_SEGMENT_BYTES = 1 << 20
-"""The same for compacted topics: only closed segments are compacted, and several partitions have an open one."""
-SEGMENTS_PER_RETENTION = 4
-"""A segment holds at most this part of what `retention.bytes` and `retention.ms` allow, so that little more is kept."""
-LEAST_SEGMENT_BYTES = 16 << 10
-LEAST_SEGMENT_MS = 1_000
-
 _MAX_TIMESTAMP = Struct(">q")
 _MAX_TIMESTAMP_AT = 35
-
-
-@dataclass(slots=True)
-class Memory:
-    """How much all logs of a cluster hold, and how much they may.
-
-    Above the limit, the log that grows drops its own oldest segments, whatever its retention says: the alternative is
-    that the machine ends the process. Compacted logs drop nothing.
-    """
-
-    limit_bytes: int = 4 << 30
-    used_bytes: int = 0
-    dropped_bytes: int = 0
-    """What was dropped before its time because the limit was reached; worth a line in the broker's log."""
 
 
 class PartitionLog:
@@ -66,9 +43,9 @@ class PartitionLog:
     )
 
     def __init__(
-        self, config: LogConfig, memory: Memory | None = None, store: Store = IN_MEMORY, found: Found | None = None
+        self, config: LogConfig, room: Memory | None = None, store: Store = IN_MEMORY, found: Found | None = None
     ) -> None:
-        """`found`: what the store holds of the log already."""
+        """`room`: what all logs together hold and may hold. `found`: what the store holds of the log already."""
         self._store = store
         self.config = config
         self.log_start_offset = 0
@@ -77,9 +54,9 @@ class PartitionLog:
         self.high_watermark = 0
         """The offset up to which consumers may read."""
         self.size_bytes = 0
-        self._memory = memory if memory is not None else Memory()
+        self._memory = room if room is not None else Memory()
         self._segments: list[Segment] | tuple[()] = ()
-        self._epochs: Epochs = _FIRST_EPOCH
+        self._epochs: Epochs = leader_epochs.FIRST
         if found is not None:
             self._take_over(found)
 
@@ -90,7 +67,7 @@ class PartitionLog:
         self.log_start_offset = found.log_start_offset
         end = found.segments[-1].next_offset if found.segments else found.log_start_offset
         self.log_end_offset = self.high_watermark = end
-        self._epochs = found.epochs or _FIRST_EPOCH
+        self._epochs = found.epochs or leader_epochs.FIRST
 
     @property
     def config(self) -> LogConfig:
@@ -103,7 +80,7 @@ class PartitionLog:
         # Looked at by every append, hence worked out once.
         self._roll_bytes, self._roll_ms = config.segment_bytes, config.segment_ms
         if self._store.in_memory:
-            self._roll_bytes, self._roll_ms = _roll_bytes_in_memory(config), _roll_ms_in_memory(config)
+            self._roll_bytes, self._roll_ms = memory.roll_bytes(config), memory.roll_ms(config)
 
     # Writing
 
@@ -132,8 +109,7 @@ class PartitionLog:
 
     def start_epoch(self, leader_epoch: int) -> None:
         """Notes that records from here on are written under a new leader (KIP-101)."""
-        kept = tuple(entry for entry in self._epochs if entry[1] < self.log_end_offset)
-        self._set_epochs((*kept, (leader_epoch, self.log_end_offset)))
+        self._set_epochs(leader_epochs.begun(self._epochs, leader_epoch, self.log_end_offset))
 
     def _set_epochs(self, epochs: Epochs) -> None:
         self._store.epochs_changed(epochs)
@@ -218,24 +194,14 @@ class PartitionLog:
 
     def epoch_at(self, offset: int) -> int:
         """The leader epoch under which `offset` was or will be written."""
-        return next((epoch for epoch, start in reversed(self._epochs) if start <= offset), self._epochs[0][0])
+        return leader_epochs.epoch_at(self._epochs, offset)
 
     def end_offset_for_epoch(self, leader_epoch: int) -> tuple[int, int]:
         """The largest epoch that is not above `leader_epoch`, and the offset where it ended; (-1, -1): unknown.
 
         Source: KIP-101, KIP-320; Kafka's `LeaderEpochFileCache.endOffsetFor`.
         """
-        epochs = self._epochs
-        if leader_epoch == -1 or leader_epoch > epochs[-1][0]:
-            return -1, -1
-        if leader_epoch == epochs[-1][0]:
-            return leader_epoch, self.log_end_offset
-        if leader_epoch < epochs[0][0]:
-            return leader_epoch, epochs[0][1]
-        for (epoch, _), (following, start) in pairwise(epochs):
-            if epoch <= leader_epoch < following:
-                return epoch, start
-        raise AssertionError("one of the pairs holds every epoch between the first and the last")
+        return leader_epochs.end_offset_for(self._epochs, leader_epoch, self.log_end_offset)
 
     # Forgetting
 
@@ -269,7 +235,7 @@ class PartitionLog:
             self._store.start_moved(offset)
         self._drop_before(offset)
         self.log_start_offset = offset
-        self._start_epochs_at(offset)
+        self._set_epochs(leader_epochs.from_offset(self._epochs, offset))
 
     def _drop_before(self, offset: int) -> None:
         self._drop_oldest(lambda segment, _: segment.next_offset <= offset, even_open=True)
@@ -311,11 +277,7 @@ class PartitionLog:
             self.size_bytes -= size
             self._memory.used_bytes -= size
             self.log_start_offset = max(self.log_start_offset, segments[-1].next_offset)
-            self._start_epochs_at(self.log_start_offset)
-
-    def _start_epochs_at(self, offset: int) -> None:
-        later = tuple(entry for entry in self._epochs if entry[1] > offset)
-        self._set_epochs(((self.epoch_at(offset), offset), *later))
+            self._set_epochs(leader_epochs.from_offset(self._epochs, self.log_start_offset))
 
     # Compaction
 
@@ -427,24 +389,6 @@ class PartitionLog:
         self.size_bytes = sum(segment.size_bytes for segment in self._segments)
         self._memory.used_bytes += self.size_bytes - before
         return before - self.size_bytes
-
-
-_FIRST_EPOCH = ((0, 0),)
-
-
-def _roll_bytes_in_memory(config: LogConfig) -> int:
-    """The size at which a segment is full."""
-    most = min(config.segment_bytes, COMPACTED_SEGMENT_BYTES if config.compact else MEMORY_SEGMENT_BYTES)
-    if config.delete and config.retention_bytes >= 0:
-        most = min(most, max(config.retention_bytes // SEGMENTS_PER_RETENTION, LEAST_SEGMENT_BYTES))
-    return most
-
-
-def _roll_ms_in_memory(config: LogConfig) -> int:
-    """The time that a segment may span."""
-    if config.delete and config.retention_ms >= 0:
-        return min(config.segment_ms, max(config.retention_ms // SEGMENTS_PER_RETENTION, LEAST_SEGMENT_MS))
-    return config.segment_ms
 
 
 def _age_ms(segment: Segment, timestamp: int, wall_ms: int) -> int:

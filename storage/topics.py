@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from kohort.protocol.errors import ErrorCode
-from kohort.storage.log import Memory, PartitionLog
+from kohort.storage.log import PartitionLog
+from kohort.storage.memory import Memory
 from kohort.storage.placement import Placement
 from kohort.storage.producers import Producers
 from kohort.storage.refusal import Refusal

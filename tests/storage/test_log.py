@@ -2,7 +2,8 @@
 
 import pytest
 
-from kohort.storage.log import Memory, PartitionLog
+from kohort.storage.log import PartitionLog
+from kohort.storage.memory import Memory
 from kohort.storage.segment import CHUNK_BYTES
 from kohort.storage.topic_configs import LogConfig
 from tests.storage.batches import batch, contents, found_at, offsets, split

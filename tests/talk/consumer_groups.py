@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tests.talk.compare import Names
 from tests.talk.shares import Shares
 from tests.talk.values import Value
@@ -19,6 +21,8 @@ WORDS = {
 REFUSED = {"member_id": None, "member_epoch": 0, "heartbeat_interval_ms": 0, "assignment": None}
 DESCRIBED_GROUP = {"error_code": "NONE", "error_message": None, "authorized_operations": -(2**31)}
 DESCRIBED_MEMBER = {"rack_id": None, "client_host": "/127.0.0.1", "instance_id": None, "subscribed_topic_regex": ""}
+MOST_ROUNDS, BETWEEN_ROUNDS_MS = 100, 20
+"""How often everybody beats at most until a group that is being set up is stable."""
 PARTITIONS = {"assigned_partitions", "partitions_pending_revocation", "topic_partitions"}
 
 
@@ -37,6 +41,41 @@ def heartbeat(values: Value, names: Names, person: str) -> Value:
             {"topic_id": _topic_id(topic, names), "partitions": partitions} for topic, partitions in owned.items()
         ]
     return values
+
+
+def share_a_consumer_group(
+    ask: Callable[[str, str, int, Value], Value],
+    names: Names,
+    people: list[str],
+    options: Value,
+    own: dict[str, Value],
+    wait: Callable[[int], object],
+) -> str:
+    """People join one after the other by heartbeat, and beat until the group is stable. Returns what went wrong."""
+    for number, person in enumerate(people, start=1):
+        heard = ask(person, HEARTBEAT, 1, {"epoch": 0} | options | own[person])
+        if heard["error_code"] != "NONE":
+            return f"{person} hears {heard['error_code']} while the group is set up"
+        rounds = 0
+        while not _is_settled(ask, names, people[:number]):
+            rounds += 1
+            if rounds > MOST_ROUNDS:
+                return "the group does not become stable while it is set up"
+            wait(BETWEEN_ROUNDS_MS)
+    return ""
+
+
+def _is_settled(ask: Callable[[str, str, int, Value], Value], names: Names, people: list[str]) -> bool:
+    """Everybody says what they have; whether nothing was news and the group is stable."""
+    news = False
+    for person in people:
+        before = names[f"{person}_epoch"]
+        heard = ask(person, HEARTBEAT, 1, {"owns": names[f"{person}_share"]})
+        news = news or heard["assignment"] is not None or heard["member_epoch"] != before
+    state = ask(people[0], DESCRIBE, 1, {})["groups"][0]
+    assigned = any(member["assignment"] for member in state["members"])
+    stable = state["group_state"] == "Stable" and state["group_epoch"] == state["assignment_epoch"]
+    return not news and stable and assigned
 
 
 def remember(heard: Value, names: Names, person: str) -> None:

@@ -12,7 +12,7 @@ from kohort.broker.cluster.moving import move_leader
 from kohort.broker.cluster.node import Node
 from kohort.coordinator.placement import partition_for
 from tests.talk.compare import Names, differences
-from tests.talk.consumer_groups import DESCRIBE, HEARTBEAT, brief, remember, unsaid
+from tests.talk.consumer_groups import DESCRIBE, HEARTBEAT, brief, remember, share_a_consumer_group, unsaid
 from tests.talk.journal import in_order, records_since
 from tests.talk.messages import (
     WrongBytes,
@@ -33,8 +33,6 @@ PATIENCE_MS = 1_500
 EVENTUALLY_MS = 20_000
 ASK_AGAIN_MS = 100
 MADE_UP = re.compile(r"\$\{?((?:group|topic|txn)[0-9a-z]*)\b")
-MOST_ROUNDS = 100
-"""How often everybody beats at most until a group that is being set up is stable."""
 MARK = "of-this-talk"
 """What made-up names end in."""
 STAGEHAND = "stagehand"
@@ -311,11 +309,11 @@ class Player:
         name = step.words["topic"]
         self._make_up_names(f"${name}")
         topic = {"name": self.names[name], "num_partitions": step.number("partitions", 1), "replication_factor": 1}
-        created = self._ask_and_hear(STAGEHAND, "CreateTopics", 5, {"topics": [topic]})
+        created = self.ask_and_hear(STAGEHAND, "CreateTopics", 5, {"topics": [topic]})
         if created["topics"][0]["error_code"] not in ("NONE", "TOPIC_ALREADY_EXISTS"):
             raise Differs(f"cannot create a topic: {show(created)}")
         request = {"topics": [{"name": topic["name"]}], "allow_auto_topic_creation": False}
-        metadata = self._ask_and_hear(STAGEHAND, "Metadata", 10, request)["topics"][0]
+        metadata = self.ask_and_hear(STAGEHAND, "Metadata", 10, request)["topics"][0]
         if metadata["error_code"] != "NONE" or len(metadata["partitions"]) != topic["num_partitions"]:
             raise Differs(f"the topic that was created is not there: {show(metadata)}")
         self.names[f"{name}_id"] = metadata["topic_id"]
@@ -347,40 +345,12 @@ class Player:
             self._hear_none(step, person)
 
     def _members(self, step: Step) -> None:
-        """They join one after the other by heartbeat, and beat until the group is stable."""
         people = step.words["members"].split(", ")
         options = self._fill(step.values)
         own = {person: options.pop(person, {}) for person in people}
-        for number, person in enumerate(people, start=1):
-            self._beat(person, {"epoch": 0} | options | own[person])
-            rounds = 0
-            while not self._settled(people[:number]):
-                rounds += 1
-                if rounds > MOST_ROUNDS:
-                    raise Differs("the group does not become stable while it is set up")
-                self.stage.loop.advance(20)
-
-    def _settled(self, people: list[str]) -> bool:
-        """Everybody says what they have; whether nothing was news and the group is stable."""
-        news = False
-        for person in people:
-            before = self.names[f"{person}_epoch"]
-            heard = self._beat(person, {"owns": self.names[f"{person}_share"]})
-            news = news or heard["assignment"] is not None or heard["member_epoch"] != before
-        state = self._ask_and_hear(people[0], DESCRIBE, 1, {})["groups"][0]
-        assigned = any(member["assignment"] for member in state["members"])
-        return (
-            not news
-            and state["group_state"] == "Stable"
-            and state["group_epoch"] == state["assignment_epoch"]
-            and assigned
-        )
-
-    def _beat(self, person: str, values: Value) -> Value:
-        heard = self._ask_and_hear(person, HEARTBEAT, 1, values)
-        if heard["error_code"] != "NONE":
-            raise Differs(f"{person} hears {heard['error_code']} while the group is set up")
-        return heard
+        problem = share_a_consumer_group(self.ask_and_hear, self.names, people, options, own, self.stage.loop.advance)
+        if problem:
+            raise Differs(problem)
 
     def _hear_none(self, step: Step, speaker: str) -> Value:
         _, heard, _ = self._hear(step, self._clients[speaker])
@@ -394,7 +364,7 @@ class Player:
         """In two steps where an id is needed first (KIP-394). The answer is left to be heard."""
         person = speaker.partition("/")[0]
         if version >= 4 and values.get("group_instance_id") is None and "member_id" not in values:
-            heard = self._ask_and_hear(speaker, "JoinGroup", version, values | {"member_id": ""})
+            heard = self.ask_and_hear(speaker, "JoinGroup", version, values | {"member_id": ""})
             if heard["error_code"] != "MEMBER_ID_REQUIRED":
                 raise Differs(f"{speaker} asks for a member id and hears {heard['error_code']}")
             self.names[person] = heard["member_id"]
@@ -412,7 +382,8 @@ class Player:
             client.waiting.append(Asked(client.last_correlation_id, now_ms, api, version, values))
         client.line.say(frame)
 
-    def _ask_and_hear(self, speaker: str, api: str, version: int, values: Value) -> Value:
+    def ask_and_hear(self, speaker: str, api: str, version: int, values: Value) -> Value:
+        """Asks, and hears the answer at once."""
         self._ask(speaker, api, version, values)
         heard = self._hear(Step("answer", 0, "", speaker, {}), self._clients[speaker])
         return heard[1]
@@ -434,7 +405,7 @@ class Player:
         ports = {node["node_id"]: node["port"] for node in self._metadata([])["brokers"]}
         match words:
             case ["the", "coordinator", "of", group]:
-                node_id = self._ask_and_hear(STAGEHAND, "FindCoordinator", 3, {"key": group})["node_id"]
+                node_id = self.ask_and_hear(STAGEHAND, "FindCoordinator", 3, {"key": group})["node_id"]
             case ["the", "leader", "of", topic, "partition", number]:
                 partitions = self._metadata([{"name": topic}])["topics"][0]["partitions"]
                 node_id = next(each["leader_id"] for each in partitions if each["partition_index"] == int(number))
@@ -447,7 +418,7 @@ class Player:
         return int(ports[node_id])
 
     def _metadata(self, topics: Value) -> Value:
-        return self._ask_and_hear(STAGEHAND, "Metadata", 1, {"topics": topics})
+        return self.ask_and_hear(STAGEHAND, "Metadata", 1, {"topics": topics})
 
     def _fill(self, values: Value) -> Value:
         self._make_up_names("$group" + show(values))

@@ -19,9 +19,9 @@ from uuid import UUID
 
 from kohort.coordinator.classic.group import CONSUMER, ClassicGroup
 from kohort.coordinator.classic.states import State
-from kohort.coordinator.owners import Place
 from kohort.protocol.consumer import assigned_partitions
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.topic_partition import TopicPartition, name_of
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.group_events import Recorded
@@ -51,7 +51,7 @@ class _Transaction:
     """Offsets that count when the transaction is committed."""
 
     epoch: int
-    offsets: dict[tuple[str, Place], tuple[int, UUID | None]] = field(default_factory=dict)
+    offsets: dict[tuple[str, TopicPartition], tuple[int, UUID | None]] = field(default_factory=dict)
 
 
 @dataclass
@@ -63,13 +63,13 @@ class Oracle:
     """A group by its id, wherever it is coordinated."""
     budget: Budget = field(default_factory=Budget)
     violations: list[str] = field(default_factory=list)
-    _committed: dict[tuple[str, Place], tuple[int, UUID | None]] = field(default_factory=dict)
+    _committed: dict[tuple[str, TopicPartition], tuple[int, UUID | None]] = field(default_factory=dict)
     """The offset, and the id of the topic, which one that was deleted and made anew has not."""
     _in_transactions: dict[int, _Transaction] = field(default_factory=dict)
     """By producer id."""
-    _owners: dict[str, tuple[int, Mapping[Place, list[str]]]] = field(default_factory=dict)
+    _owners: dict[str, tuple[int, Mapping[TopicPartition, list[str]]]] = field(default_factory=dict)
     """The generation of the group's last assignment, and who owns what since."""
-    _unowned_since: dict[tuple[str, Place], int] = field(default_factory=dict)
+    _unowned_since: dict[tuple[str, TopicPartition], int] = field(default_factory=dict)
 
     def start(self, recorder: Recorder) -> None:
         """Watches from now on."""
@@ -86,8 +86,8 @@ class Oracle:
         for topic in call.request.topics:
             for part in topic.partitions:
                 if (topic.name, _id_of(topic), part.partition_index) in accepted:
-                    place = (topic.name or str(_id_of(topic)), part.partition_index)
-                    self._accepted(call, place, part.committed_offset)
+                    topic_partition = (topic.name or str(_id_of(topic)), part.partition_index)
+                    self._accepted(call, topic_partition, part.committed_offset)
 
     def ended(self, call: Call, response: Any) -> None:
         """An EndTxn is about to be answered: what was committed in the transaction counts now, or never does."""
@@ -106,42 +106,44 @@ class Oracle:
     def finish(self) -> list[str]:
         """Looks once more at what is still unowned. Returns all violations."""
         now_ms = self.brokers.clock.now_ms()
-        for (group_id, place), since_ms in list(self._unowned_since.items()):
-            self._unowned(group_id, place, now_ms - since_ms)
+        for (group_id, topic_partition), since_ms in list(self._unowned_since.items()):
+            self._unowned(group_id, topic_partition, now_ms - since_ms)
         self._unowned_since.clear()
         return self.violations
 
     # Within
 
-    def _accepted(self, call: Call, place: Place, offset: int) -> None:
+    def _accepted(self, call: Call, topic_partition: TopicPartition, offset: int) -> None:
         subject = call.subject
         if subject.generation >= 0 and subject.generation != call.generation_then:
             self.violations.append(
-                f"{subject} committed {place[0]}-{place[1]} in generation {subject.generation}, "
+                f"{subject} committed {name_of(topic_partition)} in generation {subject.generation}, "
                 f"when the group was at {call.generation_then}"
             )
-        self._look_at_owner(call, place)
-        topic = self.brokers.cluster.topics.by_name(place[0])
+        self._look_at_owner(call, topic_partition)
+        topic = self.brokers.cluster.topics.by_name(topic_partition[0])
         topic_id = topic.topic_id if topic is not None else None
-        partition = topic.partition(place[1]) if topic is not None else None
+        partition = topic.partition(topic_partition[1]) if topic is not None else None
         end = partition.log.log_end_offset if partition is not None else 0
         if 0 < end < offset and subject.generation >= 0 and not self.budget.beyond_end:
-            self.violations.append(f"{subject} committed {offset} for {place[0]}-{place[1]}, whose log ends at {end}")
+            self.violations.append(
+                f"{subject} committed {offset} for {name_of(topic_partition)}, whose log ends at {end}"
+            )
         transaction = self._transaction_of(call)
-        key = subject.group, place
+        key = subject.group, topic_partition
         before, of = self._committed.get(key, (-1, topic_id))
         if transaction is not None:
             before, of = transaction.offsets.get(key, (before, of))
         is_members = subject.generation >= 0 or transaction is not None  # older clients name no generation in one
         if 0 <= offset < before and of == topic_id and is_members and not self.budget.backwards:
-            self.violations.append(f"{subject} set {place[0]}-{place[1]} back from {before} to {offset}")
+            self.violations.append(f"{subject} set {name_of(topic_partition)} back from {before} to {offset}")
         (self._committed if transaction is None else transaction.offsets)[key] = offset, topic_id
 
-    def _look_at_owner(self, call: Call, place: Place) -> None:
+    def _look_at_owner(self, call: Call, topic_partition: TopicPartition) -> None:
         """A partition that is nobody's is let pass: its last owner may be revoking it."""
         subject = call.subject
         generation, owners = self._owners.get(subject.group, (-1, {}))
-        others = owners.get(place, [])
+        others = owners.get(topic_partition, [])
         group = self.find_group(subject.group)
         names = {*subject.instances, *subject.members}
         if group is not None:  # a static member need not name its instance
@@ -149,7 +151,7 @@ class Oracle:
         is_another = bool(others) and names.isdisjoint(others)
         if is_another and subject.generation == generation and not self.budget.others_partitions:
             self.violations.append(
-                f"{subject} committed {place[0]}-{place[1]}, which belongs to {' and '.join(others)}"
+                f"{subject} committed {name_of(topic_partition)}, which belongs to {' and '.join(others)}"
             )
 
     def _transaction_of(self, call: Call) -> _Transaction | None:
@@ -179,7 +181,7 @@ class Oracle:
                 self._nobody_is_left(event.group_id)
 
     def _look_at(self, group: ClassicGroup) -> None:
-        owners: dict[Place, list[str]] = {}
+        owners: dict[TopicPartition, list[str]] = {}
         for member in group.members.values():
             for topic, partitions in (assigned_partitions(member.assignment) or {}).items():
                 for partition in partitions:
@@ -194,20 +196,20 @@ class Oracle:
                     )
         self._look_for_unowned(group, owners)
 
-    def _look_for_unowned(self, group: ClassicGroup, owners: Mapping[Place, list[str]]) -> None:
+    def _look_for_unowned(self, group: ClassicGroup, owners: Mapping[TopicPartition, list[str]]) -> None:
         now_ms = self.brokers.clock.now_ms()
         topics = self.brokers.cluster.topics
-        places = {
+        topic_partitions = {
             (name, partition.index)
             for name in group.subscribed_topics or ()
             if (topic := topics.by_name(name)) is not None
             for partition in topic.partitions
         }
-        for key in [key for key in self._unowned_since if key[0] == group.group_id and key[1] not in places]:
+        for key in [key for key in self._unowned_since if key[0] == group.group_id and key[1] not in topic_partitions]:
             del self._unowned_since[key]  # its topic was deleted, or nobody subscribes to it any more
-        for place in places:
-            key = group.group_id, place
-            if place not in owners and group.state is not State.EMPTY:
+        for topic_partition in topic_partitions:
+            key = group.group_id, topic_partition
+            if topic_partition not in owners and group.state is not State.EMPTY:
                 self._unowned_since.setdefault(key, now_ms)
             elif key in self._unowned_since:
                 self._unowned(*key, now_ms - self._unowned_since.pop(key))
@@ -218,11 +220,11 @@ class Oracle:
         for key in [key for key in self._unowned_since if key[0] == group_id]:
             self._unowned(*key, now_ms - self._unowned_since.pop(key))
 
-    def _unowned(self, group_id: str, place: Place, length_ms: int) -> None:
+    def _unowned(self, group_id: str, topic_partition: TopicPartition, length_ms: int) -> None:
         budget_ms = self.budget.unowned_ms
         if budget_ms is not None and length_ms > budget_ms:
             self.violations.append(
-                f"group {group_id}: {place[0]}-{place[1]} was nobody's for {length_ms} ms, allowed are {budget_ms}"
+                f"group {group_id}: {name_of(topic_partition)} was nobody's for {length_ms} ms, allowed are {budget_ms}"
             )
 
 

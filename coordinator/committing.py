@@ -25,6 +25,7 @@ from kohort.protocol.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
+from kohort.protocol.topic_partition import TopicPartition
 
 BROKERS_RETENTION = -1
 """As `retention_time_ms`: as long as the broker keeps offsets. Other negative times are in the past."""
@@ -73,7 +74,7 @@ class Commit:
         self.ticket = ticket
         self.knows_epochs = knows_epochs
         self.missing_group = ErrorCode.group_id_not_found if knows_epochs else ErrorCode.illegal_generation
-        self._too_large: set[tuple[str, int]] | None = None
+        self._too_large: set[TopicPartition] | None = None
 
     def store(self, coordinator: GroupCoordinator, group: Group | None, now_ms: int) -> bool:
         """Writes what is not too large. Returns whether there is anything to wait for."""

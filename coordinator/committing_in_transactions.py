@@ -79,8 +79,8 @@ def txn_offset_commit(
                 coordinator.observer.group_created(simple)
             if group.pending_offsets is None:
                 group.pending_offsets = PendingOffsets()
-            for place, committed in kept:
-                group.pending_offsets.put(committer.producer_id, place, committed)
+            for topic_partition, committed in kept:
+                group.pending_offsets.put(committer.producer_id, topic_partition, committed)
             transaction = group.partition, committer.producer_id
             coordinator.open_transactions.setdefault(transaction, set()).add(group.group_id)
         done(error)

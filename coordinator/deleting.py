@@ -12,6 +12,7 @@ from kohort.coordinator.group import Group
 from kohort.coordinator.offsets import CommittedOffset, tombstones
 from kohort.protocol.batches import EncodedRecords, encode_record
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.topic_partition import TopicPartition
 from kohort.purgatory import DelayedOperation
 
 Done = Callable[[ErrorCode], None]
@@ -21,7 +22,7 @@ Done = Callable[[ErrorCode], None]
 def offset_delete(
     coordinator: GroupCoordinator,
     group_id: str,
-    offsets: Iterable[tuple[str, int]],
+    offsets: Iterable[TopicPartition],
     now_ms: int,
     done: Callable[[ErrorCode, set[str]], None],
 ) -> ErrorCode:
@@ -108,7 +109,7 @@ def _tell_expired(coordinator: GroupCoordinator, group: Group, partitions: int) 
     return written
 
 
-def _expired(group: Group, wall_ms: int, retention_ms: int) -> list[tuple[str, int]]:
+def _expired(group: Group, wall_ms: int, retention_ms: int) -> list[TopicPartition]:
     if group.offsets is None:
         return []
     return [
@@ -128,7 +129,7 @@ def _is_old(committed: CommittedOffset, since_ms: int, wall_ms: int, retention_m
 def _delete_offsets(
     coordinator: GroupCoordinator,
     group: Group,
-    offsets: list[tuple[str, int]],
+    offsets: list[TopicPartition],
     now_ms: int,
     done: Done | None = None,
 ) -> None:
@@ -155,7 +156,7 @@ def _delete_offsets(
     coordinator.append(group.partition, records, now_ms, written)
 
 
-def _forget(group: Group, offsets: list[tuple[str, int]]) -> None:
+def _forget(group: Group, offsets: list[TopicPartition]) -> None:
     """Offsets whose tombstones are written, those of open transactions too."""
     for topic, partition in offsets:
         if group.offsets is not None:
@@ -174,7 +175,7 @@ def _delete_group(coordinator: GroupCoordinator, group: Group, now_ms: int, done
     """
     offsets = [] if group.offsets is None else [(topic, partition) for topic, partition, _ in group.offsets]
     if group.pending_offsets is not None:
-        offsets += [place for place in group.pending_offsets if place not in offsets]
+        offsets += [each for each in group.pending_offsets if each not in offsets]
     version = group.version
     bodies = [*tombstones(group.group_id, offsets)]
     for key in group.record_keys():

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from kohort.coordinator.events import GroupEvent
 from kohort.protocol.batches import EncodedRecords, Marker
+from kohort.protocol.topic_partition import TopicPartition
 
 OFFSETS_TOPIC = "__consumer_offsets"
 TRANSACTION_TOPIC = "__transaction_state"
@@ -47,7 +48,7 @@ class WriteMarkers(NamedTuple):
     producer_epoch: int
     marker: Marker
     client_version: int
-    partitions: tuple[tuple[str, int], ...]
+    partitions: tuple[TopicPartition, ...]
 
 
 class Cause(NamedTuple):

@@ -8,7 +8,8 @@ from kohort.coordinator.effects import Cause
 from kohort.coordinator.event_state import GroupEventState
 from kohort.coordinator.events import NOBODY_KNOWN, Client, GroupEvent
 from kohort.coordinator.member_stats import MemberStats
-from kohort.coordinator.owners import Owners, Place, share_in
+from kohort.coordinator.owners import Owners, share_in
+from kohort.protocol.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from kohort.coordinator.classic.group import ClassicGroup
@@ -144,6 +145,6 @@ class EventMaker:
         )
 
 
-def share_of(group: "ClassicGroup", assignment: bytes) -> frozenset[Place] | None:
+def share_of(group: "ClassicGroup", assignment: bytes) -> frozenset[TopicPartition] | None:
     """The partitions of a member's assignment; None where that cannot be told: only consumers share partitions."""
     return share_in(assignment) if group.protocol_type == "consumer" else None

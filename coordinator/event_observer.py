@@ -17,9 +17,10 @@ from kohort.coordinator.event_state import GroupEventState
 from kohort.coordinator.event_timers import HalfTime, StatsTimer
 from kohort.coordinator.events import NOBODY_KNOWN, Client
 from kohort.coordinator.member_stats import MemberStats
-from kohort.coordinator.owners import Place, still_owned
+from kohort.coordinator.owners import still_owned
 from kohort.protocol.consumer import ImpossibleLengthError, subscribed_topics
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from kohort.coordinator.classic.group import ClassicGroup
@@ -439,5 +440,5 @@ def _topics(metadata: bytes) -> frozenset[str] | bytes:
     return metadata if topics is None else topics
 
 
-def _owned(member: "Member") -> frozenset[Place]:
+def _owned(member: "Member") -> frozenset[TopicPartition]:
     return frozenset().union(*(still_owned(metadata) for _, metadata in member.protocols))

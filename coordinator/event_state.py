@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from kohort.coordinator.events import Client
-from kohort.coordinator.owners import Owners, Place
+from kohort.coordinator.owners import Owners
+from kohort.protocol.topic_partition import TopicPartition
 from kohort.purgatory import DelayedOperation
 
 
@@ -33,7 +34,7 @@ class GroupEventState:
         self.known = set(known)
         """Members of the last generation whose join phase was completed."""
         self.owners = owners
-        self.next_shares: dict[str, frozenset[Place]] | None = None
+        self.next_shares: dict[str, frozenset[TopicPartition]] | None = None
         """Of the assignment that is being written; None: it cannot be told."""
         self.stable_us = now_us
         self.started_us = now_us

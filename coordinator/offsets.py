@@ -8,6 +8,7 @@ from uuid import UUID
 
 from kohort.coordinator.records import OffsetValue, offset_key, offset_value_parts
 from kohort.protocol.batches import encode_record
+from kohort.protocol.topic_partition import TopicPartition
 from kohort.protocol.varints import varint
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ class GroupOffsets:
                 yield topic, partition, committed
 
 
-def tombstones(group_id: str, offsets: list[tuple[str, int]]) -> list[bytes]:
+def tombstones(group_id: str, offsets: list[TopicPartition]) -> list[bytes]:
     """The records that delete these offsets from the log, from the first position of a batch on."""
     return [
         encode_record(offset_key(group_id, topic, partition), None, position)

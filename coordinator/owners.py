@@ -2,6 +2,7 @@
 
 As far as a coordinator can tell. A member gives up what it does not name when it joins again (everything, with an eager
 assignor; KIP-429), what its new share lacks when it is told of that, and all of it when it is gone; it owns its share
+from kohort.protocol.topic_partition import TopicPartition
 from the answer of its SyncGroup on. Definitions: analysis §2.
 """
 
@@ -10,9 +11,7 @@ from collections.abc import Container, Iterable, Mapping, Set
 from typing import NamedTuple
 
 from kohort.protocol.consumer import ImpossibleLengthError, assigned_partitions, read_subscription
-
-Place = tuple[str, int]
-"""Topic and partition."""
+from kohort.protocol.topic_partition import TopicPartition
 
 
 class Moves(NamedTuple):
@@ -28,51 +27,52 @@ class Owners:
 
     __slots__ = ("_assigned", "_held", "_holder", "_nobodys_since_us")
 
-    def __init__(self, shares: Mapping[str, Set[Place]]) -> None:
+    def __init__(self, shares: Mapping[str, Set[TopicPartition]]) -> None:
         """`shares`: what members have at the moment, by member id."""
         self._held = {member_id: set(share) for member_id, share in shares.items()}
         self._holder = _owners_in(shares)
         self._assigned = dict(self._holder)
         """To whom each was given last. A member that is about to lose one in favour of another still stands here."""
-        self._nobodys_since_us: dict[Place, int] = {}
+        self._nobodys_since_us: dict[TopicPartition, int] = {}
 
-    def moves_to(self, shares: Mapping[str, Set[Place]], topics: Container[str] | None) -> Moves:
+    def moves_to(self, shares: Mapping[str, Set[TopicPartition]], topics: Container[str] | None) -> Moves:
         """What an assignment moves. `shares`: of all members; `topics`: what they subscribe to, None: not known."""
         owners = _owners_in(shares)
         before = self._assigned_of(topics)
         common = before.keys() & owners.keys()
-        survivors = Counter(before[place] for place in common if before[place] in shares)
+        survivors = Counter(before[topic_partition] for topic_partition in common if before[topic_partition] in shares)
         # What a cooperative assignor holds back for the next round is to be distributed, too.
         share, over = divmod(len(before.keys() | owners.keys()), max(len(shares), 1))
         surplus = sum(max(0, count - share - (rank < over)) for rank, (_, count) in enumerate(survivors.most_common()))
-        return Moves(sum(before[place] != owners[place] for place in common), len(common) - survivors.total() + surplus)
+        moved = sum(before[each] != owners[each] for each in common)
+        return Moves(moved, len(common) - survivors.total() + surplus)
 
-    def assigned(self, shares: Mapping[str, Set[Place]], topics: Container[str] | None) -> None:
+    def assigned(self, shares: Mapping[str, Set[TopicPartition]], topics: Container[str] | None) -> None:
         """The assignment counts from now on."""
         self._assigned = self._assigned_of(topics) | _owners_in(shares)
 
-    def rejoined(self, member_id: str, owned: Set[Place], now_us: int) -> None:
+    def rejoined(self, member_id: str, owned: Set[TopicPartition], now_us: int) -> None:
         """A member has joined again and says what it still owns."""
         held = self._held.get(member_id)
         if held:
             self._give_up(member_id, held - owned, now_us)
             held &= owned
 
-    def told(self, member_id: str, share: Set[Place], now_us: int) -> int:
+    def told(self, member_id: str, share: Set[TopicPartition], now_us: int) -> int:
         """A member has heard of its share. Returns for how long partitions of it were nobody's, all in all."""
         self._give_up(member_id, self._held.get(member_id, set()) - share, now_us)
         self._held[member_id] = set(share)
         unowned_us = 0
-        for place in share:
-            self._holder[place] = member_id
-            unowned_us += now_us - self._nobodys_since_us.pop(place, now_us)
+        for topic_partition in share:
+            self._holder[topic_partition] = member_id
+            unowned_us += now_us - self._nobodys_since_us.pop(topic_partition, now_us)
         return unowned_us
 
     def renamed(self, old_id: str, member_id: str) -> None:
         """A static member has another id."""
         self._held[member_id] = self._held.pop(old_id, set())
         for owners in (self._holder, self._assigned):
-            owners.update({place: member_id for place, owner in owners.items() if owner == old_id})
+            owners.update({topic_partition: member_id for topic_partition, owner in owners.items() if owner == old_id})
 
     def gone(self, member_id: str, now_us: int) -> None:
         """A member has left, or was removed."""
@@ -83,34 +83,34 @@ class Owners:
         for known in (self._held, self._holder, self._assigned, self._nobodys_since_us):
             known.clear()
 
-    def _assigned_of(self, topics: Container[str] | None) -> dict[Place, str]:
-        return {place: owner for place, owner in self._assigned.items() if topics is None or place[0] in topics}
+    def _assigned_of(self, topics: Container[str] | None) -> dict[TopicPartition, str]:
+        return {each: owner for each, owner in self._assigned.items() if topics is None or each[0] in topics}
 
-    def _give_up(self, member_id: str, places: Iterable[Place], now_us: int) -> None:
-        for place in places:
-            if self._holder.get(place) == member_id:  # else somebody has it already
-                del self._holder[place]
-                self._nobodys_since_us[place] = now_us
-
-
-def _owners_in(shares: Mapping[str, Set[Place]]) -> dict[Place, str]:
-    return {place: member_id for member_id, share in shares.items() for place in share}
+    def _give_up(self, member_id: str, topic_partitions: Iterable[TopicPartition], now_us: int) -> None:
+        for topic_partition in topic_partitions:
+            if self._holder.get(topic_partition) == member_id:  # else somebody has it already
+                del self._holder[topic_partition]
+                self._nobodys_since_us[topic_partition] = now_us
 
 
-def share_in(assignment: bytes) -> frozenset[Place] | None:
+def _owners_in(shares: Mapping[str, Set[TopicPartition]]) -> dict[TopicPartition, str]:
+    return {topic_partition: member_id for member_id, share in shares.items() for topic_partition in share}
+
+
+def share_in(assignment: bytes) -> frozenset[TopicPartition] | None:
     """The partitions of an assignment of protocol type `consumer`; None where that cannot be told."""
     partitions = assigned_partitions(assignment)
-    return None if partitions is None else _places(partitions)
+    return None if partitions is None else _topic_partitions(partitions)
 
 
-def still_owned(metadata: bytes) -> frozenset[Place]:
+def still_owned(metadata: bytes) -> frozenset[TopicPartition]:
     """What a member that joins says it owns; one whose client cannot tell gives up all of it."""
     try:
         subscription = read_subscription(metadata)
     except ImpossibleLengthError:
         return frozenset()
-    return frozenset() if subscription is None else _places(subscription.owned_partitions)
+    return frozenset() if subscription is None else _topic_partitions(subscription.owned_partitions)
 
 
-def _places(partitions: Mapping[str, tuple[int, ...]]) -> frozenset[Place]:
+def _topic_partitions(partitions: Mapping[str, tuple[int, ...]]) -> frozenset[TopicPartition]:
     return frozenset((topic, partition) for topic, numbers in partitions.items() for partition in numbers)

@@ -9,9 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from kohort.coordinator.offsets import CommittedOffset
-
-Place = tuple[str, int]
-"""Topic and partition."""
+from kohort.protocol.topic_partition import TopicPartition
 
 
 class _Pending(NamedTuple):
@@ -27,55 +25,55 @@ class PendingOffsets:
     __slots__ = ("_by_producer", "_last_order")
 
     def __init__(self) -> None:
-        self._by_producer: dict[int, dict[Place, _Pending]] = {}
+        self._by_producer: dict[int, dict[TopicPartition, _Pending]] = {}
         self._last_order = 0
 
     def __bool__(self) -> bool:
         return bool(self._by_producer)
 
-    def __contains__(self, place: Place) -> bool:
+    def __contains__(self, topic_partition: TopicPartition) -> bool:
         """Whether the offset of a partition is undecided."""
-        return any(place in offsets for offsets in self._by_producer.values())
+        return any(topic_partition in offsets for offsets in self._by_producer.values())
 
-    def __iter__(self) -> Iterator[Place]:
+    def __iter__(self) -> Iterator[TopicPartition]:
         """The partitions whose offsets are undecided."""
-        return iter({place for offsets in self._by_producer.values() for place in offsets})
+        return iter({topic_partition for offsets in self._by_producer.values() for topic_partition in offsets})
 
-    def put(self, producer_id: int, place: Place, committed: CommittedOffset | None) -> None:
+    def put(self, producer_id: int, topic_partition: TopicPartition, committed: CommittedOffset | None) -> None:
         """A transaction commits an offset, in place of what it has committed for the partition before.
 
         None: one that a later commit has overtaken already, as a log may tell.
         """
         self._last_order += 1
-        self._by_producer.setdefault(producer_id, {})[place] = _Pending(self._last_order, committed)
+        self._by_producer.setdefault(producer_id, {})[topic_partition] = _Pending(self._last_order, committed)
 
-    def overtake(self, place: Place) -> None:
+    def overtake(self, topic_partition: TopicPartition) -> None:
         """A plain commit of the partition was written: it counts, whatever becomes of the transactions before it."""
-        self._overtake(place, self._last_order + 1)
+        self._overtake(topic_partition, self._last_order + 1)
 
-    def _overtake(self, place: Place, order: int) -> None:
+    def _overtake(self, topic_partition: TopicPartition, order: int) -> None:
         for offsets in self._by_producer.values():
-            pending = offsets.get(place)
+            pending = offsets.get(topic_partition)
             if pending is not None and pending.order < order:
-                offsets[place] = _Pending(pending.order, None)
+                offsets[topic_partition] = _Pending(pending.order, None)
 
-    def remove(self, place: Place) -> None:
+    def remove(self, topic_partition: TopicPartition) -> None:
         """The offset was deleted, the undecided one too."""
         for producer_id, offsets in list(self._by_producer.items()):
-            if place in offsets:
-                del offsets[place]
+            if topic_partition in offsets:
+                del offsets[topic_partition]
                 if not offsets:
                     del self._by_producer[producer_id]
 
-    def end(self, producer_id: int, *, committed: bool) -> dict[Place, CommittedOffset]:
+    def end(self, producer_id: int, *, committed: bool) -> dict[TopicPartition, CommittedOffset]:
         """A transaction has ended. Returns what of it counts from now on."""
         ended = self._by_producer.pop(producer_id, {})
         if not committed:
             return {}
-        for place, pending in ended.items():
+        for topic_partition, pending in ended.items():
             if pending.committed is not None:
-                self._overtake(place, pending.order)
-        return {place: pending.committed for place, pending in ended.items() if pending.committed is not None}
+                self._overtake(topic_partition, pending.order)
+        return {each: pending.committed for each, pending in ended.items() if pending.committed is not None}
 
     @property
     def producers(self) -> list[int]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kohort.watch.snapshot import STABLE, Place, SeenGroup, SeenMember, Snapshot
+from kohort.protocol.topic_partition import TopicPartition
+from kohort.watch.snapshot import STABLE, SeenGroup, SeenMember, Snapshot
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Changes:
 
     def __init__(self) -> None:
         self._before: dict[str, SeenGroup] | None = None
-        self._owners: dict[str, dict[Place, str]] = {}
+        self._owners: dict[str, dict[TopicPartition, str]] = {}
         self.last: dict[str, float] = {}
         """When each group was last seen to change."""
 
@@ -53,7 +54,7 @@ class Changes:
         return changes
 
 
-def _differences(before: SeenGroup | None, now: SeenGroup, owners: dict[Place, str] | None) -> list[str]:
+def _differences(before: SeenGroup | None, now: SeenGroup, owners: dict[TopicPartition, str] | None) -> list[str]:
     if before is None:
         return [f"new, {now.state}"]
     told = [f"{before.state} → {now.state}"] if before.state != now.state else []
@@ -65,7 +66,7 @@ def _differences(before: SeenGroup | None, now: SeenGroup, owners: dict[Place, s
     told += _listed("joined", _new(before.members, now.members))
     told += _listed("left", _new(now.members, before.members))
     if now.state == STABLE and owners is not None:
-        moved = sum(owners[place] != owner for place, owner in now.owners.items() if place in owners)
+        moved = sum(owners[each] != owner for each, owner in now.owners.items() if each in owners)
         if moved:
             told.append(f"{moved} partition{'s' if moved > 1 else ''} moved")
     return told

@@ -20,8 +20,9 @@ from kohort.protocol.messages.list_groups import ListedGroup, ListGroupsRequest
 from kohort.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from kohort.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from kohort.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from kohort.protocol.topic_partition import TopicPartition
 from kohort.watch.client import Broker, BrokerError
-from kohort.watch.snapshot import CLASSIC, Place, SeenGroup, SeenMember, Snapshot
+from kohort.watch.snapshot import CLASSIC, SeenGroup, SeenMember, Snapshot
 
 CONSUMER = "consumer"
 LATEST = -1
@@ -61,8 +62,8 @@ class Cluster:
         groups = [group for found, _ in seen for group in found]
         problems = [problem for _, problem in seen if problem]
         committed = await self._committed(groups, brokers, problems)
-        places = {place for offsets in committed.values() for place in offsets}
-        ends = await self._ends(places, problems) if places else {}
+        topic_partitions = {topic_partition for offsets in committed.values() for topic_partition in offsets}
+        ends = await self._ends(topic_partitions, problems) if topic_partitions else {}
         return Snapshot(
             at,
             len(brokers),
@@ -117,11 +118,11 @@ class Cluster:
 
     async def _committed(
         self, groups: list[SeenGroup], brokers: dict[int, Broker], problems: list[str]
-    ) -> dict[str, dict[Place, int]]:
+    ) -> dict[str, dict[TopicPartition, int]]:
         by_node: dict[int, list[str]] = {}
         for group in groups:
             by_node.setdefault(group.coordinator, []).append(group.group_id)
-        found: dict[str, dict[Place, int]] = {}
+        found: dict[str, dict[TopicPartition, int]] = {}
 
         async def fetch(broker: Broker, group_ids: list[str]) -> None:
             try:
@@ -138,15 +139,15 @@ class Cluster:
         await asyncio.gather(*(fetch(brokers[node_id], group_ids) for node_id, group_ids in by_node.items()))
         return found
 
-    async def _ends(self, places: set[Place], problems: list[str]) -> dict[Place, int]:
-        about = await self._metadata({topic for topic, _ in places})
+    async def _ends(self, topic_partitions: set[TopicPartition], problems: list[str]) -> dict[TopicPartition, int]:
+        about = await self._metadata({topic for topic, _ in topic_partitions})
         brokers = {each.node_id: self._broker(each.host, each.port) for each in about.brokers}
         by_leader: dict[int, dict[str, list[int]]] = {}
         for topic in about.topics:
             for part in topic.partitions:
-                if topic.name and (topic.name, part.partition_index) in places and part.leader_id in brokers:
+                if topic.name and (topic.name, part.partition_index) in topic_partitions and part.leader_id in brokers:
                     by_leader.setdefault(part.leader_id, {}).setdefault(topic.name, []).append(part.partition_index)
-        found: dict[Place, int] = {}
+        found: dict[TopicPartition, int] = {}
 
         async def ask(broker: Broker, wanted: dict[str, list[int]]) -> None:
             try:
@@ -199,11 +200,11 @@ def _member(told: DescribedGroupMember, of_consumers: bool) -> SeenMember:
     )
 
 
-def _owned(assignment: bytes) -> tuple[Place, ...]:
+def _owned(assignment: bytes) -> tuple[TopicPartition, ...]:
     return tuple((topic, each) for topic, parts in (assigned_partitions(assignment) or {}).items() for each in parts)
 
 
-def _offsets(topics: Iterable[Any]) -> dict[Place, int]:
+def _offsets(topics: Iterable[Any]) -> dict[TopicPartition, int]:
     return {
         (topic.name, part.partition_index): part.committed_offset
         for topic in topics
@@ -212,6 +213,6 @@ def _offsets(topics: Iterable[Any]) -> dict[Place, int]:
     }
 
 
-def _lags(committed: dict[Place, int], ends: dict[Place, int]) -> dict[Place, int]:
+def _lags(committed: dict[TopicPartition, int], ends: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
     # What is committed was asked before the ends were; a group that resets its offsets meanwhile may still be beyond.
-    return {place: max(0, ends[place] - offset) for place, offset in committed.items() if place in ends}
+    return {each: max(0, ends[each] - offset) for each, offset in committed.items() if each in ends}

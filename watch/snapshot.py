@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-Place = tuple[str, int]
-"""Topic and partition."""
+from kohort.protocol.topic_partition import TopicPartition
 
 STABLE = "Stable"
 CLASSIC = "classic"
@@ -20,7 +19,7 @@ class SeenMember:
     client_id: str
     host: str
     instance_id: str | None = None
-    owns: tuple[Place, ...] = ()
+    owns: tuple[TopicPartition, ...] = ()
     """Told only while the group is stable."""
     session_ends_in_ms: int | None = None
     """On the brokers' clock. This and what follows only a control address tells; None: no timer runs, or not told."""
@@ -85,7 +84,7 @@ class SeenGroup:
     group_type: str = CLASSIC
     members: tuple[SeenMember, ...] | None = ()
     """None: not told, as of groups of the protocol of KIP-848."""
-    lags: Mapping[Place, int] = field(default_factory=dict)
+    lags: Mapping[TopicPartition, int] = field(default_factory=dict)
     """Records between what is committed and the end of the partition, where both are known."""
     waits: tuple[SeenWait, ...] = ()
     """Whom it waits for, where a control address tells."""
@@ -98,17 +97,17 @@ class SeenGroup:
         return sum(self.lags.values()) if self.lags else None
 
     @property
-    def owners(self) -> dict[Place, str]:
+    def owners(self) -> dict[TopicPartition, str]:
         """Member ids by partition."""
-        return {place: member.member_id for member in self.members or () for place in member.owns}
+        return {topic_partition: member.member_id for member in self.members or () for topic_partition in member.owns}
 
     @property
-    def unowned(self) -> tuple[Place, ...]:
+    def unowned(self) -> tuple[TopicPartition, ...]:
         """Partitions that the group has committed for, and no member has. Nobody knows while it is not stable."""
         if self.members is None or self.state != STABLE:
             return ()
         owners = self.owners
-        return tuple(place for place in sorted(self.lags) if place not in owners)
+        return tuple(topic_partition for topic_partition in sorted(self.lags) if topic_partition not in owners)
 
 
 @dataclass(frozen=True)

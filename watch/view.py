@@ -9,9 +9,10 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 
+from kohort.protocol.topic_partition import TopicPartition
 from kohort.protocol.visible import visible
 from kohort.watch.changes import Change
-from kohort.watch.snapshot import Place, SeenGroup, SeenMember, SeenRebalance, SeenWait, Snapshot
+from kohort.watch.snapshot import SeenGroup, SeenMember, SeenRebalance, SeenWait, Snapshot
 from kohort.watch.text import Text
 
 STATE_STYLES = {
@@ -68,10 +69,10 @@ def line(change: Change) -> str:
     return visible(f"{_clock(change.at)}  {change.group_id}: {change.what}")
 
 
-def ranges(places: Iterable[Place]) -> str:
+def ranges(topic_partitions: Iterable[TopicPartition]) -> str:
     """`orders 0-3 7, payments 1`."""
     by_topic: dict[str, list[int]] = {}
-    for topic, partition in sorted(places):
+    for topic, partition in sorted(topic_partitions):
         by_topic.setdefault(topic, []).append(partition)
     return ", ".join(f"{topic} {' '.join(_runs(numbers))}" for topic, numbers in by_topic.items())
 
@@ -124,12 +125,12 @@ def _members(group: SeenGroup, told: bool) -> Table:
     if told:
         table.add_column("session ends", no_wrap=True, overflow="ellipsis")
     for member in sorted(group.members or (), key=lambda each: (each.name, each.member_id)):
-        lags = [group.lags[place] for place in member.owns if place in group.lags]
+        lags = [group.lags[topic_partition] for topic_partition in member.owns if topic_partition in group.lags]
         name = member.name + (" (static)" if member.instance_id else "")
         cells = [Text(name), Text(member.host), Text(ranges(member.owns) or UNKNOWN)]
         table.add_row(*cells, _number(sum(lags) if lags else None), *([_session(member)] if told else []))
     if group.unowned:
-        lag = sum(group.lags[place] for place in group.unowned)
+        lag = sum(group.lags[topic_partition] for topic_partition in group.unowned)
         table.add_row(Text("nobody", "bold red"), "", Text(ranges(group.unowned)), _number(lag))
     return table
 

@@ -22,6 +22,7 @@ from kohort.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopicResult,
     AddPartitionsToTxnTransaction,
 )
+from kohort.protocol.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 FENCED_SINCE = 2
 
-Outcome = Mapping[tuple[str, int], ErrorCode]
+Outcome = Mapping[TopicPartition, ErrorCode]
 
 
 def handle(node: Node, request: AddPartitionsToTxnRequest, ticket: Ticket) -> None:
@@ -59,7 +60,7 @@ def handle(node: Node, request: AddPartitionsToTxnRequest, ticket: Ticket) -> No
 def _add(
     node: Node,
     transaction: AddPartitionsToTxnTransaction,
-    named: list[tuple[str, int]],
+    named: list[TopicPartition],
     listed: AddPartitionsToTxnTransaction,
     ticket: Ticket,
     done: Callable[[AddPartitionsToTxnResult], None],

@@ -28,6 +28,7 @@ from kohort.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
+from kohort.protocol.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
@@ -76,14 +77,19 @@ def _ask_for(node: Node, request: TxnOffsetCommitRequest, ticket: Ticket, added:
     if home is None:
         added(ErrorCode.coordinator_not_available)
         return
-    place = OFFSETS_TOPIC, node.coordinator.partition_of(request.group_id)
+    topic_partition = OFFSETS_TOPIC, node.coordinator.partition_of(request.group_id)
     who = request.transactional_id, request.producer_id, request.producer_epoch
     if ticket.version >= ADDS_BY_ITSELF_SINCE:
         add_partitions(
-            home.transactions, *who, frozenset({place}), added, ticket.received_at_ms, client_version=WITH_EPOCH_BUMP
+            home.transactions,
+            *who,
+            frozenset({topic_partition}),
+            added,
+            ticket.received_at_ms,
+            client_version=WITH_EPOCH_BUMP,
         )
     else:
-        added(verify_partitions(home.transactions, *who, frozenset({place}))[place])
+        added(verify_partitions(home.transactions, *who, frozenset({topic_partition}))[topic_partition])
 
 
 class _Asked:
@@ -93,7 +99,7 @@ class _Asked:
         self.known: list[TxnOffsetCommitRequestTopic] = []
         """The topics that exist, without the partitions that do not."""
         self.commits: list[PendingCommit] = []
-        self._too_large: set[tuple[str, int]] = set()
+        self._too_large: set[TopicPartition] = set()
         self._refused: list[TxnOffsetCommitResponseTopic] = []
         longest = node.coordinator.settings.offset_metadata_max_bytes
         for asked in request.topics:

@@ -20,6 +20,7 @@ from kohort.control.stops import ANSWER, REQUEST
 from kohort.control.subject import Subject
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from kohort.protocol.topic_partition import TopicPartition
 from kohort.storage.placement import NO_LEADER
 
 if TYPE_CHECKING:
@@ -244,7 +245,7 @@ class Hide(Action):
 class Outdate(Action):
     """Metadata tells the leaders of an earlier moment."""
 
-    leaders: Mapping[tuple[str, int], tuple[int, int]]
+    leaders: Mapping[TopicPartition, tuple[int, int]]
     """Topic and partition to leader and leader epoch, then."""
     stage: str = ANSWER
     only_for: ClassVar[str | None] = "Metadata"

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from kohort.coordinator.transactions.coordinator import TransactionCoordinator
 from kohort.coordinator.transactions.transaction import ENDING, OVER, Partitions, State, Transaction
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.topic_partition import TopicPartition
 
 Done = Callable[[ErrorCode], None]
 
@@ -49,7 +50,7 @@ def verify_partitions(
     producer_id: int,
     producer_epoch: int,
     partitions: Partitions,
-) -> dict[tuple[str, int], ErrorCode]:
+) -> dict[TopicPartition, ErrorCode]:
     """Whether partitions belong to the transaction (KIP-890): NONE, or TRANSACTION_ABORTABLE for one that does not.
 
     Other refusals are for all of them, as with `add_partitions`.

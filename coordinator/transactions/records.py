@@ -7,6 +7,7 @@ import struct
 
 from kohort.coordinator.records import RecordReader, UnreadableRecord
 from kohort.coordinator.transactions.transaction import BY_NUMBER, NO_PRODUCER, NUMBERS, State, Transaction
+from kohort.protocol.topic_partition import TopicPartition
 from kohort.protocol.wire import compact_length, compact_string, tag, unsigned_varint
 
 _SHORT = struct.Struct(">h")
@@ -96,7 +97,7 @@ def _number(tags: dict[int, bytes], number: int, default: int) -> int:
     return int.from_bytes(tags[number], "big", signed=True) if number in tags else default
 
 
-def _partitions(reader: RecordReader, version: int) -> frozenset[tuple[str, int]]:
+def _partitions(reader: RecordReader, version: int) -> frozenset[TopicPartition]:
     found = set()
     for _ in range(reader.uvarint() - 1 if version else reader.int32()):
         topic = reader.compact_string() if version else reader.string()

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from enum import Enum
 
+from kohort.protocol.topic_partition import TopicPartition
+
 NO_PRODUCER = -1
 NO_EPOCH = -1
 NOT_BEGUN = -1
@@ -14,7 +16,7 @@ LAST_EPOCH = 2**15 - 2
 WITH_EPOCH_BUMP = 2
 """The version of transactions that gives the producer a new epoch with each of them (KIP-890). Older ones are 0."""
 
-Partitions = frozenset[tuple[str, int]]
+Partitions = frozenset[TopicPartition]
 
 
 class State(Enum):

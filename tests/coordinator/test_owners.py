@@ -5,8 +5,9 @@ from itertools import product
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kohort.coordinator.owners import Owners, Place
+from kohort.coordinator.owners import Owners
 from kohort.protocol.consumer import Assignment, Subscription, write_assignment, write_subscription
+from kohort.protocol.topic_partition import TopicPartition
 from tests.coordinator.world import Speaker, World, subscription
 
 
@@ -175,7 +176,7 @@ def test_of_a_share_that_cannot_be_read_nothing_is_said() -> None:
 MEMBERS = ("ada", "bob", "eve")
 
 
-def even(owners: dict[Place, str], members: tuple[str, ...]) -> bool:
+def even(owners: dict[TopicPartition, str], members: tuple[str, ...]) -> bool:
     counts = [sum(owner == member for owner in owners.values()) for member in members]
     return max(counts) - min(counts) <= 1
 
@@ -184,14 +185,14 @@ def even(owners: dict[Place, str], members: tuple[str, ...]) -> bool:
 @given(st.lists(st.sampled_from(MEMBERS), min_size=1, max_size=5), st.integers(1, 3))
 def test_no_even_distribution_moves_fewer(owned_by: list[str], left: int) -> None:
     """Compared with all that there are."""
-    places = [("t", number) for number in range(len(owned_by))]
-    before = dict(zip(places, owned_by, strict=True))
+    topic_partitions = [("t", number) for number in range(len(owned_by))]
+    before = dict(zip(topic_partitions, owned_by, strict=True))
     members = MEMBERS[:left]
-    owners = Owners({member: {place for place in places if before[place] == member} for member in MEMBERS})
+    owners = Owners({member: {each for each in topic_partitions if before[each] == member} for member in MEMBERS})
     fewest = min(
-        sum(before[place] != owner for place, owner in after.items())
-        for each in product(members, repeat=len(places))
-        if even(after := dict(zip(places, each, strict=True)), members)
+        sum(before[topic_partition] != owner for topic_partition, owner in after.items())
+        for each in product(members, repeat=len(topic_partitions))
+        if even(after := dict(zip(topic_partitions, each, strict=True)), members)
     )
-    shares = {member: set(places[number :: len(members)]) for number, member in enumerate(members)}
+    shares = {member: set(topic_partitions[number :: len(members)]) for number, member in enumerate(members)}
     assert owners.moves_to(shares, ("t",)).fewest == fewest

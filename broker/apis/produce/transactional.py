@@ -7,13 +7,14 @@ to the broker, it adds it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from kohort.coordinator.transactions.adding import add_partitions, verify_partitions
 from kohort.coordinator.transactions.transaction import WITH_EPOCH_BUMP
 from kohort.protocol.batches import HEADER_SIZE, MAGIC, NO_PRODUCER, TRANSACTIONAL, BatchInfo, read_batch
 from kohort.protocol.errors import DecodeError, ErrorCode
+from kohort.protocol.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
@@ -33,8 +34,6 @@ _RETRIABLE = (
 )
 """A producer would not ask the transaction coordinator again for the sake of these; NOT_ENOUGH_REPLICAS it retries."""
 
-Place = tuple[str, int]
-
 
 class Refused(NamedTuple):
     """What a partition hears that is not part of the transaction."""
@@ -43,7 +42,7 @@ class Refused(NamedTuple):
     message: str | None
 
 
-Refusals = dict[Place, Refused]
+Refusals = dict[TopicPartition, Refused]
 
 _SEVERAL_PRODUCERS = Refused(
     ErrorCode.invalid_producer_id_mapping, "Transactional records contained more than one producer ID"
@@ -53,7 +52,7 @@ _SEVERAL_PRODUCERS = Refused(
 class _Batch(NamedTuple):
     """A transactional batch for a partition that is led here."""
 
-    place: Place
+    topic_partition: TopicPartition
     partition: Partition
     header: BatchInfo
 
@@ -77,7 +76,7 @@ def ask(
     """Calls `then` with what is refused, and returns its answer; None: it is called, and its answer sent, later."""
     batches = _transactional_batches(node, request, ticket.version)
     if len({(each.header.producer_id, each.header.producer_epoch) for each in batches}) > 1:
-        return then(dict.fromkeys((each.place for each in batches), _SEVERAL_PRODUCERS))
+        return then(dict.fromkeys((each.topic_partition for each in batches), _SEVERAL_PRODUCERS))
     strangers = [each for each in batches if not each.is_in_transaction]
     if not strangers:
         return then({})
@@ -85,21 +84,23 @@ def ask(
     for each in strangers:
         each.begin(node, wall_ms, begins_with_0=ticket.version >= ADDS_BY_ITSELF_SINCE)
     producer = strangers[0].header.producer_id, strangers[0].header.producer_epoch
-    places = frozenset(each.place for each in strangers)
+    topic_partitions = frozenset(each.topic_partition for each in strangers)
     transactional_id = request.transactional_id
     assert transactional_id is not None, "the caller has looked"
     refusals: Refusals = {}
     home = node.cluster.transaction_topic.coordinator_of(transactional_id)
     if home is None:
-        _refuse(refusals, places, ErrorCode.coordinator_not_available, ticket.version)
+        _refuse(refusals, topic_partitions, ErrorCode.coordinator_not_available, ticket.version)
         return then(refusals)
     if ticket.version < ADDS_BY_ITSELF_SINCE or request.acks == 0:
-        for place, error in verify_partitions(home.transactions, transactional_id, *producer, places).items():
-            _refuse(refusals, {place}, error, ticket.version)
+        for topic_partition, error in verify_partitions(
+            home.transactions, transactional_id, *producer, topic_partitions
+        ).items():
+            _refuse(refusals, {topic_partition}, error, ticket.version)
         return then(refusals)
 
     def added(error: ErrorCode) -> None:
-        _refuse(refusals, places, error, ticket.version)
+        _refuse(refusals, topic_partitions, error, ticket.version)
         response = then(refusals)
         if response is not None:  # else it is answered once it is synced
             ticket.reply(response)
@@ -108,7 +109,7 @@ def ask(
         home.transactions,
         transactional_id,
         *producer,
-        places,
+        topic_partitions,
         added,
         ticket.received_at_ms,
         client_version=WITH_EPOCH_BUMP,
@@ -118,7 +119,7 @@ def ask(
 
 def _transactional_batches(node: Node, request: ProduceRequest, version: int) -> list[_Batch]:
     topics = node.cluster.topics
-    found: dict[Place, _Batch] = {}
+    found: dict[TopicPartition, _Batch] = {}
     for data in request.topic_data:
         topic = topics.by_id(data.topic_id) if version >= TOPIC_IDS_FROM else topics.by_name(data.name)
         for part in data.partition_data:
@@ -133,12 +134,18 @@ def _transactional_batches(node: Node, request: ProduceRequest, version: int) ->
             except DecodeError:
                 continue  # refused as what it is, later
             if header.producer_id > NO_PRODUCER:
-                place = topic.name, part.index
-                found[place] = _Batch(place, partition, header)  # if it is named twice, the last one counts
+                topic_partition = topic.name, part.index
+                # If it is named twice, the last one counts.
+                found[topic_partition] = _Batch(topic_partition, partition, header)
     return list(found.values())
 
 
-def _refuse(refusals: Refusals, places: frozenset[Place] | set[Place], error: ErrorCode, version: int) -> None:
+def _refuse(
+    refusals: Refusals,
+    topic_partitions: Iterable[TopicPartition],
+    error: ErrorCode,
+    version: int,
+) -> None:
     """Notes a refusal as a client of that version understands it. Source: Kafka's `ReplicaManager`."""
     if error is ErrorCode.none:
         return
@@ -152,4 +159,4 @@ def _refuse(refusals: Refusals, places: frozenset[Place] | set[Place], error: Er
         error = ErrorCode.invalid_producer_epoch
     elif error is ErrorCode.transaction_abortable and version < ABORTABLE_SINCE:
         error, message = ErrorCode.invalid_txn_state, "Partition was not added to the transaction"
-    refusals.update(dict.fromkeys(places, Refused(error, message)))
+    refusals.update(dict.fromkeys(topic_partitions, Refused(error, message)))

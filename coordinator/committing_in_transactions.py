@@ -1,23 +1,19 @@
 """TxnOffsetCommit, the group's part of it (classic-groups §7.3): offsets that count when their transaction does."""
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 from uuid import UUID
 
 from kohort.coordinator.classic.group import ClassicGroup
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.consumer.committing import check_commit
 from kohort.coordinator.consumer.group import ConsumerGroup
+from kohort.coordinator.context import OnWritten
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.offsets import NO_EXPIRY, CommittedOffset
 from kohort.coordinator.pending_offsets import PendingOffsets
 from kohort.protocol.batches import EncodedRecords
 from kohort.protocol.errors import ErrorCode
-
-if TYPE_CHECKING:
-    pass
-
-Done = Callable[[ErrorCode], None]
 
 
 class PendingCommit(NamedTuple):
@@ -43,9 +39,13 @@ class Committer(NamedTuple):
 
 
 def txn_offset_commit(
-    coordinator: GroupCoordinator, committer: Committer, commits: list[PendingCommit], now_ms: int, done: Done
+    coordinator: GroupCoordinator,
+    committer: Committer,
+    commits: list[PendingCommit],
+    now_ms: int,
+    on_written: OnWritten,
 ) -> None:
-    """Keeps offsets till their transaction ends. `done` hears the outcome, at once or when they are written.
+    """Keeps offsets till their transaction ends. `on_written` follows at once with a refusal, else with the write.
 
     NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION,
     INVALID_PRODUCER_EPOCH.
@@ -57,7 +57,7 @@ def txn_offset_commit(
     elif known is not None:
         coordinator.observer.commit_rejected(known, committer.member_id, committer.generation_id, error, None)
     if error is not ErrorCode.none or not commits:
-        return done(error)
+        return on_written(error, now_ms)
     wall_ms = coordinator.wall_ms(now_ms)
     kept = []
     records = []
@@ -83,7 +83,7 @@ def txn_offset_commit(
                 group.pending_offsets.put(committer.producer_id, topic_partition, committed)
             transaction = group.partition, committer.producer_id
             coordinator.open_transactions.setdefault(transaction, set()).add(group.group_id)
-        done(error)
+        on_written(error, now_ms)
 
     coordinator.append(
         coordinator.partition_of(committer.group_id),

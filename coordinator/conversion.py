@@ -217,7 +217,7 @@ def downgrade_if_classic(
     changes: Changes,
     cause: Cause,
     now_ms: int,
-    then: OnWritten,
+    on_written: OnWritten,
     *,
     leaving: Iterable[ConsumerMember] = (),
     replaced: bool = False,
@@ -246,7 +246,7 @@ def downgrade_if_classic(
     _hand_over(coordinator, group, classic, changes, now_ms)
     if gone or group.target_epoch < group.epoch:
         prepare_rebalance(classic, cause, now_ms)
-    changes.write(now_ms, cause, then)
+    changes.write(now_ms, cause, on_written)
     return True
 
 

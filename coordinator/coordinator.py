@@ -110,7 +110,7 @@ class GroupCoordinator(CoordinatorContext):
         changes: "Changes",
         cause: Cause,
         now_ms: int,
-        then: OnWritten,
+        on_written: OnWritten,
         *,
         leaving: "Iterable[ConsumerMember]" = (),
         replaced: bool = False,
@@ -120,7 +120,7 @@ class GroupCoordinator(CoordinatorContext):
             return False
         from kohort.coordinator.conversion import downgrade_if_classic  # not for brokers without such groups
 
-        return downgrade_if_classic(self, group, changes, cause, now_ms, then, leaving=leaving, replaced=replaced)
+        return downgrade_if_classic(self, group, changes, cause, now_ms, on_written, leaving=leaving, replaced=replaced)
 
     def group(self, group_id: str) -> Group | None:
         """The group of that id, whatever its protocol."""

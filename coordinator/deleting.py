@@ -6,6 +6,7 @@ from uuid import UUID
 from kohort.coordinator.classic.dissolving import dissolve_but_for_offsets
 from kohort.coordinator.classic.group import ClassicGroup
 from kohort.coordinator.consumer.group import ConsumerGroup
+from kohort.coordinator.context import OnWritten
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.group import Group
@@ -15,22 +16,19 @@ from kohort.protocol.errors import ErrorCode
 from kohort.protocol.topic_partition import TopicPartition
 from kohort.purgatory import DelayedOperation
 
-Done = Callable[[ErrorCode], None]
-"""Told once the tombstones are written, or could not be."""
-
 
 def offset_delete(
     coordinator: GroupCoordinator,
     group_id: str,
     offsets: Iterable[TopicPartition],
     now_ms: int,
-    done: Callable[[ErrorCode, set[str]], None],
+    on_written: Callable[[ErrorCode, set[str]], None],
 ) -> ErrorCode:
     """Deletes the offsets of topics that nobody in the group subscribes to.
 
     Returns a refusal of the whole: INVALID_GROUP_ID, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, GROUP_ID_NOT_FOUND,
-    NON_EMPTY_GROUP. With NONE, `done` is told the outcome, at once where there is nothing to delete, together with the
-    topics that are in use and keep their offsets (GROUP_SUBSCRIBED_TO_TOPIC).
+    NON_EMPTY_GROUP. With NONE, `on_written` is called when the tombstones are written, at once if there are none. It
+    gets the outcome and the topics that are in use, which keep their offsets (GROUP_SUBSCRIBED_TO_TOPIC).
     """
     if not group_id:
         return ErrorCode.invalid_group_id
@@ -44,12 +42,12 @@ def offset_delete(
     wanted = list(offsets)
     in_use = {topic for topic, _ in wanted if group.is_in_use(topic)}
     free = [each for each in wanted if each[0] not in in_use]
-    _delete_offsets(coordinator, group, free, now_ms, lambda error: done(error, in_use))
+    _delete_offsets(coordinator, group, free, now_ms, lambda error, _: on_written(error, in_use))
     return ErrorCode.none
 
 
-def delete_group(coordinator: GroupCoordinator, group_id: str, now_ms: int, done: Done) -> ErrorCode:
-    """Deletes an empty group with all its offsets. NONE: `done` will be told the outcome; else a refusal.
+def delete_group(coordinator: GroupCoordinator, group_id: str, now_ms: int, on_written: OnWritten) -> ErrorCode:
+    """Deletes an empty group with all its offsets. NONE: `on_written` will be called; else a refusal.
 
     NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP. The empty group id is allowed.
     """
@@ -59,7 +57,7 @@ def delete_group(coordinator: GroupCoordinator, group_id: str, now_ms: int, done
         return ErrorCode.group_id_not_found if error is ErrorCode.none else error
     error = group.refuses_delete()
     if error is ErrorCode.none:
-        _delete_group(coordinator, group, now_ms, done)
+        _delete_group(coordinator, group, now_ms, on_written)
     return error
 
 
@@ -98,11 +96,11 @@ def sweep(coordinator: GroupCoordinator, now_ms: int) -> None:
         if group.is_empty and len(old) == count:
             _delete_group(coordinator, group, now_ms)
         elif old:
-            _delete_offsets(coordinator, group, old, now_ms, _tell_expired(coordinator, group, len(old)))
+            _delete_offsets(coordinator, group, old, now_ms, _report_expired(coordinator, group, len(old)))
 
 
-def _tell_expired(coordinator: GroupCoordinator, group: Group, partitions: int) -> Done:
-    def written(error: ErrorCode) -> None:
+def _report_expired(coordinator: GroupCoordinator, group: Group, partitions: int) -> OnWritten:
+    def written(error: ErrorCode, _: int) -> None:
         if error is ErrorCode.none and isinstance(group, ClassicGroup):
             coordinator.observer.offsets_expired(group, partitions)
 
@@ -131,7 +129,7 @@ def _delete_offsets(
     group: Group,
     offsets: list[TopicPartition],
     now_ms: int,
-    done: Done | None = None,
+    on_written: OnWritten | None = None,
 ) -> None:
     """Those that exist; they are forgotten once their tombstones are written."""
     kept = group.offsets
@@ -142,15 +140,15 @@ def _delete_offsets(
         if (kept is not None and kept.get(*each) is not None) or (pending is not None and each in pending)
     ]
     if not there:
-        if done is not None:
-            done(ErrorCode.none)
+        if on_written is not None:
+            on_written(ErrorCode.none, now_ms)
         return
 
-    def written(error: ErrorCode, _: int) -> None:
+    def written(error: ErrorCode, now_ms: int) -> None:
         if error is ErrorCode.none:
             _forget(group, there)
-        if done is not None:
-            done(error)
+        if on_written is not None:
+            on_written(error, now_ms)
 
     records = EncodedRecords(b"".join(tombstones(group.group_id, there)), len(there))
     coordinator.append(group.partition, records, now_ms, written)
@@ -167,7 +165,9 @@ def _forget(group: Group, offsets: list[TopicPartition]) -> None:
         group.pending_offsets = None
 
 
-def _delete_group(coordinator: GroupCoordinator, group: Group, now_ms: int, done: Done | None = None) -> None:
+def _delete_group(
+    coordinator: GroupCoordinator, group: Group, now_ms: int, on_written: OnWritten | None = None
+) -> None:
     """The group and all its offsets. What begins while this is being written lives on: members, newer offsets.
 
     So does a group that has had members meanwhile and is empty again: the log holds its newer generation behind this.
@@ -186,8 +186,8 @@ def _delete_group(coordinator: GroupCoordinator, group: Group, now_ms: int, done
             _forget(group, offsets)
             if group.is_empty and group.version == version:
                 _dissolve(coordinator, group, now_ms)
-        if done is not None:
-            done(error)
+        if on_written is not None:
+            on_written(error, now_ms)
 
     coordinator.append(group.partition, EncodedRecords(b"".join(bodies), len(bodies)), now_ms, written)
 

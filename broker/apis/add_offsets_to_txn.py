@@ -23,7 +23,7 @@ FENCED_SINCE = 2
 def handle(node: Node, request: AddOffsetsToTxnRequest, ticket: Ticket) -> None:
     """Adds the partition of the group's offsets. Answered when that is written."""
 
-    def done(error: ErrorCode) -> None:
+    def written(error: ErrorCode, _: int) -> None:
         if error is ErrorCode.producer_fenced and ticket.version < FENCED_SINCE:
             error = ErrorCode.invalid_producer_epoch
         ticket.reply(AddOffsetsToTxnResponse(error_code=error))
@@ -34,6 +34,6 @@ def handle(node: Node, request: AddOffsetsToTxnRequest, ticket: Ticket) -> None:
         request.producer_id,
         request.producer_epoch,
         frozenset({(OFFSETS_TOPIC, node.coordinator.partition_of(request.group_id))}),
-        done,
+        written,
         ticket.received_at_ms,
     )

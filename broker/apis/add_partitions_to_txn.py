@@ -76,7 +76,7 @@ def _add(
         done(_result(transaction.transactional_id, verify_partitions(node.transactions, *who, frozenset(named))))
         return
 
-    def added(error: ErrorCode) -> None:
+    def added(error: ErrorCode, _: int) -> None:
         if error is ErrorCode.producer_fenced and ticket.version < FENCED_SINCE:
             error = ErrorCode.invalid_producer_epoch
         done(_result_for_all(listed, error))

@@ -19,15 +19,15 @@ def handle(node: Node, request: DeleteGroupsRequest, ticket: Ticket) -> Slices[D
     group_ids = dict.fromkeys(request.groups_names)
     outcomes: dict[str, ErrorCode] = {}
 
-    def done(group_id: str, error: ErrorCode) -> None:
+    def deleted(group_id: str, error: ErrorCode, _: int) -> None:
         outcomes[group_id] = error
         if len(outcomes) == len(group_ids):
             ticket.reply(_answer(outcomes))
 
     for group_id in group_ids:
-        refusal = delete_group(node.coordinator, group_id, ticket.received_at_ms, partial(done, group_id))
+        refusal = delete_group(node.coordinator, group_id, ticket.received_at_ms, partial(deleted, group_id))
         if refusal is not ErrorCode.none:
-            done(group_id, refusal)
+            deleted(group_id, refusal, ticket.received_at_ms)
         yield
     return None if group_ids else _answer({})
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kohort.coordinator.transactions.ending import end_transaction
-from kohort.coordinator.transactions.transaction import WITH_EPOCH_BUMP
+from kohort.coordinator.transactions.transaction import WITH_EPOCH_BUMP, Producer
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 
@@ -24,10 +24,10 @@ EPOCH_BUMP_SINCE = 5
 def handle(node: Node, request: EndTxnRequest, ticket: Ticket) -> None:
     """Answered when the decision is written; the markers follow."""
 
-    def done(error: ErrorCode, producer: tuple[int, int]) -> None:
+    def decided(error: ErrorCode, producer: Producer) -> None:
         if error is ErrorCode.producer_fenced and ticket.version < FENCED_SINCE:
             error = ErrorCode.invalid_producer_epoch
-        ticket.reply(EndTxnResponse(error_code=error, producer_id=producer[0], producer_epoch=producer[1]))
+        ticket.reply(EndTxnResponse(error_code=error, producer_id=producer.producer_id, producer_epoch=producer.epoch))
 
     end_transaction(
         node.transactions,
@@ -36,6 +36,6 @@ def handle(node: Node, request: EndTxnRequest, ticket: Ticket) -> None:
         request.producer_epoch,
         request.committed,
         WITH_EPOCH_BUMP if ticket.version >= EPOCH_BUMP_SINCE else 0,
-        done,
+        decided,
         ticket.received_at_ms,
     )

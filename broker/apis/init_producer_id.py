@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kohort.coordinator.transactions.initializing import Answer, Producer, init_producer_id
+from kohort.coordinator.transactions.initializing import init_producer_id
+from kohort.coordinator.transactions.transaction import Producer
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
@@ -36,29 +37,23 @@ def handle(node: Node, request: InitProducerIdRequest, ticket: Ticket) -> InitPr
     expected = None
     if request.producer_id != NONE:
         expected = Producer(request.producer_id, request.producer_epoch)
+
+    def given(error: ErrorCode, producer: Producer) -> None:
+        if error is ErrorCode.producer_fenced and ticket.version < FENCED_SINCE:
+            error = ErrorCode.invalid_producer_epoch
+        ticket.reply(
+            InitProducerIdResponse(error_code=error, producer_id=producer.producer_id, producer_epoch=producer.epoch)
+        )
+
     init_producer_id(
         node.transactions,
         request.transactional_id,
         request.transaction_timeout_ms,
         expected,
-        _Answer(ticket),
+        given,
         ticket.received_at_ms,
     )
     return None
-
-
-class _Answer(Answer):
-    """Answers a ticket."""
-
-    def __init__(self, ticket: Ticket) -> None:
-        self._ticket = ticket
-
-    def give(self, error: ErrorCode, producer: Producer) -> None:
-        if error is ErrorCode.producer_fenced and self._ticket.version < FENCED_SINCE:
-            error = ErrorCode.invalid_producer_epoch
-        self._ticket.reply(
-            InitProducerIdResponse(error_code=error, producer_id=producer.producer_id, producer_epoch=producer.epoch)
-        )
 
 
 def _refused(error_code: ErrorCode) -> InitProducerIdResponse:

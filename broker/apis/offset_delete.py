@@ -35,13 +35,13 @@ def handle(node: Node, request: OffsetDeleteRequest, ticket: Ticket) -> OffsetDe
         if there:
             wanted.append((asked.name, there))
 
-    def done(error: ErrorCode, in_use: set[str]) -> None:
+    def deleted(error: ErrorCode, in_use: set[str]) -> None:
         subscribed = ErrorCode.group_subscribed_to_topic
         answered = [_answer(name, there, subscribed if name in in_use else error) for name, there in wanted]
         ticket.reply(OffsetDeleteResponse(error_code=ErrorCode.none, topics=_merged(refused, answered)))
 
     offsets = [(name, partition) for name, there in wanted for partition in there]
-    refusal = offset_delete(node.coordinator, request.group_id, offsets, ticket.received_at_ms, done)
+    refusal = offset_delete(node.coordinator, request.group_id, offsets, ticket.received_at_ms, deleted)
     return None if refusal is ErrorCode.none else error_response(request, refusal)
 
 

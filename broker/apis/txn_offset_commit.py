@@ -8,7 +8,6 @@ Before v5, the group must have been added (AddOffsetsToTxn). Left out on purpose
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kohort.coordinator.committing_in_transactions import (
@@ -33,6 +32,7 @@ from kohort.protocol.topic_partition import TopicPartition
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
     from kohort.broker.ticket import Ticket
+    from kohort.coordinator.context import OnWritten
     from kohort.storage.topics import Topic
 
 ABORTABLE_SINCE = 4
@@ -55,14 +55,14 @@ def handle(node: Node, request: TxnOffsetCommitRequest, ticket: Ticket) -> TxnOf
         request.group_instance_id,
     )
 
-    def done(error: ErrorCode) -> None:
+    def written(error: ErrorCode, _: int) -> None:
         ticket.reply(asked.answer(_as_told(error, ticket.version)))
 
-    def added(error: ErrorCode) -> None:
+    def added(error: ErrorCode, now_ms: int) -> None:
         if error is ErrorCode.none:
-            txn_offset_commit(node.coordinator, committer, asked.commits, ticket.received_at_ms, done)
+            txn_offset_commit(node.coordinator, committer, asked.commits, ticket.received_at_ms, written)
         else:
-            done(error)
+            written(error, now_ms)
 
     error = node.coordinator.creatable(request.group_id)
     if error is not ErrorCode.none:
@@ -71,11 +71,11 @@ def handle(node: Node, request: TxnOffsetCommitRequest, ticket: Ticket) -> TxnOf
     return None
 
 
-def _ask_for(node: Node, request: TxnOffsetCommitRequest, ticket: Ticket, added: Callable[[ErrorCode], None]) -> None:
+def _ask_for(node: Node, request: TxnOffsetCommitRequest, ticket: Ticket, on_added: OnWritten) -> None:
     """Whether the group belongs to the transaction; newer clients leave it to the broker to add it."""
     home = node.cluster.transaction_topic.coordinator_of(request.transactional_id)
     if home is None:
-        added(ErrorCode.coordinator_not_available)
+        on_added(ErrorCode.coordinator_not_available, ticket.received_at_ms)
         return
     topic_partition = OFFSETS_TOPIC, node.coordinator.partition_of(request.group_id)
     who = request.transactional_id, request.producer_id, request.producer_epoch
@@ -84,12 +84,13 @@ def _ask_for(node: Node, request: TxnOffsetCommitRequest, ticket: Ticket, added:
             home.transactions,
             *who,
             frozenset({topic_partition}),
-            added,
+            on_added,
             ticket.received_at_ms,
             client_version=WITH_EPOCH_BUMP,
         )
     else:
-        added(verify_partitions(home.transactions, *who, frozenset({topic_partition}))[topic_partition])
+        verified = verify_partitions(home.transactions, *who, frozenset({topic_partition}))
+        on_added(verified[topic_partition], ticket.received_at_ms)
 
 
 class _Asked:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from kohort.coordinator.consumer.records import key_of, value_of
 from kohort.coordinator.consumer.values import Change, Kind
+from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause, Transition
 from kohort.protocol.batches import EncodedRecords, encode_record
 from kohort.protocol.errors import ErrorCode
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
 
 Record = tuple[bytes, bytes | None]
 """Key and value; None deletes."""
-
-Then = Callable[[ErrorCode, int], None]
-"""What follows when everything is written (NONE), or could not be; with the time."""
 
 
 class Changes:
@@ -86,11 +84,11 @@ class Changes:
         for undo in self._undos:
             undo()
 
-    def write(self, now_ms: int, cause: Cause, then: Then) -> None:
-        """Writes everything as one batch. Without anything to write, `then` follows what is being written before."""
+    def write(self, now_ms: int, cause: Cause, on_written: OnWritten) -> None:
+        """Writes everything as one batch. Without anything to write, `on_written` follows the write before this one."""
         group, coordinator = self.group, self.group.coordinator
         if not self:
-            self._follow(now_ms, then)
+            self._follow(now_ms, on_written)
             return
         own = [(key_of(group.group_id, change.kind, change.name), value_of(change)) for change in self._changes]
         bodies = [
@@ -108,17 +106,17 @@ class Changes:
                     done(now_ms)
             while group.in_flight and group.in_flight[0]._settled:
                 del group.in_flight[0]
-            then(error, now_ms)
+            on_written(error, now_ms)
 
         self.token = coordinator.append(group.partition, EncodedRecords(b"".join(bodies), len(bodies)), now_ms, written)
         self._tell(cause)
 
-    def _follow(self, now_ms: int, then: Then) -> None:
+    def _follow(self, now_ms: int, on_written: OnWritten) -> None:
         last = self.group.in_flight[-1].token if self.group.in_flight else None
         if last is None:
-            then(ErrorCode.none, now_ms)
+            on_written(ErrorCode.none, now_ms)
         else:
-            self.group.coordinator.after(last, then)
+            self.group.coordinator.after(last, on_written)
 
     def _tell(self, cause: Cause) -> None:
         group = self.group

@@ -246,9 +246,9 @@ def _leave(
     response = ConsumerGroupHeartbeatResponse(
         error_code=ErrorCode.none, member_id=member.member_id, member_epoch=request.member_epoch
     )
-    then = _replying(group, sender, response)
+    on_written = _replying(group, sender, response)
     if request.member_epoch == LEAVING_EPOCH:
-        fence(group, [member], cause_of(member, "leave_explicit"), now_ms, then)
+        fence(group, [member], cause_of(member, "leave_explicit"), now_ms, on_written)
     else:
-        step_out(group, member, now_ms, then)
+        step_out(group, member, now_ms, on_written)
     return None

@@ -57,7 +57,7 @@ class ConsumerHost(Protocol):
         changes: "Changes",
         cause: Cause,
         now_ms: int,
-        then: OnWritten,
+        on_written: OnWritten,
         *,
         leaving: "Iterable[ConsumerMember]" = (),
         replaced: bool = False,

@@ -28,26 +28,28 @@ def find_leaver(group: ConsumerGroup, member_id: str, instance_id: str | None) -
     return member if member.member_id == member_id else fenced_instance(member_id, instance_id, member.member_id)
 
 
-def step_out(group: ConsumerGroup, member: ConsumerMember, now_ms: int, then: OnWritten) -> None:
+def step_out(group: ConsumerGroup, member: ConsumerMember, now_ms: int, on_written: OnWritten) -> None:
     """A static member goes and keeps its partitions until its session ends, or until it is back."""
     current = member.current
     kept = {topic_id: dict.fromkeys(partitions, 0) for topic_id, partitions in current.assigned.items()}
     away = replace(current, epoch=STEPPING_OUT_EPOCH, assigned=kept, revoking={})
     changes = Changes(group)
     changes.make(Kind.CURRENT, member.member_id, away)
-    changes.write(now_ms, cause_of(member, "leave_explicit"), then)
+    changes.write(now_ms, cause_of(member, "leave_explicit"), on_written)
 
 
-def fence(group: ConsumerGroup, members: Iterable[ConsumerMember], cause: Cause, now_ms: int, then: OnWritten) -> None:
+def fence(
+    group: ConsumerGroup, members: Iterable[ConsumerMember], cause: Cause, now_ms: int, on_written: OnWritten
+) -> None:
     """Takes members out of the group. The next heartbeat of anybody computes who gets their partitions.
 
     A group that is left with classic members only is classic from then on, if the policy allows.
     """
     members, changes = list(members), Changes(group)
-    if group.coordinator.downgrade_if_classic(group, changes, cause, now_ms, then, leaving=members):
+    if group.coordinator.downgrade_if_classic(group, changes, cause, now_ms, on_written, leaving=members):
         return
     take_out(group, members, changes)
-    changes.write(now_ms, cause, then)
+    changes.write(now_ms, cause, on_written)
 
 
 def take_out(group: ConsumerGroup, members: Iterable[ConsumerMember], changes: Changes) -> None:

@@ -1,13 +1,10 @@
 """AddPartitionsToTxn and AddOffsetsToTxn: what a transaction is going to write to; and asking whether it said so."""
 
-from collections.abc import Callable
-
+from kohort.coordinator.context import OnWritten
 from kohort.coordinator.transactions.coordinator import TransactionCoordinator
 from kohort.coordinator.transactions.transaction import ENDING, OVER, Partitions, State, Transaction
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.topic_partition import TopicPartition
-
-Done = Callable[[ErrorCode], None]
 
 
 def add_partitions(
@@ -16,25 +13,25 @@ def add_partitions(
     producer_id: int,
     producer_epoch: int,
     partitions: Partitions,
-    done: Done,
+    on_written: OnWritten,
     now_ms: int,
     client_version: int = 0,
 ) -> None:
-    """Adds partitions to the transaction, which begins with the first ones. `done` hears of it at once or later.
+    """Adds partitions to the transaction, which begins with the first ones. `on_written` is called at once or later.
 
     Refusals, in this order: INVALID_REQUEST for an empty id, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS,
     INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS.
     """
     found = _find(coordinator, transactional_id, producer_id, producer_epoch)
     if isinstance(found, ErrorCode):
-        return done(found)
+        return on_written(found, now_ms)
     if found.pending is not None or found.state in ENDING:
-        return done(ErrorCode.concurrent_transactions)
+        return on_written(ErrorCode.concurrent_transactions, now_ms)
     if found.state is State.ONGOING and partitions <= found.partitions:
-        return done(ErrorCode.none)
+        return on_written(ErrorCode.none, now_ms)
     coordinator.write(
         found,
-        lambda error, _: done(error),
+        on_written,
         now_ms,
         state=State.ONGOING,
         partitions=found.partitions | partitions,

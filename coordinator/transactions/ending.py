@@ -4,27 +4,22 @@ Since KIP-890 every end gives the producer its next epoch, so that a message of 
 cannot get into the next one. Source: Kafka's `TransactionCoordinator.endTransaction`.
 """
 
-from collections.abc import Callable
-
 from kohort.coordinator.transactions.coordinator import TransactionCoordinator
 from kohort.coordinator.transactions.transaction import (
     LAST_EPOCH,
-    NO_EPOCH,
     NO_PRODUCER,
+    NOBODY,
     WITH_EPOCH_BUMP,
+    OnProducer,
+    Producer,
     State,
     Transaction,
 )
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
 
-Done = Callable[[ErrorCode, tuple[int, int]], None]
-"""Told the outcome, and the producer id and epoch to go on with (-1 and -1 with a refusal)."""
-
 FINISH_AGAIN_AFTER_MS = 1_000
 """How long to wait before a decided transaction is finished whose end could not be written."""
-
-NOBODY = (NO_PRODUCER, NO_EPOCH)
 
 
 def end_transaction(
@@ -34,31 +29,31 @@ def end_transaction(
     producer_epoch: int,
     committed: bool,
     client_version: int,
-    done: Done,
+    on_producer: OnProducer,
     now_ms: int,
 ) -> None:
-    """Ends a client's transaction; `done` hears of it once that is decided and written, before there are markers.
+    """Ends a client's transaction; `on_producer` is called when the decision is written, before the markers are.
 
     Refusals, in this order: INVALID_REQUEST for an empty id, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS,
     INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS, INVALID_TXN_STATE.
     """
     if not transactional_id:
-        return done(ErrorCode.invalid_request, NOBODY)
+        return on_producer(ErrorCode.invalid_request, NOBODY)
     found = coordinator.find(transactional_id)
     if isinstance(found, ErrorCode):
-        return done(found, NOBODY)
+        return on_producer(found, NOBODY)
     if found is None:
-        return done(ErrorCode.invalid_producer_id_mapping, NOBODY)
+        return on_producer(ErrorCode.invalid_producer_id_mapping, NOBODY)
     bumps = client_version >= WITH_EPOCH_BUMP
     repeated = bumps and _is_repeated(found, producer_id, producer_epoch)
     error = _refusal(found, producer_id, producer_epoch, bumps=bumps, repeated=repeated)
     if error is None:
         error = _BUMPING(found, committed, repeated) if bumps else _PLAIN(found, committed)
     if error is ErrorCode.none:
-        return done(error, (found.producer_id, found.producer_epoch))
+        return on_producer(error, Producer(found.producer_id, found.producer_epoch))
     if error is not None:
-        return done(error, NOBODY)
-    _prepare(coordinator, found, committed, client_version, done, now_ms)
+        return on_producer(error, NOBODY)
+    _prepare(coordinator, found, committed, client_version, on_producer, now_ms)
     return None
 
 
@@ -114,9 +109,9 @@ def _BUMPING(transaction: Transaction, committed: bool, repeated: bool) -> Error
     return _PLAIN(transaction, committed)
 
 
-def fence(coordinator: TransactionCoordinator, transaction: Transaction, done: Done, now_ms: int) -> None:
+def fence(coordinator: TransactionCoordinator, transaction: Transaction, on_producer: OnProducer, now_ms: int) -> None:
     """Aborts an open transaction against the will of its producer, whose epoch is over."""
-    _prepare(coordinator, transaction, False, WITH_EPOCH_BUMP, done, now_ms, fencing=True)
+    _prepare(coordinator, transaction, False, WITH_EPOCH_BUMP, on_producer, now_ms, fencing=True)
 
 
 def _prepare(
@@ -124,7 +119,7 @@ def _prepare(
     transaction: Transaction,
     committed: bool,
     client_version: int,
-    done: Done,
+    on_producer: OnProducer,
     now_ms: int,
     *,
     fencing: bool = False,
@@ -137,10 +132,11 @@ def _prepare(
 
     def prepared(error: ErrorCode, now_ms: int) -> None:
         if error is not ErrorCode.none:
-            done(error, NOBODY)
+            on_producer(error, NOBODY)
             return
-        after = (following, 0) if following != NO_PRODUCER else (transaction.producer_id, transaction.producer_epoch)
-        done(error, after)
+        rotated = following != NO_PRODUCER
+        after = Producer(following, 0) if rotated else Producer(transaction.producer_id, transaction.producer_epoch)
+        on_producer(error, after)
         finish(coordinator, transaction, now_ms)
 
     coordinator.write(

@@ -1,7 +1,5 @@
 """InitProducerId of a transactional id: one producer at a time, and the ones before it are fenced (KIP-98, KIP-360)."""
 
-from typing import NamedTuple
-
 from kohort.coordinator.transactions.coordinator import TransactionCoordinator
 from kohort.coordinator.transactions.ending import fence
 from kohort.coordinator.transactions.transaction import (
@@ -9,29 +7,14 @@ from kohort.coordinator.transactions.transaction import (
     LAST_EPOCH,
     NO_EPOCH,
     NO_PRODUCER,
+    NOBODY,
     NOT_BEGUN,
+    OnProducer,
+    Producer,
     State,
     Transaction,
 )
 from kohort.protocol.errors import ErrorCode
-
-
-class Producer(NamedTuple):
-    """A producer id and its epoch."""
-
-    producer_id: int
-    epoch: int
-
-
-class Answer:
-    """Who waits for an id. `give` is called once, at once or later."""
-
-    def give(self, error: ErrorCode, producer: Producer) -> None:
-        """`producer` counts only with NONE."""
-        raise NotImplementedError
-
-
-NOBODY = Producer(NO_PRODUCER, NO_EPOCH)
 
 
 def init_producer_id(
@@ -39,19 +22,21 @@ def init_producer_id(
     transactional_id: str,
     timeout_ms: int,
     expected: Producer | None,
-    answer: Answer,
+    on_producer: OnProducer,
     now_ms: int,
 ) -> None:
     """Gives the id's producer its next epoch. `expected`: who the client thinks it is (KIP-360).
+
+    `on_producer` is called once, at once or later.
 
     Refusals: INVALID_TRANSACTION_TIMEOUT, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, CONCURRENT_TRANSACTIONS while
     something is being written, or after an open transaction was found, which is aborted; PRODUCER_FENCED.
     """
     if not 0 < timeout_ms <= coordinator.settings.transaction_max_timeout_ms:
-        return answer.give(ErrorCode.invalid_transaction_timeout, NOBODY)
+        return on_producer(ErrorCode.invalid_transaction_timeout, NOBODY)
     found = coordinator.find(transactional_id)
     if isinstance(found, ErrorCode):
-        return answer.give(found, NOBODY)
+        return on_producer(found, NOBODY)
     if found is None:
         found = coordinator.transactions[transactional_id] = Transaction(
             transactional_id=transactional_id,
@@ -61,21 +46,21 @@ def init_producer_id(
         )
     transaction = found
     if transaction.pending is not None:
-        return answer.give(ErrorCode.concurrent_transactions, NOBODY)
+        return on_producer(ErrorCode.concurrent_transactions, NOBODY)
     if expected is not None and not _may_be(transaction, expected):
-        return answer.give(ErrorCode.producer_fenced, NOBODY)
+        return on_producer(ErrorCode.producer_fenced, NOBODY)
     if transaction.state in ENDING:
-        return answer.give(ErrorCode.concurrent_transactions, NOBODY)
+        return on_producer(ErrorCode.concurrent_transactions, NOBODY)
     if transaction.state is State.ONGOING:
-        fence(coordinator, transaction, lambda error, _: answer.give(_once_more(error), NOBODY), now_ms)
+        fence(coordinator, transaction, lambda error, _: on_producer(_once_more(error), NOBODY), now_ms)
         return None
     following = _following(coordinator, transaction, expected)
     if isinstance(following, ErrorCode):
-        return answer.give(following, NOBODY)
+        return on_producer(following, NOBODY)
     producer, last_epoch = following
     coordinator.write(
         transaction,
-        lambda error, _: answer.give(error, producer if error is ErrorCode.none else NOBODY),
+        lambda error, _: on_producer(error, producer if error is ErrorCode.none else NOBODY),
         now_ms,
         state=State.EMPTY,
         timeout_ms=timeout_ms,

@@ -1,14 +1,17 @@
 """A transactional id: its producer, and where its transaction is. Source: Kafka's `TransactionMetadata`."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple
 
+from kohort.protocol.errors import ErrorCode
 from kohort.protocol.topic_partition import TopicPartition
 
 NO_PRODUCER = -1
 NO_EPOCH = -1
 NOT_BEGUN = -1
-"""As the start of a transaction."""
+"""The start of a transaction that has not begun."""
 
 LAST_EPOCH = 2**15 - 2
 """Epochs end one before the largest short, so that the coordinator can always fence once more."""
@@ -17,6 +20,19 @@ WITH_EPOCH_BUMP = 2
 """The version of transactions that gives the producer a new epoch with each of them (KIP-890). Older ones are 0."""
 
 Partitions = frozenset[TopicPartition]
+
+
+class Producer(NamedTuple):
+    """A producer id and its epoch."""
+
+    producer_id: int
+    epoch: int
+
+
+NOBODY = Producer(NO_PRODUCER, NO_EPOCH)
+
+OnProducer = Callable[[ErrorCode, Producer], None]
+"""What follows a request for a producer: NONE and the producer to go on with, or an error and `NOBODY`."""
 
 
 class State(Enum):

@@ -224,7 +224,7 @@ class World:
 
     def deletes_group(self, group_id: str = "g") -> Ticket:
         ticket = Ticket(f"delete {group_id}")
-        refusal = delete_group(self.coordinator, group_id, self.now_ms, lambda error: ticket.answer(Outcome(error)))
+        refusal = delete_group(self.coordinator, group_id, self.now_ms, lambda error, _: ticket.answer(Outcome(error)))
         if refusal is not E.none:
             ticket.answer(Outcome(refusal))
         self.settle()

@@ -99,7 +99,7 @@ def ask(
             _refuse(refusals, {topic_partition}, error, ticket.version)
         return then(refusals)
 
-    def added(error: ErrorCode) -> None:
+    def added(error: ErrorCode, _: int) -> None:
         _refuse(refusals, topic_partitions, error, ticket.version)
         response = then(refusals)
         if response is not None:  # else it is answered once it is synced

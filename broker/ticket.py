@@ -15,7 +15,7 @@ class CloseConnection(Exception):
     """Raised by a handler that answers by hanging up; the text is the reason for the log."""
 
 
-class Asker(Protocol):
+class Requester(Protocol):
     """Where a request came from: a connection, or a test."""
 
     client_host: str
@@ -47,11 +47,11 @@ class Asker(Protocol):
 class Ticket:
     """What a handler knows about the request beside its content, and how it answers later."""
 
-    __slots__ = ("answered", "api", "asker", "client_id", "correlation_id", "received_at_ms", "request", "version")
+    __slots__ = ("answered", "api", "client_id", "correlation_id", "received_at_ms", "request", "requester", "version")
 
     def __init__(
         self,
-        asker: Asker,
+        requester: Requester,
         api: object,
         request: object,
         version: int,
@@ -59,7 +59,7 @@ class Ticket:
         client_id: str,
         received_at_ms: int,
     ) -> None:
-        self.asker = asker
+        self.requester = requester
         self.api: Any = api
         """A `registry.Api`; nobody but the dispatcher asks."""
         self.request = request
@@ -74,33 +74,33 @@ class Ticket:
     @property
     def client_host(self) -> str:
         """The client's address as Kafka writes it: `/127.0.0.1`."""
-        return self.asker.client_host
+        return self.requester.client_host
 
     @property
     def listener(self) -> tuple[str, int]:
         """The address the client dialled."""
-        return self.asker.listener
+        return self.requester.listener
 
     def reply(self, response: object) -> None:
         """Answers a request whose handler returned None. A client that hung up meanwhile is not told."""
         assert not self.answered, "a ticket is answered once"
         self.answered = True
-        self.asker.answer(self, response)
+        self.requester.answer(self, response)
 
     def work_on(self, steps: Work) -> None:
         """Goes on with a request that waited, a little at a time. `steps` return what a handler returns."""
-        self.asker.take_up(self, steps)
+        self.requester.take_up(self, steps)
 
     def no_reply(self) -> None:
         """Ends a request that waited and is never answered."""
         self.answered = True
-        self.asker.unpark()
+        self.requester.unpark()
 
     def when_gone(self, action: Callable[[], object]) -> None:
         """Calls `action` if the client is gone before it has its answer: what only it waits for need not wait."""
-        self.asker.when_gone(action)
+        self.requester.when_gone(action)
 
     def fail(self) -> None:
         """Ends the connection of a request whose answer failed. The caller logs the exception."""
         self.answered = True
-        self.asker.close("answering its request failed, which is kohort's fault")
+        self.requester.close("answering its request failed, which is kohort's fault")

@@ -75,8 +75,8 @@ class Call:
         self.request = request
         """As the broker will see it; a fault may put another in its place."""
         self.ticket = ticket
-        self.connection: Connection = ticket.asker  # type: ignore[assignment]
-        self.client_host, self.listener = ticket.asker.client_host, ticket.asker.listener
+        self.connection: Connection = ticket.requester  # type: ignore[assignment]
+        self.client_host, self.listener = ticket.requester.client_host, ticket.requester.listener
         self.subject = Subject(node, request, ticket)
         self.generation_then = NO_GENERATION
         """Of the group, when the broker began to handle the request."""
@@ -95,7 +95,7 @@ class Call:
 
     def begin(self) -> Any:
         """What a handler returns: a response, None for later, NO_REPLY; or CloseConnection is raised."""
-        self.ticket.asker = self
+        self.ticket.requester = self
         return None if self._way.comes(self) else self._go_on()
 
     def _go_on(self, *_: Any) -> Any:

@@ -74,11 +74,11 @@ class Transition(NamedTuple):
     cause: Cause
 
 
-class Remark(NamedTuple):
+class GroupWarning(NamedTuple):
     """Something a person should know about a group: mostly that Kafka's own behaviour is about to hurt somebody."""
 
     group_id: str
     text: str
 
 
-Effect = Reply | Append | WriteMarkers | Transition | Remark | GroupEvent
+Effect = Reply | Append | WriteMarkers | Transition | GroupWarning | GroupEvent

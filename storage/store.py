@@ -31,7 +31,7 @@ class Found:
     epochs: Epochs
     producers: Producers | None = None
     """Those who wrote the records; None: nobody who wants to be remembered."""
-    remarks: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
     """What had to be mended, one sentence each."""
 
 

@@ -41,7 +41,7 @@ def handle(node: Node, request: ApiVersionsRequest, ticket: Ticket) -> ApiVersio
     ):
         return ApiVersionsResponse(error_code=ErrorCode.invalid_request, api_keys=())
     if ticket.version >= 3:
-        ticket.asker.client_software = f"{request.client_software_name}/{request.client_software_version}"
+        ticket.requester.client_software = f"{request.client_software_name}/{request.client_software_version}"
     return _table(ticket.version)
 
 

@@ -105,7 +105,7 @@ class _Whole:
             outcome = self.outcome()
         except CloseConnection as reason:
             self._ticket.answered = True
-            self._ticket.asker.close(str(reason))
+            self._ticket.requester.close(str(reason))
             return
         if outcome is NO_REPLY:
             self._ticket.no_reply()
@@ -119,27 +119,27 @@ class _Part:
     def __init__(self, ticket: Ticket, whole: _Whole) -> None:
         self.response: Any = None
         self.client_host, self.listener = ticket.client_host, ticket.listener
-        self.client_software = ticket.asker.client_software
+        self.client_software = ticket.requester.client_software
         self._ticket = ticket
         self._whole = whole
 
     def answer(self, ticket: Ticket, response: object) -> None:
-        """See `Asker`."""
+        """See `Requester`."""
         self.response = response
         self._whole.answered()
 
     def close(self, reason: str) -> None:
-        """See `Asker`. The other parts are handled all the same."""
+        """See `Requester`. The other parts are handled all the same."""
         self._whole.reason = self._whole.reason or reason
         self.answer(self._ticket, NO_REPLY)
 
     def unpark(self) -> None:
-        """See `Asker`."""
+        """See `Requester`."""
         self.answer(self._ticket, NO_REPLY)
 
     def when_gone(self, action: Callable[[], object]) -> None:
-        """See `Asker`. What changes something goes on without its client."""
+        """See `Requester`. What changes something goes on without its client."""
 
     def take_up(self, ticket: Ticket, steps: Work) -> None:
-        """See `Asker`."""
+        """See `Requester`."""
         raise NotImplementedError("a part is short")

@@ -12,7 +12,7 @@ from kohort.coordinator.effects import (
     Append,
     Cause,
     Effect,
-    Remark,
+    GroupWarning,
     Reply,
     Transition,
     WriteMarkers,
@@ -90,7 +90,7 @@ def _tell(effect: Effect) -> None:
         if log.info_enabled:
             log.info(describe(effect), **_values(effect))
     else:
-        assert isinstance(effect, Remark)
+        assert isinstance(effect, GroupWarning)
         log.warning(f"{effect.group_id}: {effect.text}", group=effect.group_id)
 
 

@@ -92,4 +92,4 @@ class GroupEvents:
 def client_of(ticket: object) -> Client:
     """Who holds a ticket of `broker/ticket.py`."""
     assert isinstance(ticket, Ticket)
-    return Client(ticket.client_id, ticket.client_host, ticket.asker.client_software)
+    return Client(ticket.client_id, ticket.client_host, ticket.requester.client_software)

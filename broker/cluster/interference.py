@@ -31,7 +31,7 @@ class Interference:
     # Requests
 
     def handle(self, node: Node, request: Any, ticket: Ticket) -> Any:
-        """Handles a request; returns what its handler returns. Who puts itself in the place of `ticket.asker` hears
+        """Handles a request; returns what its handler returns. Who puts itself in the place of `ticket.requester` hears
         the answer before the client does, whenever it is ready."""
         return ticket.api.handle(node, request, ticket)
 

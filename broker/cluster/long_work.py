@@ -52,7 +52,7 @@ def _answer(ticket: Ticket, then: Callable[[T], object | None], result: T) -> No
         response = then(result)
     except CloseConnection as reason:
         ticket.answered = True
-        ticket.asker.close(str(reason))
+        ticket.requester.close(str(reason))
     except Exception:
         log.error(f"{ticket.client_host}: answering {ticket.request} failed")
         ticket.fail()

@@ -55,8 +55,8 @@ def _take_over(cluster: Cluster, directory: DataDirectory, now_ms: int) -> None:
             "partitions that never had a record have no folder"
         )
     directory.begun(cluster.cluster_id, cluster.settings.node_id)
-    for remark in directory.remarks:
-        log.warning(remark)
+    for warning in directory.warnings:
+        log.warning(warning)
     for each in (cluster.offsets_topic, cluster.transaction_topic):
         if each.name in topics:
             each.create(now_ms)

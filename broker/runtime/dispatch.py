@@ -99,7 +99,7 @@ class Dispatcher:
             self._failed(connection, ticket, problem)
             return
         if self._is_to_be_answered(connection, ticket, response):
-            if ticket.asker is connection:
+            if ticket.requester is connection:
                 yield from self._respond_in_slices(connection, ticket, response)
             else:
                 self._answer(connection, ticket, response)
@@ -127,10 +127,10 @@ class Dispatcher:
     def _answer(self, connection: Connection, ticket: Ticket, response: Any) -> None:
         """Hands a response to whoever asks: the connection in its turn, or what stands before it (`Interference`)."""
         ticket.answered = True
-        if ticket.asker is connection:
+        if ticket.requester is connection:
             self.respond(connection, ticket, response)
         else:
-            ticket.asker.answer(ticket, response)
+            ticket.requester.answer(ticket, response)
 
     def respond(self, connection: Connection, ticket: Ticket, response: Any) -> None:
         """Writes a response in the version that was asked for, a long one little by little.

@@ -24,7 +24,7 @@ from kohort.coordinator.classic.replies import (
 )
 from kohort.coordinator.classic.states import REJOIN, State
 from kohort.coordinator.coordinator import GroupCoordinator
-from kohort.coordinator.effects import Cause, Remark
+from kohort.coordinator.effects import Cause, GroupWarning
 from kohort.coordinator.records import is_storable
 from kohort.coordinator.settings import NEW_MEMBER_JOIN_TIMEOUT_MS, GroupSettings
 from kohort.protocol.errors import ErrorCode
@@ -96,7 +96,7 @@ def join_group(
     try:
         return _admit(group, join)
     except UNFORESEEN as error:
-        coordinator.effects.append(Remark(group.group_id, stuck(error)))
+        coordinator.effects.append(GroupWarning(group.group_id, stuck(error)))
         return _answered_in_error(group, join)
 
 

@@ -5,7 +5,7 @@ from kohort.coordinator.classic.rebalancing import UNFORESEEN, maybe_complete_jo
 from kohort.coordinator.classic.replies import answer_join, join_refused
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.coordinator import GroupCoordinator
-from kohort.coordinator.effects import Cause, Remark, Reply
+from kohort.coordinator.effects import Cause, GroupWarning, Reply
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity, MemberResponse
 
@@ -42,7 +42,7 @@ def leave_group(
     try:
         token = _rebalance(group, cause, now_ms)
     except UNFORESEEN as fault:
-        coordinator.effects.append(Remark(group.group_id, stuck(fault)))
+        coordinator.effects.append(GroupWarning(group.group_id, stuck(fault)))
         return _refused(ErrorCode.unknown_server_error)
     if token is None:
         return response
@@ -79,8 +79,8 @@ def _remove(group: ClassicGroup, member_id: str, name: str, reason: str) -> Caus
     member = group.members[member_id]
     answer_join(group, member, join_refused(ErrorCode.unknown_member_id, ""))
     if member.sync_ticket is not None:
-        remark = f"{member_id} was removed while its SyncGroup waited; as in Kafka that request is never answered"
-        group.coordinator.effects.append(Remark(group.group_id, remark))
+        warning = f"{member_id} was removed while its SyncGroup waited; as in Kafka that request is never answered"
+        group.coordinator.effects.append(GroupWarning(group.group_id, warning))
     group.remove(member_id)
     group.coordinator.observer.member_removed(group, member, name, reason)
     return member.cause(name, reason)

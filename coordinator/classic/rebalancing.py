@@ -13,7 +13,7 @@ from kohort.coordinator.classic.persisting import append_group
 from kohort.coordinator.classic.replies import answer_join, answer_sync, joined, members_for_leader, sync_refused
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.classic.voting import NoCommonProtocol
-from kohort.coordinator.effects import Cause, Remark
+from kohort.coordinator.effects import Cause, GroupWarning
 from kohort.protocol.consumer import ImpossibleLengthError
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
@@ -163,7 +163,7 @@ def unattended(group: ClassicGroup, step: Callable[[], object]) -> None:
     try:
         step()
     except UNFORESEEN as error:
-        group.coordinator.effects.append(Remark(group.group_id, stuck(error)))
+        group.coordinator.effects.append(GroupWarning(group.group_id, stuck(error)))
 
 
 def _why_complete(group: ClassicGroup, missing: list[Member]) -> str:

@@ -67,7 +67,7 @@ class DataDirectory:
         self.path = path
         self.disk = disk if disk is not None else Disk()
         self.delays = delays
-        self.remarks: list[str] = []
+        self.warnings: list[str] = []
         """What had to be mended, and what else whoever starts a broker should read."""
         self.cluster_id: str | None = None
         """Of the cluster that wrote here; None: nobody has yet."""
@@ -119,7 +119,7 @@ class DataDirectory:
                 )
             return Saved(restoring=lost)
         if self._restore_topics and not saved.restoring:
-            self.remarks.append(f"{JOURNAL} is there: --restore-topics has nothing to do")
+            self.warnings.append(f"{JOURNAL} is there: --restore-topics has nothing to do")
         return saved
 
     def _read_cleaned(self) -> dict[str, int]:
@@ -155,7 +155,7 @@ class DataDirectory:
             number += 1
             stray = capped(folder, f"{_STRAY}.{number}")
         self.disk.rename(folder, stray)
-        self.remarks.append(f"{folder.name} {why}; it is kept as {stray.name}")
+        self.warnings.append(f"{folder.name} {why}; it is kept as {stray.name}")
 
     def id_of(self, topic: str) -> UUID | None:
         """The id that most folders of an adopted topic tell; None: they tell none."""
@@ -226,7 +226,7 @@ class DataDirectory:
             raise DataDirectoryError(f"{problem.filename or store.folder}: {problem.strerror or problem}") from None
         except RecoveryError as problem:
             raise DataDirectoryError(str(problem)) from None
-        self.remarks += found.remarks
+        self.warnings += found.warnings
         store.found(found)
         if _topic_id_in(store.folder) is None:
             store.write_metadata()

@@ -77,7 +77,7 @@ class Recovery:
 
         Raises RecoveryError, CheckpointError, OSError.
         """
-        remarks: list[str] = []
+        warnings: list[str] = []
         self._finish_compaction(folder)
         segments: list[Segment] = []
         producers = Producers(self._producer_expiration_ms)
@@ -90,7 +90,7 @@ class Recovery:
                 self._disk.reread(path)
             segment, holes = self._scan(path, producers, epochs, checked=not self._in_peace)
             if holes:
-                remarks.append(self._mend(segment, holes))
+                warnings.append(self._mend(segment, holes))
             segment.clean = segment.next_offset <= clean_before and not last
             if segments and segment.base_offset < segments[-1].next_offset:
                 raise RecoveryError(
@@ -105,7 +105,7 @@ class Recovery:
             min(max(log_start_offset, start), end),
             _epochs(folder, epochs, end),
             producers if len(producers) or producers.transactions else None,
-            remarks,
+            warnings,
         )
 
     def _scan(

@@ -8,7 +8,7 @@ import pytest
 from kohort.broker.cluster.effects import describe, perform
 from kohort.broker.slices import Work
 from kohort.broker.ticket import Ticket
-from kohort.coordinator.effects import Append, Cause, Remark, Reply, Transition
+from kohort.coordinator.effects import Append, Cause, GroupWarning, Reply, Transition
 from kohort.protocol.batches import EncodedRecords, encode_record
 from kohort.protocol.errors import ErrorCode
 from tests.broker.conftest import Broker
@@ -113,7 +113,7 @@ def test_a_transition_is_one_readable_line(lines: StringIO) -> None:
     assert describe(transition(Cause("moon_phase"))).endswith("generation 7, moon phase")
 
     broker = ready()
-    broker.cluster.coordinators[0].effects += [joined, Remark("orders", "this will hurt")]
+    broker.cluster.coordinators[0].effects += [joined, GroupWarning("orders", "this will hurt")]
     perform(broker.cluster, 50)
     first, second = lines.getvalue().splitlines()
     assert first.endswith("orders: Stable -> PreparingRebalance, generation 7, c-3@10.0.0.7 joined")

@@ -165,7 +165,7 @@ def test_impossible_metadata_leaves_the_group_where_it_is() -> None:
     join = ada.enters()
     world.after(0)
     assert (world.state(), join.heard) == ("PreparingRebalance 1", None)
-    assert "stays in PreparingRebalance" in world.remarks[0]
+    assert "stays in PreparingRebalance" in world.warnings[0]
     world.after(300_000)
     assert (join.error, world.state()) == (E.unknown_member_id, "Empty 2")
 
@@ -196,7 +196,7 @@ def test_a_session_that_would_end_the_phase_is_only_remarked() -> None:
     bob.joins(protocols=(("range", IMPOSSIBLE),))
     world.after(10_000)
     assert world.state() == "PreparingRebalance 2"
-    assert len(world.remarks) == 1
+    assert len(world.warnings) == 1
 
 
 def test_a_session_that_starts_and_ends_the_phase_is_only_remarked_too() -> None:
@@ -214,7 +214,7 @@ def test_a_session_that_starts_and_ends_the_phase_is_only_remarked_too() -> None
     back = cem.joins(member_id="", protocols=(("range", IMPOSSIBLE),))
     world.after(10_000)
     assert (world.state(), back.heard) == ("PreparingRebalance 4", None)
-    assert len(world.remarks) == 1
+    assert len(world.warnings) == 1
 
 
 def test_a_protocol_listed_twice_cannot_be_selected() -> None:
@@ -248,7 +248,7 @@ def test_the_sync_of_somebody_removed_is_never_answered() -> None:
     bob.leaves()
     world.after(600_000)
     assert sync.heard is None
-    assert "never answered" in world.remarks[0]
+    assert "never answered" in world.warnings[0]
 
 
 def test_the_join_of_somebody_removed_is_answered() -> None:

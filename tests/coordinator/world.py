@@ -23,7 +23,7 @@ from kohort.coordinator.committing import Commit, offset_commit
 from kohort.coordinator.context import Shard
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.deleting import delete_group, offset_delete, sweep
-from kohort.coordinator.effects import Append, Effect, Remark, Reply, Transition
+from kohort.coordinator.effects import Append, Effect, GroupWarning, Reply, Transition
 from kohort.coordinator.event_observer import EventObserver
 from kohort.coordinator.events import NOBODY_KNOWN, Client, GroupEvent
 from kohort.coordinator.fetching_offsets import offset_fetch
@@ -95,7 +95,7 @@ class World:
         self.log: dict[int, list[Record]] = {partition: [] for partition in range(partitions)}
         self.transitions: list[str] = []
         """`Stable -> PreparingRebalance: join_new`"""
-        self.remarks: list[str] = []
+        self.warnings: list[str] = []
         self.events: list[GroupEvent] = []
         """What whoever listens is told; see `listen`."""
         self.kinds_told: set[str] = set()
@@ -155,8 +155,8 @@ class World:
             case GroupEvent():
                 self.events.append(effect)
                 self.kinds_told.add(effect.kind)
-            case Remark():
-                self.remarks.append(effect.text)
+            case GroupWarning():
+                self.warnings.append(effect.text)
 
     def write(self, error: E | None = None, count: int | None = None) -> None:
         """The held records are written, or fail: all of them, or only the first `count`."""

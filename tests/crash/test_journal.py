@@ -122,7 +122,7 @@ def test_a_deletion_that_cannot_be_taken_back_counts(machine: Machine) -> None:
     machine.starts_again()
     assert machine.life.cluster.topics.by_name(T) is None
     assert not machine.segments
-    assert not machine.life.directory.remarks
+    assert not machine.life.directory.warnings
 
 
 @pytest.mark.parametrize("change", CHANGES)

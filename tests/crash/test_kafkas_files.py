@@ -122,14 +122,14 @@ def test_what_kafkas_controllers_keep_is_no_topic(tmp_path: Path) -> None:
     for seed in (1, 2):
         life = Life(tmp_path / "data", Disk(), seed=seed)
         assert [topic.name for topic in life.cluster.topics] == ["orders"]
-        assert not life.directory.remarks
+        assert not life.directory.warnings
         life.directory.close()
 
 
 def test_it_goes_on_from_there_and_comes_back(life: Life, dump: Dump, tmp_path: Path) -> None:
     life.directory.close()
     again = Life(tmp_path / "data", Disk(), seed=2, at_ms=RECORDED_MS, offsets_topic_num_partitions=50)
-    assert not again.directory.remarks
+    assert not again.directory.warnings
     assert {group.group_id for group in again.hears("list_groups", 4).groups} == set(dump.groups) | {
         group for group, _, _ in dump.offsets
     }

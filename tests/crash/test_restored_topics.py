@@ -83,11 +83,11 @@ def test_the_next_start_needs_no_flag_and_one_that_is_given_does_nothing(machine
     restores(machine)
     machine.starts_again()
     everything_is_there(machine)
-    assert not machine.life.directory.remarks
+    assert not machine.life.directory.warnings
     process_is_gone(machine.path)
     restores(machine)
     everything_is_there(machine)
-    assert machine.life.directory.remarks == ["topics.jsonl is there: --restore-topics has nothing to do"]
+    assert machine.life.directory.warnings == ["topics.jsonl is there: --restore-topics has nothing to do"]
 
 
 def test_a_start_that_dies_while_it_restores_is_gone_on_with(machine: Machine) -> None:

@@ -106,7 +106,7 @@ def test_a_full_disk_is_told_and_reads_go_on_and_writes_once_there_is_room(machi
     assert machine.life.log.getvalue().count("No space left on device") == 1, "said once, not with every request"
     machine.starts_again()
     assert machine.values() == [b"a", b"c"]
-    assert not machine.life.directory.remarks
+    assert not machine.life.directory.warnings
 
 
 def test_a_transaction_that_the_disk_did_not_let_end_ends_when_it_does(machine: Machine) -> None:
@@ -262,8 +262,8 @@ def test_strays_of_the_same_name_are_all_kept(machine: Machine) -> None:
     for _ in range(2):
         machine.disk.make_folder(machine.path / "lost-0")
         machine.starts_again()
-        (remark,) = machine.life.directory.remarks
-        assert "lost-0" in remark
+        (warning,) = machine.life.directory.warnings
+        assert "lost-0" in warning
     assert len(list(machine.path.glob("lost-0-stray*"))) == 2
 
 
@@ -290,10 +290,10 @@ def test_a_segment_cut_at_any_byte_comes_back_with_what_is_whole(tmp_path: Path)
         machine.starts_again()
         left = sum(end <= cut for end in ends) - 1
         assert machine.values() == values[:left]
-        remarks = machine.life.directory.remarks
-        assert len(remarks) == (cut not in ends), remarks
-        if remarks:
-            assert f"{cut - ends[left]} bytes" in remarks[0]
+        warnings = machine.life.directory.warnings
+        assert len(warnings) == (cut not in ends), warnings
+        if warnings:
+            assert f"{cut - ends[left]} bytes" in warnings[0]
         assert not check_partition(path.parent).faults
     assert machine.produces(b"more") is E.none
 
@@ -318,14 +318,14 @@ def test_a_flipped_bit_costs_one_batch_at_most_and_is_told(tmp_path: Path) -> No
             assert path.read_bytes() == spoilt
             continue
         found = machine.values()
-        kept = found == values and not machine.life.directory.remarks
+        kept = found == values and not machine.life.directory.warnings
         if kept:
             # Leader epoch and offset are outside of the checksum; an offset that is too large shows when others follow.
             assert at - starts[hit] in range(12, 16) or (hit == 4 and at - starts[hit] < 8), at - starts[hit]
         else:
             assert found == values[:hit] + values[hit + 1 :], (at - starts[hit], hit)
-            (remark,) = machine.life.directory.remarks
-            assert path.name in remark
+            (warning,) = machine.life.directory.warnings
+            assert path.name in warning
             assert not check_partition(path.parent).faults
         for each in path.parent.glob("*.log.*"):
             each.unlink()
@@ -343,8 +343,8 @@ def test_an_old_segment_with_a_flipped_bit_is_mended_after_a_crash_and_left_afte
     first.write_bytes(data)
     machine.starts_again()
     assert machine.values("rolls") == [b"1", b"2"]
-    (remark,) = machine.life.directory.remarks
-    assert "checksum" in remark
+    (warning,) = machine.life.directory.warnings
+    assert "checksum" in warning
 
 
 def test_what_a_failed_sync_may_have_lost_is_looked_for_after_a_stop(tmp_path: Path) -> None:
@@ -360,5 +360,5 @@ def test_what_a_failed_sync_may_have_lost_is_looked_for_after_a_stop(tmp_path: P
     path.write_bytes(data)
     machine.starts_again(in_peace=True)
     assert machine.values() == [b"a", b"b"]
-    (remark,) = machine.life.directory.remarks
-    assert "bytes cut from byte" in remark
+    (warning,) = machine.life.directory.warnings
+    assert "bytes cut from byte" in warning

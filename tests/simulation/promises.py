@@ -34,7 +34,7 @@ def no_ticket_is_forgotten(simulation: Simulation) -> None:
 
 
 def _is_never_answered(simulation: Simulation, ticket: Asked) -> bool:
-    if ticket.kind == "sync" and any(ticket.member_id in remark for remark in simulation.world.remarks):
+    if ticket.kind == "sync" and any(ticket.member_id in warning for warning in simulation.world.warnings):
         return True  # its member was removed by a LeaveGroup
     return any(
         other.member_id == ticket.member_id and other.kind == ticket.kind for other in simulation.asked_after(ticket)
@@ -115,7 +115,7 @@ def every_phase_has_its_timer(simulation: Simulation) -> None:
         if group.state is not PREPARING:
             assert group.join_phase is None
         elif group.join_phase is None:
-            assert any("join phase failed" in remark for remark in simulation.world.remarks)
+            assert any("join phase failed" in warning for warning in simulation.world.warnings)
 
 
 def sessions_run_for_those_who_need_them(simulation: Simulation) -> None:

@@ -68,4 +68,4 @@ class OnDisk:
     def _comes_back(self) -> list[str]:
         self._open()
         self.log.config = self._config
-        return self.directory.remarks
+        return self.directory.warnings

@@ -15,15 +15,14 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from kohort.client.security import OPEN, Security, from_settings
+from kohort.pipeline.job.raw_records import records_of
 from kohort.pipeline.job.stream_source import RANGE_COLUMNS, RANGES, GroupLogStream
-from kohort.pipeline.silver.columns import integers
 from kohort.pipeline.silver.read_sources import expand, split
 from kohort.pipeline.sources import event_lines, export, found, samples, segments, text_log, wire
-from kohort.pipeline.sources.chunk import TRANSACTION_NAMES, Chunk, Issue
+from kohort.pipeline.sources.chunk import Chunk, Issue
 from kohort.pipeline.sources.found import Source
 
 if TYPE_CHECKING:
@@ -88,22 +87,6 @@ def _chunks(sources: list[Source]) -> Iterator[Chunk]:
             yield from wire.read_wire(source.path, source.partition, source.security)
         elif source.kind in (found.EXPORT, found.DUMP):
             yield from (export.read_export if source.kind == found.EXPORT else export.read_dump)(Path(source.path))
-
-
-def records_of(chunk: Chunk) -> pa.Table:
-    """A chunk as a table of raw records."""
-    spans, rows = chunk.spans, range(len(chunk))
-    return pa.table(
-        {
-            "partition": integers(chunk.partition, pa.int32()),
-            "offset": integers(chunk.offset, pa.int64()),
-            "ts_ms": integers(chunk.timestamp, pa.int64()),
-            "leader_epoch": integers(chunk.leader_epoch, pa.int32(), chunk.leader_epoch < 0),
-            "txn": pa.array([TRANSACTION_NAMES[kind] for kind in chunk.transaction.tolist()], pa.string()),
-            "key": pa.array([spans.key(n) for n in rows], pa.binary()),
-            "value": pa.array([spans.value(n) for n in rows], pa.binary()),
-        }
-    )
 
 
 def _rows(kind: str, source: Source) -> Iterator[object]:

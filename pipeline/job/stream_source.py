@@ -16,6 +16,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
 from kohort.client.security import OPEN, Security
+from kohort.pipeline.job.raw_records import records_of
 from kohort.pipeline.sources import wire
 from kohort.pipeline.sources.chunk import Chunk
 
@@ -154,8 +155,6 @@ class GroupLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._emit == RANGES:
             yield from ((part.partition, part.start, part.end) for part in partition.parts)
             return
-        from kohort.pipeline.job.formats import records_of
-
         with reading(self._address, self._security) as read:
             for part in partition.parts:
                 for chunk in read(part.partition, part.start, part.end):

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kohort.pipeline.job.formats import records_of
+from kohort.pipeline.job.raw_records import records_of
 from kohort.pipeline.sources.found import find_sources
 from kohort.pipeline.sources.segments import partition_of, read_partition
 from kohort.pipeline.synthetic import Plan, write_segments

@@ -152,11 +152,6 @@ class Replays:
         self._slice: _Slice | None = None
         self._gate = gate
 
-    @property
-    def busy(self) -> bool:
-        """Whether something is being loaded."""
-        return bool(self._waiting)
-
     def start(self, name: str, source: PartitionLog, loader: Loader, now_ms: int) -> Replay:
         """Begins to replay `source` into `loader`. Only an empty log is through when this returns."""
         replay = Replay(name, source, loader, now_ms)

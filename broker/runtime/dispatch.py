@@ -1,4 +1,4 @@
-"""One request from its frame to its answer. The only place where what nobody foresaw is caught."""
+"""One request from its frame to its answer. What a handler did not foresee is an error for its client, and no more."""
 
 from __future__ import annotations
 

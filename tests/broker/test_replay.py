@@ -66,7 +66,6 @@ def test_an_empty_log_is_loaded_at_once() -> None:
     place = Place()
     assert place.starts().over
     assert place.shard is Shard.ACTIVE
-    assert not place.cluster.replays.busy
 
 
 def test_a_slice_at_a_time() -> None:

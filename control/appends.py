@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from kohort.broker.cluster.interference import Report
 from kohort.control.errors import NotFoundError, unknown
-from kohort.control.faults.plan import When
+from kohort.control.faults.rule_builder import When
 from kohort.control.faults.triggers import Counting, Trigger, trigger
 from kohort.control.numbers import length_ms
 from kohort.coordinator.context import STORAGE_ERRORS

@@ -1,4 +1,4 @@
-"""Gates: named stops that requests, or their answers, wait at until a test lets them through.
+"""Gates: requests, or their answers, wait at a named point until a test lets them through.
 
 A gate does not stop time: a member that waits for the answer of its SyncGroup at a gate is, to the coordinator, one
 that has been answered. Pause the clock where that matters.
@@ -12,46 +12,46 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from kohort.control.errors import NotFoundError, unknown
-from kohort.control.stops import LOAD, STOPS, Stop
+from kohort.control.gate_points import GATE_POINTS, LOAD, GatePoint
 from kohort.coordinator.effects import OFFSETS_TOPIC
 from kohort.coordinator.placement import partition_for
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.replay import Replay
     from kohort.control.brokers import Brokers
-    from kohort.control.calls import Call
+    from kohort.control.exchange import Exchange
     from kohort.storage.topics import Partition
 
 
 class Held:
     """One request that waits at a gate."""
 
-    __slots__ = ("call", "response")
+    __slots__ = ("exchange", "response")
 
-    def __init__(self, call: Call, response: Any) -> None:
-        self.call = call
+    def __init__(self, exchange: Exchange, response: Any) -> None:
+        self.exchange = exchange
         self.response = response
 
     @property
     def client_id(self) -> str:
         """Of who sent it."""
-        return self.call.subject.client_id
+        return self.exchange.facts.client_id
 
     @property
     def member(self) -> str:
         """The member id; at `join-complete` the one it was given."""
         told = getattr(self.response, "member_id", "")
-        return str(told or next(iter(self.call.subject.members), ""))
+        return str(told or next(iter(self.exchange.facts.members), ""))
 
     @property
     def instance(self) -> str:
         """The `group.instance.id`, or nothing."""
-        return next(iter(self.call.subject.instances), "")
+        return next(iter(self.exchange.facts.instances), "")
 
     @property
     def group(self) -> str:
         """The group it is about."""
-        return self.call.subject.group
+        return self.exchange.facts.group
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -65,10 +65,10 @@ class Held:
 
     def let_through(self) -> None:
         """It goes on."""
-        self.call.resume(self.response, faults=True)
+        self.exchange.resume(self.response, faults=True)
 
     def __str__(self) -> str:
-        return str(self.call.subject)
+        return str(self.exchange.facts)
 
 
 class HeldLoad:
@@ -103,11 +103,11 @@ class HeldLoad:
 class Gate:
     """Holds from the moment it is made until it is opened, or the `with` block that it opened ends."""
 
-    def __init__(self, name: str, stop: Stop, group: str | None, gates: Gates) -> None:
+    def __init__(self, name: str, stop: GatePoint, group: str | None, gates: Gates) -> None:
         self.name = name
         self.group = group
         """None: it holds every group's."""
-        self._stop = stop
+        self._point = stop
         self._gates = gates
         self._held: list[Held | HeldLoad] = []
 
@@ -145,18 +145,18 @@ class Gate:
         self._gates._forget(self)
         return self.release_all()
 
-    def stops(self, call: Call, response: Any) -> bool:
+    def stops(self, exchange: Exchange, response: Any) -> bool:
         """Whether it holds this request; then it does."""
-        subject = call.subject
-        if self.group not in (None, subject.group) or not self._stop.is_for(subject.api, call.stage, response):
+        facts = exchange.facts
+        if self.group not in (None, facts.group) or not self._point.is_for(facts.api, exchange.stage, response):
             return False
-        self.keep(Held(call, response))
+        self.keep(Held(exchange, response))
         return True
 
     @property
     def holds_loads(self) -> bool:
         """Whether it is not requests that it holds."""
-        return self._stop.stage == LOAD
+        return self._point.stage == LOAD
 
     def keep(self, held: Held | HeldLoad) -> None:
         """Something waits from now on."""
@@ -191,9 +191,9 @@ class Gates:
 
     def hold(self, name: str, group: str | None = None) -> Gate:
         """Closes a gate, for one group or for all. Raises ControlError, with the nearest name, when there is none."""
-        stop = STOPS.get(name)
+        stop = GATE_POINTS.get(name)
         if stop is None:
-            raise unknown("gate", name, STOPS)
+            raise unknown("gate", name, GATE_POINTS)
         gate = Gate(name, stop, group, self)
         self._gates.append(gate)
         return gate
@@ -206,9 +206,9 @@ class Gates:
         of = f" for group {group}" if group is not None else ""
         raise NotFoundError(f"nothing is held at {name}{of}; hold it first")
 
-    def holds(self, call: Call, response: Any = None) -> bool:
+    def holds(self, exchange: Exchange, response: Any = None) -> bool:
         """Whether a request has to wait; then it does."""
-        return any(gate.stops(call, response) for gate in self._gates)
+        return any(gate.stops(exchange, response) for gate in self._gates)
 
     def holds_load(self, replay: Replay) -> bool:
         """Whether a load that has read a partition to its end has to wait; then it does."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kohort.broker.cluster.interference import Interference, Report
-from kohort.control.calls import Call
-from kohort.control.moments import Delayed, Moment, Moments
+from kohort.control.conditions import Condition, Conditions, Delayed
+from kohort.control.exchange import Exchange
 from kohort.coordinator.context import CoordinatorContext
 from kohort.coordinator.effects import OFFSETS_TOPIC, Append
 from kohort.protocol.errors import ErrorCode
@@ -41,7 +41,7 @@ class LabInterference(Interference):
         liveness: Liveness,
         faults: Faults,
         gates: Gates,
-        moments: Moments,
+        conditions: Conditions,
         appends: Appends,
         zombies: Zombies,
     ) -> None:
@@ -49,49 +49,49 @@ class LabInterference(Interference):
         self._liveness = liveness
         self._faults = faults
         self._gates = gates
-        self._moments = moments
+        self._conditions = conditions
         self._appends = appends
         self._zombies = zombies
         self.oracle: Oracle | None = None
         """Watches for what must never be, if somebody wants that."""
 
-    # Requests and their answers; see `calls.Way`
+    # Requests and their answers; see `exchange.Way`
 
     def handle(self, node: Node, request: Any, ticket: Ticket) -> Any:
         """Sends the request on its way through the laboratory."""
-        return Call(self, node, request, ticket).begin()
+        return Exchange(self, node, request, ticket).begin()
 
-    def comes(self, call: Call) -> bool:
+    def comes(self, exchange: Exchange) -> bool:
         """See `Way`."""
-        self._liveness.heard(call.subject, call.connection)
-        self._moments.passed(call, None)
-        return self._gates.holds(call)
+        self._liveness.heard(exchange.facts, exchange.connection)
+        self._conditions.passed(exchange, None)
+        return self._gates.holds(exchange)
 
-    def leaves(self, call: Call, node: Node, response: Any) -> bool:
+    def leaves(self, exchange: Exchange, node: Node, response: Any) -> bool:
         """See `Way`."""
         if self.oracle is not None:
-            if call.subject.api in (OFFSET_COMMIT, TXN_OFFSET_COMMIT):
-                self.oracle.committed(call, response)
-            elif call.subject.api == END_TXN:
-                self.oracle.ended(call, response)
-            elif call.subject.api == OFFSET_DELETE:
-                self.oracle.forgotten(call, response)
+            if exchange.facts.api in (OFFSET_COMMIT, TXN_OFFSET_COMMIT):
+                self.oracle.committed(exchange, response)
+            elif exchange.facts.api == END_TXN:
+                self.oracle.ended(exchange, response)
+            elif exchange.facts.api == OFFSET_DELETE:
+                self.oracle.forgotten(exchange, response)
         if self._zombies:
-            self._zombies.mislead(node, call.subject, response)
-        self._moments.passed(call, response)
-        return self._gates.holds(call, response)
+            self._zombies.mislead(node, exchange.facts, response)
+        self._conditions.passed(exchange, response)
+        return self._gates.holds(exchange, response)
 
-    def spoil(self, call: Call, response: Any) -> Any:
+    def spoil(self, exchange: Exchange, response: Any) -> Any:
         """See `Way`."""
-        return self._faults.spoil(call, response)
+        return self._faults.spoil(exchange, response)
 
-    def wait_until(self, moment: Moment, call: Call, response: Any) -> Delayed:
+    def wait_until(self, condition: Condition, exchange: Exchange, response: Any) -> Delayed:
         """See `Way`."""
-        return self._moments.wait(moment, call, response)
+        return self._conditions.wait(condition, exchange, response)
 
     def no_longer(self, delayed: Delayed) -> None:
         """See `Way`."""
-        self._moments.end(delayed)
+        self._conditions.end(delayed)
 
     # What coordinators write
 

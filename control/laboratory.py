@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from kohort.control.appends import Appends
 from kohort.control.brokers import Brokers
 from kohort.control.clock import LabClock
+from kohort.control.conditions import Conditions
 from kohort.control.faults.table import Faults
 from kohort.control.gates import Gates
 from kohort.control.interference import LabInterference
 from kohort.control.liveness import Liveness
-from kohort.control.moments import Moments
 from kohort.control.recorder import Recorder
 from kohort.control.safety import Budget, Oracle
 from kohort.control.topics import Topics
@@ -53,7 +53,7 @@ class Laboratory:
             self._liveness,
             self.faults,
             self.gates,
-            Moments(self.recorder),
+            Conditions(self.recorder),
             self.appends,
             self.zombies,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kohort.control.subject import Subject
+from kohort.control.request_facts import RequestFacts
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ REMEMBERED_AT_LEAST = 64
 class Liveness:
     """The connection on which each member of a group was last heard."""
 
-    def __init__(self, brokers: Brokers, zombies: Zombies, silences: Callable[[Subject], bool]) -> None:
+    def __init__(self, brokers: Brokers, zombies: Zombies, silences: Callable[[RequestFacts], bool]) -> None:
         """`silences`: whether a request like this would not reach its broker now."""
         self._brokers = brokers
         self._zombies = zombies
@@ -33,11 +33,11 @@ class Liveness:
     def __len__(self) -> int:
         return len(self._heard)
 
-    def heard(self, subject: Subject, connection: Connection) -> None:
+    def heard(self, facts: RequestFacts, connection: Connection) -> None:
         """A request has come; it may speak for several members."""
-        for member_id in subject.members:
+        for member_id in facts.members:
             if member_id:
-                self._heard[subject.group, member_id] = connection
+                self._heard[facts.group, member_id] = connection
         if len(self._heard) >= self._prune_at:
             self._prune()
 
@@ -69,7 +69,7 @@ class Liveness:
         return False
 
 
-class _Beat(Subject):
+class _Beat(RequestFacts):
     """The heartbeat that a member would send."""
 
     __slots__ = ("_group",)

@@ -26,7 +26,7 @@ from kohort.protocol.topic_partition import TopicPartition, name_of
 if TYPE_CHECKING:
     from kohort.broker.cluster.group_events import Recorded
     from kohort.control.brokers import Brokers
-    from kohort.control.calls import Call
+    from kohort.control.exchange import Exchange
     from kohort.control.recorder import Recorder
 
 
@@ -75,7 +75,7 @@ class Oracle:
         """Watches from now on."""
         recorder.listen(self._hear)
 
-    def committed(self, call: Call, response: Any) -> None:
+    def committed(self, exchange: Exchange, response: Any) -> None:
         """An OffsetCommit or TxnOffsetCommit is about to be answered; called by the laboratory for each."""
         accepted = {
             (topic.name, _id_of(topic), part.partition_index)
@@ -83,25 +83,25 @@ class Oracle:
             for part in topic.partitions
             if part.error_code is ErrorCode.none
         }
-        for topic in call.request.topics:
+        for topic in exchange.request.topics:
             for part in topic.partitions:
                 if (topic.name, _id_of(topic), part.partition_index) in accepted:
                     topic_partition = (topic.name or str(_id_of(topic)), part.partition_index)
-                    self._accepted(call, topic_partition, part.committed_offset)
+                    self._accepted(exchange, topic_partition, part.committed_offset)
 
-    def ended(self, call: Call, response: Any) -> None:
+    def ended(self, exchange: Exchange, response: Any) -> None:
         """An EndTxn is about to be answered: what was committed in the transaction counts now, or never does."""
         if response.error_code is ErrorCode.none:
-            transaction = self._in_transactions.pop(call.request.producer_id, None)
-            if transaction is not None and call.request.committed:
+            transaction = self._in_transactions.pop(exchange.request.producer_id, None)
+            if transaction is not None and exchange.request.committed:
                 self._committed.update(transaction.offsets)
 
-    def forgotten(self, call: Call, response: Any) -> None:
+    def forgotten(self, exchange: Exchange, response: Any) -> None:
         """An OffsetDelete is about to be answered: what follows need not be more than what was deleted."""
         for topic in response.topics:
             for part in topic.partitions:
                 if part.error_code is ErrorCode.none:
-                    self._committed.pop((call.subject.group, (topic.name, part.partition_index)), None)
+                    self._committed.pop((exchange.facts.group, (topic.name, part.partition_index)), None)
 
     def finish(self) -> list[str]:
         """Looks once more at what is still unowned. Returns all violations."""
@@ -113,52 +113,52 @@ class Oracle:
 
     # Within
 
-    def _accepted(self, call: Call, topic_partition: TopicPartition, offset: int) -> None:
-        subject = call.subject
-        if subject.generation >= 0 and subject.generation != call.generation_then:
+    def _accepted(self, exchange: Exchange, topic_partition: TopicPartition, offset: int) -> None:
+        facts = exchange.facts
+        if facts.generation >= 0 and facts.generation != exchange.generation_then:
             self.violations.append(
-                f"{subject} committed {name_of(topic_partition)} in generation {subject.generation}, "
-                f"when the group was at {call.generation_then}"
+                f"{facts} committed {name_of(topic_partition)} in generation {facts.generation}, "
+                f"when the group was at {exchange.generation_then}"
             )
-        self._look_at_owner(call, topic_partition)
+        self._look_at_owner(exchange, topic_partition)
         topic = self.brokers.cluster.topics.by_name(topic_partition[0])
         topic_id = topic.topic_id if topic is not None else None
         partition = topic.partition(topic_partition[1]) if topic is not None else None
         end = partition.log.log_end_offset if partition is not None else 0
-        if 0 < end < offset and subject.generation >= 0 and not self.budget.beyond_end:
+        if 0 < end < offset and facts.generation >= 0 and not self.budget.beyond_end:
             self.violations.append(
-                f"{subject} committed {offset} for {name_of(topic_partition)}, whose log ends at {end}"
+                f"{facts} committed {offset} for {name_of(topic_partition)}, whose log ends at {end}"
             )
-        transaction = self._transaction_of(call)
-        key = subject.group, topic_partition
+        transaction = self._transaction_of(exchange)
+        key = facts.group, topic_partition
         before, of = self._committed.get(key, (-1, topic_id))
         if transaction is not None:
             before, of = transaction.offsets.get(key, (before, of))
-        is_members = subject.generation >= 0 or transaction is not None  # older clients name no generation in one
+        is_members = facts.generation >= 0 or transaction is not None  # older clients name no generation in one
         if 0 <= offset < before and of == topic_id and is_members and not self.budget.backwards:
-            self.violations.append(f"{subject} set {name_of(topic_partition)} back from {before} to {offset}")
+            self.violations.append(f"{facts} set {name_of(topic_partition)} back from {before} to {offset}")
         (self._committed if transaction is None else transaction.offsets)[key] = offset, topic_id
 
-    def _look_at_owner(self, call: Call, topic_partition: TopicPartition) -> None:
+    def _look_at_owner(self, exchange: Exchange, topic_partition: TopicPartition) -> None:
         """A partition that is nobody's is let pass: its last owner may be revoking it."""
-        subject = call.subject
-        generation, owners = self._owners.get(subject.group, (-1, {}))
+        facts = exchange.facts
+        generation, owners = self._owners.get(facts.group, (-1, {}))
         others = owners.get(topic_partition, [])
-        group = self.find_group(subject.group)
-        names = {*subject.instances, *subject.members}
+        group = self.find_group(facts.group)
+        names = {*facts.instances, *facts.members}
         if group is not None:  # a static member need not name its instance
-            names |= {each.group_instance_id or "" for id_ in subject.members if (each := group.members.get(id_))}
+            names |= {each.group_instance_id or "" for id_ in facts.members if (each := group.members.get(id_))}
         is_another = bool(others) and names.isdisjoint(others)
-        if is_another and subject.generation == generation and not self.budget.others_partitions:
+        if is_another and facts.generation == generation and not self.budget.others_partitions:
             self.violations.append(
-                f"{subject} committed {name_of(topic_partition)}, which belongs to {' and '.join(others)}"
+                f"{facts} committed {name_of(topic_partition)}, which belongs to {' and '.join(others)}"
             )
 
-    def _transaction_of(self, call: Call) -> _Transaction | None:
+    def _transaction_of(self, exchange: Exchange) -> _Transaction | None:
         """The transaction in which a commit was made; None: in none. With another epoch a new one has begun."""
-        if call.subject.api != "TxnOffsetCommit":
+        if exchange.facts.api != "TxnOffsetCommit":
             return None
-        producer_id, epoch = call.request.producer_id, call.request.producer_epoch
+        producer_id, epoch = exchange.request.producer_id, exchange.request.producer_epoch
         transaction = self._in_transactions.get(producer_id)
         if transaction is None or transaction.epoch != epoch:
             transaction = self._in_transactions[producer_id] = _Transaction(epoch)

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kohort.control.faults.actions import Linger
-from kohort.control.subject import NO_GENERATION, Subject
+from kohort.control.request_facts import NO_GENERATION, RequestFacts
 from kohort.coordinator.context import Shard
 from kohort.coordinator.loading import unload
 
@@ -77,14 +77,14 @@ class Zombies:
         """Whether an event is a zombie's."""
         return bool(self._lingering) and (recorded.node_id, recorded.event.co_partition) in self._lingering
 
-    def mislead(self, node: Node, subject: Subject, response: Any) -> None:
+    def mislead(self, node: Node, facts: RequestFacts, response: Any) -> None:
         """A zombie names itself to whoever asks it for a group's coordinator."""
-        if subject.api != FIND_COORDINATOR or subject.request.key_type != GROUP_KEYS:
+        if facts.api != FIND_COORDINATOR or facts.request.key_type != GROUP_KEYS:
             return
         for found in response.coordinators:
             if (node.id, node.coordinator.partition_of(found.key)) in self._lingering:
                 found.node_id = node.id
-                found.host, found.port = node.address_for(subject.ticket)
+                found.host, found.port = node.address_for(facts.ticket)
 
     # Within
 
@@ -114,7 +114,7 @@ class Zombies:
         return node
 
 
-class _Loss(Subject):
+class _Loss(RequestFacts):
     """A node that loses a group, as rules look at it."""
 
     __slots__ = ("_group",)

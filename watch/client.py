@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 from kohort.broker.address import show_address
-from kohort.client.exchange import BrokerError, Conversation, Exchange, ResultT, SpeaksHttpError
+from kohort.client.client_connection import BrokerError, ClientConnection, Conversation, ResultT, SpeaksHttpError
 from kohort.client.problems import hung_up, in_words, tls_in_words
 from kohort.client.security import OPEN, Security
 
@@ -35,7 +35,7 @@ class Broker:
         self._host, self._port = host, port
         self._security = security
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
-        self._exchange = Exchange(CLIENT_ID, SPOKEN, security)
+        self._connection = ClientConnection(CLIENT_ID, SPOKEN, security)
         self._until: float | None = None
 
     async def ask(self, name: str, request: Any) -> Any:
@@ -46,7 +46,7 @@ class Broker:
         try:
             async with asyncio.timeout(ANSWER_S):
                 await self._open()
-                return await self._talk(self._exchange.ask(name, request))
+                return await self._talk(self._connection.ask(name, request))
         except TimeoutError:
             self.close()
             raise BrokerError(f"{self.address} did not answer within {ANSWER_S:g} s") from None
@@ -69,7 +69,7 @@ class Broker:
     def version(self, name: str) -> int:
         """The newest of an API that both speak, once the broker has answered anything. Raises BrokerError."""
         try:
-            return self._exchange.version(name)
+            return self._connection.version(name)
         except BrokerError as problem:
             raise BrokerError(f"{self.address}: {problem}") from None
 
@@ -81,9 +81,9 @@ class Broker:
             self._streams = await asyncio.open_connection(
                 self._host, self._port, ssl=context, server_hostname=self._host if context is not None else None
             )
-            self._exchange = Exchange(CLIENT_ID, SPOKEN, self._security)
-            await self._talk(self._exchange.open())
-            session_s = self._exchange.session_s
+            self._connection = ClientConnection(CLIENT_ID, SPOKEN, self._security)
+            await self._talk(self._connection.open())
+            session_s = self._connection.session_s
             self._until = None if session_s is None else time.monotonic() + session_s
 
     async def _talk(self, conversation: Conversation[ResultT]) -> ResultT:
@@ -94,7 +94,7 @@ class Broker:
             while True:
                 writer.write(frame)
                 await writer.drain()
-                size = self._exchange.frame_size(await reader.readexactly(4))
+                size = self._connection.frame_size(await reader.readexactly(4))
                 frame = conversation.send(await reader.readexactly(size))
         except StopIteration as over:
             result: ResultT = over.value

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from kohort.broker.ticket import CloseConnection
 from kohort.control.assignments import Change
-from kohort.control.calls import ON
+from kohort.control.conditions import Condition, Delayed
 from kohort.control.errors import unknown
-from kohort.control.moments import Delayed, Moment
+from kohort.control.exchange import ON
+from kohort.control.gate_points import ANSWER, REQUEST
 from kohort.control.numbers import whole
-from kohort.control.stops import ANSWER, REQUEST
-from kohort.control.subject import Subject
+from kohort.control.request_facts import RequestFacts
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from kohort.protocol.topic_partition import TopicPartition
 from kohort.storage.placement import NO_LEADER
 
 if TYPE_CHECKING:
-    from kohort.control.calls import Call
+    from kohort.control.exchange import Exchange
 
 
 class Action:
@@ -34,14 +34,14 @@ class Action:
     only_for: ClassVar[str | None] = None
     """The one API it makes sense for; None: any."""
 
-    def act(self, call: Call, response: Any, chance: Random) -> Any:
+    def act(self, exchange: Exchange, response: Any, chance: Random) -> Any:
         """Does it. `response` is None at the stage REQUEST."""
         raise NotImplementedError
 
     def ended(self) -> None:
         """Its rule has been removed."""
 
-    def silences(self, subject: Subject) -> bool:
+    def silences(self, facts: RequestFacts) -> bool:
         """Whether the broker would hear nothing of such a request for now."""
         return False
 
@@ -60,9 +60,9 @@ class Refuse(Action):
         except KeyError:
             raise unknown("error", name, (error.name.upper() for error in ErrorCode)) from None
 
-    def act(self, call: Call, response: Any, chance: Random) -> Any:
+    def act(self, exchange: Exchange, response: Any, chance: Random) -> Any:
         """See `Action`."""
-        return call.refusal(self.error)
+        return exchange.refusal(self.error)
 
     def __str__(self) -> str:
         return f"answer {self.error.name.upper()}"
@@ -77,19 +77,19 @@ class Drop(Action):
     """
 
     stage: str = REQUEST
-    _silenced: list[Call] = field(default_factory=list, repr=False)
+    _silenced: list[Exchange] = field(default_factory=list, repr=False)
 
-    def act(self, call: Call, response: Any, chance: Random) -> Any:
+    def act(self, exchange: Exchange, response: Any, chance: Random) -> Any:
         """See `Action`."""
-        self._silenced.append(call)
+        self._silenced.append(exchange)
 
     def ended(self) -> None:
         """See `Action`."""
-        for call in self._silenced:
-            call.connection.close("the fault that kept it silent is over")
+        for exchange in self._silenced:
+            exchange.connection.close("the fault that kept it silent is over")
         self._silenced.clear()
 
-    def silences(self, subject: Subject) -> bool:
+    def silences(self, facts: RequestFacts) -> bool:
         """See `Action`."""
         return self.stage == REQUEST
 
@@ -101,19 +101,19 @@ class Drop(Action):
 class Hold(Action):
     """Keeps it until the rule ends; then it goes on. So it is with a process that was stopped, or a cut cable."""
 
-    _held: list[Call] = field(default_factory=list, repr=False)
+    _held: list[Exchange] = field(default_factory=list, repr=False)
 
-    def act(self, call: Call, response: Any, chance: Random) -> Any:
+    def act(self, exchange: Exchange, response: Any, chance: Random) -> Any:
         """See `Action`."""
-        self._held.append(call)
+        self._held.append(exchange)
 
     def ended(self) -> None:
         """See `Action`."""
         held, self._held = self._held, []
-        for call in held:
-            call.resume()
+        for exchange in held:
+            exchange.resume()
 
-    def silences(self, subject: Subject) -> bool:
+    def silences(self, facts: RequestFacts) -> bool:
         """See `Action`."""
         return True
 
@@ -127,9 +127,9 @@ class Close(Action):
 
     stage: str = REQUEST
 
-    def act(self, call: Call, response: Any, chance: Random) -> Any:
+    def act(self, exchange: Exchange, response: Any, chance: Random) -> Any:
         """See `Action`."""
-        raise CloseConnection(f"a fault hung up on its {call.subject.api}")
+        raise CloseConnection(f"a fault hung up on its {exchange.facts.api}")
 
     def __str__(self) -> str:
         return "hang up" if self.stage == REQUEST else "hang up instead of answering"
@@ -145,9 +145,9 @@ class Truncate(Action):
     def __post_init__(self) -> None:
         whole(self.length, "the length of what arrives", 0)
 
-    def act(self, call: Call, response: Any, chance: Random) -> Any:
+    def act(self, exchange: Exchange, response: Any, chance: Random) -> Any:
         """See `Action`."""
-        call.cut(response, self.length)
+        exchange.cut(response, self.length)
         raise CloseConnection("a fault cut its answer")
 
     def __str__(self) -> str:
@@ -163,9 +163,9 @@ class Delay(Action):
     """Up to so much longer, from the cluster's seed."""
     stage: str = REQUEST
 
-    def act(self, call: Call, response: Any, chance: Random) -> Any:
+    def act(self, exchange: Exchange, response: Any, chance: Random) -> Any:
         """See `Action`."""
-        call.wait(self.length_ms + (chance.randint(0, self.jitter_ms) if self.jitter_ms else 0), response)
+        exchange.wait(self.length_ms + (chance.randint(0, self.jitter_ms) if self.jitter_ms else 0), response)
 
     def __str__(self) -> str:
         jitter = f" to {self.length_ms + self.jitter_ms}" if self.jitter_ms else ""
@@ -176,30 +176,30 @@ class Delay(Action):
 class DelayUntil(Action):
     """Goes on when something has come about, or when the rule ends."""
 
-    moment: Moment
+    condition: Condition
     stage: str = REQUEST
-    _delayed: list[tuple[Call, Delayed]] = field(default_factory=list, repr=False)
+    _delayed: list[tuple[Exchange, Delayed]] = field(default_factory=list, repr=False)
 
-    def act(self, call: Call, response: Any, chance: Random) -> Any:
+    def act(self, exchange: Exchange, response: Any, chance: Random) -> Any:
         """See `Action`."""
-        if self.moment.is_now(call.subject):
+        if self.condition.is_now(exchange.facts):
             return ON
         self._delayed = [each for each in self._delayed if not each[1].over]
-        self._delayed.append((call, call.wait_until(self.moment, response)))
+        self._delayed.append((exchange, exchange.wait_until(self.condition, response)))
         return None
 
     def ended(self) -> None:
         """See `Action`."""
         waiting, self._delayed = self._delayed, []
-        for call, delayed in waiting:
-            call.no_longer(delayed)
+        for exchange, delayed in waiting:
+            exchange.no_longer(delayed)
 
-    def silences(self, subject: Subject) -> bool:
+    def silences(self, facts: RequestFacts) -> bool:
         """See `Action`."""
-        return self.stage == REQUEST and not self.moment.is_now(subject)
+        return self.stage == REQUEST and not self.condition.is_now(facts)
 
     def __str__(self) -> str:
-        return f"delay {'it' if self.stage == REQUEST else 'the answer'} until {self.moment.word}"
+        return f"delay {'it' if self.stage == REQUEST else 'the answer'} until {self.condition.word}"
 
 
 @dataclass
@@ -228,7 +228,7 @@ class Hide(Action):
     stage: str = ANSWER
     only_for: ClassVar[str | None] = "Metadata"
 
-    def act(self, call: Call, response: Any, chance: Random) -> Any:
+    def act(self, exchange: Exchange, response: Any, chance: Random) -> Any:
         """See `Action`."""
         response.brokers = tuple(each for each in response.brokers if each.node_id != self.node)
         for topic in response.topics:
@@ -250,7 +250,7 @@ class Outdate(Action):
     stage: str = ANSWER
     only_for: ClassVar[str | None] = "Metadata"
 
-    def act(self, call: Call, response: Any, chance: Random) -> Any:
+    def act(self, exchange: Exchange, response: Any, chance: Random) -> Any:
         """See `Action`."""
         for topic in response.topics:
             for part in topic.partitions:
@@ -270,12 +270,12 @@ class Assign(Action):
     change: Change
     only_for: ClassVar[str | None] = "SyncGroup"
 
-    def act(self, call: Call, response: Any, chance: Random) -> Any:
+    def act(self, exchange: Exchange, response: Any, chance: Random) -> Any:
         """See `Action`."""
-        request: SyncGroupRequest = call.request
+        request: SyncGroupRequest = exchange.request
         if request.assignments:  # only the leader's has any
             shares = self.change.change({each.member_id: each.assignment for each in request.assignments})
-            call.request = replace(
+            exchange.request = replace(
                 request,
                 assignments=tuple(
                     SyncGroupRequestAssignment(member_id=member_id, assignment=share)

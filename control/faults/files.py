@@ -1,4 +1,4 @@
-"""Rules in a YAML file: a list, each as `spoken.make` is told it.
+"""Rules in a YAML file: a list, each as `rule_parsing.parse_rule` reads it.
 
 - match: {api: Heartbeat, group: billing}
   do: drop
@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from kohort.control.errors import ControlError
+from kohort.control.faults.rule_parsing import parse_rule
 from kohort.control.faults.rules import Rule
-from kohort.control.faults.spoken import make
 from kohort.control.faults.table import Faults
 
 LARGEST_FILE = 1 << 18
@@ -70,7 +70,7 @@ def load(faults: Faults, path: Path) -> list[Rule]:
     made: list[Rule] = []
     for number, told in enumerate(read_rules(path), 1):
         try:
-            made.append(make(faults, told))
+            made.append(parse_rule(faults, told))
         except ControlError as problem:
             for rule in made:
                 rule.remove()

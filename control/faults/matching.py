@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any, TypedDict
 
 from kohort.control.errors import ControlError, unknown
-from kohort.control.subject import Subject, kafka_name
+from kohort.control.request_facts import RequestFacts, kafka_name
 from kohort.coordinator.classic.states import State
 from kohort.protocol.api_keys import API_BY_NAME
 from kohort.protocol.messages import message_of
@@ -22,24 +22,24 @@ STATE_NAMES = frozenset(state.value for state in State)
 
 
 GROUP_FIELDS = frozenset({"group_id", "groups", "coordinator_keys", "groups_names"})
-TOLD_AS = {
+FIELDS_THAT_HOLD = {
     "group": GROUP_FIELDS,
     "state": GROUP_FIELDS,
     "member": frozenset({"member_id", "members"}),
     "instance": frozenset({"group_instance_id", "members"}),
     "generation": frozenset({"generation_id", "generation_id_or_member_epoch"}),
 }
-"""Each condition that not every API can meet, and the fields of requests that tell it; see `kohort.control.subject`."""
+"""What not every API can be matched by, and the fields of requests that hold it; see `kohort.control.request_facts`."""
 
 
 @cache
-def told_by(api: str) -> frozenset[str]:
+def fields_of(api: str) -> frozenset[str]:
     """The fields of an API's requests."""
     name = next(each for each in API_BY_NAME if kafka_name(each) == api)
     return frozenset(each.name for each in fields(message_of(name).request))
 
 
-class Conditions(TypedDict, total=False):
+class MatchOptions(TypedDict, total=False):
     """What `faults.on` takes beside the API; see `Match`."""
 
     version: str | int
@@ -80,7 +80,7 @@ class Match:
         if self.version is not None:
             self._check_version(_range(self.version))
         if self.api != ANY:
-            self._check_what_is_told()
+            self._check_fields()
 
     def _check_version(self, asked: range) -> None:
         served = [spec for name, spec in API_BY_NAME.items() if self.api in (ANY, kafka_name(name))]
@@ -89,13 +89,13 @@ class Match:
             are = "" if self.api == ANY else f"; there are {served[0].min_version} to {served[0].max_version}"
             raise ControlError(f"there is {what} of version {self.version}{are}")
 
-    def _check_what_is_told(self) -> None:
-        """A condition on what requests of this API do not say would never hold."""
-        for name, told_as in TOLD_AS.items():
-            if getattr(self, name) is not None and not told_by(self.api) & told_as:
+    def _check_fields(self) -> None:
+        """A match on a field that requests of this API lack would never hold."""
+        for name, holders in FIELDS_THAT_HOLD.items():
+            if getattr(self, name) is not None and not fields_of(self.api) & holders:
                 what = "group" if name == "state" else name
                 advice = "choose them by client_id or node"
-                raise ControlError(f"a {self.api} tells of no {what}, so that none would match; {advice}")
+                raise ControlError(f"{self.api} requests name no {what}, so none would match; {advice}")
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Match:
@@ -103,7 +103,7 @@ class Match:
         names = [each.name for each in fields(cls)]
         for name, value in values.items():
             if name not in names:
-                raise unknown("condition", name, names)
+                raise unknown("match field", name, names)
             if name in ("node", "generation") and (not isinstance(value, int) or isinstance(value, bool)):
                 raise ControlError(f"{name} is a number, not {value!r}")
         texts: dict[str, Any] = {
@@ -111,18 +111,18 @@ class Match:
         }
         return cls(**texts)
 
-    def fits(self, subject: Subject) -> bool:
+    def fits(self, facts: RequestFacts) -> bool:
         """Whether a request is one of those."""
         return (
-            (self.api == ANY or self.api == subject.api)
-            and (self.group is None or _like(subject.group, self.group))
-            and (self.member is None or any(_like(each, self.member) for each in subject.members))
-            and (self.instance is None or any(_like(each, self.instance) for each in subject.instances))
-            and (self.client_id is None or _like(subject.client_id, self.client_id))
-            and (self.node is None or self.node == subject.node)
-            and (self.generation is None or self.generation == subject.generation)
-            and (self.version is None or subject.version in _range(self.version))
-            and (self.state is None or self.state == subject.state)
+            (self.api == ANY or self.api == facts.api)
+            and (self.group is None or _like(facts.group, self.group))
+            and (self.member is None or any(_like(each, self.member) for each in facts.members))
+            and (self.instance is None or any(_like(each, self.instance) for each in facts.instances))
+            and (self.client_id is None or _like(facts.client_id, self.client_id))
+            and (self.node is None or self.node == facts.node)
+            and (self.generation is None or self.generation == facts.generation)
+            and (self.version is None or facts.version in _range(self.version))
+            and (self.state is None or self.state == facts.state)
         )
 
     def __str__(self) -> str:

@@ -9,7 +9,7 @@ from types import TracebackType
 from kohort.control.faults.actions import Action
 from kohort.control.faults.matching import Match
 from kohort.control.faults.triggers import Counting, Trigger
-from kohort.control.subject import Subject
+from kohort.control.request_facts import RequestFacts
 
 
 class Rule:
@@ -50,13 +50,13 @@ class Rule:
         """Ends it: what it holds goes on, what it has silenced is closed, what it delays still comes."""
         self._remove(self)
 
-    def takes(self, subject: Subject) -> bool:
+    def takes(self, facts: RequestFacts) -> bool:
         """Whether it acts on this request, which is counted."""
-        return self.match.fits(subject) and self._counting.pull()
+        return self.match.fits(facts) and self._counting.pull()
 
-    def would_take(self, subject: Subject) -> bool:
+    def would_take(self, facts: RequestFacts) -> bool:
         """Whether it would; nothing is counted."""
-        return self._counting.would_act and self.match.fits(subject)
+        return self._counting.would_act and self.match.fits(facts)
 
     def __enter__(self) -> Rule:
         return self

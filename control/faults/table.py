@@ -6,14 +6,14 @@ from collections.abc import Collection, Iterable, Iterator
 from random import Random
 from typing import Any, Unpack
 
-from kohort.control.calls import ON, Call
 from kohort.control.errors import NotFoundError
+from kohort.control.exchange import ON, Exchange
 from kohort.control.faults.actions import Action, Hide, Hold
-from kohort.control.faults.matching import ANY, Conditions, Match
-from kohort.control.faults.plan import Plan
+from kohort.control.faults.matching import ANY, Match, MatchOptions
+from kohort.control.faults.rule_builder import RuleBuilder
 from kohort.control.faults.rules import Rule
 from kohort.control.faults.triggers import Trigger
-from kohort.control.subject import Subject
+from kohort.control.request_facts import RequestFacts
 from kohort.storage.topics import Topic
 
 
@@ -27,13 +27,13 @@ class Faults:
         self._rules: list[Rule] = []
         self._made = 0
 
-    def on(self, api: str = ANY, **conditions: Unpack[Conditions]) -> Plan:
+    def on(self, api: str = ANY, **conditions: Unpack[MatchOptions]) -> RuleBuilder:
         """Requests of one API, or of any, that meet all conditions; see `Match` for those.
 
         Say next what happens to them: `faults.on("Heartbeat", group="billing").drop(times=2)`. Raises ControlError for
         an API, condition or state that does not exist, naming the nearest that does.
         """
-        return Plan(Match.of({"api": api, **conditions}), self.add, self._topics)
+        return RuleBuilder(Match.of({"api": api, **conditions}), self.add, self._topics)
 
     def freeze(self, *, group: str, member: str | None = None, instance: str | None = None) -> Rule:
         """A member falls silent without leaving, as a process that hangs: what it says of the group does not arrive.
@@ -55,7 +55,7 @@ class Faults:
         return self.on("Metadata").stale_metadata()
 
     def zombie(self, *, group: str, node: int | None = None) -> Rule:
-        """Who loses the coordination of a group goes on answering for it, and for its neighbours: see `Plan.zombie`."""
+        """A node that loses a group's partition goes on answering for all groups of it: see `RuleBuilder.zombie`."""
         return (self.on(group=group) if node is None else self.on(group=group, node=node)).zombie()
 
     def add(self, match: Match, action: Action, trigger: Trigger) -> Rule:
@@ -87,18 +87,18 @@ class Faults:
     def __len__(self) -> int:
         return len(self._rules)
 
-    def spoil(self, call: Call, response: Any) -> Any:
+    def spoil(self, exchange: Exchange, response: Any) -> Any:
         """What becomes of a request, or (the stage ANSWER) of its answer; ON: nothing happens to it."""
         outcome = ON
         for rule in self._rules:
-            if rule.action.stage == call.stage and rule.takes(call.subject):
-                outcome = rule.action.act(call, response, self._chance)
+            if rule.action.stage == exchange.stage and rule.takes(exchange.facts):
+                outcome = rule.action.act(exchange, response, self._chance)
                 break
         return outcome
 
-    def silences(self, subject: Subject) -> bool:
+    def silences(self, facts: RequestFacts) -> bool:
         """Whether a request like this would be lost now; nothing is counted."""
-        return any(rule.action.silences(subject) and rule.would_take(subject) for rule in self._rules)
+        return any(rule.action.silences(facts) and rule.would_take(facts) for rule in self._rules)
 
     def _forget(self, rule: Rule) -> None:
         if rule in self._rules:

@@ -12,7 +12,7 @@ from kohort.control.body import Body
 from kohort.control.context import TheLaboratory
 from kohort.control.documenting import NOT_THERE, refusals
 from kohort.control.errors import ControlError
-from kohort.control.faults.plan import When
+from kohort.control.faults.rule_builder import When
 from kohort.control.views import view
 
 router = APIRouter(prefix="/appends", tags=["appends"])

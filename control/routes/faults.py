@@ -12,8 +12,8 @@ from kohort.control.body import Body
 from kohort.control.context import TheLaboratory
 from kohort.control.documenting import NOT_THERE, refusals
 from kohort.control.faults.matching import Match
+from kohort.control.faults.rule_parsing import CHANGES, DO, parse_rule
 from kohort.control.faults.rules import Rule
-from kohort.control.faults.spoken import CHANGES, DO, make
 from kohort.control.views import view
 
 router = APIRouter(prefix="/faults", tags=["faults"])
@@ -49,7 +49,7 @@ ARGUMENTS = {
     "length": NUMBER | {"description": "of truncate: how many bytes of the answer arrive"},
     "seconds": {"type": "number", "description": "of a delay, by the brokers' clock"},
     "jitter": {"type": "number", "description": "of a delay: up to so many seconds more"},
-    "until": TEXT | {"description": "of a delay: a group's state, a kind of group event, or a stop of a gate"},
+    "until": TEXT | {"description": "of a delay: a group's state, a kind of group event, or a gate point"},
     "shares": {
         "description": f"of assign: one of {', '.join(CHANGES)}; or partitions by member id and topic",
         "anyOf": [TEXT, {"type": "object", "additionalProperties": True}],
@@ -96,7 +96,7 @@ async def add(rule: NewRule, laboratory: TheLaboratory) -> RuleState:
     """Make a rule. One that can never match is refused, with the nearest word that could."""
     told = {"match": rule.match, "do": rule.do, "with": rule.arguments}
     when = {"times": rule.times, "nth": rule.nth, "probability": rule.probability}
-    return _state(make(laboratory.faults, told | when))
+    return _state(parse_rule(laboratory.faults, told | when))
 
 
 @router.delete("/{number}", responses=refusals(NOT_THERE))

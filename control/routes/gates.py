@@ -1,4 +1,4 @@
-"""Gates: stops at which requests wait until somebody lets them through."""
+"""Gates: points at which requests wait until somebody lets them through."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pydantic import BaseModel, Field
 from kohort.control.body import Body
 from kohort.control.context import TheLaboratory
 from kohort.control.documenting import NOT_THERE, refusals
+from kohort.control.gate_points import GATE_POINTS
 from kohort.control.gates import Gate
-from kohort.control.stops import STOPS
 from kohort.control.views import view
 
 router = APIRouter(prefix="/gates", tags=["gates"])
@@ -58,7 +58,7 @@ class Release(Body):
 @router.get("/stops")
 async def list_stops() -> list[StopState]:
     """Where one may hold requests."""
-    return [StopState(name=name, about=stop.about) for name, stop in STOPS.items()]
+    return [StopState(name=name, about=stop.about) for name, stop in GATE_POINTS.items()]
 
 
 @router.get("")

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from kohort.client.exchange import BrokerError, Conversation, Exchange, ResultT
+from kohort.client.client_connection import BrokerError, ClientConnection, Conversation, ResultT
 from kohort.client.problems import hung_up, in_words, tls_in_words
 from kohort.client.security import OPEN, Security
 
@@ -31,14 +31,14 @@ class Connection:
     host: str
     port: int
     security: Security = OPEN
-    _open: tuple[socket.socket, Exchange] | None = None
+    _open: tuple[socket.socket, ClientConnection] | None = None
     _until: float | None = None
 
     def ask(self, name: str, request: Any) -> Any:
         """The answer to a request, in the newest version that both sides speak. Raises WireError."""
         try:
-            sock, exchange = self._opened()
-            return self._talk(sock, exchange, exchange.ask(name, request))
+            sock, connection = self._opened()
+            return self._talk(sock, connection, connection.ask(name, request))
         except OSError as error:
             self.close()
             raise WireError(f"{self.host}:{self.port}: {in_words(error)}") from None
@@ -48,18 +48,18 @@ class Connection:
             self._open[0].close()
             self._open, self._until = None, None
 
-    def _opened(self) -> tuple[socket.socket, Exchange]:
+    def _opened(self) -> tuple[socket.socket, ClientConnection]:
         if self._until is not None and time.monotonic() > self._until:
             self.close()
         if self._open is None:
             sock = self._connect()
-            exchange = Exchange(CLIENT_ID, _NEWEST, self.security, largest_answer=LARGEST_ANSWER)
-            self._open = sock, exchange
-            self._talk(sock, exchange, exchange.open())
+            connection = ClientConnection(CLIENT_ID, _NEWEST, self.security, largest_answer=LARGEST_ANSWER)
+            self._open = sock, connection
+            self._talk(sock, connection, connection.open())
             for name in _NEWEST:
-                exchange.version(name)
-            if exchange.session_s is not None:
-                self._until = time.monotonic() + exchange.session_s
+                connection.version(name)
+            if connection.session_s is not None:
+                self._until = time.monotonic() + connection.session_s
         return self._open
 
     def _connect(self) -> socket.socket:
@@ -76,19 +76,19 @@ class Connection:
             plain.close()
             raise WireError(tls_in_words(error)) from None
 
-    def _talk(self, sock: socket.socket, exchange: Exchange, conversation: Conversation[ResultT]) -> ResultT:
+    def _talk(self, sock: socket.socket, connection: ClientConnection, conversation: Conversation[ResultT]) -> ResultT:
         try:
             frame = next(conversation)
             while True:
-                frame = conversation.send(self._send(sock, exchange, frame))
+                frame = conversation.send(self._send(sock, connection, frame))
         except StopIteration as over:
             result: ResultT = over.value
             return result
 
-    def _send(self, sock: socket.socket, exchange: Exchange, frame: bytes) -> bytes:
+    def _send(self, sock: socket.socket, connection: ClientConnection, frame: bytes) -> bytes:
         try:
             sock.sendall(frame)
-            return self._take(sock, exchange.frame_size(self._take(sock, 4)))
+            return self._take(sock, connection.frame_size(self._take(sock, 4)))
         except (ConnectionResetError, BrokenPipeError):
             raise BrokerError(hung_up(self.security)) from None
 

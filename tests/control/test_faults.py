@@ -9,7 +9,7 @@ import pytest
 from kohort.broker.cluster.moving import move_leader
 from kohort.control import assignments
 from kohort.control.errors import ControlError, NotFoundError
-from kohort.control.faults.matching import Conditions
+from kohort.control.faults.matching import MatchOptions
 from kohort.protocol.consumer import read_assignment
 from kohort.storage.topics import Topic
 from tests.control.talking import Lab
@@ -95,7 +95,7 @@ def test_chance_comes_from_the_seed() -> None:
     ],
     ids=lambda conditions: next(iter(conditions)),
 )
-def test_a_request_that_misses_one_condition_is_left_alone(lab: Lab, conditions: Conditions) -> None:
+def test_a_request_that_misses_one_condition_is_left_alone(lab: Lab, conditions: MatchOptions) -> None:
     lab.talk("given ada shares a stable group")
     rule = lab.faults.on("Heartbeat", **conditions).drop()
     lab.talk("""
@@ -314,14 +314,14 @@ def test_garbage_reaches_every_member(lab: Lab) -> None:
         (
             "Fetch",
             {"group": "billing"},
-            "a Fetch tells of no group, so that none would match",
+            "Fetch requests name no group, so none would match",
         ),
-        ("Metadata", {"state": "Stable"}, "a Metadata tells of no group"),
-        ("FindCoordinator", {"member": "ada"}, "a FindCoordinator tells of no member"),
-        ("JoinGroup", {"generation": 1}, "a JoinGroup tells of no generation"),
+        ("Metadata", {"state": "Stable"}, "Metadata requests name no group"),
+        ("FindCoordinator", {"member": "ada"}, "FindCoordinator requests name no member"),
+        ("JoinGroup", {"generation": 1}, "JoinGroup requests name no generation"),
     ],
 )
-def test_a_rule_that_can_never_match_is_refused(lab: Lab, api: str, conditions: Conditions, advice: str) -> None:
+def test_a_rule_that_can_never_match_is_refused(lab: Lab, api: str, conditions: MatchOptions, advice: str) -> None:
     with pytest.raises(ControlError, match=advice.replace("?", r"\?")):
         lab.faults.on(api, **conditions)
 

@@ -388,7 +388,7 @@ def test_openapi_is_a_document(lab: Lab) -> None:
         ("/faults", {"do": "error", "with": {"name": 5}}, "there is no error 5"),
         ("/faults", {"do": "assign", "with": {"shares": {"ada": 5}}}, "shares are partitions by member id and topic"),
         ("/faults", {"do": "assign", "with": {"shares": {"ada": {"t": [1 << 40]}}}}, "shares are partitions"),
-        ("/faults", {"do": "hold", "match": {"api": "Fetch", "group": "g"}}, "a Fetch tells of no group"),
+        ("/faults", {"do": "hold", "match": {"api": "Fetch", "group": "g"}}, "Fetch requests name no group"),
         ("/gates", {"name": "join-complete", "grup": "billing"}, "did you mean group?"),
         ("/gates?grup=billing", {"name": "join-complete"}, "there is no word for this query 'grup'; there are (none)"),
         ("/appends", {"do": "fail", "eror": "X"}, "did you mean error?"),

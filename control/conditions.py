@@ -1,4 +1,4 @@
-"""Moments of a group that a request may be delayed until: a state, an event, somebody's coming to a stop."""
+"""Conditions that a request can be delayed until: a group's state, a group event, a request at a gate point."""
 
 from __future__ import annotations
 
@@ -7,39 +7,39 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from kohort.control.errors import unknown
 from kohort.control.faults.matching import STATE_NAMES
-from kohort.control.stops import STOPS
+from kohort.control.gate_points import GATE_POINTS
 from kohort.coordinator.events import KINDS
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.group_events import Recorded
     from kohort.control.recorder import Recorder
-    from kohort.control.subject import Subject
+    from kohort.control.request_facts import RequestFacts
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class Condition:
     """Something that comes about in the group that a request is about; of a request about none, in any group.
 
     `Stable` and the other states hold for as long as they last; of `member_added` and the other kinds of group events,
-    and of `join-complete` and the other stops, the next one counts. A stop need not be held.
+    and of `join-complete` and the other gate points, the next one counts. No gate need stand there.
     """
 
     word: str
 
     def __post_init__(self) -> None:
         """Raises ControlError, with the nearest word, for what never comes."""
-        if self.word not in STATE_NAMES | KINDS | STOPS.keys():
-            raise unknown("moment", self.word, STATE_NAMES | KINDS | STOPS.keys())
+        if self.word not in STATE_NAMES | KINDS | GATE_POINTS.keys():
+            raise unknown("condition to wait for", self.word, STATE_NAMES | KINDS | GATE_POINTS.keys())
 
-    def is_now(self, subject: Subject) -> bool:
+    def is_now(self, facts: RequestFacts) -> bool:
         """Whether there is nothing to wait for."""
-        return self.word in STATE_NAMES and subject.state == self.word
+        return self.word in STATE_NAMES and facts.state == self.word
 
 
 class Delayable(Protocol):
-    """A request, or its answer, that may be delayed (`calls.Call`)."""
+    """A request, or its answer, that may be delayed (`exchange.Exchange`)."""
 
-    subject: Subject
+    facts: RequestFacts
     stage: str
 
     def wait(self, length_ms: int, response: object = None) -> None:
@@ -53,15 +53,15 @@ class Delayable(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Delayed:
-    """A request, or an answer, that waits for its moment."""
+    """A request, or an answer, that waits for its condition."""
 
-    moment: Moment
-    call: Delayable
+    condition: Condition
+    exchange: Delayable
     response: Any
     over: bool = False
 
 
-class Moments:
+class Conditions:
     """Who waits for what."""
 
     def __init__(self, recorder: Recorder) -> None:
@@ -69,13 +69,13 @@ class Moments:
         self._delayed: list[Delayed] = []
         self._listening = False
 
-    def wait(self, moment: Moment, call: Delayable, response: Any) -> Delayed:
-        """Lets a request, or its answer, go on when its moment has come."""
+    def wait(self, condition: Condition, exchange: Delayable, response: Any) -> Delayed:
+        """Lets a request, or its answer, go on when its condition holds."""
         if not self._listening:
             self._listening = True
             self._recorder.start()
             self._recorder.listen(self._hear)
-        delayed = Delayed(moment, call, response)
+        delayed = Delayed(condition, exchange, response)
         self._delayed.append(delayed)
         return delayed
 
@@ -83,14 +83,14 @@ class Moments:
         """Its rule has been removed: it goes on now, if it waits still."""
         if not delayed.over:
             self._remove(delayed)
-            delayed.call.resume(delayed.response)
+            delayed.exchange.resume(delayed.response)
 
-    def passed(self, call: Delayable, response: Any) -> None:
-        """A request has come to where stops are."""
+    def passed(self, exchange: Delayable, response: Any) -> None:
+        """A request has reached its gate points."""
         if self._delayed:
-            for name, stop in STOPS.items():
-                if stop.is_for(call.subject.api, call.stage, response):
-                    self._come(name, call.subject.group)
+            for name, stop in GATE_POINTS.items():
+                if stop.is_for(exchange.facts.api, exchange.stage, response):
+                    self._come(name, exchange.facts.group)
 
     def _hear(self, recorded: Recorded) -> None:
         if self._delayed and recorded.event.group_id is not None:
@@ -98,10 +98,10 @@ class Moments:
 
     def _come(self, word: str, group: str) -> None:
         for each in list(self._delayed):
-            subject = each.call.subject
-            if subject.group in ("", group) and (each.moment.word == word or each.moment.is_now(subject)):
+            facts = each.exchange.facts
+            if facts.group in ("", group) and (each.condition.word == word or each.condition.is_now(facts)):
                 self._remove(each)
-                each.call.wait(0, each.response)  # not now: this may be the middle of somebody else's turn
+                each.exchange.wait(0, each.response)  # not now: this may be the middle of somebody else's turn
 
     def _remove(self, delayed: Delayed) -> None:
         delayed.over = True

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 NO_GENERATION = -1
 
 
-class Subject:
+class RequestFacts:
     """One request. What a request of its kind does not tell is empty, or NO_GENERATION."""
 
     __slots__ = ("_node", "client_id", "generation", "group", "instances", "members", "node", "request", "ticket")

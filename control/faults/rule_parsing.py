@@ -8,7 +8,7 @@ from typing import Any
 
 from kohort.control import assignments
 from kohort.control.errors import ControlError, unknown
-from kohort.control.faults.plan import Plan
+from kohort.control.faults.rule_builder import RuleBuilder
 from kohort.control.faults.rules import Rule
 from kohort.control.faults.table import Faults
 
@@ -27,7 +27,7 @@ DO = (
     "stale_metadata",
     "zombie",
 )
-"""The words of `Plan`."""
+"""The words of `RuleBuilder`."""
 WHEN = ("times", "nth", "probability")
 EXAMPLES = {"match": "{api: Heartbeat, group: billing}", "with": "{seconds: 2}"}
 CHANGES = {
@@ -38,7 +38,7 @@ CHANGES = {
 """What `assign` may be told in a word; members and partitions are given as a table instead."""
 
 
-def make(faults: Faults, told: Mapping[str, Any]) -> Rule:
+def parse_rule(faults: Faults, told: Mapping[str, Any]) -> Rule:
     """A rule from `{"match": {…}, "do": "delay", "with": {"seconds": 2}, "times": 1}`. Raises ControlError.
 
     `match` holds the conditions of `Match`, `with` the arguments of the word in `do`.
@@ -49,17 +49,17 @@ def make(faults: Faults, told: Mapping[str, Any]) -> Rule:
     word = told.get("do")
     if word not in DO:
         raise unknown("thing to do", word, DO)
-    plan = faults.on(**_given(told, "match"))
+    builder = faults.on(**_given(told, "match"))
     arguments = _given(told, "with")
     if word == "assign":
         arguments = {"change": _change(arguments)}
-    wanted = {name for name in signature(getattr(Plan, word)).parameters if name not in ("self", "when")}
+    wanted = {name for name in signature(getattr(RuleBuilder, word)).parameters if name not in ("self", "when")}
     for name in arguments:
         if name not in wanted:
             raise unknown(f"argument of {word}", name, wanted or {"(none)"})
     when = {name: told[name] for name in WHEN if told.get(name) is not None}
     try:
-        rule: Rule = getattr(plan, word)(**arguments, **when)
+        rule: Rule = getattr(builder, word)(**arguments, **when)
     except TypeError:
         raise ControlError(f"{word} needs {', '.join(sorted(wanted))}; say so in `with`") from None
     return rule

@@ -34,7 +34,7 @@ class SpeaksHttpError(BrokerError):
     """A web server answers: perhaps a control address."""
 
 
-class Exchange:
+class ClientConnection:
     """One connection's conversations. A new connection gets a new one."""
 
     def __init__(

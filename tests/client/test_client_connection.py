@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from kohort.client.exchange import BrokerError, Conversation, Exchange, SpeaksHttpError
+from kohort.client.client_connection import BrokerError, ClientConnection, Conversation, SpeaksHttpError
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages import message_of
 from kohort.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
@@ -19,25 +19,25 @@ def answered(name: str, version: int, correlation_id: int, response: object) -> 
     return (frame if isinstance(frame, bytes) else b"".join(frame))[4:]
 
 
-def opened(newest: dict[str, int], *theirs: tuple[int, int, int]) -> Exchange:
-    """An exchange with a broker that speaks APIs (key, lowest version, highest version)."""
-    exchange = Exchange("ada", newest)
+def opened(newest: dict[str, int], *theirs: tuple[int, int, int]) -> ClientConnection:
+    """A connection to a broker that speaks APIs (key, lowest version, highest version)."""
+    connection = ClientConnection("ada", newest)
     keys = tuple(ApiVersion(api_key=key, min_version=low, max_version=high) for key, low, high in theirs)
-    conversation = exchange.open()
+    conversation = connection.open()
     next(conversation)
     with pytest.raises(StopIteration):
         conversation.send(answered("api_versions", 0, 1, ApiVersionsResponse(error_code=ErrorCode.none, api_keys=keys)))
-    return exchange
+    return connection
 
 
-def metadata(exchange: Exchange) -> Conversation[MetadataResponse]:
-    return exchange.ask("metadata", MetadataRequest(topics=(), allow_auto_topic_creation=False))
+def metadata(connection: ClientConnection) -> Conversation[MetadataResponse]:
+    return connection.ask("metadata", MetadataRequest(topics=(), allow_auto_topic_creation=False))
 
 
 def test_both_sides_speak_the_newest_version_that_both_know() -> None:
-    exchange = opened({"metadata": 12}, (3, 0, 9))
-    assert exchange.version("metadata") == 9
-    conversation = metadata(exchange)
+    connection = opened({"metadata": 12}, (3, 0, 9))
+    assert connection.version("metadata") == 9
+    conversation = metadata(connection)
     sent = next(conversation)
     assert struct.unpack_from(">ihhi", sent) == (len(sent) - 4, 3, 9, 2)
     nothing = MetadataResponse(brokers=(), cluster_id="c", controller_id=-1, topics=())
@@ -52,8 +52,8 @@ def test_no_common_version_is_named() -> None:
 
 
 def test_the_answer_to_another_question_is_none() -> None:
-    exchange = opened({"metadata": 12}, (3, 0, 12))
-    conversation = metadata(exchange)
+    connection = opened({"metadata": 12}, (3, 0, 12))
+    conversation = metadata(connection)
     next(conversation)
     nothing = MetadataResponse(brokers=(), cluster_id="c", controller_id=-1, topics=())
     with pytest.raises(BrokerError, match="another question than metadata"):
@@ -71,11 +71,11 @@ def test_the_answer_to_another_question_is_none() -> None:
 )
 def test_what_no_broker_begins_an_answer_with(head: bytes, problem: type[BrokerError], words: str) -> None:
     with pytest.raises(problem, match=words):
-        Exchange("ada", {}).frame_size(head)
+        ClientConnection("ada", {}).frame_size(head)
 
 
 def test_an_answer_that_cannot_be_read_is_a_problem_of_the_broker() -> None:
-    conversation = Exchange("ada", {}).open()
+    conversation = ClientConnection("ada", {}).open()
     next(conversation)
     with pytest.raises(BrokerError, match="cannot be read"):
         conversation.send(b"\0\0\0\x01\0\0")

@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 from typing import TypedDict, Unpack
 
 from kohort.control.assignments import Change
+from kohort.control.conditions import Condition
 from kohort.control.errors import ControlError
 from kohort.control.faults.actions import (
     Action,
@@ -25,9 +26,8 @@ from kohort.control.faults.actions import (
 from kohort.control.faults.matching import ANY, Match
 from kohort.control.faults.rules import Rule
 from kohort.control.faults.triggers import Trigger, trigger
-from kohort.control.moments import Moment
+from kohort.control.gate_points import ANSWER, REQUEST
 from kohort.control.numbers import length_ms
-from kohort.control.stops import ANSWER, REQUEST
 from kohort.storage.topics import Topic
 
 
@@ -39,7 +39,7 @@ class When(TypedDict, total=False):
     probability: float
 
 
-class Plan:
+class RuleBuilder:
     """Requests that something is going to happen to."""
 
     def __init__(
@@ -82,8 +82,8 @@ class Plan:
     ) -> Rule:
         """The broker sees them so much later, by its own clock; `jitter`: up to so many seconds more.
 
-        `until`: not by time, but when a state (`Stable`), a group event (`member_added`) or a stop (`join-complete`) is
-        reached in their group, or the rule ends. See `kohort.control.moments`.
+        `until`: not by time, but when their group reaches a state (`Stable`), has a group event (`member_added`), or
+        has a request at a gate point (`join-complete`); or when the rule ends. See `kohort.control.conditions`.
         """
         return self._rule(_delay(seconds, jitter, until, REQUEST), when)
 
@@ -133,10 +133,10 @@ class Plan:
 
 def _delay(seconds: float | None, jitter: float, until: str | None, stage: str) -> Action:
     if (seconds is None) == (until is None):
-        raise ControlError("a delay takes either seconds, or until what: a state, a group event or a stop")
+        raise ControlError("a delay takes either seconds, or until what: a state, a group event or a gate point")
     if until is not None:
         if jitter:
             raise ControlError(f"jitter is added to seconds; a delay until {until} has none")
-        return DelayUntil(Moment(until), stage)
+        return DelayUntil(Condition(until), stage)
     assert seconds is not None, "one of both is given"
     return Delay(length_ms(seconds, "a delay"), length_ms(jitter, "jitter"), stage)

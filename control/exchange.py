@@ -1,6 +1,6 @@
 """One request on its way through the laboratory: held or spoiled before it is handled, or before its answer leaves.
 
-The broker hands its requests to `Interference.handle`; the laboratory's makes a `Call` of each.
+The broker hands its requests to `Interference.handle`; the laboratory's makes an `Exchange` of each.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from kohort.broker.cluster.effects import perform
 from kohort.broker.runtime.error_response import error_response
 from kohort.broker.ticket import CloseConnection, Ticket
-from kohort.control.stops import ANSWER, REQUEST
-from kohort.control.subject import NO_GENERATION, Subject
+from kohort.control.gate_points import ANSWER, REQUEST
+from kohort.control.request_facts import NO_GENERATION, RequestFacts
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kohort.broker.runtime.connection import Connection
     from kohort.broker.slices import Work
     from kohort.control.brokers import Brokers
-    from kohort.control.moments import Delayed, Moment
+    from kohort.control.conditions import Condition, Delayed
 
 ON = object()
 """What a fault returns that lets its request, or its answer, go on."""
@@ -32,28 +32,28 @@ class Way(Protocol):
 
     brokers: Brokers
 
-    def comes(self, call: Call) -> bool:
+    def comes(self, exchange: Exchange) -> bool:
         """A request is there, and the broker has not seen it. Whether a gate holds it."""
         ...
 
-    def leaves(self, call: Call, node: Node, response: Any) -> bool:
+    def leaves(self, exchange: Exchange, node: Node, response: Any) -> bool:
         """Its answer is ready, and the client has not heard it. Whether a gate holds it."""
         ...
 
-    def spoil(self, call: Call, response: Any) -> Any:
+    def spoil(self, exchange: Exchange, response: Any) -> Any:
         """What a fault makes of the request, or of its answer; ON: nothing happens to it."""
         ...
 
-    def wait_until(self, moment: Moment, call: Call, response: Any) -> Delayed:
+    def wait_until(self, condition: Condition, exchange: Exchange, response: Any) -> Delayed:
         """Lets the request, or its answer, go on when something has come about."""
         ...
 
     def no_longer(self, delayed: Delayed) -> None:
-        """Lets it go on at once, if it waits for a moment still."""
+        """Lets it go on at once, if it still waits for a condition."""
         ...
 
 
-class Call:
+class Exchange:
     """A request, its handler, and how far it has come. Takes the place of the connection as the one who asks."""
 
     __slots__ = (
@@ -61,11 +61,11 @@ class Call:
         "_way",
         "client_host",
         "connection",
+        "facts",
         "generation_then",
         "listener",
         "request",
         "stage",
-        "subject",
         "ticket",
     )
 
@@ -77,7 +77,7 @@ class Call:
         self.ticket = ticket
         self.connection: Connection = ticket.requester  # type: ignore[assignment]
         self.client_host, self.listener = ticket.requester.client_host, ticket.requester.listener
-        self.subject = Subject(node, request, ticket)
+        self.facts = RequestFacts(node, request, ticket)
         self.generation_then = NO_GENERATION
         """Of the group, when the broker began to handle the request."""
         self.stage = REQUEST
@@ -109,7 +109,7 @@ class Call:
 
     def _handled(self, *_: Any) -> Any:
         """Lets the broker handle it."""
-        group = self._node.coordinator.groups.get(self.subject.group)
+        group = self._node.coordinator.groups.get(self.facts.group)
         self.generation_then = group.generation_id if group is not None else NO_GENERATION
         return self.ticket.api.handle(self._node, self.request, self.ticket)
 
@@ -172,12 +172,12 @@ class Call:
         cluster = self._way.brokers.cluster
         cluster.purgatory.wait(_Waiting(cluster.clock.now_ms() + length_ms, self, response))
 
-    def wait_until(self, moment: Moment, response: object = None) -> Delayed:
+    def wait_until(self, condition: Condition, response: object = None) -> Delayed:
         """Goes on when something has come about."""
-        return self._way.wait_until(moment, self, response)
+        return self._way.wait_until(condition, self, response)
 
     def no_longer(self, delayed: Delayed) -> None:
-        """Goes on at once, if it waits for a moment still."""
+        """Goes on at once, if it still waits for a condition."""
         self._way.no_longer(delayed)
 
     def resume(self, response: object = None, *, now_ms: int | None = None, faults: bool = False) -> None:
@@ -206,13 +206,13 @@ class Call:
 class _Waiting(DelayedOperation):
     """A request, or an answer, that is late."""
 
-    __slots__ = ("_call", "_response")
+    __slots__ = ("_exchange", "_response")
 
-    def __init__(self, deadline_ms: int, call: Call, response: object) -> None:
+    def __init__(self, deadline_ms: int, exchange: Exchange, response: object) -> None:
         super().__init__(deadline_ms)
-        self._call = call
+        self._exchange = exchange
         self._response = response
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
         """Its time has come."""
-        self._call.resume(self._response, now_ms=now_ms)
+        self._exchange.resume(self._response, now_ms=now_ms)

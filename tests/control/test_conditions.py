@@ -96,7 +96,7 @@ def test_a_clock_that_stands_still_delays_nothing_further(lab: Lab) -> None:
 @pytest.mark.parametrize(
     ("word", "advice"),
     [
-        ("Stabel", r"there is no moment 'Stabel'; did you mean Stable\?"),
+        ("Stabel", r"there is no condition to wait for 'Stabel'; did you mean Stable\?"),
         ("member_aded", r"did you mean member_added\?"),
         ("join-completed", r"did you mean join-complete\?"),
     ],

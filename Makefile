@@ -42,11 +42,13 @@ clients: $(VENV)/.test  ## clients in Java, Go, Node.js and Rust, and Kafka's ow
 flakes: $(VENV)/.test  ## the pytest plugin's fixtures, used TIMES=1000 times in four workers at a time
 	KOHORT_TIMES=$(TIMES) $(BIN)/python -m pytest -n 4 tests/testing/in_use.py
 
-check: $(VENV)/.test  ## format, lint, types, import directions, fast tests
+lint: $(VENV)/.test  ## format, lint, types, import directions
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	PYTHONPATH=typings $(BIN)/lint-imports
+
+check: lint  ## the same, and the fast tests: what every commit passes
 	KOHORT_NEW_SEEDS=$(NEW_SEEDS) $(BIN)/python -m pytest -m "not clients and not spark and not libraries"
 
 crash: $(VENV)/.test  ## a broker killed ROUNDS=200 times under load, and a disk whose calls fail, each CALLS=1st one
@@ -79,4 +81,4 @@ clean:  ## remove what was made
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help demo serve test clients flakes check crash fuzz conformance differential bench stalls bench-pipeline pictures clean
+.PHONY: help demo serve test clients flakes lint check crash fuzz conformance differential bench stalls bench-pipeline pictures clean

@@ -1,0 +1,56 @@
+"""What the forge and pre-commit run is what `make` runs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parent.parent
+FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("[0-9]*.yml"))
+KEYS = {"dropdown": {"label", "options"}, "input": {"label"}, "markdown": {"value"}, "textarea": {"label"}}
+"""What each kind of field of an issue form must say."""
+
+
+def loaded(*path: str) -> Any:
+    """One of the files, read as YAML. Its key `on` reads as True."""
+    return yaml.safe_load(ROOT.joinpath(*path).read_text())
+
+
+def test_pre_commit_calls_each_tool_that_make_lint_calls() -> None:
+    recipe = re.search(r"^lint:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert recipe
+    # pre-commit formats what `make lint` refuses, names the files itself, and sets no variables.
+    linted = [
+        re.sub(r" --check| \.$", "", line.strip()).replace("$(BIN)", ".venv/bin") for line in recipe[1].splitlines()
+    ]
+    (repository,) = loaded(".pre-commit-config.yaml")["repos"]
+    hooked = [hook["entry"].replace(" --force-exclude", "").removeprefix("env ") for hook in repository["hooks"]]
+    assert (repository["repo"], hooked) == ("local", linted)
+    assert {hook["language"] for hook in repository["hooks"]} == {"system"}
+
+
+def test_the_workflow_calls_the_script_that_lands_changes() -> None:
+    workflow = loaded(".github", "workflows", "check.yaml")
+    assert set(workflow[True]) == {"push", "pull_request"}
+    assert workflow["jobs"]["check"]["steps"][-1] == {"run": ".ci/run"}
+    assert (ROOT / ".ci" / "run").stat().st_mode & 0o111
+
+
+def test_there_are_issue_forms() -> None:
+    assert len(FORMS) == 3
+
+
+@pytest.mark.parametrize("path", FORMS, ids=lambda path: path.stem)
+def test_issue_forms_have_what_the_forge_wants(path: Path) -> None:
+    form = yaml.safe_load(path.read_text())
+    assert form["name"]
+    assert form["description"]
+    assert all(KEYS[field["type"]] <= field["attributes"].keys() for field in form["body"])
+    names = [field["id"] for field in form["body"] if field["type"] != "markdown"]
+    labels = [field["attributes"]["label"] for field in form["body"] if field["type"] != "markdown"]
+    assert len(set(names)) == len(names)
+    assert len(set(labels)) == len(labels)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests import seeds
 from tests.conftest import pytest_terminal_summary
+from tests.support import seeds
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ import pytest
 
 from kohort.protocol.api_keys import APIS
 from kohort.protocol.errors import ErrorCode
-from tests.broker.conftest import Broker
+from tests.support.broker import Broker
 
 
 @pytest.mark.parametrize("version", range(5))

@@ -11,7 +11,8 @@ from kohort.broker.runtime.turns import TURN_US
 from kohort.broker.ticket import NO_REPLY, CloseConnection, Ticket
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.heartbeat import HeartbeatResponse
-from tests.broker.conftest import Broker, Client, Stopwatch, frame, heartbeat
+from tests.support.broker import Broker, Client, Stopwatch
+from tests.support.frames import frame, heartbeat
 
 NONE = HeartbeatResponse(error_code=ErrorCode.none)
 

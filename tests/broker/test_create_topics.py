@@ -8,8 +8,8 @@ from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.create_partitions import CreatePartitionsAssignment, CreatePartitionsTopic
 from kohort.protocol.messages.create_topics import CreatableReplicaAssignment, CreatableTopic
 from kohort.protocol.messages.delete_topics import DeleteTopicState
-from tests.broker.conftest import Broker, Client
-from tests.broker.data import UNKNOWN_ID, given_topic, topic
+from tests.support.broker import Broker, Client
+from tests.support.data_requests import UNKNOWN_ID, given_topic, topic
 
 
 def creates(client: Client, *topics: CreatableTopic, version: int = 7, **more: Any) -> list[Any]:

@@ -7,8 +7,8 @@ import pytest
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages import alter_configs, incremental_alter_configs
 from kohort.protocol.messages.describe_configs import DescribeConfigsResource
-from tests.broker.conftest import Broker, Client
-from tests.broker.data import given_topic
+from tests.support.broker import Broker, Client
+from tests.support.data_requests import given_topic
 
 TOPIC, BROKER = 2, 4
 SET, DELETE, APPEND, SUBTRACT = range(4)

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 from kohort.storage.disk.directory import DataDirectory
-from tests.broker.conftest import Broker, Client
-from tests.broker.data import given_topic, produce
-from tests.storage.batches import batch
+from tests.support.batches import batch
+from tests.support.broker import Broker, Client
+from tests.support.data_requests import given_topic, produce
 
 
 def described(client: Client) -> Any:

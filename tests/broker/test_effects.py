@@ -11,7 +11,7 @@ from kohort.broker.ticket import Ticket
 from kohort.coordinator.effects import Append, Cause, GroupWarning, Reply, Transition
 from kohort.protocol.batches import EncodedRecords, encode_record
 from kohort.protocol.errors import ErrorCode
-from tests.broker.conftest import Broker
+from tests.support.broker import Broker
 
 PARTITION, NO_PARTITION = 7, 99
 ONE_RECORD = EncodedRecords(encode_record(b"k", b"v", 0), 1)

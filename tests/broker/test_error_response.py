@@ -12,7 +12,7 @@ from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.delete_groups import DeleteGroupsRequest
 from kohort.protocol.messages.heartbeat import HeartbeatRequest
 from kohort.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from tests.broker.conftest import message
+from tests.support.frames import message
 
 UNKNOWN = ErrorCode.unknown_server_error
 

@@ -29,8 +29,8 @@ from kohort.coordinator.events import COLUMNS
 from kohort.pipeline.sources.event_lines import COLUMNS as READ
 from kohort.pipeline.sources.event_lines import read_event_log
 from kohort.pipeline.sources.source_rows import GroupEvent
-from tests.broker.conftest import Broker
-from tests.coordinator.world import EPOCH_MS
+from tests.support.broker import Broker
+from tests.support.coordinator_world import EPOCH_MS
 
 LINE = (
     '{"v":1,"event_id":"1-b007-1","seq":1,"boot_id":"b007","node_id":1,"ts":1700000000500,"mono_us":500000,'

@@ -18,9 +18,10 @@ from kohort.protocol.messages.fetch import FetchPartition, FetchTopic
 from kohort.protocol.messages.heartbeat import HeartbeatResponse
 from kohort.protocol.messages.metadata import MetadataRequestTopic
 from kohort.purgatory import DelayedOperation
-from tests.broker.conftest import Broker, Client, frame, heartbeat
-from tests.broker.data import produce
-from tests.storage.batches import batch
+from tests.support.batches import batch
+from tests.support.broker import Broker, Client
+from tests.support.data_requests import produce
+from tests.support.frames import frame, heartbeat
 
 NONE = HeartbeatResponse(error_code=ErrorCode.none)
 

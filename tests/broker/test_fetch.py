@@ -7,9 +7,19 @@ import pytest
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.fetch import FetchPartition, FetchTopic
 from kohort.protocol.messages.join_group import JoinGroupRequestProtocol
-from tests.broker.conftest import Broker, Stopwatch, frame, heartbeat
-from tests.broker.data import UNKNOWN_ID, delete, fetch, fetch_frame, given_topic, heard_fetch, produce, records
-from tests.storage.batches import batch
+from tests.support.batches import batch
+from tests.support.broker import Broker, Stopwatch
+from tests.support.data_requests import (
+    UNKNOWN_ID,
+    delete,
+    fetch,
+    fetch_frame,
+    given_topic,
+    heard_fetch,
+    produce,
+    records,
+)
+from tests.support.frames import frame, heartbeat
 
 
 @pytest.mark.parametrize("version", range(4, 19))

@@ -10,9 +10,9 @@ from kohort.broker.cluster.fetch_sessions import FetchSession, FetchSessions
 from kohort.broker.cluster.moving import start_node, stop_node
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.fetch import FetchPartition, FetchTopic
-from tests.broker.conftest import Broker, Client
-from tests.broker.data import given_topic, produce, records
-from tests.storage.batches import batch
+from tests.support.batches import batch
+from tests.support.broker import Broker, Client
+from tests.support.data_requests import given_topic, produce, records
 
 E = ErrorCode
 TWO_MINUTES = 120_000

@@ -5,7 +5,7 @@ from io import StringIO
 import pytest
 
 from kohort.protocol.errors import ErrorCode
-from tests.broker.conftest import Broker, Client
+from tests.support.broker import Broker, Client
 
 
 def asked(client: Client, version: int, *keys: str, key_type: int = 0) -> list[tuple[int, str, int, str, str | None]]:

@@ -14,8 +14,8 @@ from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages import alter_configs, incremental_alter_configs
 from kohort.protocol.messages.describe_configs import DescribeConfigsResource
 from kohort.storage.disk.directory import DataDirectory
-from tests.broker.conftest import Broker, Client
-from tests.broker.data import given_topic
+from tests.support.broker import Broker, Client
+from tests.support.data_requests import given_topic
 
 E = ErrorCode
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32

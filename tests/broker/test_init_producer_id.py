@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kohort.protocol.errors import ErrorCode
-from tests.broker.conftest import Broker, Client
+from tests.support.broker import Broker, Client
 
 
 def asks(client: Client, transactional_id: str | None = None, version: int = 4, **more: int) -> Any:

@@ -5,9 +5,9 @@ import pytest
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsTopic
 from kohort.protocol.messages.offset_for_leader_epoch import OffsetForLeaderPartition, OffsetForLeaderTopic
-from tests.broker.conftest import Broker, Client
-from tests.broker.data import given_topic, offset_at, produce
-from tests.storage.batches import batch
+from tests.support.batches import batch
+from tests.support.broker import Broker, Client
+from tests.support.data_requests import given_topic, offset_at, produce
 
 
 def given_records() -> Client:

@@ -9,9 +9,10 @@ from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition,
 from kohort.protocol.messages.offset_delete import OffsetDeleteRequestPartition, OffsetDeleteRequestTopic
 from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup
 from kohort.protocol.messages.produce import PartitionProduceData, TopicProduceData
-from tests.broker.conftest import Broker, Client, Stopwatch, frame, heartbeat
-from tests.broker.data import given_topic, topic
-from tests.storage.batches import batch
+from tests.support.batches import batch
+from tests.support.broker import Broker, Client, Stopwatch
+from tests.support.data_requests import given_topic, topic
+from tests.support.frames import frame, heartbeat
 
 COUNT = 600
 

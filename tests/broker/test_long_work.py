@@ -12,9 +12,10 @@ from kohort.broker.apis.produce.checking import DECOMPRESSED_PER_TURN, RECORDS_P
 from kohort.broker.cluster.moving import move_leader
 from kohort.protocol.errors import ErrorCode
 from kohort.storage.validation import ERRORS_TOLD
-from tests.broker.conftest import Broker, Client, frame
-from tests.broker.data import NOW_MS, delete, given_topic, production
 from tests.storage.odd_batches import GZIP, SNAPPY, ZSTD, batch, gz, record, snappy, zstd
+from tests.support.broker import Broker, Client
+from tests.support.data_requests import NOW_MS, delete, given_topic, production
+from tests.support.frames import frame
 
 E = ErrorCode
 MIB = 1 << 20

@@ -8,8 +8,8 @@ import pytest
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.describe_topic_partitions import Cursor, TopicRequest
 from kohort.protocol.messages.metadata import MetadataRequestTopic
-from tests.broker.conftest import Broker, Client
-from tests.broker.data import UNKNOWN_ID, given_topic
+from tests.support.broker import Broker, Client
+from tests.support.data_requests import UNKNOWN_ID, given_topic
 
 NOTHING_SAID = -2147483648
 

@@ -11,7 +11,7 @@ from kohort.protocol.errors import ErrorCode as E
 from kohort.storage.placement import NO_LEADER
 from kohort.storage.refusal import Refusal
 from kohort.storage.topics import Topic
-from tests.broker.conftest import Broker
+from tests.support.broker import Broker
 
 EXPIRING = bytes.fromhex("0001 0000000000000007 0000 0000000000000005 7fffffffffffffff")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.broker.conftest import Broker
-from tests.broker.data import NOW_MS, fetch, given_topic, production
 from tests.storage.odd_batches import CASES, TOPICS, answers, in_words, stored_in_words
+from tests.support.broker import Broker
+from tests.support.data_requests import NOW_MS, fetch, given_topic, production
 
 DIFFERENT = {
     "nothing at all": (

@@ -1,7 +1,7 @@
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
-from tests.broker.conftest import Broker
-from tests.broker.data import given_topic
+from tests.support.broker import Broker
+from tests.support.data_requests import given_topic
 
 
 def test_a_commit_of_which_nothing_is_kept_makes_its_group_all_the_same() -> None:

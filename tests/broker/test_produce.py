@@ -6,9 +6,10 @@ from uuid import UUID
 import pytest
 
 from kohort.protocol.errors import ErrorCode
-from tests.broker.conftest import Broker, frame
-from tests.broker.data import NOW_MS, UNKNOWN_ID, delete, fetch, given_topic, produce, production, records
-from tests.storage.batches import batch
+from tests.support.batches import batch
+from tests.support.broker import Broker
+from tests.support.data_requests import NOW_MS, UNKNOWN_ID, delete, fetch, given_topic, produce, production, records
+from tests.support.frames import frame
 
 
 @pytest.mark.parametrize("version", range(3, 14))

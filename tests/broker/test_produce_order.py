@@ -7,9 +7,9 @@ import pytest
 from kohort.protocol.batches import TRANSACTIONAL
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.produce import PartitionProduceData, TopicProduceData
-from tests.broker.data import NOW_MS
 from tests.broker.test_transactions import TOPIC, Producer
 from tests.storage.odd_batches import DAY_MS, batch, record
+from tests.support.data_requests import NOW_MS
 
 E = ErrorCode
 GOOD, LATE, SPOILED = "good", "a day ahead", "with a wrong checksum"

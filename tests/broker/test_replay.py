@@ -15,7 +15,7 @@ from kohort.coordinator.records import expiring_offset_value, offset_key
 from kohort.protocol.batches import COMPRESSION_MASK
 from kohort.storage.log import PartitionLog
 from kohort.storage.topics import Topic
-from tests.storage.batches import Pair, batch
+from tests.support.batches import Pair, batch
 
 GZIP = 1
 

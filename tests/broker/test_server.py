@@ -13,7 +13,7 @@ from kohort.broker.runtime.registry import Registry
 from kohort.broker.runtime.server import ListenError, Server, bind
 from kohort.broker.settings.broker_settings import Settings
 from kohort.cli.health import ask
-from tests.broker.conftest import frame, heartbeat, message
+from tests.support.frames import frame, heartbeat, message
 
 
 @asynccontextmanager

@@ -14,9 +14,10 @@ from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from kohort.storage.disk.directory import DataDirectory
 from kohort.storage.disk.files import Disk, Unsynced
-from tests.broker.conftest import Broker, Client, frame
-from tests.broker.data import fetch_frame, heard_fetch, production, records
-from tests.storage.batches import batch
+from tests.support.batches import batch
+from tests.support.broker import Broker, Client
+from tests.support.data_requests import fetch_frame, heard_fetch, production, records
+from tests.support.frames import frame
 
 
 class SlowThreads:

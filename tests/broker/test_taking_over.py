@@ -12,9 +12,10 @@ from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.join_group import JoinGroupRequestProtocol
 from kohort.protocol.messages.sync_group import SyncGroupRequestAssignment
 from kohort.storage.disk.directory import DataDirectory
-from tests.broker.conftest import Broker, frame
-from tests.broker.data import fetch, given_topic, produce, records
-from tests.storage.batches import batch
+from tests.support.batches import batch
+from tests.support.broker import Broker
+from tests.support.data_requests import fetch, given_topic, produce, records
+from tests.support.frames import frame
 
 
 @pytest.fixture

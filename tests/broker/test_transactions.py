@@ -19,7 +19,7 @@ from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup
 from kohort.protocol.messages.produce import PartitionProduceData, TopicProduceData
 from kohort.protocol.messages.txn_offset_commit import TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic
 from kohort.storage.producers import Producers
-from tests.broker.conftest import Broker, Client
+from tests.support.broker import Broker, Client
 
 E = ErrorCode
 TOPIC, ID, GROUP = "t", "x", "g"

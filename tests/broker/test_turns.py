@@ -13,8 +13,9 @@ from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.find_coordinator import FindCoordinatorResponse
 from kohort.protocol.messages.heartbeat import HeartbeatResponse
 from kohort.protocol.messages.join_group import JoinGroupRequestProtocol
-from tests.broker.conftest import Broker, Client, Stopwatch, frame, heartbeat
-from tests.broker.data import given_topic
+from tests.support.broker import Broker, Client, Stopwatch
+from tests.support.data_requests import given_topic
+from tests.support.frames import frame, heartbeat
 
 STEP_US = 100
 NONE = HeartbeatResponse(error_code=ErrorCode.none)

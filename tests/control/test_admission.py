@@ -9,7 +9,7 @@ from kohort.broker.control_token import TokenError, checked, headers, is_shown
 from kohort.broker.runtime.server import ListenError
 from kohort.control.app import make_app
 from kohort.control.listening import Control
-from tests.broker.conftest import Broker
+from tests.support.broker import Broker
 
 HERE = "http://127.0.0.1:9099"
 

@@ -10,7 +10,7 @@ from kohort.broker.runtime.server import ListenError
 from kohort.control.app import make_app
 from kohort.control.routes import nodes
 from kohort.storage.topics import Topic
-from tests.broker.conftest import Broker
+from tests.support.broker import Broker
 
 HERE = "http://localhost"
 

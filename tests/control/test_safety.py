@@ -3,7 +3,7 @@
 from kohort.control import assignments
 from kohort.control.safety import Budget
 from tests.control.talking import Lab
-from tests.storage.batches import batch
+from tests.support.batches import batch
 
 SHARED = "{protocols: {range: subscription(t)}, shares: {ada: assignment(t:0), bob: assignment(t:1)}}"
 

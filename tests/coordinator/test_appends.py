@@ -4,7 +4,7 @@ import pytest
 
 from kohort.coordinator.context import STORAGE_ERRORS
 from kohort.protocol.errors import ErrorCode as E
-from tests.coordinator.world import Speaker, World, commit_error, subscription
+from tests.support.coordinator_world import Speaker, World, commit_error, subscription
 
 TOLD = [
     (E.unknown_topic_or_partition, E.coordinator_not_available),

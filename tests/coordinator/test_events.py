@@ -7,7 +7,7 @@ import pytest
 from kohort.coordinator.events import KINDS, GroupEvent
 from kohort.protocol.consumer import Assignment, write_assignment
 from kohort.protocol.errors import ErrorCode as E
-from tests.coordinator.world import EPOCH_MS, World, subscription
+from tests.support.coordinator_world import EPOCH_MS, World, subscription
 
 
 def listening(**settings: Any) -> World:

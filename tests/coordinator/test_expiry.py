@@ -7,7 +7,7 @@ import pytest
 from kohort.coordinator.deleting import Sweep, topic_deleted
 from kohort.coordinator.records import GroupValue, group_key, group_value
 from kohort.protocol.errors import ErrorCode as E
-from tests.coordinator.world import World, commit_error
+from tests.support.coordinator_world import World, commit_error
 
 DAY = 86_400_000
 

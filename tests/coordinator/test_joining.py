@@ -3,7 +3,7 @@
 import pytest
 
 from kohort.protocol.errors import ErrorCode as E
-from tests.coordinator.world import Speaker, World, subscription
+from tests.support.coordinator_world import Speaker, World, subscription
 
 IMPOSSIBLE = b"\x00\x00\x7f\xff\xff\xff"
 

@@ -7,7 +7,7 @@ from kohort.coordinator.describing import groups_to_list
 from kohort.coordinator.loading import Loading
 from kohort.coordinator.records import UnreadableRecord, group_key
 from kohort.protocol.errors import ErrorCode as E
-from tests.coordinator.world import World, commit_error, subscription
+from tests.support.coordinator_world import World, commit_error, subscription
 
 BOTH = (("range", subscription("t")), ("sticky", subscription("t")))
 

@@ -7,7 +7,7 @@ import pytest
 from kohort.coordinator.fetching_offsets import offset_fetch
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.offset_fetch import OffsetFetchRequestTopic
-from tests.coordinator.world import Speaker, World, commit_error, subscription
+from tests.support.coordinator_world import Speaker, World, commit_error, subscription
 
 OLD, NEW = UUID(int=1), UUID(int=2)
 

@@ -6,7 +6,7 @@ from kohort.coordinator.classic.member import Member
 from kohort.coordinator.classic.voting import NoCommonProtocol, select_protocol
 from kohort.coordinator.placement import java_hash, partition_for
 from kohort.protocol.errors import ErrorCode as E
-from tests.coordinator.world import World
+from tests.support.coordinator_world import World
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from kohort.coordinator.classic.states import ALLOWED_FROM, COMMIT, DELETE, HEARTBEAT, REJOIN, SYNC, State
 from kohort.protocol.errors import ErrorCode as E
-from tests.coordinator.world import Speaker, World, commit_error
+from tests.support.coordinator_world import Speaker, World, commit_error
 
 
 def empty() -> tuple[World, Speaker]:

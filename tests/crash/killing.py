@@ -24,10 +24,10 @@ from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup, Offse
 from kohort.protocol.messages.produce import PartitionProduceData, TopicProduceData
 from kohort.protocol.messages.sync_group import SyncGroupRequestAssignment
 from kohort.storage.disk.checking import check_partition, partition_folders
-from tests.broker.conftest import frame, message
-from tests.broker.data import topic as new_topic
 from tests.crash.truth import Registers
-from tests.storage.batches import contents
+from tests.support.batches import contents
+from tests.support.data_requests import topic as new_topic
+from tests.support.frames import frame, message
 
 TOPIC = "records"
 PARTITIONS = 3

@@ -17,7 +17,8 @@ from kohort.storage.disk import ownership
 from kohort.storage.disk import partition as partitions
 from kohort.storage.disk.directory import DataDirectory
 from kohort.storage.disk.files import Disk, Unsynced
-from tests.broker.conftest import Broker, Client, frame, message
+from tests.support.broker import Broker, Client
+from tests.support.frames import frame, message
 
 EPOCH_MS = 1_700_000_000_000
 SETTINGS = {  # groups that nobody is in any more stay

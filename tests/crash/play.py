@@ -19,11 +19,11 @@ from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition,
 from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopic
 from kohort.protocol.messages.produce import PartitionProduceData, TopicProduceData
 from kohort.protocol.messages.sync_group import SyncGroupRequestAssignment
-from tests.broker.data import topic as new_topic
 from tests.crash.disk import Died
 from tests.crash.life import Life
 from tests.crash.truth import ANYTHING, Found, Partition, Transaction, Truth
-from tests.storage.batches import contents
+from tests.support.batches import contents
+from tests.support.data_requests import topic as new_topic
 
 MONEY = "money"
 """Where transactions write. It is never deleted."""

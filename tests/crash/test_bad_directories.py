@@ -16,9 +16,9 @@ from kohort.storage.disk.directory import CLEAN_SHUTDOWN, DataDirectory
 from kohort.storage.disk.files import Disk
 from kohort.storage.disk.journal import JOURNAL
 from kohort.storage.disk.ownership import LOCK, META, DataDirectoryError
-from tests.broker.data import given_topic, produce
 from tests.crash.life import Life, process_is_gone
-from tests.storage.batches import batch
+from tests.support.batches import batch
+from tests.support.data_requests import given_topic, produce
 
 SEGMENT = f"t-0/{0:020}.log"
 NOBODY = 65_534

@@ -6,7 +6,7 @@ import pytest
 
 from tests.crash.calls import calls_of, faults, play
 from tests.crash.killing import FSYNC
-from tests.seeds import new_seeds
+from tests.support.seeds import new_seeds
 
 LIVES = 12
 """Of each way to sync."""

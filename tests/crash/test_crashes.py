@@ -1,6 +1,6 @@
 """Whatever a broker acknowledged is there after it was killed, and after the machine lost its power.
 
-How to play a seed again, or more of them: tests/seeds.py.
+How to play a seed again, or more of them: tests/support/seeds.py.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.crash.disk import Died, failing
 from tests.crash.play import MONEY, Play
 from tests.crash.truth import Truth
 from tests.crash.world import World
-from tests.seeds import SEEDS_ON_DISK, STEPS
+from tests.support.seeds import SEEDS_ON_DISK, STEPS
 
 LIVES = max(STEPS // 600, 2)
 STORAGE = {E.kafka_storage_error, E.not_coordinator}

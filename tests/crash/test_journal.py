@@ -14,9 +14,9 @@ from kohort.protocol.messages.delete_records import DeleteRecordsPartition, Dele
 from kohort.protocol.messages.delete_topics import DeleteTopicState
 from kohort.protocol.messages.incremental_alter_configs import AlterableConfig, AlterConfigsResource
 from kohort.storage.disk.journal import JOURNAL
-from tests.broker.data import topic as new_topic
 from tests.crash.disk import failing
 from tests.crash.test_trouble import Machine, T, _nothing
+from tests.support.data_requests import topic as new_topic
 
 pytestmark = pytest.mark.usefixtures("no_threads")
 DRAFT = JOURNAL + ".tmp"

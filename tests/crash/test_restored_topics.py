@@ -13,11 +13,11 @@ from kohort.protocol.errors import ErrorCode as E
 from kohort.storage.disk.checkpoints import show_id
 from kohort.storage.disk.journal import JOURNAL
 from kohort.storage.disk.ownership import DataDirectoryError
-from tests.broker.data import production
 from tests.crash.disk import Died
 from tests.crash.life import EPOCH_MS, Life, process_is_gone
 from tests.crash.test_trouble import Machine, T
-from tests.storage.batches import batch
+from tests.support.batches import batch
+from tests.support.data_requests import production
 
 pytestmark = pytest.mark.usefixtures("no_threads")
 A_YEAR_MS = 366 * 86_400_000

@@ -17,10 +17,10 @@ from kohort.protocol.messages.join_group import JoinGroupRequestProtocol
 from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from kohort.storage.disk.checking import check_partition
 from kohort.storage.disk.ownership import DataDirectoryError
-from tests.broker.data import delete, given_topic, production, records
 from tests.crash.disk import FaultyDisk, failing
 from tests.crash.life import EPOCH_MS, Life, process_is_gone
-from tests.storage.batches import batch
+from tests.support.batches import batch
+from tests.support.data_requests import delete, given_topic, production, records
 
 pytestmark = pytest.mark.usefixtures("no_threads")
 T = "t"

@@ -21,7 +21,7 @@ from kio.static.constants import EntityType
 from kohort.protocol.consumer import Assignment, Subscription, write_assignment, write_subscription
 from kohort.protocol.wire import INT, SHORT, string
 from tests.protocol.messages import VERSIONS, load
-from tests.storage.batches import batch
+from tests.support.batches import batch
 
 GROUPS = tuple(f"fuzz-group-{n}" for n in range(12))
 TOPICS = tuple(f"fuzz-topic-{n}" for n in range(6))

@@ -4,7 +4,7 @@ import pytest
 
 from tests.fuzz.reading import Case, fails, fuzz
 from tests.protocol.messages import VERSIONS, load
-from tests.seeds import seeds
+from tests.support.seeds import seeds
 
 FRAMES = 10_000
 

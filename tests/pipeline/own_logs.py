@@ -9,7 +9,7 @@ from kohort.broker.cluster.event_log import line_of
 from kohort.broker.cluster.group_events import Recorded
 from kohort.protocol.consumer import Assignment, Subscription, write_assignment, write_subscription
 from kohort.protocol.errors import ErrorCode as E
-from tests.coordinator.world import Speaker, World
+from tests.support.coordinator_world import Speaker, World
 
 TOPIC, PARTITIONS = "orders", 6
 

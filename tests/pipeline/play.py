@@ -18,8 +18,8 @@ from kohort.protocol.consumer import (
     write_subscription,
 )
 from kohort.protocol.errors import ErrorCode as E
-from tests.coordinator.world import EPOCH_MS, Speaker, Ticket
 from tests.pipeline.own_logs import LoggedWorld
+from tests.support.coordinator_world import EPOCH_MS, Speaker, Ticket
 
 TICK_MS = 100
 BEAT_MS = 1_000

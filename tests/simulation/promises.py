@@ -8,8 +8,8 @@ from kohort.coordinator.classic.observer import UNOBSERVED
 from kohort.coordinator.classic.sessions import Session
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.records import GroupKey, read_group_value, read_key
-from tests.coordinator.world import World, compacted
 from tests.simulation.simulated import Asked, Simulation
+from tests.support.coordinator_world import World, compacted
 
 COMPLETING, PREPARING, STABLE = State.COMPLETING_REBALANCE, State.PREPARING_REBALANCE, State.STABLE
 

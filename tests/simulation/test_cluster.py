@@ -1,6 +1,6 @@
 """A whole cluster, driven by a seed: leaders move, brokers stop and start, clients look for whoever leads now.
 
-How to play a seed again, or more of them: tests/seeds.py.
+How to play a seed again, or more of them: tests/support/seeds.py.
 """
 
 from functools import partial
@@ -18,8 +18,8 @@ from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition,
 from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopic
 from kohort.protocol.messages.produce import PartitionProduceData, TopicProduceData
 from kohort.storage.topics import Topic
-from tests.broker.conftest import Broker, Client
-from tests.seeds import SEEDS, STEPS
+from tests.support.broker import Broker, Client
+from tests.support.seeds import SEEDS, STEPS
 
 GROUPS = ("orders", "billing", "shipping", "refunds")
 SEARCHING = (E.not_leader_or_follower, E.not_coordinator, E.coordinator_load_in_progress, E.coordinator_not_available)

@@ -1,9 +1,8 @@
-"""The simulated world keeps its promises. How to play a seed again, or more of them: tests/seeds.py."""
+"""The simulated world keeps its promises. How to play a seed again, or more of them: tests/support/seeds.py."""
 
 import pytest
 
 from kohort.protocol.errors import ErrorCode as E
-from tests.seeds import SEEDS, STEPS, is_known
 from tests.simulation.promises import (
     PROMISES,
     events_tell_of_whole_rebalances,
@@ -11,6 +10,7 @@ from tests.simulation.promises import (
     replay_gives_the_same,
 )
 from tests.simulation.simulated import Simulation
+from tests.support.seeds import SEEDS, STEPS, is_known
 
 
 @pytest.mark.parametrize("seed", SEEDS)

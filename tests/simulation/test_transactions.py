@@ -1,6 +1,6 @@
 """All or nothing, whatever happens to producers and brokers.
 
-How to play a seed again, or more of them: tests/seeds.py.
+How to play a seed again, or more of them: tests/support/seeds.py.
 """
 
 import pytest
@@ -9,7 +9,6 @@ from kohort.broker.cluster import replay
 from kohort.protocol.batches import read_batches
 from kohort.protocol.errors import ErrorCode as E
 from kohort.storage.producers import Producers
-from tests.seeds import SEEDS, STEPS, is_known
 from tests.simulation.transacting import (
     GROUPS,
     PARTITIONS,
@@ -18,6 +17,7 @@ from tests.simulation.transacting import (
     offsets_wait_for_their_transactions,
     transactions_hold_back_what_follows,
 )
+from tests.support.seeds import SEEDS, STEPS, is_known
 
 PROMISES = (
     transactions_hold_back_what_follows,

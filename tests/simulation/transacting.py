@@ -22,7 +22,7 @@ from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup, Offse
 from kohort.protocol.messages.produce import PartitionProduceData, TopicProduceData
 from kohort.protocol.messages.txn_offset_commit import TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic
 from kohort.storage.topics import Partition, Topic
-from tests.broker.conftest import Broker, Client
+from tests.support.broker import Broker, Client
 
 TOPIC = "accounts"
 PARTITIONS = 4

@@ -23,7 +23,7 @@ from kohort.protocol.messages.offset_delete import OffsetDeleteRequestPartition,
 from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopic
 from kohort.protocol.messages.produce import PartitionProduceData, TopicProduceData
 from tests.stalls.client import Client
-from tests.storage.batches import batch
+from tests.support.batches import batch
 
 MANY = 49_000
 """Just fewer elements than a request may hold (`kohort.request.max.elements`)."""

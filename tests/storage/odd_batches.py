@@ -19,7 +19,7 @@ import cramjam
 from google_crc32c import value as crc32c
 
 from kohort.protocol.batches import read_batches
-from tests.storage.batches import varint
+from tests.support.batches import varint
 
 ANSWERS = Path(__file__).with_name("odd_batches.json")
 

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from kohort.cli.admin import admin
 from kohort.storage.disk.checking import check_partition, check_segment, partition_folders
-from tests.storage.batches import batch
+from tests.support.batches import batch
 
 SHARED = Path(environ.get("KOHORT_SHARED", Path(__file__).parents[3] / "shared"))
 BATCHES = [batch(b"a", b"b"), batch(b"c", base_offset=2), batch(b"d" * 50, b"e", base_offset=7)]

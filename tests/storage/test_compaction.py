@@ -9,7 +9,7 @@ from kohort.protocol.batches import DELETE_HORIZON, LOG_APPEND_TIME, iterate_rec
 from kohort.storage.compaction import LATEST_MS, Compaction
 from kohort.storage.log import PartitionLog
 from kohort.storage.topic_configs import LogConfig
-from tests.storage.batches import Pair, batch, contents, offsets, result_of, split
+from tests.support.batches import Pair, batch, contents, offsets, result_of, split
 
 EVERYTHING = 1 << 30
 DAY_MS = 86_400_000

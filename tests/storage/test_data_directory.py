@@ -8,8 +8,8 @@ import pytest
 from kohort.storage.disk.directory import DataDirectory
 from kohort.storage.disk.ownership import DataDirectoryError
 from kohort.storage.topics import Topic
-from tests.storage.batches import batch
 from tests.storage.on_disk import ID, NAME, OnDisk
+from tests.support.batches import batch
 
 
 def test_topics_come_back_with_ids_settings_and_partitions(tmp_path: Path) -> None:

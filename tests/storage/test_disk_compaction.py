@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from kohort.storage.disk.files import Disk
 from kohort.storage.log import PartitionLog
 from kohort.storage.topic_configs import LogConfig
-from tests.storage.batches import Pair, batch, contents
 from tests.storage.on_disk import OnDisk
+from tests.support.batches import Pair, batch, contents
 
 EVERYTHING = 1 << 30
 COMPACTED: dict[str, Any] = {"compact": True, "delete": False, "segment_bytes": 600}

@@ -11,7 +11,7 @@ from kohort.storage.disk.checking import check_segment
 from kohort.storage.disk.files import Disk
 from kohort.storage.disk.segment import FileSegment
 from kohort.storage.segment import Chunk, MemorySegment
-from tests.storage.batches import batch
+from tests.support.batches import batch
 
 BASE = 5
 SIZES = st.lists(st.tuples(st.sampled_from([1, 40, 1500, 5000, 9000]), st.integers(0, 3)), max_size=12)

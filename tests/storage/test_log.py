@@ -6,7 +6,7 @@ from kohort.storage.log import PartitionLog
 from kohort.storage.memory import Memory
 from kohort.storage.segment import CHUNK_BYTES
 from kohort.storage.topic_configs import LogConfig
-from tests.storage.batches import batch, contents, found_at, offsets, split
+from tests.support.batches import batch, contents, found_at, offsets, split
 
 EVERYTHING = 1 << 30
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from kohort.storage.log import PartitionLog
 from kohort.storage.topic_configs import LogConfig
-from tests.storage.batches import batch, contents, found_at, offsets
 from tests.storage.on_disk import OnDisk
+from tests.support.batches import batch, contents, found_at, offsets
 
 
 @dataclass

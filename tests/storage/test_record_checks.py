@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from kohort.protocol.errors import DecodeError, ErrorCode
 from kohort.storage.record_checks import BadRecordsError, Survey, records_in_short, survey
 from kohort.storage.records import Newest
-from tests.storage.batches import result_of, varint
 from tests.storage.odd_batches import header, record
+from tests.support.batches import result_of, varint
 
 NONE_AT_ALL = Survey(0, 0, keyless=False, ordered=True)
 

@@ -11,8 +11,8 @@ from kohort.storage.disk.checking import check_partition
 from kohort.storage.disk.ownership import DataDirectoryError
 from kohort.storage.log import PartitionLog
 from kohort.storage.producers import Remembered
-from tests.storage.batches import batch, contents, offsets
 from tests.storage.on_disk import OnDisk
+from tests.support.batches import batch, contents, offsets
 
 EVERYTHING = 1 << 30
 

@@ -10,7 +10,7 @@ from kohort.storage.placement import MAX_PARTITIONS
 from kohort.storage.refusal import Refusal
 from kohort.storage.topic_configs import TOPIC_CONFIGS, refusal_of
 from kohort.storage.topics import Topic, Topics, name_refusal
-from tests.storage.batches import batch, contents
+from tests.support.batches import batch, contents
 
 
 def topics_of(nodes: int = 1, **options: object) -> Topics:

@@ -11,8 +11,8 @@ from kohort.protocol.batches import CONTROL, TRANSACTIONAL, BatchInfo, Marker, m
 from kohort.storage.log import PartitionLog
 from kohort.storage.producers import Producers, Remembered
 from kohort.storage.topic_configs import LogConfig
-from tests.storage.batches import batch, contents, split
 from tests.storage.on_disk import OnDisk
+from tests.support.batches import batch, contents, split
 
 EVERYTHING = 1 << 30
 ADA, BOB, CYD = 7, 8, 9

@@ -7,7 +7,7 @@ from kohort.protocol.errors import ErrorCode
 from kohort.storage.topic_configs import LogConfig
 from kohort.storage.validation import Accepted, Rejection, Verdict, check_batch, only_batch
 from tests.storage import odd_batches
-from tests.storage.batches import batch, contents
+from tests.support.batches import batch, contents
 
 NOW_MS = 1_700_000_000_000
 HOUR_MS = 3_600_000

@@ -1,4 +1,4 @@
-"""Requests of the data APIs in few words, for conversations with the broker of conftest.py."""
+"""Requests of the data APIs in few words, for conversations with the broker of `broker.py`."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from kohort.protocol.messages.delete_topics import DeleteTopicState
 from kohort.protocol.messages.fetch import FetchPartition, FetchTopic
 from kohort.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsTopic
 from kohort.protocol.messages.produce import PartitionProduceData, TopicProduceData
-from tests.broker.conftest import Client, frame
-from tests.storage.batches import contents
+from tests.support.batches import contents
+from tests.support.broker import Client
+from tests.support.frames import frame
 
 NOW_MS = 1_700_000_000_000
 """The wall clock of a `ManualClock` that nobody has moved."""

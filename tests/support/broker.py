@@ -2,59 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from io import StringIO
+from collections.abc import Sequence
 from typing import Any
-
-import pytest
 
 from kohort.broker.clock import ManualClock
 from kohort.broker.cluster.cluster import Cluster
-from kohort.broker.logs import log
 from kohort.broker.runtime.connection import Connection
 from kohort.broker.runtime.registry import Api, Registry
 from kohort.broker.runtime.server import Server
 from kohort.broker.settings.broker_settings import Settings
 from kohort.protocol.api_keys import API_BY_NAME
-from kohort.protocol.messages import message_of
 from kohort.storage.disk.directory import DataDirectory
-
-
-class StillLoop:
-    """What the server asks of an event loop, run by hand."""
-
-    def __init__(self, clock: ManualClock) -> None:
-        self._clock = clock
-        self._soon: list[Callable[[], None]] = []
-        self.timer: tuple[int, Callable[[], None]] | None = None
-
-    def call_soon(self, function: Callable[[], None]) -> None:
-        self._soon.append(function)
-
-    def call_later(self, delay_s: float, function: Callable[[], None]) -> StillLoop:
-        assert self.timer is None, "one timer for the whole process"
-        self.timer = (self._clock.now_ms() + round(delay_s * 1000), function)
-        return self
-
-    def cancel(self) -> None:
-        self.timer = None
-
-    def run_soon(self) -> bool:
-        """Runs what was to run in the next turn. Returns whether there was something."""
-        functions, self._soon = self._soon, []
-        for function in functions:
-            function()
-        return bool(functions)
-
-    def wait(self, length_ms: int) -> None:
-        """Lets time pass; the timer rings when it is due."""
-        end_ms = self._clock.now_ms() + length_ms
-        while self.timer is not None and self.timer[0] <= end_ms:
-            due_ms, function = self.timer
-            self.timer = None
-            self._clock.advance(max(due_ms - self._clock.now_ms(), 0))
-            function()
-        self._clock.advance(end_ms - self._clock.now_ms())
+from tests.support.frames import frame, message
+from tests.support.still_loop import StillLoop
 
 
 class Wire:
@@ -89,37 +49,6 @@ class Wire:
 
     def abort(self) -> None:
         self.closed = True
-
-
-message = message_of
-"""The messages of an API."""
-
-
-def frame(
-    name: str, version: int = 0, correlation_id: int = 0, client_id: str | None = "ada", **fields: object
-) -> bytes:
-    """A request as it travels, its length included."""
-    made = message(name)
-    body = made.write_request(version, correlation_id, "ada", made.request(**fields))
-    return len(body).to_bytes(4, "big") + bytes(body)
-
-
-def heartbeat(correlation_id: int = 0, version: int = 0) -> bytes:
-    """The smallest request there is."""
-    return frame("heartbeat", version, correlation_id, group_id="g", generation_id=1, member_id="m")
-
-
-class Stopwatch:
-    """The machine's time of a broker whose own clock stands still: each look at it takes a while."""
-
-    def __init__(self, broker: Broker, us_a_look: int) -> None:
-        self.us_a_look = us_a_look
-        self._now_us = 0
-        broker.server.turns.now_us = self._look
-
-    def _look(self) -> int:
-        self._now_us += self.us_a_look
-        return self._now_us
 
 
 class Client:
@@ -194,10 +123,14 @@ class Broker:
         return Client(self, node, **where)
 
 
-@pytest.fixture
-def lines() -> Iterator[StringIO]:
-    """What the broker logs."""
-    stream = StringIO()
-    log.configure(level="info", stream=stream)
-    yield stream
-    log.configure()
+class Stopwatch:
+    """The machine's time of a broker whose own clock stands still: each look at it takes a while."""
+
+    def __init__(self, broker: Broker, us_a_look: int) -> None:
+        self.us_a_look = us_a_look
+        self._now_us = 0
+        broker.server.turns.now_us = self._look
+
+    def _look(self) -> int:
+        self._now_us += self.us_a_look
+        return self._now_us

@@ -1,0 +1,22 @@
+"""Requests as they travel."""
+
+from __future__ import annotations
+
+from kohort.protocol.messages import message_of
+
+message = message_of
+"""The messages of an API."""
+
+
+def frame(
+    name: str, version: int = 0, correlation_id: int = 0, client_id: str | None = "ada", **fields: object
+) -> bytes:
+    """A request as it travels, its length included."""
+    made = message(name)
+    body = made.write_request(version, correlation_id, "ada", made.request(**fields))
+    return len(body).to_bytes(4, "big") + bytes(body)
+
+
+def heartbeat(correlation_id: int = 0, version: int = 0) -> bytes:
+    """The smallest request there is."""
+    return frame("heartbeat", version, correlation_id, group_id="g", generation_id=1, member_id="m")

@@ -1,0 +1,44 @@
+"""An event loop that a test runs by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kohort.broker.clock import ManualClock
+
+
+class StillLoop:
+    """What the server asks of an event loop, run by hand."""
+
+    def __init__(self, clock: ManualClock) -> None:
+        self._clock = clock
+        self._soon: list[Callable[[], None]] = []
+        self.timer: tuple[int, Callable[[], None]] | None = None
+
+    def call_soon(self, function: Callable[[], None]) -> None:
+        self._soon.append(function)
+
+    def call_later(self, delay_s: float, function: Callable[[], None]) -> StillLoop:
+        assert self.timer is None, "one timer for the whole process"
+        self.timer = (self._clock.now_ms() + round(delay_s * 1000), function)
+        return self
+
+    def cancel(self) -> None:
+        self.timer = None
+
+    def run_soon(self) -> bool:
+        """Runs what was to run in the next turn. Returns whether there was something."""
+        functions, self._soon = self._soon, []
+        for function in functions:
+            function()
+        return bool(functions)
+
+    def wait(self, length_ms: int) -> None:
+        """Lets time pass; the timer rings when it is due."""
+        end_ms = self._clock.now_ms() + length_ms
+        while self.timer is not None and self.timer[0] <= end_ms:
+            due_ms, function = self.timer
+            self.timer = None
+            self._clock.advance(max(due_ms - self._clock.now_ms(), 0))
+            function()
+        self._clock.advance(end_ms - self._clock.now_ms())

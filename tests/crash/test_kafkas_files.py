@@ -16,7 +16,7 @@ from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup
 from kohort.storage.disk.files import Disk
 from tests.crash.life import Life
-from tests.storage.test_checking import SHARED
+from tests.support.shared_folder import SHARED
 
 RECORDING = SHARED / "data" / "kafka-4.3"
 pytestmark = pytest.mark.skipif(not RECORDING.is_dir(), reason=f"{RECORDING}, a recording of Apache Kafka, is not here")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,7 @@ from kohort.pipeline.silver.parquet_files import Writer, publish
 from kohort.pipeline.silver.read_sources import ingest
 from kohort.pipeline.sources.found import find_sources
 from tests.pipeline.local_groups import load_groups
-
-SHARED = Path(os.environ.get("KOHORT_SHARED", Path(__file__).parents[3] / "shared"))
+from tests.support.shared_folder import SHARED
 
 
 @pytest.fixture(scope="session")

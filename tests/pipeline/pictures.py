@@ -12,9 +12,9 @@ from kohort.pipeline.silver.parquet_files import Writer, publish
 from kohort.pipeline.silver.read_sources import ingest
 from kohort.pipeline.sources.found import find_sources
 from tests.pipeline.browser import picture
-from tests.pipeline.conftest import SHARED
 from tests.pipeline.local_groups import load_groups
 from tests.pipeline.test_report import write_gold
+from tests.support.shared_folder import SHARED
 
 GROUP = "one-slow-member"
 WIDTH, HEIGHT = 1_100, 1_240

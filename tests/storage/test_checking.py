@@ -1,6 +1,5 @@
 """Files of a partition: intact, cut, spoilt, and written by Apache Kafka."""
 
-from os import environ
 from pathlib import Path
 
 import pytest
@@ -9,8 +8,8 @@ from click.testing import CliRunner
 from kohort.cli.admin import admin
 from kohort.storage.disk.checking import check_partition, check_segment, partition_folders
 from tests.support.batches import batch
+from tests.support.shared_folder import SHARED
 
-SHARED = Path(environ.get("KOHORT_SHARED", Path(__file__).parents[3] / "shared"))
 BATCHES = [batch(b"a", b"b"), batch(b"c", base_offset=2), batch(b"d" * 50, b"e", base_offset=7)]
 ENDS = [0, 2, 3, 9]
 """The next offset after so many of them; compaction took what was between the last two."""

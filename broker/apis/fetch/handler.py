@@ -36,11 +36,12 @@ def handle(node: Node, request: FetchRequest, ticket: Ticket) -> FetchResponse |
     else:
         found = _reading(node, request, ticket)
         if isinstance(found, ErrorCode):
-            failed = found is ErrorCode.unknown_server_error
-            return error_response(request, found) if failed else FetchResponse(error_code=found, responses=())
+            if found is ErrorCode.unknown_server_error:
+                return error_response(request, found, ticket.version)
+            return FetchResponse(error_code=found, responses=())
         reading = found
     if request.isolation_level not in ISOLATION_LEVELS and reading.keys():
-        return error_response(request, ErrorCode.unknown_server_error)  # Kafka fails over it
+        return error_response(request, ErrorCode.unknown_server_error, ticket.version)  # Kafka fails over it
     fetch = DelayedFetch(reading, now_ms + max(request.max_wait_ms, 0))
     if reading.is_long:
         return _in_slices(node, request, fetch)
@@ -90,8 +91,8 @@ def _reading(node: Node, request: FetchRequest, ticket: Ticket) -> Reading | Err
     return SessionReading(node, request, ticket, found, begins=False)
 
 
-def error_response(request: FetchRequest, error_code: ErrorCode) -> FetchResponse:
-    """The answer to a fetch that failed: with partitions only if topics are named (`FetchRequest.getErrorResponse`)."""
+def error_response(request: FetchRequest, error_code: ErrorCode, version: int) -> FetchResponse:
+    """The answer to a fetch that failed: with topics where the version names them (`FetchRequest.getErrorResponse`)."""
     return FetchResponse(
         error_code=error_code,
         session_id=request.session_id,
@@ -99,8 +100,7 @@ def error_response(request: FetchRequest, error_code: ErrorCode) -> FetchRespons
             FetchableTopicResponse(
                 topic=asked.topic, partitions=tuple(refused(part, error_code, ()) for part in asked.partitions)
             )
-            for asked in request.topics
-            if asked.topic
+            for asked in (request.topics if version < TOPIC_IDS_FROM else ())
         ),
     )
 

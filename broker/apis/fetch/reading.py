@@ -48,6 +48,7 @@ class Reading:
 
     __slots__ = (
         "_committed_only",
+        "_max_bytes",
         "_room",
         "_session_asked",
         "failed",
@@ -63,9 +64,11 @@ class Reading:
         self.ticket = ticket
         self.node = node
         self._session_asked = request.session_id
-        self._room = min(request.max_bytes, node.cluster.settings.fetch_max_bytes)
+        self._max_bytes = min(request.max_bytes, node.cluster.settings.fetch_max_bytes)
+        self._room = 0
+        """How many bytes may still be read. A negative limit is the first partition's, as in Kafka."""
         self._committed_only = request.isolation_level == READ_COMMITTED
-        self.min_bytes = min(request.min_bytes, self._room)
+        self.min_bytes = min(request.min_bytes, self._max_bytes)
         self.size_bytes = 0
         self.failed = False
         """Whether a partition could not be read: that is told at once."""
@@ -108,8 +111,15 @@ class Reading:
         """The answer made of what was read last."""
         raise NotImplementedError
 
+    def _begin(self) -> None:
+        self._room = self._max_bytes
+        self.size_bytes = 0
+        self.failed = self.full = self.forgotten = False
+
     def _read_partition(self, topic: Topic, part: FetchPartition, partition: Partition) -> PartitionData:
-        node = self.node
+        node, room = self.node, self._room
+        if room < 0:
+            self._room = 0
         if node.cluster.topics.by_name(topic.name) is not topic:
             return self._failure(part, ErrorCode.unknown_topic_or_partition)
         if part.current_leader_epoch >= 0 or partition.leader != node.id:
@@ -123,10 +133,11 @@ class Reading:
             return diverged
         if not log_start_offset <= offset <= log.log_end_offset:
             return self._failure(part, ErrorCode.offset_out_of_range)
-        size = self.size_bytes
-        limit = max(min(part.partition_max_bytes, self._room - size), 0)
+        size, limit = self.size_bytes, min(part.partition_max_bytes, room)
+        if limit < 0 and offset < self._readable_end(partition):
+            return self._failure(part, ErrorCode.unknown_server_error)  # Kafka fails over it (`LogSegment.read`)
         try:
-            records, full = log.read_and_look(offset, limit, at_least_one=size == 0)
+            records, full = log.read_and_look(offset, max(limit, 0), at_least_one=size == 0)
         except OSError as problem:
             node.cluster.storage_failed(f"reading partition {part.partition} of {topic.name}", problem)
             return self._failure(part, ErrorCode.kafka_storage_error)
@@ -140,6 +151,7 @@ class Reading:
             records, aborted = _committed(partition, offset, records)
         if records:
             self.size_bytes = size + sum(map(len, records))
+            self._room = max(self._max_bytes - self.size_bytes, 0)
         return PartitionData(
             partition_index=part.partition,
             error_code=ErrorCode.none,
@@ -149,6 +161,10 @@ class Reading:
             aborted_transactions=aborted,
             records=records,
         )
+
+    def _readable_end(self, partition: Partition) -> int:
+        """Up to which offset this fetch may read."""
+        return partition.last_stable_offset if self._committed_only else partition.log.high_watermark
 
     def _diverged(self, part: FetchPartition, partition: Partition) -> PartitionData | None:
         """What a client hears whose last records are gone, or who knows an epoch that never was; None: neither.
@@ -226,8 +242,7 @@ class PlainReading(Reading):
         return sum(len(known) for _, _, known in self._asked) > SHORT
 
     def read(self) -> Work:
-        self.size_bytes = 0
-        self.failed = self.full = self.forgotten = False
+        self._begin()
         read = self._read_partition
         self._datas = []
         for _, topic, known in self._asked:
@@ -277,8 +292,7 @@ class SessionReading(Reading):
         return len(self._cached) > SHORT
 
     def read(self) -> Work:
-        self.size_bytes = 0
-        self.failed = self.full = self.forgotten = False
+        self._begin()
         self._datas = datas = []
         node_id = self.node.id
         up_to_date = self._session.is_up_to_date(self.node.cluster.topics)

@@ -35,7 +35,7 @@ from kohort.storage.producers import Remembered, last_sequence
 from kohort.storage.validation import Rejection, Verdict, only_batch
 
 if TYPE_CHECKING:
-    from kohort.broker.apis.produce.transactional import Refusals
+    from kohort.broker.apis.produce.transactional import Refusals, Refused
     from kohort.broker.cluster.node import Node
     from kohort.broker.slices import Work
     from kohort.broker.ticket import Ticket
@@ -55,7 +55,13 @@ def handle(node: Node, request: ProduceRequest, ticket: Ticket) -> ProduceRespon
     if request.transactional_id is not None:
         from kohort.broker.apis.produce.transactional import ask
 
-        return ask(node, request, ticket, lambda refusals: _store(node, request, ticket, refusals))
+        return ask(
+            node,
+            request,
+            ticket,
+            lambda refusals: _store(node, request, ticket, refusals),
+            lambda refused: _refuse_all(request, ticket, refused),
+        )
     if sum(len(data.partition_data) for data in request.topic_data) > SHORT:
         return in_parts(node, ticket, _parts(request), handle, _merged)
     return _store(node, request, ticket, {})
@@ -177,6 +183,19 @@ def _append_all(
         syncs.after(lambda now_ms, problem: ticket.reply(_synced(response, problem)))
         return None
     return response
+
+
+def _refuse_all(request: ProduceRequest, ticket: Ticket, refused: Refused) -> ProduceResponse | object:
+    """Every partition hears the same, also one that there is not. Source: Kafka's `ProduceRequest.getErrorResponse`."""
+    by_id = ticket.version >= TOPIC_IDS_FROM
+    named: dict[UUID | str | None, dict[int, PartitionProduceResponse]] = {}
+    for data in request.topic_data:
+        answers = named.setdefault(data.topic_id if by_id else data.name, {})
+        answers.update((part.index, _refused(part.index, *refused)) for part in data.partition_data)
+    response = ProduceResponse(
+        responses=tuple(_topic_response(key, tuple(answers.values())) for key, answers in named.items() if answers)
+    )
+    return _without_reply(response) if request.acks == 0 else response
 
 
 def _topic_response(key: UUID | str | None, answers: tuple[PartitionProduceResponse, ...]) -> TopicProduceResponse:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kohort.coordinator.transactions.adding import add_partitions, verify_partitions
 from kohort.coordinator.transactions.transaction import WITH_EPOCH_BUMP
-from kohort.protocol.batches import HEADER_SIZE, MAGIC, NO_PRODUCER, TRANSACTIONAL, BatchInfo, read_batch
-from kohort.protocol.errors import DecodeError, ErrorCode
+from kohort.protocol.batches import NO_PRODUCER, TRANSACTIONAL, BatchInfo
+from kohort.protocol.errors import ErrorCode
 from kohort.protocol.topic_partition import TopicPartition
+from kohort.storage.validation import Rejection, only_batch
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
@@ -44,17 +45,31 @@ class Refused(NamedTuple):
 
 Refusals = dict[TopicPartition, Refused]
 
-_SEVERAL_PRODUCERS = Refused(
+SEVERAL_PRODUCERS = Refused(
     ErrorCode.invalid_producer_id_mapping, "Transactional records contained more than one producer ID"
 )
+"""What every partition of a request hears that has transactional batches of several producers, or epochs of one."""
 
 
 class _Batch(NamedTuple):
-    """A transactional batch for a partition that is led here."""
+    """A batch for a partition that is led here."""
 
     topic_partition: TopicPartition
     partition: Partition
     header: BatchInfo
+
+    @property
+    def is_transactional(self) -> bool:
+        """Whether its producer sends it as part of a transaction."""
+        return self.header.producer_id > NO_PRODUCER and bool(self.header.attributes & TRANSACTIONAL)
+
+    @property
+    def is_fenced(self) -> bool:
+        """Whether its partition knows a later epoch of its producer."""
+        producers, header = self.partition.producers, self.header
+        if producers is None:
+            return False
+        return producers.check_epoch(header.producer_id, header.producer_epoch) is not ErrorCode.none
 
     @property
     def is_in_transaction(self) -> bool:
@@ -71,15 +86,25 @@ class _Batch(NamedTuple):
 
 
 def ask(
-    node: Node, request: ProduceRequest, ticket: Ticket, then: Callable[[Refusals], object | None]
+    node: Node,
+    request: ProduceRequest,
+    ticket: Ticket,
+    then: Callable[[Refusals], object | None],
+    refuse_all: Callable[[Refused], object],
 ) -> object | None:
-    """Calls `then` with what is refused, and returns its answer; None: it is called, and its answer sent, later."""
+    """Calls `then` with what is refused, and returns its answer; None: it is called, and its answer sent, later.
+
+    `refuse_all`: called instead when the whole request is refused.
+    """
     batches = _transactional_batches(node, request, ticket.version)
     if len({(each.header.producer_id, each.header.producer_epoch) for each in batches}) > 1:
-        return then(dict.fromkeys((each.topic_partition for each in batches), _SEVERAL_PRODUCERS))
-    strangers = [each for each in batches if not each.is_in_transaction]
+        return refuse_all(SEVERAL_PRODUCERS)
+    # A partition refuses what it knows to be fenced itself (Kafka: `UnifiedLog.maybeStartTransactionVerification`).
+    fenced = Refused(ErrorCode.invalid_producer_epoch, None)
+    refusals: Refusals = {each.topic_partition: fenced for each in batches if each.is_fenced}
+    strangers = [each for each in batches if not each.is_fenced and not each.is_in_transaction]
     if not strangers:
-        return then({})
+        return then(refusals)
     wall_ms = ticket.received_at_ms + node.cluster.clock.epoch_ms
     for each in strangers:
         each.begin(node, wall_ms, begins_with_0=ticket.version >= ADDS_BY_ITSELF_SINCE)
@@ -87,7 +112,6 @@ def ask(
     topic_partitions = frozenset(each.topic_partition for each in strangers)
     transactional_id = request.transactional_id
     assert transactional_id is not None, "the caller has looked"
-    refusals: Refusals = {}
     home = node.cluster.transaction_topic.coordinator_of(transactional_id)
     if home is None:
         _refuse(refusals, topic_partitions, ErrorCode.coordinator_not_available, ticket.version)
@@ -118,26 +142,20 @@ def ask(
 
 
 def _transactional_batches(node: Node, request: ProduceRequest, version: int) -> list[_Batch]:
+    """If a partition is named twice, its last batch counts, also one outside of transactions."""
     topics = node.cluster.topics
     found: dict[TopicPartition, _Batch] = {}
     for data in request.topic_data:
         topic = topics.by_id(data.topic_id) if version >= TOPIC_IDS_FROM else topics.by_name(data.name)
         for part in data.partition_data:
-            records = part.records
             partition = None if topic is None else topic.partition(part.index)
-            if topic is None or partition is None or partition.leader != node.id or records is None:
+            if topic is None or partition is None or partition.leader != node.id:
                 continue
-            if len(records) < HEADER_SIZE or records[16] != MAGIC or not records[22] & TRANSACTIONAL:
-                continue
-            try:
-                header = read_batch(records)
-            except DecodeError:
-                continue  # refused as what it is, later
-            if header.producer_id > NO_PRODUCER:
-                topic_partition = topic.name, part.index
-                # If it is named twice, the last one counts.
-                found[topic_partition] = _Batch(topic_partition, partition, header)
-    return list(found.values())
+            batch = only_batch(part.records, version)
+            if isinstance(batch, Rejection):
+                continue  # it is refused as what it is, later
+            found[topic.name, part.index] = _Batch((topic.name, part.index), partition, batch[1])
+    return [each for each in found.values() if each.is_transactional]
 
 
 def _refuse(

@@ -19,7 +19,7 @@ class LabClock:
     def __init__(self, machine: Clock | None = None) -> None:
         self._machine = machine if machine is not None else SystemClock()
         self.epoch_ms = self._machine.epoch_ms
-        self.machine_us = self._machine.machine_us
+        self.machine_ns = self._machine.machine_ns
         self.changed: Callable[[], None] = lambda: None
         """Called when a moment may come earlier or later than was said before."""
         self._scale = 1.0

@@ -3,7 +3,7 @@
 Whatever is the same for both is checked here, or in `classic/` before it finds out that there is no such group.
 """
 
-from kohort.coordinator.classic import heartbeating, joining, leaving, syncing
+from kohort.coordinator.classic import joining, leaving, syncing
 from kohort.coordinator.classic.joining import Joiner
 from kohort.coordinator.consumer import classic_members
 from kohort.coordinator.conversion import replace_empty_consumer_group
@@ -41,7 +41,7 @@ def sync_group(
     return syncing.sync_group(coordinator, request, ticket, now_ms)
 
 
-def heartbeat(
+def heartbeat_in_consumer_group(
     coordinator: GroupCoordinator,
     group_id: str,
     member_id: str,
@@ -49,13 +49,11 @@ def heartbeat(
     generation_id: int,
     now_ms: int,
 ) -> ErrorCode:
-    """The most frequent request: a classic group's pays nothing for the others."""
-    error = heartbeating.heartbeat(coordinator, group_id, member_id, group_instance_id, generation_id, now_ms)
-    if error is ErrorCode.unknown_member_id:
-        group = coordinator.consumer_groups.get(group_id)
-        if group is not None:
-            return classic_members.heartbeat(group, member_id, group_instance_id, generation_id, now_ms)
-    return error
+    """For a member that no classic group knows: heartbeats of those pay nothing for the others."""
+    group = coordinator.consumer_groups.get(group_id)
+    if group is None:
+        return ErrorCode.unknown_member_id
+    return classic_members.heartbeat(group, member_id, group_instance_id, generation_id, now_ms)
 
 
 def leave_group(

@@ -1,5 +1,6 @@
 """The header in front of every request."""
 
+from functools import partial
 from struct import Struct, error
 from typing import NamedTuple
 
@@ -24,6 +25,10 @@ class RequestHeader(NamedTuple):
     body_offset: int
 
 
+_made = partial(tuple.__new__, RequestHeader)
+"""As `RequestHeader._make`, without a call in Python: every request has a header."""
+
+
 def read_header(frame: bytes) -> RequestHeader:
     """Reads the header of a frame, given without its four length bytes.
 
@@ -45,7 +50,7 @@ def read_header(frame: bytes) -> RequestHeader:
         raise DecodeError(f"no request header: {problem}") from problem
     if end > len(frame):
         raise DecodeError("the request header ends too early")
-    return RequestHeader(api_key, version, correlation_id, client_id, end)
+    return _made((api_key, version, correlation_id, client_id, end))
 
 
 def _skip_tags(frame: bytes, at: int) -> int:

@@ -7,9 +7,12 @@ Left out on purpose: authorization.
 
 from kohort.broker.cluster.node import Node
 from kohort.broker.ticket import Ticket
-from kohort.coordinator.classic_requests import heartbeat
+from kohort.coordinator.classic.heartbeating import heartbeat
+from kohort.coordinator.classic_requests import heartbeat_in_consumer_group
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+
+_UNKNOWN_MEMBER_ID = ErrorCode.unknown_member_id
 
 _ANSWERS = {error_code: HeartbeatResponse(error_code=error_code) for error_code in ErrorCode}
 """Answers that never vary are made once."""
@@ -17,7 +20,7 @@ _ANSWERS = {error_code: HeartbeatResponse(error_code=error_code) for error_code 
 
 def handle(node: Node, request: HeartbeatRequest, ticket: Ticket) -> HeartbeatResponse:
     """Always answered at once."""
-    error_code = heartbeat(
+    beat = (
         node.coordinator,
         request.group_id,
         request.member_id,
@@ -25,6 +28,9 @@ def handle(node: Node, request: HeartbeatRequest, ticket: Ticket) -> HeartbeatRe
         request.generation_id,
         ticket.received_at_ms,
     )
+    error_code = heartbeat(*beat)
+    if error_code is _UNKNOWN_MEMBER_ID:
+        error_code = heartbeat_in_consumer_group(*beat)
     return _ANSWERS[error_code]
 
 

@@ -140,14 +140,16 @@ class Connection(asyncio.Protocol):
             return
         self.in_turn = True
         try:
-            if not self._received and self._is_one_request(data):
+            size = len(data) - 4
+            if not self._received and 0 < size == _SIZE.unpack_from(data)[0] <= server.request_max_bytes:
+                # One whole frame and nothing else, as nearly always: clients wait for their replies.
                 server.dispatcher.handle(self, data[4:], now_ms)
             else:
                 if self._received:
                     self._received += data
                 else:
                     self._received = data
-                self._handle_received(now_ms, server.turns.end_us())
+                self._handle_received(now_ms, server.turns.end_ns())
             if self._out:
                 self._write()
         except Exception:
@@ -208,7 +210,7 @@ class Connection(asyncio.Protocol):
         self._work, self._work_ends_with_me = work, ends_with_me
         self._obstacles = (self._obstacles & ~PARKED) | IN_ROW
         if self.in_turn:
-            self._carry_on(self.server.turns.end_us())
+            self._carry_on(self.server.turns.end_ns())
         else:
             self.server.turns.stand_in_row(self)
 
@@ -235,16 +237,16 @@ class Connection(asyncio.Protocol):
         if self.closed and self._work is None:
             return
         try:
-            self._go_on(now_ms, self.server.turns.end_us())
+            self._go_on(now_ms, self.server.turns.end_ns())
         except Exception:
             self.fail()
         self.in_turn = False
 
-    def _go_on(self, now_ms: int, until_us: int) -> None:
+    def _go_on(self, now_ms: int, until_ns: int) -> None:
         self._obstacles &= ~IN_ROW
         self.in_turn = True
         if self._work is not None:
-            self._carry_on(until_us)
+            self._carry_on(until_ns)
             self.server.dispatcher.settle(now_ms)
         owed, self._owed = self._owed, None
         if owed is not None:
@@ -252,7 +254,7 @@ class Connection(asyncio.Protocol):
             if isinstance(owed, tuple):
                 self.server.dispatcher.respond(self, *owed)
         if self._received and not self._obstacles:
-            self._handle_received(now_ms, until_us)
+            self._handle_received(now_ms, until_ns)
         if self._out:
             self.heard_at_ms = now_ms
             self._write()
@@ -301,29 +303,25 @@ class Connection(asyncio.Protocol):
             self._reading_paused = True
             self._transport.pause_reading()
 
-    def _is_one_request(self, data: bytes) -> bool:
-        """Whether this is one whole frame and nothing else, as nearly always: clients wait for their replies."""
-        return len(data) > 4 and len(data) - 4 == _SIZE.unpack_from(data)[0] <= self.server.request_max_bytes
-
-    def _carry_on(self, until_us: int) -> None:
+    def _carry_on(self, until_ns: int) -> None:
         """Works on the request that takes long."""
         assert self._work is not None
-        now_us = self.server.turns.now_us
+        now_ns = self.server.turns.now_ns
         for _ in self._work:
-            if now_us() >= until_us:
+            if now_ns() >= until_ns:
                 self._obstacles |= IN_ROW
                 self.server.turns.stand_in_row(self)
                 return
         self._work = None
         self._obstacles &= ~IN_ROW
 
-    def _handle_received(self, now_ms: int, until_us: int) -> None:
+    def _handle_received(self, now_ms: int, until_ns: int) -> None:
         """Handles one request after the other, until there is none, one has to wait, or it is others' turn."""
         received = self._received
         handle = self.server.dispatcher.handle
         limit = self.server.request_max_bytes
         at, available = 0, len(received)
-        now_us = self.server.turns.now_us
+        now_ns = self.server.turns.now_ns
         while available - at >= 4:
             (size,) = _SIZE.unpack_from(received, at)
             if not 0 < size <= limit:
@@ -337,7 +335,7 @@ class Connection(asyncio.Protocol):
             handle(self, frame, now_ms)
             if self._obstacles:
                 break
-            if at < available and now_us() >= until_us:
+            if at < available and now_ns() >= until_ns:
                 self._obstacles |= IN_ROW
                 self.server.turns.stand_in_row(self)
                 break

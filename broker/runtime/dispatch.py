@@ -7,6 +7,7 @@ from types import GeneratorType
 from typing import TYPE_CHECKING, Any
 
 from kohort.broker.cluster.effects import perform
+from kohort.broker.cluster.interference import NO_INTERFERENCE
 from kohort.broker.logs import log
 from kohort.broker.runtime.error_response import error_response
 from kohort.broker.runtime.registry import Api, Registry
@@ -30,6 +31,7 @@ class Dispatcher:
     def __init__(self, cluster: Cluster, registry: Registry) -> None:
         self.cluster = cluster
         self.registry = registry
+        self._loaded = registry.loaded
         self._max_elements = cluster.settings.kohort_request_max_elements
 
     def handle(self, connection: Connection, frame: bytes, now_ms: int) -> None:
@@ -37,7 +39,7 @@ class Dispatcher:
         try:
             header = read_header(frame)
             key, version, correlation_id, client_id, body_offset = header
-            api = self.registry.find(key)
+            api = self._loaded.get(key) or self.registry.find(key)
             if api is None or not api.lowest <= version <= api.highest:
                 self._refuse(connection, api, header, frame, now_ms)
                 return
@@ -52,8 +54,11 @@ class Dispatcher:
         ticket = Ticket(connection, api, request, version, correlation_id, client_id or "", now_ms)
         if log.debug_enabled:
             log.debug(f"{connection.client}: {api.spec.name} v{version} {request}", client_id=ticket.client_id)
-        self.run(connection, ticket, self.cluster.interference.handle, request)
-        self.settle(now_ms)
+        interference = self.cluster.interference
+        self.run(connection, ticket, api.handle if interference is NO_INTERFERENCE else interference.handle, request)
+        for coordinator in self.cluster.coordinators:  # as `settle`, without a call for requests that want nothing done
+            if coordinator.effects:
+                perform(self.cluster, now_ms)
 
     def run(self, connection: Connection, ticket: Ticket, handler: Handler, request: Any) -> None:
         """Lets `handler` handle a request, now that it has come or after it was held, and sees to its answer."""
@@ -65,6 +70,13 @@ class Dispatcher:
         if type(response) is GeneratorType:
             work = self.in_slices(connection, ticket, response)
             connection.work_on(work, ends_with_me=ticket.api.only_reads)
+        elif response is not None and response is not NO_REPLY and self.cluster.syncs is None:
+            # Nearly always: the answer leaves now, by as few calls as possible.
+            ticket.answered = True
+            if ticket.requester is connection:
+                self.respond(connection, ticket, response)
+            else:
+                ticket.requester.answer(ticket, response)
         elif self._is_to_be_answered(connection, ticket, response):
             self._answer(connection, ticket, response)
 
@@ -141,7 +153,7 @@ class Dispatcher:
             connection.send(response[:4] + ticket.correlation_id.to_bytes(4, "big", signed=True) + response[8:])
             return
         api: Api = ticket.api
-        if not api.is_short(ticket.version, response):
+        if api.is_short is not None and not api.is_short(ticket.version, response):
             work = self._respond_in_slices(connection, ticket, response)
             connection.work_on(work, ends_with_me=True)
             return
@@ -152,7 +164,10 @@ class Dispatcher:
             return
         if log.debug_enabled:
             log.debug(f"{connection.client}: {api.spec.name} v{ticket.version} is answered {response}")
-        connection.send_frame(frame)
+        if type(frame) is bytes:
+            connection.send(frame)
+        else:
+            connection.send_frame(frame)
 
     def _writing_failed(self, connection: Connection, ticket: Ticket, response: Any) -> None:
         """Our bug: the client hears of it if it can be told, and is hung up on otherwise."""

@@ -44,7 +44,8 @@ class Api:
         self.read: Callable[[int, bytes, int, int], Any] = message.read
         self.write: Callable[[int, int, Any], Frame] = message.write
         self.write_in_steps: Callable[[int, int, Any, int], Generator[None, None, Frame]] = message.write_in_steps
-        self.is_short: Callable[[int, Any], bool] = message.is_short
+        self.is_short: Callable[[int, Any], bool] | None = None if message.is_always_short else message.is_short
+        """None: every answer is."""
         self.only_reads = spec.name.startswith(_READERS)
         """Whether a request need not be carried on when its connection is gone."""
         self.response: type = message.response
@@ -56,14 +57,15 @@ class Registry:
     """The APIs by key."""
 
     def __init__(self) -> None:
-        self._loaded: dict[int, Api] = {}
+        self.loaded: dict[int, Api] = {}
+        """Those that were asked for before."""
 
     def find(self, key: int) -> Api | None:
         """The API of that key; None when there is none."""
-        api = self._loaded.get(key)
+        api = self.loaded.get(key)
         if api is None:
             spec = API_BY_KEY.get(key)
             if spec is None:
                 return None
-            api = self._loaded[key] = Api(spec)
+            api = self.loaded[key] = Api(spec)
         return api

@@ -58,7 +58,7 @@ class Server:
         self._host = ""
         self._timer: asyncio.TimerHandle | None = None
         self._armed_for_ms: int | None = None
-        self._rings_at_us = 0
+        self._rings_at_ns = 0
         """When the timer is to ring, on the machine's clock."""
         self._reads_first = False
         """Whether the timer rang too late, and sockets are read before anything expires."""
@@ -186,7 +186,7 @@ class Server:
             self._timer = self._armed_for_ms = None
             return
         self._armed_for_ms = due_ms
-        self._rings_at_us = self.clock.machine_us() + round(delay_s * 1_000_000)
+        self._rings_at_ns = self.clock.machine_ns() + round(delay_s * 1_000_000_000)
         self._timer = self.loop.call_later(delay_s, self._tick)
 
     def rearm(self) -> None:
@@ -199,7 +199,7 @@ class Server:
 
     def _tick(self) -> None:
         self._timer = self._armed_for_ms = None
-        late = self.clock.machine_us() - self._rings_at_us > LATE_US
+        late = self.clock.machine_ns() - self._rings_at_ns > LATE_US * 1_000
         if late and not self._reads_first:
             # The process stood still. Its clients did not: what they have sent meanwhile keeps their sessions.
             self._reads_first = True

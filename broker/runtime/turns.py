@@ -39,15 +39,15 @@ class Turns:
         self._served = served
         self._row: deque[Connection] = deque()
         self._round_is_due = False
-        self.now_us = clock.machine_us
+        self.now_ns = clock.machine_ns
 
     def __bool__(self) -> bool:
         """Whether somebody stands in the row."""
         return bool(self._row)
 
-    def end_us(self) -> int:
+    def end_ns(self) -> int:
         """When a turn that begins now is over. It is at once, after one request or step, if others stand in the row."""
-        return self.now_us() + (0 if self._row else TURN_US)
+        return self.now_ns() + (0 if self._row else TURN_US * 1_000)
 
     def stand_in_row(self, connection: Connection) -> None:
         """Gives `connection` a turn after all who stand there already. Each stands there once at most."""
@@ -58,10 +58,10 @@ class Turns:
 
     def serve(self, waiting: deque[Connection], now_ms: int) -> None:
         """Lets connections go on one after the other, for ROUND_US. Who is left stays in `waiting`."""
-        until_us = self.now_us() + ROUND_US
+        until_ns = self.now_ns() + ROUND_US * 1_000
         while waiting:
             waiting.popleft().go_on(now_ms)  # raises nothing; it may add itself, and others
-            if self.now_us() >= until_us:
+            if self.now_ns() >= until_ns:
                 return
 
     def _round(self) -> None:

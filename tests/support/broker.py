@@ -129,8 +129,8 @@ class Stopwatch:
     def __init__(self, broker: Broker, us_a_look: int) -> None:
         self.us_a_look = us_a_look
         self._now_us = 0
-        broker.server.turns.now_us = self._look
+        broker.server.turns.now_ns = self._look
 
     def _look(self) -> int:
         self._now_us += self.us_a_look
-        return self._now_us
+        return self._now_us * 1_000

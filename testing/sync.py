@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kohort.control.history import Rebalance
     from kohort.control.topics import Topics
     from kohort.coordinator.events import GroupEvent
+    from kohort.protocol.topic_partition import TopicPartition
 
 
 class SyncClock(Protocol):
@@ -83,7 +84,7 @@ class SyncGroup(Protocol):
         ...
 
     @property
-    def offsets(self) -> dict[tuple[str, int], int]:
+    def offsets(self) -> dict[TopicPartition, int]:
         """What is committed, by topic and partition."""
         ...
 

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from kohort.control.history import Rebalance
     from kohort.control.topics import Topics
     from kohort.coordinator.events import GroupEvent
+    from kohort.protocol.topic_partition import TopicPartition
 '''
 
 

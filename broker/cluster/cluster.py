@@ -9,27 +9,22 @@ from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
 from kohort.broker.clock import Clock
+from kohort.broker.cluster.assembly import new_node, new_topics, show_coordinators_topics, start_sweeps, start_upkeep
 from kohort.broker.cluster.group_events import GroupEvents
 from kohort.broker.cluster.interference import NO_INTERFERENCE
 from kohort.broker.cluster.long_work import LongWork
 from kohort.broker.cluster.node import Node
 from kohort.broker.cluster.offsets_topic import OffsetsTopic
 from kohort.broker.cluster.replay import Replays
-from kohort.broker.cluster.topic_view import ClusterTopics
+from kohort.broker.cluster.taking_over import take_over
 from kohort.broker.cluster.transaction_topic import TransactionTopic
 from kohort.broker.logs import log
 from kohort.broker.settings.broker_settings import Settings
 from kohort.broker.settings.group_configs import GroupConfigs
-from kohort.broker.settings.topic_defaults import topic_defaults
-from kohort.coordinator.coordinator import GroupCoordinator
-from kohort.coordinator.deleting import Sweep, topic_deleted
+from kohort.coordinator.deleting import topic_deleted
 from kohort.coordinator.effects import OFFSETS_TOPIC, TRANSACTION_TOPIC
-from kohort.coordinator.settings import GroupSettings
-from kohort.coordinator.transactions.coordinator import TransactionCoordinator
-from kohort.coordinator.transactions.expiring import AbortTimedOut, RemoveExpired
-from kohort.coordinator.transactions.settings import TransactionSettings
 from kohort.purgatory import DelayedOperation, Purgatory
-from kohort.storage.topics import Partition, Topic, Topics
+from kohort.storage.topics import Partition, Topic
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.syncing import Syncs
@@ -86,26 +81,12 @@ class Cluster:
         """Why nothing may be written any more: a sync has failed."""
         self.interference = NO_INTERFERENCE
         """What may come between the brokers and what they do: the laboratory's."""
-        self.nodes = [self._node(settings.node_id + number) for number in range(nodes)]
+        self.nodes = [new_node(self, settings.node_id + number) for number in range(nodes)]
         self.coordinators = [node.coordinator for node in self.nodes]
         self.balancing: DelayedOperation | None = None
         """What lets preferred leaders lead again, if that is to come (moving.py)."""
-        self.topics = Topics(
-            [node.id for node in self.nodes],
-            self.new_uuid,
-            topic_defaults(settings),
-            num_partitions=settings.num_partitions,
-            replication_factor=settings.default_replication_factor,
-            producer_expiration_ms=settings.producer_id_expiration_ms,
-            retention_check_interval_ms=settings.log_retention_check_interval_ms,
-            cleaner_backoff_ms=settings.log_cleaner_backoff_ms,
-            storage=directory,
-        )
+        self.topics = new_topics(self)
         self.group_configs = GroupConfigs(settings.given, None if directory is None else directory.group_changed)
-        topic_view = ClusterTopics(self.topics, settings.broker_rack)
-        for coordinator in self.coordinators:
-            coordinator.topics = topic_view
-            coordinator.consumer_config = self.group_configs.consumer_config
         self.replays = Replays(clock, self.purgatory, lambda replay: self.interference.holds_load(replay))
         self.offsets_topic = OffsetsTopic(self)
         self.transaction_topic = TransactionTopic(self)
@@ -115,17 +96,12 @@ class Cluster:
             TRANSACTION_TOPIC: self.transaction_topic,
         }
         """Topics whose leaders are coordinators too, by name: what is told when leadership moves."""
-        for coordinator in self.coordinators:
-            self.purgatory.wait(Sweep(coordinator, now_ms))
-        for each in self.nodes:
-            self.purgatory.wait(AbortTimedOut(each.transactions, now_ms))
-            self.purgatory.wait(RemoveExpired(each.transactions, now_ms))
         self._disk_troubled_ms: int | None = None
+        show_coordinators_topics(self)
+        start_sweeps(self, now_ms)
         if directory is not None:
-            from kohort.broker.cluster.taking_over import take_over
-
             take_over(self, directory, now_ms)
-        _Upkeep(self).wait(now_ms)
+        start_upkeep(self, now_ms)
 
     @property
     def controller_id(self) -> int:
@@ -185,80 +161,6 @@ class Cluster:
             self.transaction_topic.deleted(now_ms)
         for coordinator in self.coordinators:
             topic_deleted(coordinator, topic.name, topic.topic_id, now_ms)
-
-    def _node(self, node_id: int) -> Node:
-        coordinator = self._coordinator()
-        transactions = TransactionCoordinator(
-            transaction_settings(self.settings),
-            self.purgatory,
-            lambda: self.topics.next_producer_id(),
-            partitions=self.settings.transaction_state_log_num_partitions,
-            epoch_ms=self.clock.epoch_ms,
-            effects=coordinator.effects,
-        )
-        return Node(self, node_id, coordinator, transactions)
-
-    def _coordinator(self) -> GroupCoordinator:
-        return GroupCoordinator(
-            group_settings(self.settings),
-            self.purgatory,
-            lambda: str(self.new_uuid()),
-            partitions=self.settings.offsets_topic_num_partitions,
-            epoch_ms=self.clock.epoch_ms,
-        )
-
-
-class _Upkeep(DelayedOperation):
-    """Lets the topics drop what is old and compact what is to be compacted, now and then, for as long as they live."""
-
-    __slots__ = ("_cluster",)
-
-    def __init__(self, cluster: Cluster) -> None:
-        super().__init__(0)
-        self._cluster = cluster
-
-    def wait(self, now_ms: int) -> None:
-        # At least a millisecond, even when there is more to do at once: requests come between.
-        pause_ms = max(self._maintain(now_ms), 1)
-        self.deadline_ms = now_ms + pause_ms
-        self.completed = False
-        self._cluster.purgatory.wait(self)
-
-    def _maintain(self, now_ms: int) -> int:
-        cluster = self._cluster
-        try:
-            return cluster.topics.maintain(now_ms + cluster.clock.epoch_ms)
-        except OSError as problem:
-            cluster.storage_failed("making room in logs", problem)
-        except Exception:  # other logs are to be looked after all the same
-            log.error("making room in logs failed")
-        return cluster.settings.log_cleaner_backoff_ms
-
-    def on_complete(self, now_ms: int, *, expired: bool) -> None:
-        self.wait(now_ms)
-
-
-def group_settings(settings: Settings) -> GroupSettings:
-    """What of the broker's settings the coordinators are told."""
-    return GroupSettings(
-        group_min_session_timeout_ms=settings.group_min_session_timeout_ms,
-        group_max_session_timeout_ms=settings.group_max_session_timeout_ms,
-        group_initial_rebalance_delay_ms=settings.group_initial_rebalance_delay_ms,
-        group_max_size=settings.group_max_size,
-        offset_metadata_max_bytes=settings.offset_metadata_max_bytes,
-        offsets_retention_ms=settings.offsets_retention_minutes * 60_000,
-        offsets_retention_check_interval_ms=settings.offsets_retention_check_interval_ms,
-        group_consumer_max_size=settings.group_consumer_max_size,
-        group_consumer_assignors=settings.group_consumer_assignors,
-        group_consumer_migration_policy=settings.group_consumer_migration_policy,
-        group_consumer_regex_refresh_interval_ms=settings.group_consumer_regex_refresh_interval_ms,
-        group_coordinator_rebalance_protocols=settings.group_coordinator_rebalance_protocols,
-    )
-
-
-def transaction_settings(settings: Settings) -> TransactionSettings:
-    """The same for the transaction coordinators."""
-    return TransactionSettings(**{name: getattr(settings, name) for name in TransactionSettings.__dataclass_fields__})
 
 
 def _operation_failed(operation: DelayedOperation, problem: Exception) -> None:

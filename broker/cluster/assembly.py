@@ -1,0 +1,134 @@
+"""The parts of a cluster, made from its settings and joined: nodes with their coordinators, topics, repeated chores."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kohort.broker.cluster.node import Node
+from kohort.broker.cluster.topic_view import ClusterTopics
+from kohort.broker.logs import log
+from kohort.broker.settings.topic_defaults import topic_defaults
+from kohort.coordinator.coordinator import GroupCoordinator
+from kohort.coordinator.deleting import Sweep
+from kohort.coordinator.settings import GroupSettings
+from kohort.coordinator.transactions.coordinator import TransactionCoordinator
+from kohort.coordinator.transactions.expiring import AbortTimedOut, RemoveExpired
+from kohort.coordinator.transactions.settings import TransactionSettings
+from kohort.purgatory import DelayedOperation
+from kohort.storage.topics import Topics
+
+if TYPE_CHECKING:
+    from kohort.broker.cluster.cluster import Cluster
+    from kohort.broker.settings.broker_settings import Settings
+
+
+def new_node(cluster: Cluster, node_id: int) -> Node:
+    """A node with its two coordinators, which are told of partitions later."""
+    settings = cluster.settings
+    coordinator = GroupCoordinator(
+        group_settings(settings),
+        cluster.purgatory,
+        lambda: str(cluster.new_uuid()),
+        partitions=settings.offsets_topic_num_partitions,
+        epoch_ms=cluster.clock.epoch_ms,
+    )
+    transactions = TransactionCoordinator(
+        transaction_settings(settings),
+        cluster.purgatory,
+        lambda: cluster.topics.next_producer_id(),
+        partitions=settings.transaction_state_log_num_partitions,
+        epoch_ms=cluster.clock.epoch_ms,
+        effects=coordinator.effects,
+    )
+    return Node(cluster, node_id, coordinator, transactions)
+
+
+def new_topics(cluster: Cluster) -> Topics:
+    """No topics yet, with the defaults that the broker's settings give them."""
+    settings = cluster.settings
+    return Topics(
+        [node.id for node in cluster.nodes],
+        cluster.new_uuid,
+        topic_defaults(settings),
+        num_partitions=settings.num_partitions,
+        replication_factor=settings.default_replication_factor,
+        producer_expiration_ms=settings.producer_id_expiration_ms,
+        retention_check_interval_ms=settings.log_retention_check_interval_ms,
+        cleaner_backoff_ms=settings.log_cleaner_backoff_ms,
+        storage=cluster.directory,
+    )
+
+
+def show_coordinators_topics(cluster: Cluster) -> None:
+    """Coordinators of consumer groups assign what is there, with the settings of the group."""
+    topics = ClusterTopics(cluster.topics, cluster.settings.broker_rack)
+    for coordinator in cluster.coordinators:
+        coordinator.topics = topics
+        coordinator.consumer_config = cluster.group_configs.consumer_config
+
+
+def start_sweeps(cluster: Cluster, now_ms: int) -> None:
+    """From now on coordinators drop what has expired."""
+    for coordinator in cluster.coordinators:
+        cluster.purgatory.wait(Sweep(coordinator, now_ms))
+    for node in cluster.nodes:
+        cluster.purgatory.wait(AbortTimedOut(node.transactions, now_ms))
+        cluster.purgatory.wait(RemoveExpired(node.transactions, now_ms))
+
+
+def start_upkeep(cluster: Cluster, now_ms: int) -> None:
+    """From now on logs drop what is old, and are compacted."""
+    _Upkeep(cluster).wait(now_ms)
+
+
+class _Upkeep(DelayedOperation):
+    """Lets the topics drop what is old and compact what is to be compacted, now and then, for as long as they live."""
+
+    __slots__ = ("_cluster",)
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(0)
+        self._cluster = cluster
+
+    def wait(self, now_ms: int) -> None:
+        # At least a millisecond, even when there is more to do at once: requests come between.
+        pause_ms = max(self._maintain(now_ms), 1)
+        self.deadline_ms = now_ms + pause_ms
+        self.completed = False
+        self._cluster.purgatory.wait(self)
+
+    def _maintain(self, now_ms: int) -> int:
+        cluster = self._cluster
+        try:
+            return cluster.topics.maintain(now_ms + cluster.clock.epoch_ms)
+        except OSError as problem:
+            cluster.storage_failed("making room in logs", problem)
+        except Exception:  # other logs are to be looked after all the same
+            log.error("making room in logs failed")
+        return cluster.settings.log_cleaner_backoff_ms
+
+    def on_complete(self, now_ms: int, *, expired: bool) -> None:
+        self.wait(now_ms)
+
+
+def group_settings(settings: Settings) -> GroupSettings:
+    """What of the broker's settings the coordinators are told."""
+    return GroupSettings(
+        group_min_session_timeout_ms=settings.group_min_session_timeout_ms,
+        group_max_session_timeout_ms=settings.group_max_session_timeout_ms,
+        group_initial_rebalance_delay_ms=settings.group_initial_rebalance_delay_ms,
+        group_max_size=settings.group_max_size,
+        offset_metadata_max_bytes=settings.offset_metadata_max_bytes,
+        offsets_retention_ms=settings.offsets_retention_minutes * 60_000,
+        offsets_retention_check_interval_ms=settings.offsets_retention_check_interval_ms,
+        group_consumer_max_size=settings.group_consumer_max_size,
+        group_consumer_assignors=settings.group_consumer_assignors,
+        group_consumer_migration_policy=settings.group_consumer_migration_policy,
+        group_consumer_regex_refresh_interval_ms=settings.group_consumer_regex_refresh_interval_ms,
+        group_coordinator_rebalance_protocols=settings.group_coordinator_rebalance_protocols,
+    )
+
+
+def transaction_settings(settings: Settings) -> TransactionSettings:
+    """What of the broker's settings the transaction coordinators are told."""
+    return TransactionSettings(**{name: getattr(settings, name) for name in TransactionSettings.__dataclass_fields__})

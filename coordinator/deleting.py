@@ -1,6 +1,6 @@
 """OffsetDelete, DeleteGroups, deleted topics, and the sweep for what is old (classic-groups §7.5, §7.6, §8.3)."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from uuid import UUID
 
 from kohort.coordinator.classic.dissolving import dissolve_but_for_offsets
@@ -15,6 +15,21 @@ from kohort.protocol.batches import EncodedRecords, encode_record
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.topic_partition import TopicPartition
 from kohort.purgatory import DelayedOperation
+
+TOMBSTONES_AT_ONCE = 256
+"""Offsets of a deleted topic that are deleted in one step: some milliseconds."""
+
+GROUPS_AT_ONCE = 500
+"""Groups that are asked in one step whether they have offsets of a deleted topic."""
+
+PORTION = 1_000
+"""What a sweep does before others come, in offsets that it looks at: some milliseconds."""
+
+PAUSE_MS = 50
+"""How long a sweep pauses then: longer than a portion takes on a busy machine."""
+
+DELETED_OFFSET, DELETED_GROUP = 5, 30
+"""What it costs to delete an offset or a group, in offsets that are looked at."""
 
 
 def offset_delete(
@@ -61,13 +76,20 @@ def delete_group(coordinator: GroupCoordinator, group_id: str, now_ms: int, on_w
     return error
 
 
-def topic_deleted(coordinator: GroupCoordinator, topic: str, topic_id: UUID | None, now_ms: int) -> None:
-    """Deletes a topic's offsets in all groups; those committed for another topic of that name stay, and the groups."""
-    for group in list(coordinator.all_groups()):
+def topic_deleted(coordinator: GroupCoordinator, topic: str, topic_id: UUID | None, now_ms: int) -> Iterator[None]:
+    """Deletes a topic's offsets in all groups; those committed for another topic of that name stay, and the groups.
+
+    Yields where others may be served.
+    """
+    for number, group in enumerate(list(coordinator.all_groups()), 1):
         partitions = group.offsets.topics.get(topic) if group.offsets is not None else None
         if partitions is not None:
             gone = [(topic, p) for p, committed in partitions.items() if committed.topic_id in (None, topic_id)]
-            _delete_offsets(coordinator, group, gone, now_ms)
+            for start in range(0, len(gone), TOMBSTONES_AT_ONCE):
+                _delete_offsets(coordinator, group, gone[start : start + TOMBSTONES_AT_ONCE], now_ms)
+                yield
+        elif not number % GROUPS_AT_ONCE:
+            yield
 
 
 class Sweep(DelayedOperation):
@@ -80,23 +102,54 @@ class Sweep(DelayedOperation):
         self.coordinator = coordinator
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
-        """Waits for the next time, which comes even if this one fails, and sweeps."""
+        """Waits for the next time, which comes even if this one fails, and begins to sweep."""
         self.coordinator.purgatory.wait(Sweep(self.coordinator, now_ms))
-        sweep(self.coordinator, now_ms)
+        _Portion(self.coordinator, sweep(self.coordinator, now_ms), now_ms).on_complete(now_ms, expired=True)
 
 
-def sweep(coordinator: GroupCoordinator, now_ms: int) -> None:
-    """One sweep over all groups (KIP-211; classic-groups §7.6)."""
-    wall_ms = coordinator.wall_ms(now_ms)
+class _Portion(DelayedOperation):
+    """What a sweep does for some milliseconds. Others are served before the next portion."""
+
+    __slots__ = ("_coordinator", "_portions")
+
+    def __init__(self, coordinator: GroupCoordinator, portions: Iterator[None], due_ms: int) -> None:
+        super().__init__(due_ms)
+        self._coordinator = coordinator
+        self._portions = portions
+
+    def on_complete(self, now_ms: int, *, expired: bool) -> None:
+        """Sweeps, and lets the next portion wait."""
+        for _ in self._portions:
+            self._coordinator.purgatory.wait(_Portion(self._coordinator, self._portions, now_ms + PAUSE_MS))
+            return
+
+
+def sweep(coordinator: GroupCoordinator, now_ms: int) -> Iterator[None]:
+    """One sweep over all groups (KIP-211; classic-groups §7.6). Yields where others may be served."""
+    left = PORTION
     for group in list(coordinator.all_groups()):
-        if group.commits_in_flight or group.pending_offsets is not None:
-            continue  # what is being committed must not be deleted behind it; the next sweep will see
-        old = _expired(group, wall_ms, coordinator.settings.offsets_retention_ms)
-        count = sum(map(len, group.offsets.topics.values())) if group.offsets is not None else 0
-        if group.is_empty and len(old) == count:
-            _delete_group(coordinator, group, now_ms)
-        elif old:
-            _delete_offsets(coordinator, group, old, now_ms, _report_expired(coordinator, group, len(old)))
+        if coordinator.group(group.group_id) is group:
+            left -= _sweep(coordinator, group, now_ms)
+        if left <= 0:
+            left = PORTION
+            yield
+
+
+def _sweep(coordinator: GroupCoordinator, group: Group, now_ms: int) -> int:
+    """Deletes what is old in a group, and the group if nothing is left.
+
+    Returns what that cost, in offsets that are looked at.
+    """
+    if group.commits_in_flight or group.pending_offsets is not None:
+        return 1  # what is being committed must not be deleted behind it; the next sweep will see
+    old = _expired(group, coordinator.wall_ms(now_ms), coordinator.settings.offsets_retention_ms)
+    count = sum(map(len, group.offsets.topics.values())) if group.offsets is not None else 0
+    if group.is_empty and len(old) == count:
+        _delete_group(coordinator, group, now_ms)
+        return count + DELETED_GROUP + DELETED_OFFSET * count
+    if old:
+        _delete_offsets(coordinator, group, old, now_ms, _report_expired(coordinator, group, len(old)))
+    return 1 + count + DELETED_OFFSET * len(old)
 
 
 def _report_expired(coordinator: GroupCoordinator, group: Group, partitions: int) -> OnWritten:
@@ -175,7 +228,8 @@ def _delete_group(
     """
     offsets = [] if group.offsets is None else [(topic, partition) for topic, partition, _ in group.offsets]
     if group.pending_offsets is not None:
-        offsets += [each for each in group.pending_offsets if each not in offsets]
+        known = set(offsets)
+        offsets += [each for each in group.pending_offsets if each not in known]
     version = group.version
     bodies = [*tombstones(group.group_id, offsets)]
     for key in group.record_keys():

@@ -21,12 +21,13 @@ from kohort.protocol.messages.alter_configs import (
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
+    from kohort.broker.slices import Slices
     from kohort.broker.ticket import Ticket
 
 
-def handle(node: Node, request: AlterConfigsRequest, ticket: Ticket) -> AlterConfigsResponse:
+def handle(node: Node, request: AlterConfigsRequest, ticket: Ticket) -> Slices[AlterConfigsResponse]:
     """Gives topics and groups other settings, each for itself."""
-    responses = alter(
+    responses = yield from alter(
         node, request.resources, _named, AlterConfigsResourceResponse, validate_only=request.validate_only
     )
     return AlterConfigsResponse(throttle_time_ms=0, responses=responses)

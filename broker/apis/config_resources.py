@@ -19,6 +19,7 @@ from kohort.storage.topics import name_refusal
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
     from kohort.broker.settings.group_configs import GroupConfigs
+    from kohort.broker.slices import Slices
     from kohort.storage.topics import Topic, Topics
 
 DELETE = 1
@@ -161,8 +162,8 @@ def alter(
     response: Callable[..., ResponseT],
     *,
     validate_only: bool,
-) -> tuple[ResponseT, ...]:
-    """Gives resources other settings, each for itself, of each all or none.
+) -> Slices[tuple[ResponseT, ...]]:
+    """Gives resources other settings, each for itself, of each all or none; others may come between two.
 
     `new_configs`: everything that is to be set for a resource from now on, as the request has it, or why not.
     `response`: the class of an answer for one resource.
@@ -185,6 +186,7 @@ def alter(
                 resource_name=name,
             )
         )
+        yield
     return tuple(responses)
 
 

@@ -17,27 +17,25 @@ from kohort.protocol.messages.delete_groups import DeletableGroupResult, DeleteG
 def handle(node: Node, request: DeleteGroupsRequest, ticket: Ticket) -> Slices[DeleteGroupsResponse | None]:
     """None: answered when the deletions are written."""
     group_ids = dict.fromkeys(request.groups_names)
-    outcomes: dict[str, ErrorCode] = {}
+    results: dict[str, DeletableGroupResult] = {}
 
     def deleted(group_id: str, error: ErrorCode, _: int) -> None:
-        outcomes[group_id] = error
-        if len(outcomes) == len(group_ids):
-            ticket.reply(_answer(outcomes))
+        results[group_id] = DeletableGroupResult(group_id=group_id, error_code=error)
+        if len(results) == len(group_ids):
+            ticket.reply(DeleteGroupsResponse(results=tuple(results.values())))
 
     for group_id in group_ids:
         refusal = delete_group(node.coordinator, group_id, ticket.received_at_ms, partial(deleted, group_id))
         if refusal is not ErrorCode.none:
             deleted(group_id, refusal, ticket.received_at_ms)
         yield
-    return None if group_ids else _answer({})
-
-
-def _answer(outcomes: dict[str, ErrorCode]) -> DeleteGroupsResponse:
-    return DeleteGroupsResponse(
-        results=tuple(DeletableGroupResult(group_id=name, error_code=error) for name, error in outcomes.items())
-    )
+    return None if group_ids else DeleteGroupsResponse(results=())
 
 
 def error_response(request: DeleteGroupsRequest, error_code: ErrorCode) -> DeleteGroupsResponse:
     """What a request hears that failed here."""
-    return _answer(dict.fromkeys(request.groups_names, error_code))
+    return DeleteGroupsResponse(
+        results=tuple(
+            DeletableGroupResult(group_id=name, error_code=error_code) for name in dict.fromkeys(request.groups_names)
+        )
+    )

@@ -12,6 +12,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from kohort.broker.apis.deadline import has_passed
+from kohort.broker.apis.parts import SHORT
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.delete_topics import (
     DeletableTopicResult,
@@ -52,7 +53,8 @@ def handle(node: Node, request: DeleteTopicsRequest, ticket: Ticket) -> Slices[D
         return error_response(request, ErrorCode.request_timed_out)
     answers = refused
     for answer in _delete(node, names, ids, set(by_id), ticket.received_at_ms):
-        answers.append(answer)
+        if answer is not None:
+            answers.append(answer)
         yield
     places = {each.name or each.topic_id: place for place, each in enumerate(request.topics)}
     answers.sort(key=lambda each: places.get(each.name, places.get(each.topic_id, 0)))
@@ -73,8 +75,8 @@ _NEITHER = "Neither topic name nor id were specified."
 
 def _delete(
     node: Node, names: list[str], ids: list[UUID], all_ids: set[UUID], now_ms: int
-) -> Iterator[DeletableTopicResult]:
-    """What becomes of names and ids of which each was given once. `all_ids`: those that were given at all."""
+) -> Iterator[DeletableTopicResult | None]:
+    """What becomes of names and ids of which each was given once; None in between. `all_ids`: all that were given."""
     topics = node.cluster.topics
     found = {each: topics.by_id(each) for each in ids}
     for name in names:
@@ -92,17 +94,19 @@ def _delete(
         if topic is None:
             yield _refused(None, topic_id, ErrorCode.unknown_topic_id, "This server does not host this topic ID.")
         else:
-            forget(node, topic, now_ms)
+            yield from _forget(node, topic, now_ms)
             yield DeletableTopicResult(name=topic.name, topic_id=topic.topic_id, error_code=ErrorCode.none)
 
 
-def forget(node: Node, topic: Topic, now_ms: int) -> None:
-    """Deletes a topic, tells the groups, and lets fetches that wait for its records go."""
+def _forget(node: Node, topic: Topic, now_ms: int) -> Iterator[None]:
+    """Deletes a topic, lets fetches that wait for its records go, and tells the groups."""
     cluster = node.cluster
     cluster.topics.delete(topic)
-    cluster.topic_deleted(topic, now_ms)
-    for partition in topic.partitions:
+    for number, partition in enumerate(topic.partitions, 1):
         cluster.purgatory.check(partition, now_ms)
+        if not number % SHORT:
+            yield
+    yield from cluster.topic_deleted(topic, now_ms)
 
 
 def _refused(

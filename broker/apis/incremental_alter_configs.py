@@ -24,6 +24,7 @@ from kohort.storage.refusal import Refusal
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
+    from kohort.broker.slices import Slices
     from kohort.broker.ticket import Ticket
 
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
@@ -32,9 +33,11 @@ SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 _NAMES = {APPEND: "APPEND", SUBTRACT: "SUBTRACT"}
 
 
-def handle(node: Node, request: IncrementalAlterConfigsRequest, ticket: Ticket) -> IncrementalAlterConfigsResponse:
+def handle(
+    node: Node, request: IncrementalAlterConfigsRequest, ticket: Ticket
+) -> Slices[IncrementalAlterConfigsResponse]:
     """Changes single settings of topics and groups; of each all or none."""
-    responses = alter(
+    responses = yield from alter(
         node, request.resources, _changed, AlterConfigsResourceResponse, validate_only=request.validate_only
     )
     return IncrementalAlterConfigsResponse(throttle_time_ms=0, responses=responses)

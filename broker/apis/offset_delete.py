@@ -4,22 +4,31 @@ Topics and partitions that do not exist are refused one by one, first in the ans
 Left out on purpose: authorization.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+from kohort.broker.apis.parts import SHORT, changed, in_parts, runs
 from kohort.broker.cluster.node import Node
+from kohort.broker.slices import Work
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.deleting import offset_delete
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.offset_delete import (
     OffsetDeleteRequest,
+    OffsetDeleteRequestTopic,
     OffsetDeleteResponse,
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
 
 
-def handle(node: Node, request: OffsetDeleteRequest, ticket: Ticket) -> OffsetDeleteResponse | None:
+def handle(node: Node, request: OffsetDeleteRequest, ticket: Ticket) -> OffsetDeleteResponse | Work | None:
     """None: answered when the deletions are written."""
+    if sum(len(topic.partitions) for topic in request.topics) > SHORT:
+        return in_parts(node, ticket, _parts(request), _delete_part, _merged_parts)
+    return _delete(node, request, ticket)
+
+
+def _delete(node: Node, request: OffsetDeleteRequest, ticket: Ticket) -> OffsetDeleteResponse | None:
     topics = node.cluster.topics
     refused: list[OffsetDeleteResponseTopic] = []
     wanted: list[tuple[str, list[int]]] = []
@@ -46,6 +55,34 @@ def handle(node: Node, request: OffsetDeleteRequest, ticket: Ticket) -> OffsetDe
 
 
 _UNKNOWN = ErrorCode.unknown_topic_or_partition
+
+
+def _parts(request: OffsetDeleteRequest) -> Iterator[OffsetDeleteRequest]:
+    for run in runs(request.topics, "partitions"):
+        topics = tuple(changed(OffsetDeleteRequestTopic, topic, partitions=parts) for topic, parts in run)
+        yield changed(OffsetDeleteRequest, request, topics=topics)
+
+
+def _delete_part(node: Node, request: OffsetDeleteRequest, ticket: Ticket) -> OffsetDeleteResponse | None:
+    """As `_delete`, but a refusal names the part's partitions: others of the request may have been deleted before."""
+    response = _delete(node, request, ticket)
+    if response is not None:
+        error = response.error_code
+        response.topics = tuple(
+            _answer(topic.name, (each.partition_index for each in topic.partitions), error) for topic in request.topics
+        )
+    return response
+
+
+def _merged_parts(answers: list[OffsetDeleteResponse]) -> OffsetDeleteResponse:
+    if all(each.error_code is not ErrorCode.none for each in answers):
+        return OffsetDeleteResponse(error_code=answers[0].error_code, topics=())
+    partitions: dict[str, list[OffsetDeleteResponsePartition]] = {}
+    for answer in answers:
+        for topic in answer.topics:
+            partitions.setdefault(topic.name, []).extend(topic.partitions)
+    topics = (OffsetDeleteResponseTopic(name=name, partitions=tuple(parts)) for name, parts in partitions.items())
+    return OffsetDeleteResponse(error_code=ErrorCode.none, topics=tuple(topics))
 
 
 def _answer(name: str, partitions: Iterable[int], error: ErrorCode) -> OffsetDeleteResponseTopic:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from random import Random
 from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
@@ -153,14 +153,14 @@ class Cluster:
                 problem=str(problem),
             )
 
-    def topic_deleted(self, topic: Topic, now_ms: int) -> None:
-        """Groups forget what they have committed for a topic that is gone."""
+    def topic_deleted(self, topic: Topic, now_ms: int) -> Iterator[None]:
+        """Groups forget what they have committed for a topic that is gone. Yields where others may be served."""
         if topic.name == OFFSETS_TOPIC:
             self.offsets_topic.deleted(now_ms)
         elif topic.name == TRANSACTION_TOPIC:
             self.transaction_topic.deleted(now_ms)
         for coordinator in self.coordinators:
-            topic_deleted(coordinator, topic.name, topic.topic_id, now_ms)
+            yield from topic_deleted(coordinator, topic.name, topic.topic_id, now_ms)
 
 
 def _operation_failed(operation: DelayedOperation, problem: Exception) -> None:

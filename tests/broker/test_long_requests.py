@@ -1,10 +1,17 @@
 """Requests of many partitions are handled a part at a time, and answered as if they had not been."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
+from kohort.broker.apis.parts import SHORT
+from kohort.coordinator.deleting import DELETED_GROUP, PORTION
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.alter_configs import AlterableConfig, AlterConfigsResource
+from kohort.protocol.messages.delete_topics import DeleteTopicState
+from kohort.protocol.messages.incremental_alter_configs import AlterableConfig as AlterableChange
+from kohort.protocol.messages.incremental_alter_configs import AlterConfigsResource as Incremental
 from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from kohort.protocol.messages.offset_delete import OffsetDeleteRequestPartition, OffsetDeleteRequestTopic
 from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup
@@ -17,8 +24,8 @@ from tests.support.frames import frame, heartbeat
 COUNT = 600
 
 
-def ready() -> tuple[Broker, Client]:
-    broker = Broker()
+def ready(**settings: Any) -> tuple[Broker, Client]:
+    broker = Broker(**settings)
     client = broker.client()
     for name in ("one", "two"):
         given_topic(client, name, COUNT)
@@ -124,3 +131,91 @@ def test_one_request_creates_ten_thousand_partitions_at_most() -> None:
     assert told(topic("a", 9_999), topic("b", 2)) == [too_many] * 2
     assert told(topic("a", 10_000)) == [too_large]
     assert told(topic("a", 9_999)) == [(ErrorCode.none, None)]
+
+
+def offsets_of(count: int) -> tuple[OffsetDeleteRequestTopic, ...]:
+    parts = tuple(OffsetDeleteRequestPartition(partition_index=n) for n in range(count))
+    return tuple(OffsetDeleteRequestTopic(name=name, partitions=parts) for name in ("one", "two"))
+
+
+def test_the_offsets_of_one_request_are_deleted_in_parts() -> None:
+    broker, client = ready()
+    heard(broker, client, "offset_commit", 8, **commit(COUNT))
+    group = broker.cluster.coordinators[0].groups["g"]
+    client.says(frame("offset_delete", 0, 1, group_id="g", topics=offsets_of(COUNT + 1)))
+    left = [2 * COUNT, sum(1 for _ in group.offsets or ())]
+    while broker.loop.run_soon():
+        left.append(sum(1 for _ in group.offsets or ()))
+    assert max(before - after for before, after in pairwise(left)) <= 3 * SHORT
+    assert left[-1] == 0
+    ((_, response),) = client.hears("offset_delete")
+    for each in response.topics:
+        told = [(part.partition_index, part.error_code) for part in each.partitions]
+        assert sorted(told) == [
+            *((n, ErrorCode.none) for n in range(COUNT)), (COUNT, ErrorCode.unknown_topic_or_partition)
+        ]  # fmt: skip
+
+
+def test_a_request_that_is_refused_in_parts_is_refused_as_a_whole() -> None:
+    broker, client = ready()
+    response = heard(broker, client, "offset_delete", 0, group_id="nobody", topics=offsets_of(COUNT))
+    assert (response.error_code, response.topics) == (ErrorCode.group_id_not_found, ())
+
+
+def test_what_is_refused_after_something_was_deleted_is_refused_by_itself() -> None:
+    broker, client = ready()
+    heard(broker, client, "offset_commit", 8, **commit(COUNT))
+    client.says(frame("offset_delete", 0, 1, group_id="g", topics=offsets_of(COUNT)))
+    broker.cluster.coordinators[0].groups.pop("g")
+    while broker.loop.run_soon():
+        pass
+    ((_, response),) = client.hears("offset_delete")
+    assert response.error_code is ErrorCode.none
+    errors = [part.error_code for each in response.topics for part in each.partitions]
+    deleted = errors.count(ErrorCode.none)
+    assert 0 < deleted < 2 * COUNT
+    assert errors == [*[ErrorCode.none] * deleted, *[ErrorCode.group_id_not_found] * (2 * COUNT - deleted)]
+
+
+def test_a_topic_is_deleted_a_few_groups_at_a_time() -> None:
+    broker, client = ready()
+    names = [f"group-{n}" for n in range(300)]
+    client.says(*(frame("offset_commit", 8, 1, **(commit(2) | {"group_id": name})) for name in names))
+    while broker.loop.run_soon():
+        pass
+    client.heard()
+    response = heard(
+        broker, client, "delete_topics", 6, topics=(DeleteTopicState(name="one", topic_id=None),), timeout_ms=1_000
+    )
+    assert [each.error_code for each in response.responses] == [ErrorCode.none]
+    for name in names:
+        offsets = broker.cluster.coordinators[0].groups[name].offsets
+        assert offsets is not None
+        assert list(offsets.topics) == ["two"]
+
+
+def test_settings_are_altered_a_few_topics_at_a_time() -> None:
+    broker, client = ready()
+    given = (AlterableConfig(name="retention.ms", value="1000"),)
+    resources = tuple(AlterConfigsResource(resource_type=2, resource_name=f"t{n}", configs=given) for n in range(300))
+    response = heard(broker, client, "alter_configs", 1, resources=resources, validate_only=False)
+    assert [each.resource_name for each in response.responses] == [each.resource_name for each in resources]
+    changes = (AlterableChange(name="retention.ms", config_operation=0, value="1000"),)
+    again = tuple(Incremental(resource_type=2, resource_name=f"t{n}", configs=changes) for n in range(300))
+    response = heard(broker, client, "incremental_alter_configs", 1, resources=again, validate_only=False)
+    assert [each.resource_name for each in response.responses] == [each.resource_name for each in resources]
+
+
+def test_old_groups_are_swept_a_few_at_a_time() -> None:
+    broker, client = ready(offsets_retention_minutes=1, offsets_retention_check_interval_ms=90_000)
+    client.says(*(frame("offset_commit", 8, 1, **(commit(2) | {"group_id": f"group-{n}"})) for n in range(300)))
+    while broker.loop.run_soon():
+        pass
+    groups = broker.cluster.coordinators[0].groups
+    broker.loop.wait(90_000 - broker.clock.now_ms() - 1)
+    left = [len(groups)]
+    while left[-1] and len(left) < 1_000:
+        broker.loop.wait(1)
+        left.append(len(groups))
+    assert (left[0], left[-1]) == (300, 0)
+    assert max(before - after for before, after in pairwise(left)) <= PORTION // DELETED_GROUP

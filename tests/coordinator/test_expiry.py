@@ -166,7 +166,8 @@ def test_a_deleted_topic_takes_its_offsets_along_and_leaves_the_groups() -> None
         world.speaker("ada").commits(1, partition=partition, topic_id=topic_id)
     world.speaker("ada").commits(1, topic="u", topic_id=old)
     world.speaker("bob", group_id="h").commits(1, topic_id=old)
-    topic_deleted(world.coordinator, "t", old, world.now_ms)
+    for _ in topic_deleted(world.coordinator, "t", old, world.now_ms):
+        pass
     world.settle()
     assert world.offsets() == {"t-2": 1, "u-0": 1}
     assert (world.offsets(group_id="h"), world.state("h")) == ({}, "Empty 0")

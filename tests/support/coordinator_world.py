@@ -246,7 +246,8 @@ class World:
 
     def sweeps(self) -> None:
         """What the coordinator does from time to time."""
-        sweep(self.coordinator, self.now_ms)
+        for _ in sweep(self.coordinator, self.now_ms):
+            self.settle()
         self.settle()
 
     def offsets(self, *topics: str, group_id: str = "g", partitions: tuple[int, ...] = (0,)) -> dict[str, int]:

@@ -20,7 +20,7 @@ class Clock(Protocol):
         ...
 
     def now_us(self) -> int:
-        """The same in microseconds, for what is measured rather than awaited."""
+        """Monotonic microseconds, for what is measured rather than awaited."""
         ...
 
     @property
@@ -45,7 +45,7 @@ class SystemClock:
         return (time.monotonic_ns() - self._start_ns) // 1_000_000
 
     def now_us(self) -> int:
-        """The same in microseconds."""
+        """Monotonic microseconds."""
         return (time.monotonic_ns() - self._start_ns) // 1_000
 
     machine_ns = staticmethod(time.monotonic_ns)  # looked at after every request of a turn, so nothing is put around it
@@ -67,7 +67,7 @@ class ManualClock:
         return self._now_ms
 
     def now_us(self) -> int:
-        """The same in microseconds; it stands on whole milliseconds."""
+        """Monotonic microseconds; always whole milliseconds."""
         return self._now_ms * 1_000
 
     def machine_ns(self) -> int:

@@ -45,7 +45,7 @@ class Line(NamedTuple):
     text: str
     """The sentence that a person reads."""
     values: Mapping[str, object]
-    """The same in pieces; written out as JSON only."""
+    """The parts of the text by name; only JSON lines show them."""
     trace: str = ""
     """The traceback of our bug; begins with a line end."""
 
@@ -57,7 +57,7 @@ class Log:
         self.debug_enabled = False
         """Asked before a line is made that is wanted only at debug."""
         self.info_enabled = True
-        """The same for lines that take some making."""
+        """Asked before a line at info is made that takes some making."""
         self.clock: Clock = SystemClock()
         self.later: Callable[[Callable[[], None]], object] | None = None
         """Runs a function when there is nothing better to do. Without it lines are rendered at once."""

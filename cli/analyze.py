@@ -35,7 +35,7 @@ _LOGIN_TRAVELS = (
 )
 AGAIN_S = 1.0
 INTERRUPTED = 130
-"""As a shell says of whoever was ended by Ctrl-C."""
+"""The exit code of a program that Ctrl-C ended, as shells report it."""
 
 
 @click.command("analyze")

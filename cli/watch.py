@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Watched = Cluster | Controlled
 
 PLAIN_WIDTH = 120
-"""Of a picture that no terminal shows."""
+"""The width of the output when it goes to no terminal."""
 KEPT_CHANGES = 100
 LEAST_S, MOST_S = 0.2, 3_600.0
 

@@ -192,7 +192,7 @@ class Appends:
         self._brokers.act(report)
 
     def report_after(self, length_ms: int, report: Report) -> None:
-        """The same, later."""
+        """Reports after a while that the write is done."""
         cluster = self._brokers.cluster
         cluster.purgatory.wait(_Late(cluster.clock.now_ms() + length_ms, report))
 

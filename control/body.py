@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from kohort.control.errors import ControlError, unknown
 
 LARGEST_BYTES = 1 << 20
-"""Of a body, which is kept in memory and read in the brokers' event loop. No rule that makes sense comes near."""
+"""The largest body: it is kept in memory and read in the brokers' event loop. No sensible rule comes near."""
 
 
 class Body(BaseModel):
@@ -44,7 +44,7 @@ def _check_text(told: Any) -> None:
 
 
 async def knows_every_query(request: Request) -> None:
-    """The same for the query. For every endpoint."""
+    """Refuses query parameters that the endpoint does not have. Every endpoint depends on it."""
     route = request.scope["route"]
     assert isinstance(route, APIRoute), "it is asked within one"
     words = [each.alias for each in route.dependant.query_params]

@@ -43,7 +43,7 @@ class LabClock:
         return int(self._exactly())
 
     def now_us(self) -> int:
-        """The same in microseconds, as fine as the machine's milliseconds."""
+        """Monotonic microseconds, as fine as the machine's milliseconds."""
         return int(self._exactly() * 1000)
 
     def seconds_until(self, due_ms: int) -> float | None:

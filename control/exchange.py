@@ -79,7 +79,7 @@ class Exchange:
         self.client_host, self.listener = ticket.requester.client_host, ticket.requester.listener
         self.facts = RequestFacts(node, request, ticket)
         self.generation_then = NO_GENERATION
-        """Of the group, when the broker began to handle the request."""
+        """The group's generation when the broker began to handle the request."""
         self.stage = REQUEST
 
     @property
@@ -99,7 +99,7 @@ class Exchange:
         return None if self._way.comes(self) else self._go_on()
 
     def _go_on(self, *_: Any) -> Any:
-        """The same, from where gates are on."""
+        """As `begin`, from behind the gates."""
         outcome = self._way.spoil(self, None)
         if outcome is ON:
             return self._handled()

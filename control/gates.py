@@ -34,7 +34,7 @@ class Held:
 
     @property
     def client_id(self) -> str:
-        """Of who sent it."""
+        """The client id of the sender."""
         return self.exchange.facts.client_id
 
     @property

@@ -19,7 +19,6 @@ from kohort.coordinator.effects import OFFSETS_TOPIC
 from kohort.coordinator.events import GroupEvent
 from kohort.coordinator.placement import partition_for
 from kohort.protocol.consumer import assigned_partitions
-from kohort.protocol.topic_partition import TopicPartition
 from kohort.protocol.visible import visible
 
 if TYPE_CHECKING:
@@ -104,7 +103,7 @@ class Group:
         return {member.member_id: member.partitions for member in self.members}
 
     @property
-    def offsets(self) -> dict[TopicPartition, int]:
+    def offsets(self) -> dict[tuple[str, int], int]:
         """What is committed, by topic and partition."""
         group = self._found()
         if group is None or group.offsets is None:
@@ -133,7 +132,7 @@ class Group:
         return self._laboratory.recorder.events(self.id)
 
     def timeline(self) -> str:
-        """The same for a person, a line an event."""
+        """The group and its events as text, a line each."""
         lines = [str(self), *(f"  {line}" for line in self._laboratory.recorder.timeline(self.id))]
         return "\n".join(map(visible, lines))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kohort.control.errors import ControlError
 
 LONGEST_S = 31 * 24 * 3_600
-"""Of a delay, and of a jump of the clock: that stops wherever a timer is due, and a day takes half a second."""
+"""The longest delay, and the longest jump of the clock. A jump stops at every timer: a day takes half a second."""
 
 
 def length_ms(seconds: object, what: str) -> int:

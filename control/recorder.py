@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kohort.coordinator.events import GroupEvent
 
 EVENTS_KEPT = 100_000
-"""Of all groups together; the oldest go first."""
+"""How many events of all groups together are kept; the oldest go first."""
 
 Listener = Callable[["Recorded"], None]
 
@@ -28,7 +28,7 @@ class Recorder:
         self._kept = kept
         self._events: deque[Recorded] = deque()
         self._of_groups: dict[str | None, deque[Recorded]] = {}
-        """The same by group: who looks at all groups again and again would else look at all events for each."""
+        """The events by group, so that reading every group's events does not walk over all events each time."""
         self._listeners: list[Listener] = []
         self._listening = False
         self.disowns: Callable[[Recorded], bool] = lambda recorded: False
@@ -62,7 +62,7 @@ class Recorder:
         return [each.event for each in (self._events if group_id is None else self._of(group_id))]
 
     def timeline(self, group_id: str) -> list[str]:
-        """The same for a person, a line each."""
+        """A group's events as text, a line each."""
         return list(tell(self._of(group_id), self.was_disowned))
 
     def history(self, group_id: str) -> list[Rebalance]:

@@ -36,7 +36,7 @@ class RequestFacts:
 
     @property
     def version(self) -> int:
-        """Of the request."""
+        """The version of the request."""
         return self.ticket.version
 
     @property

@@ -48,7 +48,7 @@ class Topics:
         return self.append_batch(name, batch, partition=partition)
 
     def append_batch(self, name: str, batch: bytes, partition: int = 0) -> int:
-        """The same for a record batch that somebody has made already, whatever it says; nothing in it is checked."""
+        """Appends a record batch as it is, and returns its offset. Nothing in it is checked."""
         found, offset = self._partition(name, partition), 0
 
         def write(now_ms: int) -> None:

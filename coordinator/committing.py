@@ -258,7 +258,7 @@ def _utf16_units(text: str) -> int:
 def _topic_answer(
     name: str, topic_id: UUID | None, indexes: tuple[int, ...], error: ErrorCode
 ) -> OffsetCommitResponseTopic:
-    """The same error for all; kept, since consumers commit the same partitions every time."""
+    """A topic's answer with one error for all partitions. Cached: consumers commit the same partitions every time."""
     return OffsetCommitResponseTopic(
         name=name,
         topic_id=topic_id,

@@ -81,7 +81,7 @@ class GroupCoordinator(CoordinatorContext):
         return error
 
     def partition_availability(self, partition: int) -> ErrorCode:
-        """The same for a partition of `__consumer_offsets`."""
+        """NONE, or why this node does not serve the groups of a partition of `__consumer_offsets`."""
         shard = self.shards.get(partition)
         if shard is None:
             return ErrorCode.not_coordinator

@@ -60,7 +60,7 @@ class EventMaker:
         return member.stats
 
     def coordinator_ms(self) -> int:
-        """The same clock in whole milliseconds."""
+        """The monotonic clock in whole milliseconds."""
         return self.now_us() // US_PER_MS
 
     def epoch(self, partition: int) -> int:

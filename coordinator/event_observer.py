@@ -47,7 +47,7 @@ class EventObserver(EventMaker, Observer):
         self._emit("member_id_issued", group, client=self.client_of(ticket), member_id=member_id)
 
     def member_added(self, group: "ClassicGroup", member: "Member", cause: Cause, ticket: object) -> None:
-        """Somebody new is in the group; its join waits."""
+        """A member is new in the group; its join waits."""
         member.stats = MemberStats(self.client_of(ticket).client_software, self.coordinator_ms())
         self.of(group).last_joined = member.member_id
         self._of_member("member_added", group, member, cause=cause.name, reason=cause.reason)
@@ -92,7 +92,7 @@ class EventObserver(EventMaker, Observer):
         self.flush_stats_of(group, member)
 
     def member_fenced(self, group: "ClassicGroup", member_id: str, instance_id: str) -> None:
-        """Somebody speaks under an instance id that has another member by now; told once a minute."""
+        """A request names an instance id that another member has by now; at most one event a minute."""
         error = ErrorCode.fenced_instance_id
         if self._first(group, member_id, "fenced", NOBODY_KNOWN, group.generation_id):
             self._emit("member_fenced", group, member_id=member_id, instance_id=instance_id, error=name_of(error))
@@ -395,7 +395,7 @@ class EventObserver(EventMaker, Observer):
         self._emit_of_partition("coordinator_elected", partition, load_us)
 
     def resigned(self, partition: int, began_us: int | None) -> None:
-        """Somebody else does, or nobody."""
+        """The node no longer coordinates a partition's groups."""
         self._emit_of_partition("coordinator_resigned", partition, self._since(began_us))
         self._epochs.pop(partition, None)
 

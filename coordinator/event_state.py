@@ -35,7 +35,7 @@ class GroupEventState:
         """Members of the last generation whose join phase was completed."""
         self.owners = owners
         self.next_shares: dict[str, frozenset[TopicPartition]] | None = None
-        """Of the assignment that is being written; None: it cannot be told."""
+        """The shares of the assignment that is being written; None: they cannot be read."""
         self.stable_us = now_us
         self.started_us = now_us
         self.joined_us = now_us

@@ -35,7 +35,7 @@ class GroupEvent:
     co_partition: int
     co_epoch: int
     log_offset: int | None = None
-    """Of the record that this event wrote."""
+    """The offset of the record that this event wrote."""
     group_id: str | None = None
     group_type: str | None = None
     protocol_type: str | None = None

@@ -16,7 +16,7 @@ class Group:
         self.partition = partition
         self.offsets: GroupOffsets | None = None
         self.pending_offsets: PendingOffsets | None = None
-        """Of transactions that are still open."""
+        """Offsets committed in transactions that are still open."""
         self.commits_in_flight = 0
         """Commits that are being written; `offsets` does not show them yet."""
 

@@ -250,7 +250,7 @@ def load(
 
 
 def unload(coordinator: GroupCoordinator, partition: int, now_ms: int) -> None:
-    """Somebody else coordinates the partition's groups now: who waits is sent there, and the groups are forgotten."""
+    """Forgets a partition's groups, which another node coordinates now. Requests that wait hear NOT_COORDINATOR."""
     observer = coordinator.observer
     began_us = observer.measured_from_us()
     coordinator.shards.pop(partition, None)

@@ -23,7 +23,7 @@ class MemberStats:
     def __init__(self, client_software: str | None, now_ms: int) -> None:
         self.client_software = client_software
         self.heard_ms = now_ms
-        """Of the last heartbeat, or when its waiting join or sync was answered: until then it need not beat."""
+        """When it sent its last heartbeat, or was answered its waiting join or sync: until then it need not beat."""
         self.gaps: defaultdict[int, int] = defaultdict(int)
         """Milliseconds to how often."""
         self.commits = 0

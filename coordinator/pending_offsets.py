@@ -20,7 +20,7 @@ class _Pending(NamedTuple):
 
 
 class PendingOffsets:
-    """Of one group, by producer and partition."""
+    """The offsets of one group in open transactions, by producer and partition."""
 
     __slots__ = ("_by_producer", "_last_order")
 

@@ -19,7 +19,7 @@ def visible(text: str) -> str:
 
 
 def visible_lines(text: str) -> str:
-    """The same for text of ours that has several lines, as a traceback has; quoted names in it may add lines."""
+    """As `visible`, for our own text of several lines, as a traceback is; quoted names in it may add lines."""
     return "\n".join(visible(line) for line in text.split("\n"))
 
 

@@ -149,7 +149,7 @@ class PartitionLog:
         return self.read_and_look(offset, max_bytes, at_least_one=at_least_one)[0]
 
     def read_and_look(self, offset: int, max_bytes: int, *, at_least_one: bool) -> tuple[list[Chunk], bool]:
-        """The same, and whether `max_bytes` left something out."""
+        """As `read`, and whether `max_bytes` left something out."""
         assert self.log_start_offset <= offset <= self.log_end_offset, "the caller checks the range"
         found: list[Chunk] = []
         segments = self._segments

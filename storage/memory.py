@@ -7,7 +7,7 @@ from kohort.storage.topic_configs import LogConfig
 MEMORY_SEGMENT_BYTES = 16 << 20
 """Segments in memory are at most this large, whatever `segment.bytes` says: memory comes back in these portions."""
 COMPACTED_SEGMENT_BYTES = 1 << 20
-"""The same for compacted topics: only closed segments are compacted, and several partitions have an open one."""
+"""The segment size of compacted topics: only closed segments are compacted, and several partitions have an open one."""
 SEGMENTS_PER_RETENTION = 4
 """A segment holds at most this part of what `retention.bytes` and `retention.ms` allow, so that little more is kept."""
 LEAST_SEGMENT_BYTES = 16 << 10

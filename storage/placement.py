@@ -58,7 +58,7 @@ class Placement:
         return too_many(partitions) or self._unable_to_replicate(factor) or self.spread(first, partitions, factor)
 
     def of_more(self, replicas: Sequence[tuple[int, ...]], more: int) -> list[tuple[int, ...]] | Refusal:
-        """Of partitions that follow those with `replicas`, with as many copies."""
+        """Replicas of partitions that follow those with `replicas`, with as many copies."""
         first = self.node_ids.index(replicas[-1][0]) + 1
         return too_many(more + len(replicas)) or self.spread(first, more, len(replicas[0]))
 

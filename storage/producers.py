@@ -35,9 +35,9 @@ class _Producer:
     batches: tuple[Remembered, ...]
     last_append_ms: int
     last_timestamp: int
-    """Of its last batch or marker, as that says it."""
+    """The timestamp that its last batch or marker carries."""
     coordinator_epoch: int = -1
-    """Of the last marker; -1: there was none."""
+    """The coordinator epoch of the last marker; -1: there was none."""
 
 
 @dataclass(slots=True)
@@ -60,7 +60,7 @@ class Described(NamedTuple):
     last_timestamp: int
     coordinator_epoch: int
     first_offset: int
-    """Of the open transaction."""
+    """Where the open transaction begins."""
 
 
 def last_sequence(first_sequence: int, count: int) -> int:
@@ -235,7 +235,7 @@ class Producers:
             )
 
     def last_batches(self) -> dict[int, tuple[int, int | None]]:
-        """Of each producer its epoch, and where its last batch stands; None: it has written nothing in that epoch."""
+        """Each producer's epoch and the offset of its last batch; None: it has written nothing in that epoch."""
         return {
             producer_id: (producer.epoch, producer.batches[-1].base_offset if producer.batches else None)
             for producer_id, producer in self._producers.items()

@@ -82,7 +82,7 @@ def find_time(batch: Chunk, timestamp: int, least_offset: int) -> Generator[None
 def _find_time(
     body: bytes, at: int, count: int, header: BatchInfo, timestamp: int, least_offset: int
 ) -> tuple[int, tuple[int, int] | None]:
-    """The same among the next `count` records of a batch, and where the one after them begins."""
+    """Looks among the next `count` records of a batch; also returns where the one after them begins."""
     wanted = timestamp - header.base_timestamp
     if header.attributes & LOG_APPEND_TIME:  # the one time of all, which is not before `timestamp`
         wanted = -_NEVER

@@ -43,7 +43,7 @@ class Segment(Protocol):
     """The offset after the last record."""
     size_bytes: int
     max_timestamp: int
-    """Of all records; -1: there is none."""
+    """The largest timestamp of all records; -1: there is none."""
     first_timestamp: int
     """The largest of the first batch, from which the age of the segment is counted; -1: there is no batch."""
     created_at_ms: int

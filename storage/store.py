@@ -56,7 +56,7 @@ class Store(Protocol):
         ...
 
     def start_moved(self, log_start_offset: int) -> None:
-        """Somebody has deleted what lies before this offset."""
+        """The log starts at this offset now: what lies before it is deleted."""
         ...
 
     def removed(self) -> None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from kohort.control.laboratory import Laboratory
 
 TURNS = 3
-"""Of the event loop after a jump: one to write, one to be read, one for good measure."""
+"""Turns of the event loop after a jump: one to write, one to be read, one for good measure."""
 
 
 class Clock:

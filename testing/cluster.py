@@ -45,7 +45,7 @@ class Cluster:
     """
 
     seed: int
-    """Of all that is left to chance; the same one repeats it."""
+    """The seed of everything random; the same seed repeats it."""
     clock: Clock
     """The brokers' clock."""
     topics: Topics
@@ -204,7 +204,7 @@ class Cluster:
         _report(await self.stop())
 
     def __enter__(self) -> SyncCluster:
-        """The same words, without `await`; see `kohort.testing.remote`."""
+        """A cluster with the same methods, without `await`; see `kohort.testing.remote`."""
         from kohort.testing.remote import InThread
 
         self._in_thread = InThread(self)

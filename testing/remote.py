@@ -37,7 +37,7 @@ class Thread:
         return self._begin(work).result()
 
     def call(self, function: Callable[[], T]) -> T:
-        """The same for a plain function. In the thread itself, where conditions run, it is called as it is."""
+        """Calls a plain function there. In the thread itself, where conditions run, it is called directly."""
         if threading.current_thread() is self._thread:
             return function()
 

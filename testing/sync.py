@@ -108,7 +108,7 @@ class SyncGroup(Protocol):
         ...
 
     def timeline(self) -> str:
-        """The same for a person, a line an event."""
+        """The group and its events as text, a line each."""
         ...
 
     def move_coordinator(self, node: int) -> None:
@@ -138,7 +138,7 @@ class SyncCluster(Protocol):
     """`Cluster`, whose every word waits for its end."""
 
     seed: int
-    "Of all that is left to chance; the same one repeats it."
+    "The seed of everything random; the same seed repeats it."
     clock: SyncClock
     "The brokers' clock."
     topics: Topics

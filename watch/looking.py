@@ -178,7 +178,7 @@ def _latest(wanted: dict[str, list[int]]) -> ListOffsetsRequest:
 
 
 def _is_classic(listed: ListedGroup) -> bool:
-    """Of others DescribeGroups knows nothing. Brokers that tell no type have classic groups only."""
+    """Whether DescribeGroups knows it. Brokers that name no type have classic groups only."""
     return listed.group_type.lower() in ("", CLASSIC)
 
 

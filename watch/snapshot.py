@@ -93,7 +93,7 @@ class SeenGroup:
 
     @property
     def lag(self) -> int | None:
-        """Of all partitions together; None: nothing is committed."""
+        """The lag of all partitions together; None: nothing is committed."""
         return sum(self.lags.values()) if self.lags else None
 
     @property

@@ -29,7 +29,7 @@ def led_partition(
 
 
 def refusal_to_lead(node: Node, partition: Partition, current_leader_epoch: int) -> ErrorCode | None:
-    """The same of a partition that is known; None: this node answers for it."""
+    """Why this node does not answer for a partition that exists; None: it does."""
     if current_leader_epoch != NO_EPOCH and current_leader_epoch != partition.leader_epoch:
         behind = current_leader_epoch < partition.leader_epoch
         return ErrorCode.fenced_leader_epoch if behind else ErrorCode.unknown_leader_epoch

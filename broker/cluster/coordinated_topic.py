@@ -51,7 +51,7 @@ class CoordinatedTopic(ABC):
         return self._cluster.node(partition.leader)
 
     def wanted(self, now_ms: int) -> None:
-        """Somebody asked for it: it will be there in a moment, though not yet for this request, as in Kafka."""
+        """Creates it because a client asked for a coordinator. As in Kafka, it is not there yet for that request."""
         if self._topic is None and self._creation is None:
             self._creation = _Creation(self, now_ms)
             self._cluster.purgatory.wait(self._creation)
@@ -90,7 +90,7 @@ class CoordinatedTopic(ABC):
         )
 
     def deleted(self, now_ms: int) -> None:
-        """Somebody has deleted it, which Kafka allows: all it kept is gone, till somebody asks for a coordinator."""
+        """Forgets all it kept. Kafka allows to delete it; it is created again when a client asks for a coordinator."""
         if self._topic is None:
             return
         for partition in self._topic.partitions:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SLICE_MS = 5
 """How long a slice may take: what a heartbeat waits at most. One step more may begin within."""
 SLICE_BYTES = 1 << 20
-"""The same in bytes of the log, for a clock that stands still."""
+"""How many bytes of the log a slice reads at most, for a clock that stands still."""
 STEP_BYTES = 64 << 10
 """Read between two looks at the clock: a millisecond or two of commits."""
 PAUSE_MS = 1
@@ -73,7 +73,7 @@ class Replay:
         self._began_at_ms = now_ms
 
     def cancel(self) -> None:
-        """Somebody else leads the partition now, or nobody does."""
+        """Ends the load: another node leads the partition now, or none does."""
         if not self.over:
             self.over = True
             self._loader.fail()

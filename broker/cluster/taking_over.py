@@ -106,7 +106,7 @@ def _largest_producer_id(cluster: Cluster) -> int:
 
 
 def _forget_old_producers(cluster: Cluster, now_ms: int) -> None:
-    """Of a producer only its records' times are known now, so that one who writes old records is forgotten at once.
+    """After a restart only record timestamps are known: a producer that writes old timestamps expires at once.
 
     Source: Kafka's `ProducerStateManager.truncateAndReload`.
     """

@@ -222,7 +222,7 @@ class Connection(asyncio.Protocol):
             self._write()
 
     def send_frame(self, frame: Frame) -> None:
-        """The same for a frame that may be in pieces, which are handed to the system as they are."""
+        """As `send`, for a frame that may be in pieces: the system gets them as they are."""
         if isinstance(frame, bytes):
             self.send(frame)
         elif not self.closed:

@@ -158,7 +158,7 @@ class GroupConfigs:
         self._bounds = {bound.broker_setting: int(given.get(bound.broker_setting, bound.default)) for bound in _BOUNDS}
         self._configs: dict[str, dict[str, str]] = {}
         self._consumer_default: ConsumerConfig | None = None
-        """Of a group for which nothing was set; worked out once."""
+        """The settings of a group for which nothing was set; worked out once."""
 
     def __iter__(self) -> Iterator[str]:
         """The groups for which anything is set."""

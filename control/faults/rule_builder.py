@@ -107,7 +107,7 @@ class RuleBuilder:
         return self._rule(Outdate(leaders), when)
 
     def zombie(self, **when: Unpack[When]) -> Rule:
-        """Of a group, and perhaps of a node: who loses its coordination goes on answering for it till the rule ends.
+        """A node that loses the group's coordination goes on answering for it till the rule ends.
 
         It does so for all groups of that partition of `__consumer_offsets`. See `kohort.control.zombies`.
         """

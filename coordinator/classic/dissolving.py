@@ -27,7 +27,7 @@ def dissolve(group: ClassicGroup, error: ErrorCode, cause: Cause, now_ms: int) -
 
 
 def dissolve_but_for_offsets(group: ClassicGroup, error: ErrorCode, cause: Cause, now_ms: int) -> None:
-    """The same; offsets that it has, because the log has them, are those of a simple group from now on."""
+    """As `dissolve`, but offsets that the log has stay: they are those of a simple group from now on."""
     dissolve(group, error, cause, now_ms)
     if group.offsets:
         simple = group.coordinator.create_group(group.group_id, now_ms)

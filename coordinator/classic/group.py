@@ -69,7 +69,7 @@ class ClassicGroup(Group):
         self.pending_sync_timer: DelayedOperation | None = None
         self.join_phase: DelayedOperation | None = None
         self.subscribed_topics: frozenset[str] | None = None
-        """Of the last completed join phase; None: not known."""
+        """What members subscribed to when the last join phase ended; None: not known."""
         self.new_member_added = False
         self.event_state: GroupEventState | None = None
         """What whoever makes events of this has to remember."""

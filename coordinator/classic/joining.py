@@ -149,7 +149,7 @@ def _admit(group: ClassicGroup, join: _Join) -> JoinGroupResponse | None:
 
 
 def _newcomer(group: ClassicGroup, join: _Join) -> JoinGroupResponse | None:
-    """Somebody without an id (classic-groups §3.4)."""
+    """Admits a member that has no id yet (classic-groups §3.4)."""
     instance_id = join.request.group_instance_id
     prefix = join.joiner.client_id if instance_id is None else instance_id
     member_id = f"{prefix}-{group.coordinator.new_uuid()}"

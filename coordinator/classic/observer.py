@@ -21,7 +21,7 @@ class Observer:
         """A newcomer was sent back to join with this id (KIP-394)."""
 
     def member_added(self, group: "ClassicGroup", member: "Member", cause: Cause, ticket: object) -> None:
-        """Somebody new is in the group; its join waits."""
+        """A member is new in the group; its join waits."""
 
     def member_rejoined(self, group: "ClassicGroup", member: "Member", reason: str) -> None:
         """A member has come back while a rebalance goes on."""
@@ -38,7 +38,7 @@ class Observer:
         """A member is gone."""
 
     def member_fenced(self, group: "ClassicGroup", member_id: str, instance_id: str) -> None:
-        """Somebody speaks under an instance id that has another member by now."""
+        """A request names an instance id that another member has by now."""
 
     # Rebalances
 
@@ -101,7 +101,7 @@ class Observer:
         """The node coordinates a partition's groups from now on."""
 
     def resigned(self, partition: int, began_us: int | None) -> None:
-        """Somebody else does, or nobody."""
+        """The node no longer coordinates a partition's groups."""
 
     def stopping(self) -> None:
         """The process ends in good order."""

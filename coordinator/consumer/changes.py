@@ -40,7 +40,7 @@ class Changes:
     def __init__(self, group: "ConsumerGroup") -> None:
         self.group = group
         self.token: int | None = None
-        """Of the `Append`; None: nothing was written."""
+        """The token of the `Append`; None: nothing was written."""
         self._changes: list[Change] = []
         self._before: list[object] = []
         self._first: list[Record] = []

@@ -34,7 +34,7 @@ FIRST_EPOCH = 1
 """The group epoch and target epoch of a group before anything was written (Kafka 4.3)."""
 
 UNKNOWN = MemberMetadata()
-"""Of a member that only its assignment tells of, so far."""
+"""The metadata of a member that only a record of its assignment names, so far."""
 
 CONSUMER = "consumer"
 """The type of these groups, and of their protocol."""

@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 _FEWEST_BUCKETS = 16
 _FEWEST_BITS = 4
-"""Of a slot's number. Kafka's table may be smaller; this is what a recorded conversation of 4.3.0 shows."""
+"""The fewest bits of a slot's number. Kafka's table may be smaller; a recorded conversation of 4.3.0 shows this."""
 _LOAD_FACTOR = 0.75
 _GOLDEN = -7046029254386353131
 """The multiplier of Fibonacci hashing in 64 bits."""

@@ -39,7 +39,7 @@ def consumer_group_missing(group_id: str) -> Refusal:
 
 
 def group_missing(group_id: str) -> Refusal:
-    """Somebody leaves, or asks about, a group that does not exist."""
+    """Refuses to leave or to describe a group that does not exist."""
     return Refusal(ErrorCode.group_id_not_found, f"Group {group_id} not found.")
 
 

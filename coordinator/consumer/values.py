@@ -30,7 +30,7 @@ class Kind(IntEnum):
 
     GROUP_EPOCH = 3
     PARTITION_METADATA = 4
-    """Of Kafka 4.0; later brokers only write its tombstone."""
+    """Kafka 4.0 writes it; later brokers only write its tombstone."""
     MEMBER = 5
     TARGET_EPOCH = 6
     TARGET = 7

@@ -97,7 +97,7 @@ class TransactionCoordinator(CoordinatorContext):
         )
 
     def unload(self, partition: int, now_ms: int) -> None:
-        """Somebody else coordinates the partition's ids now: who waits is sent there, and the ids are forgotten."""
+        """Forgets a partition's ids, which another node coordinates now. Requests that wait hear NOT_COORDINATOR."""
         self.shards.pop(partition, None)
         self.abandon_appends(partition, now_ms)
         for transactional_id in [each for each in self.transactions if self.partition_of(each) == partition]:

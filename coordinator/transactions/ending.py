@@ -100,7 +100,7 @@ def _PLAIN(transaction: Transaction, committed: bool) -> ErrorCode | None:  # no
 
 
 def _BUMPING(transaction: Transaction, committed: bool, repeated: bool) -> ErrorCode | None:  # noqa: N802
-    """The same where every end bumps the epoch: what is not a repetition is an end of its own.
+    """As `_PLAIN` where every end bumps the epoch: what is not a repetition is an end of its own.
 
     A transaction that wrote nothing may be aborted, not committed: the client may not know whether it wrote something.
     """

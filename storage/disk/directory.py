@@ -70,7 +70,7 @@ class DataDirectory:
         self.warnings: list[str] = []
         """What had to be mended, and what else whoever starts a broker should read."""
         self.cluster_id: str | None = None
-        """Of the cluster that wrote here; None: nobody has yet."""
+        """The id of the cluster that wrote here; None: none has yet."""
         self.trusted = True
         """Whether nothing is known to have gone wrong with what was synced; else the next start looks at everything."""
         self._restore_topics = restore_topics

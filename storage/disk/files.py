@@ -69,7 +69,7 @@ class Disk:
         self.rename(draft, path)
 
     def write_derived(self, path: Path, data: bytes) -> None:
-        """The same for what can be worked out again: nobody minds if it is lost, or half of it is there."""
+        """As `write_whole`, for what can be worked out again: it may get lost, or be there by half."""
         self._fill(path, data, synced=False)
 
     def _fill(self, path: Path, data: bytes, *, synced: bool) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 META = "meta.properties"
 FORMAT = "1"
-"""Of what is ours in a data directory. Raised when an older version could not read it any more."""
+"""The format of our own files in a data directory. A format that older versions cannot read gets a new number."""
 LOCK = ".lock"
 PARTITION = re.compile(r"(?P<topic>[A-Za-z0-9._-]+)-(?P<index>\d+)")
 NOT_OURS_TO_SEE = frozenset({LOCK, "lost+found", "__cluster_metadata-0"})

@@ -89,7 +89,7 @@ class PartitionStore:
         self._disk.write_derived(path.with_suffix(TIME_INDEX), time_index(segment))
 
     def _write_indexes_anew(self, segment: FileSegment) -> None:
-        """The same for one that is in another's place, whose indexes must not stay."""
+        """As `write_indexes`, for a segment that replaces another, whose indexes must not stay."""
         for ending in (OFFSET_INDEX, TIME_INDEX):
             self._disk.remove(segment.file.path.with_suffix(ending))
         self.write_indexes(segment)

@@ -38,7 +38,7 @@ _MOST_LOST = 1 << 20
 """Offsets that a damaged stretch may have held; a batch further on is taken for chance."""
 _LARGEST_DELTA = 2**31 - 1
 _LEAST_LENGTH = 14
-"""Of a message in the oldest format, counted as in ours."""
+"""The length of the smallest message in the oldest format, counted as in ours."""
 _OTHER_MAGICS = frozenset({0, 1, *range(MAGIC + 1, 16)})
 
 

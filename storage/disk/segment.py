@@ -90,7 +90,7 @@ class FileSegment:
             self.max_timestamp = max_timestamp
 
     def note_all(self, chunk: Chunk) -> None:
-        """The same for whole batches, one after the other."""
+        """Notes whole batches, one after the other."""
         for batch in batches_of(chunk):
             base, _, delta = _HEAD.unpack_from(batch)
             self.note(len(batch), base + delta, _TIMESTAMP.unpack_from(batch, _MAX_TIMESTAMP_AT)[0])

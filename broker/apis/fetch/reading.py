@@ -212,7 +212,7 @@ class Reading:
 
 
 class PlainReading(Reading):
-    """Of what the request names."""
+    """Reads the partitions that the request names."""
 
     __slots__ = ("_asked", "_datas", "_unknown")
 
@@ -266,7 +266,7 @@ class PlainReading(Reading):
 
 
 class SessionReading(Reading):
-    """Of what a session remembers: only news are answered.
+    """Reads the partitions that a session remembers, and answers only those with news.
 
     The first one of a session (`begins`) finds everything new; then the session is offered to the node's cache.
     """

@@ -71,7 +71,7 @@ class ManualClock:
         return self._now_ms * 1_000
 
     def machine_ns(self) -> int:
-        """The same in nanoseconds."""
+        """Monotonic nanoseconds."""
         return self._now_ms * 1_000_000
 
     def seconds_until(self, due_ms: int) -> float | None:

@@ -19,6 +19,7 @@ from kohort.coordinator.effects import OFFSETS_TOPIC
 from kohort.coordinator.events import GroupEvent
 from kohort.coordinator.placement import partition_for
 from kohort.protocol.consumer import assigned_partitions
+from kohort.protocol.topic_partition import TopicPartition
 from kohort.protocol.visible import visible
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class Group:
         return {member.member_id: member.partitions for member in self.members}
 
     @property
-    def offsets(self) -> dict[tuple[str, int], int]:
+    def offsets(self) -> dict[TopicPartition, int]:
         """What is committed, by topic and partition."""
         group = self._found()
         if group is None or group.offsets is None:

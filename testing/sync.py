@@ -84,7 +84,7 @@ class SyncGroup(Protocol):
         ...
 
     @property
-    def offsets(self) -> dict[tuple[str, int], int]:
+    def offsets(self) -> dict[TopicPartition, int]:
         """What is committed, by topic and partition."""
         ...
 

@@ -9,14 +9,13 @@ from kohort.broker.cluster import replay
 from kohort.protocol.batches import read_batches
 from kohort.protocol.errors import ErrorCode as E
 from kohort.storage.producers import Producers
-from tests.simulation.transacting import (
-    GROUPS,
-    PARTITIONS,
-    Bank,
+from tests.simulation.transacting import GROUPS, Bank
+from tests.simulation.transactional_promises import (
     nobody_hears_what_is_not_committed,
     offsets_wait_for_their_transactions,
     transactions_hold_back_what_follows,
 )
+from tests.simulation.transactional_reader import PARTITIONS
 from tests.support.seeds import SEEDS, STEPS, is_known
 
 PROMISES = (

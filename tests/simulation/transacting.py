@@ -14,30 +14,19 @@ from random import Random
 from typing import Any
 
 from kohort.broker.cluster.moving import move_leader
-from kohort.protocol.batches import CONTROL, TRANSACTIONAL, Record, build_batch, iterate_records, read_batches
+from kohort.protocol.batches import TRANSACTIONAL, Record, build_batch, read_batches
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnTopic, AddPartitionsToTxnTransaction
-from kohort.protocol.messages.fetch import FetchPartition, FetchTopic
 from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopic
 from kohort.protocol.messages.produce import PartitionProduceData, TopicProduceData
 from kohort.protocol.messages.txn_offset_commit import TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic
-from kohort.storage.topics import Partition, Topic
+from kohort.storage.topics import Topic
+from tests.simulation.transactional_reader import AGAIN, PARTITIONS, TOPIC, Reader
 from tests.support.broker import Broker, Client
 
-TOPIC = "accounts"
-PARTITIONS = 4
 GROUPS = ("orders", "billing")
 IDS = ("ada", "bob", "cyd", "dan")
 TIMEOUT_MS = 20_000
-AGAIN = (
-    E.not_leader_or_follower,
-    E.not_coordinator,
-    E.coordinator_load_in_progress,
-    E.coordinator_not_available,
-    E.concurrent_transactions,
-    E.not_enough_replicas,
-)
-"""A client asks again."""
 LOST = (
     E.producer_fenced,
     E.invalid_producer_epoch,
@@ -422,124 +411,3 @@ class Bank:
             return None
         part: Any = told.topics[0].partitions[0]
         return part.error_code, part.committed_offset
-
-
-class Reader:
-    """A consumer of committed records, which passes over aborted ones as clients do. It keeps a fetch session."""
-
-    def __init__(self, bank: Bank, number: int) -> None:
-        self._bank = bank
-        self._node = number
-        self._session = (0, 0)
-        self._told: dict[int, int] = {}
-        self.positions = [0] * PARTITIONS
-        self.heard: list[list[tuple[int, bytes]]] = [[] for _ in range(PARTITIONS)]
-
-    def polls(self, max_bytes: int = 300) -> None:
-        """One fetch of whatever its node leads; in a session it names only what has changed."""
-        node = self._bank.cluster.nodes[self._node]
-        self._node = (self._node + 1) % 3 if self._bank.random.random() < 0.1 or not node.running else self._node
-        if not node.running or node is not self._bank.cluster.nodes[self._node]:
-            self._session, self._told = (0, 0), {}
-            return
-        session_id, epoch = self._session
-        changed = {
-            index: position for index, position in enumerate(self.positions) if self._told.get(index) != position
-        }
-        parts = tuple(
-            FetchPartition(partition=index, fetch_offset=position, partition_max_bytes=max_bytes)
-            for index, position in changed.items()
-        )
-        answer = self._bank.connected(self._node).asks(
-            "fetch", 12, max_wait_ms=0, min_bytes=1, max_bytes=max_bytes, isolation_level=1,
-            session_id=session_id, session_epoch=epoch,
-            topics=(FetchTopic(topic=TOPIC, partitions=parts),) if parts else (),
-        )  # fmt: skip
-        if answer.error_code is not E.none:
-            assert answer.error_code is E.fetch_session_id_not_found
-            self._session, self._told = (0, 0), {}
-            return
-        self._session = answer.session_id, epoch + 1
-        self._told |= changed
-        for topic in answer.responses:
-            for part in topic.partitions:
-                if part.error_code is E.none:
-                    self._takes(part)
-                else:
-                    assert part.error_code in AGAIN, part.error_code
-
-    def catches_up(self) -> None:
-        """Reads to the end, at one node after the other."""
-        for self._node in range(3):
-            self._session, self._told = (0, 0), {}
-            before = None
-            while before != self.positions:
-                before = list(self.positions)
-                self.polls(max_bytes=1 << 20)
-
-    def _takes(self, part: Any) -> None:
-        """Source: how Kafka's `CompletedFetch` passes over aborted records."""
-        data = b"".join(part.records or ())
-        index = part.partition_index
-        aborted = sorted((each.first_offset, each.producer_id) for each in part.aborted_transactions)
-        ended: set[int] = set()
-        for batch in read_batches(data):
-            while aborted and aborted[0][0] <= batch.last_offset:
-                ended.add(aborted.pop(0)[1])
-            if batch.attributes & CONTROL:
-                ended.discard(batch.producer_id)
-            elif not (batch.attributes & TRANSACTIONAL and batch.producer_id in ended):
-                for record in iterate_records(data, batch):
-                    if batch.base_offset >= self.positions[index]:
-                        self.heard[index].append((batch.base_offset, record.value or b""))
-            self.positions[index] = batch.last_offset + 1
-
-
-# What holds at every moment
-
-
-def transactions_hold_back_what_follows(bank: Bank) -> None:
-    """The last stable offset never passes a record that is undecided, and never goes back."""
-    open_at: dict[int, int] = {}
-    for work in bank.works():
-        if work.committed is None:
-            for number, offset, _ in work.records:
-                open_at[number] = min(offset, open_at.get(number, offset))
-    for partition in bank.topic.partitions:
-        stable = partition.last_stable_offset
-        assert bank.stable[partition.index] <= stable <= partition.log.high_watermark
-        bank.stable[partition.index] = stable
-        if partition.index in open_at and not _was_timed_out(bank, partition, open_at[partition.index]):
-            assert stable <= open_at[partition.index], f"partition {partition.index}"
-
-
-def _was_timed_out(bank: Bank, partition: Partition, offset: int) -> bool:
-    """The account does not know of transactions that the coordinator has ended by itself: the log does."""
-    data = b"".join(bytes(chunk) for chunk in partition.log.batches())
-    writer = next(batch.producer_id for batch in read_batches(data) if batch.base_offset == offset)
-    return any(
-        batch.attributes & CONTROL and batch.producer_id == writer and batch.base_offset > offset
-        for batch in read_batches(data)
-    )
-
-
-def nobody_hears_what_is_not_committed(bank: Bank) -> None:
-    """Readers hear each record once, in order, and only of transactions that were committed, or of none."""
-    open_or_aborted = {
-        (partition, offset) for work in bank.works() if not work.committed for partition, offset, _ in work.records
-    }
-    for reader in bank.readers:
-        for index, heard in enumerate(reader.heard):
-            offsets = [offset for offset, _ in heard]
-            assert offsets == sorted(set(offsets))
-            assert not open_or_aborted & {(index, offset) for offset in offsets}
-            assert reader.positions[index] <= bank.topic.partitions[index].last_stable_offset
-
-
-def offsets_wait_for_their_transactions(bank: Bank) -> None:
-    """An offset is what a committed transaction has committed last; who wants stable ones waits for open ones."""
-    group, partition = bank.random.choice(GROUPS), bank.random.randrange(2)
-    told = bank.offset_of(group, partition, stable=False)
-    if told is not None:
-        expected = bank.committed_offsets().get((group, partition), -1)
-        assert told == (E.none, expected), f"{group}-{partition}"

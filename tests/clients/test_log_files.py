@@ -15,8 +15,8 @@ from kohort.storage.disk.files import Disk
 from tests.clients.kafkas_own import TIMEOUT_S, class_path, command
 from tests.clients.libraries import Missing
 from tests.crash.life import Life
-from tests.crash.play import MONEY, Play
-from tests.crash.truth import Truth
+from tests.crash.play import Play
+from tests.crash.truth import MONEY, Truth
 
 pytestmark = [pytest.mark.libraries, pytest.mark.timeout(600)]
 STEPS = 1_500

@@ -21,7 +21,7 @@ from kohort.protocol.errors import ErrorCode as E
 from kohort.storage.disk.ownership import DataDirectoryError
 from tests.crash.disk import FaultyDisk
 from tests.crash.life import no_threads, process_is_gone
-from tests.crash.play import MONEY
+from tests.crash.truth import MONEY
 from tests.crash.world import World
 
 SEED = 4
@@ -126,7 +126,7 @@ class BrokenLife:
             play.step()
         for action in (
             play.creates, play.produces, play.deletes_records, play.changes, play.changes_group, play.grows,
-            play.asks_for_an_id, play.commits, play.deletes, play.creates, play.produces, play.passes_long,
+            play.asks_for_an_id, play.consumers.commits, play.deletes, play.creates, play.produces, play.passes_long,
         ):  # fmt: skip
             action()
             self.world.life.settle()

@@ -6,53 +6,29 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from kohort.protocol.batches import CONTROL, TRANSACTIONAL, Record, build_batch, crc_matches, read_batches
+from kohort.protocol.batches import TRANSACTIONAL, Record, build_batch
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnTopic, AddPartitionsToTxnTransaction
 from kohort.protocol.messages.create_partitions import CreatePartitionsTopic
 from kohort.protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecordsTopic
 from kohort.protocol.messages.delete_topics import DeleteTopicState
-from kohort.protocol.messages.fetch import FetchPartition, FetchTopic
 from kohort.protocol.messages.incremental_alter_configs import AlterableConfig, AlterConfigsResource
-from kohort.protocol.messages.join_group import JoinGroupRequestProtocol
-from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
-from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopic
 from kohort.protocol.messages.produce import PartitionProduceData, TopicProduceData
-from kohort.protocol.messages.sync_group import SyncGroupRequestAssignment
+from tests.crash.consumers import Consumers
 from tests.crash.disk import Died
 from tests.crash.life import Life
-from tests.crash.truth import ANYTHING, Found, Partition, Transaction, Truth
-from tests.support.batches import contents
+from tests.crash.looking import look, topic_facts
+from tests.crash.truth import ANYTHING, ID, MONEY, Partition, Transaction, Truth
 from tests.support.data_requests import topic as new_topic
 
-MONEY = "money"
-"""Where transactions write. It is never deleted."""
 KINDS: dict[str, dict[str, str]] = {
     "plain": {"segment.ms": "4000"},
     "short": {"segment.ms": "2000", "retention.ms": "9000"},
     "keyed": {"segment.ms": "2000", "cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.1"},
 }
 """Topics that come and go, and their settings."""
-GROUPS = ("orders", "billing")
 TOPIC, GROUP = 2, 32
 """Types of resources that have settings."""
-ID = "x"
-
-
-class Member:
-    """A consumer, as far as its coordinator sees it."""
-
-    def __init__(self, group: str) -> None:
-        self.group = group
-        self.member_id = ""
-        self.generation = -1
-        self.members: tuple[str, ...] = ()
-        """Of the whole group, if it leads it."""
-        self.synced = False
-        self.busy = False
-
-    def forget(self) -> None:
-        self.member_id, self.generation, self.members, self.synced = "", -1, (), False
 
 
 class Play:
@@ -65,7 +41,7 @@ class Play:
         self.errors: set[E] = set()
         """All that was answered since somebody looked."""
         self.acknowledged = 0
-        self.members = [Member(group) for group in GROUPS for _ in range(2)]
+        self.consumers = Consumers(self)
         self.life: Life
 
     def meet(self, life: Life) -> None:
@@ -76,8 +52,7 @@ class Play:
         self.producer: tuple[int, int] | None = None
         self.transaction: Transaction | None = None
         self.sequences: dict[int, int] = {}
-        for member in self.members:
-            member.busy = False
+        self.consumers.meet()
 
     def creates_money(self) -> None:
         self._create(MONEY, 2, {})
@@ -107,8 +82,8 @@ class Play:
         """Somebody does something, or time passes, or the disk gets on."""
         actions: tuple[tuple[Callable[[], None], float], ...] = (
             (self.produces, 30),
-            (self.commits, 20),
-            (self.somebody_moves, 25),
+            (self.consumers.commits, 20),
+            (self.consumers.somebody_moves, 25),
             (self.transacts, 20),
             (self.creates, 2),
             (self.changes, 1),
@@ -135,16 +110,12 @@ class Play:
     def passes(self) -> None:
         self.life.wait(self.random.choice((1, 1, 5, 300, 2_000, 16_000)))
 
-    def _heard(self, error: E) -> bool:
+    def heard(self, error: E) -> bool:
         self.errors.add(error)
         self.acknowledged += error is E.none
         return error is E.none
 
     # Topics
-
-    def _there(self, name: str) -> object:
-        topic = self.life.cluster.topics.by_name(name)
-        return topic and (topic.topic_id, len(topic.partitions), tuple(sorted(topic.configs.items())))
 
     def _asks_of(self, name: str, api: str, version: int, error_of: Callable[[Any], E], **fields: Any) -> None:
         if name in self.busy_topics:
@@ -154,8 +125,8 @@ class Play:
 
         def answered(response: Any) -> None:
             self.busy_topics.discard(name)
-            after = there[0] if there else self._there(name)
-            if self._heard(error_of(response)):
+            after = there[0] if there else topic_facts(self.life, name)
+            if self.heard(error_of(response)):
                 self.truth.topics.acknowledged(name, after)
             else:
                 self.truth.topics.asked(name, after)
@@ -165,13 +136,13 @@ class Play:
         except Died:
             self.truth.topics.asked(name, ANYTHING)
             raise
-        there.append(self._there(name))
+        there.append(topic_facts(self.life, name))
         if name in self.busy_topics:
             self.truth.topics.asked(name, there[0])
 
     def creates(self) -> None:
         name = self.random.choice(list(KINDS))
-        if self._there(name) is None:
+        if topic_facts(self.life, name) is None:
             self._create(name, self.random.choice((1, 2)), KINDS[name])
 
     def _create(self, name: str, partitions: int, configs: dict[str, str]) -> None:
@@ -180,7 +151,7 @@ class Play:
 
     def changes(self) -> None:
         name = self.random.choice(list(KINDS))
-        if self._there(name) is not None:
+        if topic_facts(self.life, name) is not None:
             self.number += 1
             resource = _resource(name, "max.message.bytes", str(1_000_000 + self.number))
             self._asks_of(
@@ -194,7 +165,7 @@ class Play:
         resource = _resource("orders", "consumer.session.timeout.ms", value, kind=GROUP)
 
         def answered(response: Any) -> None:
-            self._heard(response.responses[0].error_code)
+            self.heard(response.responses[0].error_code)
 
         self.life.asks("incremental_alter_configs", 1, answered, resources=(resource,), validate_only=False)
 
@@ -210,7 +181,7 @@ class Play:
 
     def deletes(self) -> None:
         name = self.random.choice(list(KINDS))
-        if self._there(name) is not None:
+        if topic_facts(self.life, name) is not None:
             state = DeleteTopicState(name=name, topic_id=None)
             self._asks_of(
                 name,
@@ -254,7 +225,7 @@ class Play:
 
         def answered(response: Any) -> None:
             (part,) = response.responses[0].partition_responses
-            if self._heard(part.error_code):
+            if self.heard(part.error_code):
                 for offset, pair in enumerate(zip(keys, values, strict=True), part.base_offset):
                     assert offset not in partition.acknowledged, f"offset {offset} is given twice"
                     partition.acknowledged[offset] = pair
@@ -281,14 +252,14 @@ class Play:
 
         def answered(response: Any) -> None:
             (part,) = response.topics[0].partitions
-            if part.error_code is not E.offset_out_of_range and self._heard(part.error_code):
+            if part.error_code is not E.offset_out_of_range and self.heard(part.error_code):
                 partition.start = max(partition.start, offset)
 
         self.life.asks("delete_records", 2, answered, topics=(asked,), timeout_ms=1)
 
     def asks_for_an_id(self) -> None:
         def answered(response: Any) -> None:
-            if self._heard(response.error_code):
+            if self.heard(response.error_code):
                 self._new_id(response.producer_id)
 
         self.life.asks("init_producer_id", 4, answered, transactional_id=None, transaction_timeout_ms=1)
@@ -296,97 +267,6 @@ class Play:
     def _new_id(self, producer_id: int) -> None:
         assert producer_id not in self.truth.producer_ids, f"producer id {producer_id} is given twice"
         self.truth.producer_ids.add(producer_id)
-
-    # Groups
-
-    def commits(self, member: Member | None = None) -> None:
-        self.number += 1
-        group, index, offset = "simple" if member is None else member.group, self.random.randrange(2), self.number
-        commits = self.truth.commits
-        identity = {} if member is None else {"generation_id_or_member_epoch": member.generation}
-        asked = OffsetCommitRequestPartition(partition_index=index, committed_offset=offset, committed_metadata="")
-        commits.asked((group, index), offset)
-
-        def answered(response: Any) -> None:
-            if self._heard(response.topics[0].partitions[0].error_code):
-                commits.acknowledged((group, index), offset)
-
-        self.life.asks(
-            "offset_commit", 8, answered, group_id=group, member_id="" if member is None else member.member_id,
-            topics=(OffsetCommitRequestTopic(name=MONEY, partitions=(asked,)),), **identity,
-        )  # fmt: skip
-
-    def somebody_moves(self) -> None:
-        member = self.random.choice(self.members)
-        if member.busy:
-            return
-        if member.generation < 0 or self.random.random() < 0.03:
-            self._joins(member)
-        elif not member.synced:
-            self._syncs(member)
-        elif self.random.random() < 0.02:
-            member.forget()  # it crashes
-        elif self.random.random() < 0.5:
-            self.commits(member)
-        else:
-            self._beats(member)
-
-    def _joins(self, member: Member) -> None:
-        member.busy, member.synced = True, False
-
-        def answered(response: Any) -> None:
-            member.busy = False
-            if self._heard(response.error_code):
-                assert response.generation_id >= self.truth.generations.get(member.group, 0), "a generation goes back"
-                member.member_id, member.generation = response.member_id, response.generation_id
-                member.members = tuple(each.member_id for each in response.members)
-            else:
-                member.forget()
-
-        self.life.asks(
-            "join_group", 3, answered, group_id=member.group, session_timeout_ms=10_000, rebalance_timeout_ms=10_000,
-            member_id=member.member_id, protocol_type="consumer",
-            protocols=(JoinGroupRequestProtocol(name="range", metadata=b""),),
-        )  # fmt: skip
-
-    def _syncs(self, member: Member) -> None:
-        member.busy = True
-        generation, member_id = member.generation, member.member_id
-        assignments = tuple(
-            SyncGroupRequestAssignment(member_id=each, assignment=f"{generation} {each}".encode())
-            for each in member.members
-        )
-
-        def answered(response: Any) -> None:
-            member.busy = False
-            if self._heard(response.error_code):
-                member.synced = True
-                known = self.truth.generations
-                assert generation >= known.get(member.group, 0), "a generation goes back"
-                known[member.group] = generation
-                self.truth.assignments[member.group, generation, member_id] = response.assignment
-            elif response.error_code is E.rebalance_in_progress:
-                member.generation = -1
-            else:
-                member.forget()
-
-        self.life.asks(
-            "sync_group", 3, answered, group_id=member.group, generation_id=generation, member_id=member.member_id,
-            assignments=assignments,
-        )  # fmt: skip
-
-    def _beats(self, member: Member) -> None:
-        def answered(response: Any) -> None:
-            self._heard(response.error_code)
-            if response.error_code is E.rebalance_in_progress:
-                member.generation = -1
-            elif response.error_code is not E.none:
-                member.forget()
-
-        self.life.asks(
-            "heartbeat", 3, answered, group_id=member.group, generation_id=member.generation,
-            member_id=member.member_id,
-        )  # fmt: skip
 
     # Transactions
 
@@ -408,7 +288,7 @@ class Play:
         def answered(response: Any) -> None:
             self.busy_transaction = False
             error = then(response)
-            if not self._heard(error) and error is not E.concurrent_transactions:
+            if not self.heard(error) and error is not E.concurrent_transactions:
                 self.producer = self.transaction = None
 
         self.life.asks(name, version, answered, **fields)
@@ -468,7 +348,7 @@ class Play:
 
         def answered(response: Any) -> None:
             self.busy_transaction = False
-            if not self._heard(then(response)):
+            if not self.heard(then(response)):
                 self.producer = self.transaction = None
 
         self._produce(MONEY, index, batch, answered, transactional_id=ID)
@@ -485,94 +365,9 @@ class Play:
 
         self._asks_transaction("end_txn", 3, then, **self._identity(), committed=transaction.ending)
 
-    # What is there
-
     def looks(self) -> None:
         """The broker has come back: what must be there is there, and stays from now on."""
-        truth, cluster = self.truth, self.life.cluster
-        for name in truth.topics:
-            truth.topics.found(name, self._there(str(name)))
-        self._looks_at_groups()
-        self._closes_transactions()
-        visible: set[bytes] = set()
-        for topic in cluster.topics:
-            for index in range(len(topic.partitions)):
-                known = truth.records.get((topic.topic_id, index))
-                if known is not None:
-                    known.found(*self.reads(topic.name, index), self.life.wall_ms)
-                if topic.name == MONEY:
-                    visible.update(value for _, _, value in self.reads(MONEY, index, committed=True)[2] if value)
-        for transaction in truth.transactions:
-            transaction.found(visible)
-        for key in truth.commits:
-            truth.commits.found(key, self._committed(*key))  # type: ignore[misc]
-
-    def _looks_at_groups(self) -> None:
-        for name, generation in self.truth.generations.items():
-            group = self.life.cluster.coordinators[0].groups.get(name)
-            assert group is not None, f"group {name} is gone"
-            assert group.generation_id >= generation, f"{name}: generation {group.generation_id} after {generation}"
-            if group.generation_id > generation:
-                continue
-            for (of, number, member_id), assignment in self.truth.assignments.items():
-                if (of, number) == (name, generation):
-                    assert group.members[member_id].assignment == assignment, f"{name}: {member_id} has lost its own"
-                    answer = self.life.hears(
-                        "heartbeat", 3, group_id=name, generation_id=generation, member_id=member_id
-                    )
-                    assert answer.error_code is E.none, f"{name}: {member_id} hears {answer.error_code.name}"
-
-    def _closes_transactions(self) -> None:
-        """A transaction that is still open is aborted when its producer comes back."""
-        for _ in range(50):
-            answer = self.life.hears("init_producer_id", 4, transactional_id=ID, transaction_timeout_ms=60_000)
-            if answer.error_code is E.none:
-                return
-            assert answer.error_code in (E.concurrent_transactions, E.coordinator_not_available, E.not_coordinator)
-            self.life.hears("find_coordinator", 1, coordinator_keys=(ID,), key_type=1)
-            self.life.wait(200)
-            self.life.settle()
-        raise AssertionError(f"the transaction never ends: {answer.error_code.name}")
-
-    def _committed(self, group: str, index: int) -> int:
-        topic = OffsetFetchRequestTopic(name=MONEY, partition_indexes=(index,))
-        asked = OffsetFetchRequestGroup(group_id=group, topics=(topic,))
-        answer = self.life.hears("offset_fetch", 8, groups=(asked,), require_stable=False)
-        assert answer.groups[0].error_code is E.none
-        offset: int = answer.groups[0].topics[0].partitions[0].committed_offset
-        return offset
-
-    def reads(self, name: str, index: int, *, committed: bool = False) -> tuple[int, int, Found]:
-        """Where a log starts and ends, and its records; those of control batches are left out."""
-        topic = self.life.cluster.topics.by_name(name)
-        assert topic is not None
-        start, end = topic.partitions[index].log.log_start_offset, topic.partitions[index].log.log_end_offset
-        asked = FetchPartition(partition=index, fetch_offset=start, partition_max_bytes=1 << 24)
-        answer = self.life.hears(
-            "fetch", 11, max_wait_ms=0, min_bytes=0, max_bytes=1 << 24, isolation_level=int(committed),
-            topics=(FetchTopic(topic=name, partitions=(asked,)),),
-        )  # fmt: skip
-        (part,) = answer.responses[0].partitions
-        assert part.error_code is E.none, part.error_code
-        assert part.high_watermark == end, "everything that was found counts"
-        aborted = [(each.first_offset, each.producer_id) for each in part.aborted_transactions or ()]
-        return start, end, _data(b"".join(part.records or ()), start, aborted if committed else [])
-
-
-def _data(data: bytes, start: int, aborted: list[tuple[int, int]]) -> Found:
-    """Records of clients, from `start` on, without those that a consumer of committed ones passes over."""
-    found: Found = []
-    void: set[int] = set()
-    for batch in read_batches(data):
-        assert crc_matches(data, batch), f"the batch at {batch.base_offset} is damaged"
-        while aborted and min(aborted)[0] <= batch.last_offset:
-            void.add(min(aborted)[1])
-            aborted.remove(min(aborted))
-        if batch.attributes & CONTROL:
-            void.discard(batch.producer_id)
-        elif not (batch.attributes & TRANSACTIONAL and batch.producer_id in void):
-            found += contents([data[batch.position : batch.position + batch.size]])
-    return [each for each in found if each[0] >= start]
+        look(self.life, self.truth)
 
 
 def _resource(resource: str, name: str, value: str, kind: int = TOPIC) -> AlterConfigsResource:

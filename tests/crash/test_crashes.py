@@ -14,8 +14,8 @@ import pytest
 
 from kohort.protocol.errors import ErrorCode as E
 from tests.crash.disk import Died, failing
-from tests.crash.play import MONEY, Play
-from tests.crash.truth import Truth
+from tests.crash.play import Play
+from tests.crash.truth import MONEY, Truth
 from tests.crash.world import World
 from tests.support.seeds import SEEDS_ON_DISK, STEPS
 

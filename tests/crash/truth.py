@@ -9,6 +9,11 @@ from uuid import UUID
 
 V = TypeVar("V")
 
+MONEY = "money"
+"""The topic that transactions write to. It is never deleted."""
+ID = "x"
+"""The transactional id."""
+
 ANYTHING: Any = object()
 """What was asked for cannot be told: the broker died over it."""
 

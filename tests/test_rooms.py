@@ -1,4 +1,4 @@
-"""The lists of rooms in pyproject.toml agree with the folders."""
+"""The lists of rooms in pyproject.toml agree with the folders; files and functions stay short."""
 
 from __future__ import annotations
 
@@ -104,3 +104,27 @@ def test_no_circle_of_imports_leaves_its_folder() -> None:
         if one in behind.get(other, ()) and folder[one] != folder[other]
     }
     assert circles == set()
+
+
+LONGEST_FILE, LONGEST_FUNCTION = 450, 64
+"""In lines. Whoever needs more looks for the seam."""
+
+
+def sources() -> list[Path]:
+    """Every module, test and example."""
+    folders = [*sorted(rooms()), "tests", "examples"]
+    return [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
+
+
+def test_no_file_and_no_function_is_long() -> None:
+    long: dict[str, int] = {}
+    for path in sources():
+        text, name = path.read_text(), path.relative_to(ROOT).as_posix()
+        if text.count("\n") > LONGEST_FILE:
+            long[name] = text.count("\n")
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                lines = (node.end_lineno or node.lineno) - node.lineno + 1
+                if lines > LONGEST_FUNCTION:
+                    long[f"{name}: {node.name}"] = lines
+    assert long == {}

@@ -9,7 +9,8 @@ from kohort.coordinator.classic.sessions import Session
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.records import GroupKey, read_group_value, read_key
 from tests.simulation.simulated import Asked, Simulation
-from tests.support.coordinator_world import World, compacted
+from tests.support.coordinator_records import compacted
+from tests.support.coordinator_world import World
 
 COMPLETING, PREPARING, STABLE = State.COMPLETING_REBALANCE, State.PREPARING_REBALANCE, State.STABLE
 

@@ -15,7 +15,8 @@ from kohort.coordinator.deleting import Sweep
 from kohort.coordinator.loading import Loading
 from kohort.coordinator.records import offset_key, read_offset_value
 from kohort.protocol.errors import ErrorCode as E
-from tests.support.coordinator_world import Record, Speaker, Ticket, World, commit_error, compacted, keyed, subscription
+from tests.support.coordinator_records import Record, compacted, keyed
+from tests.support.coordinator_world import Speaker, Ticket, World, commit_error, subscription
 
 PREPARING = State.PREPARING_REBALANCE
 GROUPS = ("orders", "billing", "polygenelubricants")

@@ -9,7 +9,6 @@ A request gives a `Ticket`; `ticket.heard` is what was answered, None as long as
 and the generation they were told.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from struct import pack
 from typing import Any
@@ -29,7 +28,6 @@ from kohort.coordinator.events import NOBODY_KNOWN, Client, GroupEvent
 from kohort.coordinator.fetching_offsets import offset_fetch
 from kohort.coordinator.loading import load, unload
 from kohort.coordinator.settings import GroupSettings
-from kohort.protocol.batches import EncodedRecords
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from kohort.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
@@ -41,11 +39,10 @@ from kohort.protocol.messages.offset_commit import (
 from kohort.protocol.messages.offset_fetch import OffsetFetchRequestTopic
 from kohort.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from kohort.purgatory import Purgatory
+from tests.support.coordinator_records import Record, compacted, keyed
 
 EPOCH_MS = 1_700_000_000_000
 """The wall clock when a world begins."""
-
-Record = tuple[bytes, bytes | None]
 
 
 def subscription(*topics: str) -> bytes:
@@ -74,15 +71,6 @@ class Ticket:
     def error(self) -> E | None:
         """The code of the answer; None while there is none."""
         return None if self.heard is None else self.heard.error_code
-
-
-def keyed(records: EncodedRecords) -> list[Record]:
-    """Keys and values. In the offsets topic every record has a key."""
-    found: list[Record] = []
-    for key, value in records:
-        assert key is not None
-        found.append((key, value))
-    return found
 
 
 class World:
@@ -445,12 +433,3 @@ def commit_error(ticket: Ticket) -> E | None:
     (partition,) = topic.partitions
     error: E = partition.error_code
     return error
-
-
-def compacted(records: Iterable[Record]) -> list[Record]:
-    """What a compacted log keeps: the last record of each key, in the order in which these were written."""
-    last: dict[bytes, bytes | None] = {}
-    for key, value in records:
-        last.pop(key, None)
-        last[key] = value
-    return list(last.items())

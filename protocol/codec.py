@@ -70,8 +70,10 @@ class Message(Generic[RequestT, ResponseT]):
         self.response = response
         self._older = {request: older_request, response: older_response}
         self._write_by_hand = write_by_hand
-        self._readers: dict[int, Callable[[bytes, int, int], RequestT]] = {}
-        self._writers: dict[int, Callable[[int, ResponseT], Frame]] = {}
+        self.readers: dict[int, Callable[[bytes, int, int], RequestT]] = {}
+        """What `read` calls, by version, where one has been met."""
+        self.writers: dict[int, Callable[[int, ResponseT], Frame]] = {}
+        """What `write` calls, likewise."""
         self._step_writers: dict[int, tuple[StepWriter, Callable[[Any], Any] | None]] = {}
 
     def read(self, version: int, frame: bytes, offset: int, max_elements: int = MAX_ELEMENTS) -> RequestT:
@@ -81,17 +83,17 @@ class Message(Generic[RequestT, ResponseT]):
         than SHORT_FRAME. Raises DecodeError for whatever cannot be read, versions that are not served included.
         """
         try:
-            reader = self._readers[version]
+            reader = self.readers[version]
         except KeyError:
-            reader = self._readers[version] = self._reader(version)
+            reader = self.readers[version] = self._reader(version)
         return reader(frame, offset, max_elements)
 
     def write(self, version: int, correlation_id: int, response: ResponseT) -> Frame:
         """The whole frame of a response: length, header and body. Fields that the version lacks are left out."""
-        writer = self._writers.get(version)
+        writer = self.writers.get(version)
         if writer is None:
             make = self._write_by_hand or self.writer_by_kio
-            writer = self._writers[version] = make(version)
+            writer = self.writers[version] = make(version)
         return writer(correlation_id, response)
 
     def write_in_steps(

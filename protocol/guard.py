@@ -246,6 +246,7 @@ def _nullable(part: _Part) -> _Part:
 
 def _array(element: _Part, flexible: bool, nullable: bool, name: str) -> _Part:
     assert element.smallest, "elements without bytes, of which any number fits into a frame"
+    smallest, skip_element, guard_element = element.smallest, element.skip, element.guard
 
     def count_at(frame: bytes, at: int, walk: Walk | None) -> tuple[int, int]:
         if flexible:
@@ -263,29 +264,43 @@ def _array(element: _Part, flexible: bool, nullable: bool, name: str) -> _Part:
             if walk and walk.cuts is not None and not flexible:
                 walk.cuts.append((at - 4, at, b"\xff\xff\xff\xff"))
             return -1, at
-        if count * element.smallest > len(frame) - at:
-            raise DecodeError(f"{name}: an array of {count} in {len(frame) - at} bytes")
+        if count * smallest > len(frame) - at:
+            raise _too_many(name, count, len(frame) - at)
         if walk:
             walk.count(count)
         return count, at
 
     def skip(frame: bytes, at: int, walk: Walk | None) -> int:
-        count, at = count_at(frame, at, walk)
+        if flexible and walk is None and 0 < frame[at] < 0x80:
+            count, at = frame[at] - 1, at + 1
+            if count * smallest > len(frame) - at:
+                raise _too_many(name, count, len(frame) - at)
+        else:
+            count, at = count_at(frame, at, walk)
         if element.fixed:
-            return at + max(count, 0) * element.smallest
+            return at + max(count, 0) * smallest
         for _ in range(count):
-            at = element.skip(frame, at, walk)
+            at = skip_element(frame, at, walk)
         return at
 
     def guard(frame: bytes, at: int, walk: Walk | None) -> int:
-        count, at = count_at(frame, at, walk)
-        if element.guard is None or count < 1:
+        if flexible and walk is None and 0 < frame[at] < 0x80:
+            count, at = frame[at] - 1, at + 1
+            if count * smallest > len(frame) - at:
+                raise _too_many(name, count, len(frame) - at)
+        else:
+            count, at = count_at(frame, at, walk)
+        if guard_element is None or count < 1:
             return at
         for _ in range(count - 1):
-            at = element.skip(frame, at, walk)
-        return element.guard(frame, at, walk)
+            at = skip_element(frame, at, walk)
+        return guard_element(frame, at, walk)
 
     return _Part(skip, 1 if flexible else 4, guard=guard)
+
+
+def _too_many(name: str, count: int, size: int) -> DecodeError:
+    return DecodeError(f"{name}: an array of {count} in {size} bytes")
 
 
 def _tags(known: dict[int, Skip]) -> Skip:

@@ -356,7 +356,7 @@ class Connection(asyncio.Protocol):
     def _write(self) -> None:
         out = self._out
         if out:
-            if not self.closed:
+            if self._obstacles < CLOSED:
                 self._transport.write(out[0] if len(out) == 1 else b"".join(out))
             out.clear()
 

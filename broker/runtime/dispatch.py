@@ -43,7 +43,11 @@ class Dispatcher:
             if api is None or not api.lowest <= version <= api.highest:
                 self._refuse(connection, api, header, frame, now_ms)
                 return
-            request = api.read(version, frame, body_offset, self._max_elements)
+            read = api.readers.get(version)
+            if read is not None:
+                request = read(frame, body_offset, self._max_elements)
+            else:
+                request = api.read(version, frame, body_offset, self._max_elements)
         except DecodeError as problem:
             connection.close(f"unreadable request: {problem}")
             return
@@ -158,7 +162,11 @@ class Dispatcher:
             connection.work_on(work, ends_with_me=True)
             return
         try:
-            frame = api.write(ticket.version, ticket.correlation_id, response)
+            write = api.writers.get(ticket.version)
+            if write is not None:
+                frame = write(ticket.correlation_id, response)
+            else:
+                frame = api.write(ticket.version, ticket.correlation_id, response)
         except Exception:
             self._writing_failed(connection, ticket, response)
             return

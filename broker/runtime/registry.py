@@ -29,10 +29,12 @@ class Api:
         "lowest",
         "only_reads",
         "read",
+        "readers",
         "response",
         "spec",
         "write",
         "write_in_steps",
+        "writers",
     )
 
     def __init__(self, spec: ApiSpec) -> None:
@@ -43,6 +45,8 @@ class Api:
         self.highest = spec.max_version
         self.read: Callable[[int, bytes, int, int], Any] = message.read
         self.write: Callable[[int, int, Any], Frame] = message.write
+        self.readers = message.readers
+        self.writers = message.writers
         self.write_in_steps: Callable[[int, int, Any, int], Generator[None, None, Frame]] = message.write_in_steps
         self.is_short: Callable[[int, Any], bool] | None = None if message.is_always_short else message.is_short
         """None: every answer is."""

@@ -30,8 +30,9 @@ BEAT: dict[str, Any] = {"group_id": "g", "generation_id": 1, "member_id": "m"}
 
 
 BROKEN = {
-    "write": ("write", "write_in_steps"),
-    "both": ("handle", "write", "write_in_steps"),
+    "read": ("read", "readers"),
+    "write": ("write", "writers", "write_in_steps"),
+    "both": ("handle", "write", "writers", "write_in_steps"),
     "error_response": ("handle", "error_response"),
 }
 

@@ -6,6 +6,7 @@ Source: Kafka's DefaultRecordBatch and DefaultRecord (KIP-98).
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from struct import Struct
 from typing import NamedTuple
 
@@ -77,6 +78,10 @@ class Record(NamedTuple):
     offset: int = 0
 
 
+_info = partial(tuple.__new__, BatchInfo)
+"""As `BatchInfo._make`, without a call in Python: every batch has a header."""
+
+
 def read_batches(data: bytes | memoryview) -> list[BatchInfo]:
     """The headers of all batches, which must fill `data` to its end.
 
@@ -103,7 +108,7 @@ def read_batch(data: bytes | memoryview, position: int = 0) -> BatchInfo:
     if not HEADER_SIZE <= size <= left:
         raise DecodeError(f"a record batch of {size} bytes in {left}")
     base_offset, _, *rest = _HEADER.unpack_from(data, position)
-    return BatchInfo(position, size, base_offset, *rest)
+    return _info((position, size, base_offset, *rest))
 
 
 def crc_matches(data: bytes | memoryview, batch: BatchInfo) -> bool:

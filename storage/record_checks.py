@@ -62,19 +62,17 @@ def survey(body: bytes, count: int, *, compressed: bool, at: int = 0) -> Survey:
     """Goes through the `count` records of a batch, which begin `at` some place of `body`. Raises BadRecordsError."""
     look = _Survey(body, at, compressed)
     try:
-        for part, start in enumerate(_SIZES_OF_OFFSETS):
-            if start >= count:
-                break
-            look.part(part, start, min(count, _SIZES_OF_OFFSETS[part + 1]))
+        if count < _WORTH_A_LOOK:
+            look.one_by_one(0, count)
+        else:
+            look.parts(count)
     except IndexError:
         raise BadRecordsError("the batch ends within a record") from None
     except DecodeError as problem:
         raise BadRecordsError(str(problem)) from None
     if look.at != len(body):
         raise BadRecordsError(f"{len(body) - look.at} bytes behind the last record")
-    return Survey(
-        None if look.high < 0 else look.high >> 1, -(look.low + 1 >> 1), keyless=look.keyless, ordered=look.ordered
-    )
+    return Survey(None if look.high < 0 else look.high >> 1, -(look.low + 1 >> 1), look.keyless, look.ordered)
 
 
 class _Survey:
@@ -89,6 +87,13 @@ class _Survey:
         self.high = self.low = -1
         self.keyless = False
         self.ordered = True
+
+    def parts(self, count: int) -> None:
+        """All records, by the size of their offset deltas."""
+        for part, start in enumerate(_SIZES_OF_OFFSETS):
+            if start >= count:
+                break
+            self.part(part, start, min(count, _SIZES_OF_OFFSETS[part + 1]))
 
     def part(self, part: int, start: int, end: int) -> None:
         """Records from number `start` to before `end`, whose offset deltas are of the same size."""

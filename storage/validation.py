@@ -53,6 +53,7 @@ millions of records, and the answer to those to gigabytes."""
 
 INT_MAX = 2**31 - 1
 _LONG_MAX = 2**63 - 1
+_LAST_CODEC = int(Compression.ZSTD)
 _ATTRIBUTES_TO_KEEP = COMPRESSION_MASK | TRANSACTIONAL | CONTROL | DELETE_HORIZON
 _ATTRIBUTES_AT, _LAST_OFFSET_DELTA_AT, _MAX_TIMESTAMP_AT, _PRODUCER_ID_AT = 21, 23, 35, 43
 _ATTRIBUTES = Struct(">h")
@@ -147,10 +148,10 @@ def check_batch(
         return _BAD_BATCH
     if len(batch) > config.max_message_bytes:
         return Rejection(ErrorCode.message_too_large)
-    covered = batch[_ATTRIBUTES_AT:]  # the one copy that the checksum needs; the records are read from it
-    if google_crc32c.value(covered) != header.crc:
+    if google_crc32c.value(batch[_ATTRIBUTES_AT:]) != header.crc:
         return _CORRUPT
-    if header.compression > Compression.ZSTD:
+    codec = header.attributes & COMPRESSION_MASK
+    if codec > _LAST_CODEC:
         return _UNREADABLE
     if header.record_count <= 0 or header.record_count != header.last_offset_delta + 1:
         return _BAD_BATCH
@@ -159,11 +160,11 @@ def check_batch(
     if header.producer_id > NO_PRODUCER and header.base_sequence < 0:
         return _BAD_BATCH
     try:
-        if header.compression:
-            body, at = _unfolded(batch, header.compression, most_bytes), 0
+        if codec:
+            body, at = _unfolded(batch, codec, most_bytes), 0
         else:
-            body, at = covered, HEADER_SIZE - _ATTRIBUTES_AT
-        records = survey(body, header.record_count, compressed=header.compression != Compression.NONE, at=at)
+            body, at = batch, HEADER_SIZE
+        records = survey(body, header.record_count, compressed=codec != 0, at=at)
     except CodecMissingError:
         if config.compact:
             return Rejection(ErrorCode.unsupported_compression_type, tells_log_start=True)
@@ -180,7 +181,7 @@ def check_batch(
         latest = errors.look(body, at)
         if errors.count:
             return errors.rejection()
-    if header.compression and not records.ordered:
+    if codec and not records.ordered:
         return _UNREADABLE
     return _accepted(batch, header, latest, config, wall_ms)
 

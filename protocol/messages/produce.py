@@ -92,8 +92,27 @@ def _writer(version: int) -> Callable[[int, ProduceResponse], bytes]:
 def _partition_writer(version: int, form: Form) -> Callable[[list[bytes], PartitionProduceResponse], None]:
     array, string, tags = form.array, form.string, form.tags
     start, long = Struct(">ihqq").pack, Struct(">q").pack
+    whole = Struct(">ihqqq").pack
+    nothing_else = array(0) + string(None) + tags
 
     def add(parts: list[bytes], partition: PartitionProduceResponse) -> None:
+        if (
+            version >= 8
+            and partition.error_code == 0
+            and not partition.record_errors
+            and not (partition.error_message is not None or partition.current_leader is not None)
+        ):
+            parts += (
+                whole(
+                    partition.index,
+                    partition.error_code,
+                    partition.base_offset,
+                    partition.log_append_time_ms,
+                    partition.log_start_offset,
+                ),
+                nothing_else,
+            )
+            return
         parts.append(start(partition.index, partition.error_code, partition.base_offset, partition.log_append_time_ms))
         if version >= 5:
             parts.append(long(partition.log_start_offset))

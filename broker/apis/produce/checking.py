@@ -15,6 +15,7 @@ from kohort.storage.validation import Rejection, Verdict, check_batch
 
 if TYPE_CHECKING:
     from kohort.protocol.batches import BatchInfo
+    from kohort.protocol.messages.produce import PartitionProduceResponse
     from kohort.storage.topic_configs import LogConfig
     from kohort.storage.topics import Partition, Topic
 
@@ -34,6 +35,8 @@ class Candidate(NamedTuple):
     config: LogConfig
     batch: bytes
     header: BatchInfo
+    refusal: PartitionProduceResponse | None = None
+    """What is answered nevertheless: another batch for the partition was refused."""
 
 
 def check_in_a_turn(candidates: Sequence[Candidate], wall_ms: int) -> list[Verdict] | None:
@@ -58,7 +61,7 @@ def check_all(candidates: Sequence[Candidate], wall_ms: int, most_bytes: int) ->
 
 
 def _check(candidate: Candidate, wall_ms: int, most_bytes: int) -> Verdict:
-    topic, partition, config, batch, header = candidate
+    topic, partition, config, batch, header, _ = candidate
     return check_batch(batch, header, config, (topic.name, partition.index), wall_ms, most_bytes)
 
 

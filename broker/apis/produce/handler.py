@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from kohort.broker.apis.leadership import led_partition
+from kohort.broker.apis.leadership import NO_EPOCH, refusal_to_lead
 from kohort.broker.apis.parts import SHORT, changed, in_parts, runs
 from kohort.broker.apis.produce.checking import Candidate, check_all, check_in_a_turn
 from kohort.broker.ticket import NO_REPLY, CloseConnection
@@ -62,7 +62,7 @@ def handle(node: Node, request: ProduceRequest, ticket: Ticket) -> ProduceRespon
             lambda refusals: _store(node, request, ticket, refusals),
             lambda refused: _refuse_all(request, ticket, refused),
         )
-    if sum(len(data.partition_data) for data in request.topic_data) > SHORT:
+    if sum([len(data.partition_data) for data in request.topic_data]) > SHORT:
         return in_parts(node, ticket, _parts(request), handle, _merged)
     return _store(node, request, ticket, {})
 
@@ -89,7 +89,7 @@ def _merged(answers: list[ProduceResponse]) -> ProduceResponse:
 def _store(node: Node, request: ProduceRequest, ticket: Ticket, refusals: Refusals) -> ProduceResponse | object | None:
     """Checks the batches and appends them; in a thread in between, when there is much to check."""
     looked = _look_at_all(node, request, ticket, refusals)
-    candidates = [part.candidate for parts in looked.values() for part in parts.values() if part.candidate is not None]
+    candidates = _candidates(looked)
     cluster = node.cluster
     wall_ms = ticket.received_at_ms + cluster.clock.epoch_ms
     verdicts = check_in_a_turn(candidates, wall_ms)
@@ -98,13 +98,16 @@ def _store(node: Node, request: ProduceRequest, ticket: Ticket, refusals: Refusa
 
     def checked(verdicts: list[Verdict]) -> ProduceResponse | object | None:
         # Meanwhile topics may have gone, and leaders moved: such a batch is refused as if it came now.
-        again = _look_at_all(node, request, ticket, refusals)
-        parts = [part for topic in again.values() for part in topic.values()]
-        known = dict(zip(map(id, candidates), verdicts, strict=True))
-        before = [part.candidate for topic in looked.values() for part in topic.values()]
-        for part, candidate in zip(parts, before, strict=True):
-            part.candidate = candidate if part.candidate is not None else None
-        still = [known[id(part.candidate)] for part in parts if part.candidate is not None]
+        again, verdict = _look_at_all(node, request, ticket, refusals), iter(verdicts)
+        still: list[Verdict] = []
+        for key, parts in looked.items():
+            for index, found in parts.items():
+                if type(found) is not Candidate:
+                    again[key][index] = found
+                elif type(again[key][index]) is Candidate:
+                    still.append(next(verdict))
+                else:
+                    next(verdict)
         return _append_all(node, request, ticket, again, still)
 
     most_bytes = cluster.settings.kohort_batch_decompressed_max_bytes
@@ -112,20 +115,15 @@ def _store(node: Node, request: ProduceRequest, ticket: Ticket, refusals: Refusa
     return None
 
 
-class _Looked:
-    """What a partition of the request hears, as far as that is known before its records are read."""
+Found = Candidate | PartitionProduceResponse
+"""The batch to append for a partition, or why there is none."""
 
-    __slots__ = ("candidate", "refusal")
-
-    def __init__(self) -> None:
-        self.candidate: Candidate | None = None
-        """The batch to append."""
-        self.refusal: PartitionProduceResponse | None = None
-        """Why there is none, or what is answered nevertheless."""
+Looked = dict[UUID | str | None, dict[int, Found]]
+"""What is found by the topic's name or id, and the partition, as far as that is known before records are read."""
 
 
-Looked = dict[UUID | str | None, dict[int, _Looked]]
-"""By the topic's name or id, and the partition."""
+def _candidates(looked: Looked) -> list[Candidate]:
+    return [found for parts in looked.values() for found in parts.values() if type(found) is Candidate]
 
 
 def _look_at_all(node: Node, request: ProduceRequest, ticket: Ticket, refusals: Refusals) -> Looked:
@@ -140,42 +138,52 @@ def _look_at_all(node: Node, request: ProduceRequest, ticket: Ticket, refusals: 
     for data in request.topic_data:
         key = data.topic_id if by_id else data.name
         topic = topics.by_id(data.topic_id) if by_id else topics.by_name(data.name)
+        parts = looked.get(key)
+        if parts is None:
+            parts = looked[key] = {}
         for part in data.partition_data:
+            index = part.index
             if not may_use_transactions:
-                found: PartitionProduceResponse | Candidate = _refused(
-                    part.index, ErrorCode.transactional_id_authorization_failed
-                )
+                found: Found = _refused(index, ErrorCode.transactional_id_authorization_failed)
             elif topic is None and by_id:
-                found = _refused(part.index, ErrorCode.unknown_topic_id)
+                found = _refused(index, ErrorCode.unknown_topic_id)
             else:
                 found = _look(node, topic, part, request.acks, ticket, refusals)
-            parts = looked.setdefault(key, {})
-            before = parts.setdefault(part.index, _Looked())
-            if isinstance(found, Candidate):
-                before.candidate = found
-            elif before.refusal is None:
-                before.refusal = found
+            parts[index] = _named_twice(parts[index], found) if index in parts else found
     return looked
+
+
+def _named_twice(before: Found, found: Found) -> Found:
+    if type(found) is Candidate:
+        return found._replace(refusal=before.refusal if type(before) is Candidate else before)
+    if type(before) is Candidate and before.refusal is None:
+        return before._replace(refusal=found)
+    return before
 
 
 def _append_all(
     node: Node, request: ProduceRequest, ticket: Ticket, looked: Looked, verdicts: list[Verdict]
 ) -> ProduceResponse | object | None:
+    """`verdicts`: of the candidates, in their order."""
     verdict = iter(verdicts)
     now_ms = ticket.received_at_ms
     responses = []
+    all_stored = True
     for key, parts in looked.items():
         answers = []
-        for part in parts.values():
-            answer = part.refusal
-            if part.candidate is not None:
-                stored = _append(node, part.candidate, next(verdict), now_ms)
-                answer = answer or stored
-            assert answer is not None, "a batch is refused or appended"
+        for found in parts.values():
+            if type(found) is Candidate:
+                answer = _append(node, found, next(verdict), now_ms)
+                answer = found.refusal or answer
+            else:
+                answer = found
+            if answer.error_code:
+                all_stored = False
             answers.append(answer)
         responses.append(_topic_response(key, tuple(answers)))
     response = ProduceResponse(responses=tuple(responses))
-    _name_leaders(node, response, ticket)
+    if not all_stored:
+        _name_leaders(node, response, ticket)
     if request.acks == 0:
         return _without_reply(response)
     syncs = node.cluster.syncs
@@ -205,11 +213,12 @@ def _topic_response(key: UUID | str | None, answers: tuple[PartitionProduceRespo
 
 
 def _has_transactional_records(request: ProduceRequest) -> bool:
-    return any(
-        part.records is not None and len(part.records) > 22 and part.records[22] & TRANSACTIONAL
-        for data in request.topic_data
-        for part in data.partition_data
-    )
+    for data in request.topic_data:
+        for part in data.partition_data:
+            records = part.records
+            if records is not None and len(records) > 22 and records[22] & TRANSACTIONAL:
+                return True
+    return False
 
 
 def _has_stored_something(response: ProduceResponse) -> bool:
@@ -239,7 +248,8 @@ def _look(
     node: Node, topic: Topic | None, part: PartitionProduceData, acks: int, ticket: Ticket, refusals: Refusals
 ) -> PartitionProduceResponse | Candidate:
     """The checks that come before the log's own, in Kafka's order."""
-    if topic is None or topic.partition(part.index) is None:
+    partition = None if topic is None else topic.partition(part.index)
+    if topic is None or partition is None:
         return _refused(part.index, ErrorCode.unknown_topic_or_partition)
     found = only_batch(part.records, ticket.version)
     if isinstance(found, Rejection):
@@ -250,9 +260,9 @@ def _look(
         return _refused(part.index, ErrorCode.invalid_required_acks)
     if topic.internal and ticket.client_id != ADMIN_CLIENT_ID:
         return _refused(part.index, ErrorCode.invalid_topic_exception)
-    partition = led_partition(node, topic, part.index)
-    if isinstance(partition, ErrorCode):
-        return _refused(part.index, partition)
+    refusal = refusal_to_lead(node, partition, NO_EPOCH)
+    if refusal is not None:
+        return _refused(part.index, refusal)
     if acks == ALL and node.cluster.topics.lacks_copies(topic, partition):
         return _refused(part.index, ErrorCode.not_enough_replicas)
     return Candidate(topic, partition, topic.log_config, *found)

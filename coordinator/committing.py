@@ -7,6 +7,7 @@ from functools import lru_cache
 from uuid import UUID
 
 from kohort.coordinator.classic.group import ClassicGroup
+from kohort.coordinator.classic.observer import UNOBSERVED
 from kohort.coordinator.classic.sessions import extend
 from kohort.coordinator.classic.states import COMMIT, State
 from kohort.coordinator.consumer.committing import check_commit
@@ -131,7 +132,8 @@ class Commit:
             group.commits_in_flight -= 1
         if error is _NONE:
             topics = _offsets_of(coordinator, self.request.group_id, now_ms).topics
-            if group is None or isinstance(group, ClassicGroup):
+            observed = coordinator.observer is not UNOBSERVED
+            if observed and (group is None or isinstance(group, ClassicGroup)):
                 coordinator.observer.committed(group, self.request.member_id, len(self._accepted))
             wall_ms, expire_ms = self._wall_ms, self._expire_ms
             for name, partition, committed, offset, epoch in self._accepted:

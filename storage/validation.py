@@ -56,6 +56,7 @@ _LONG_MAX = 2**63 - 1
 _LAST_CODEC = int(Compression.ZSTD)
 _ATTRIBUTES_TO_KEEP = COMPRESSION_MASK | TRANSACTIONAL | CONTROL | DELETE_HORIZON
 _ATTRIBUTES_AT, _LAST_OFFSET_DELTA_AT, _MAX_TIMESTAMP_AT, _PRODUCER_ID_AT = 21, 23, 35, 43
+_LENGTH_AND_MAGIC = Struct(">8xi4xb")
 _ATTRIBUTES = Struct(">h")
 _LONG = Struct(">q")
 
@@ -98,15 +99,19 @@ def only_batch(records: bytes | None, version: int) -> tuple[bytes, BatchInfo] |
     """
     if records is None:
         return _NO_RECORD
-    end = _batch_end(records, 0)
-    if isinstance(end, Rejection):
-        return end
-    if end is None or records[_UP_TO_MAGIC - 1] != MAGIC:
-        return _NO_RECORD
-    if end < HEADER_SIZE:
-        return _CORRUPT
+    end: int | Rejection | None
+    if len(records) >= HEADER_SIZE and _LENGTH_AND_MAGIC.unpack_from(records) == (len(records) - _LOG_OVERHEAD, MAGIC):
+        end = len(records)  # one batch and nothing else, as nearly always
+    else:
+        end = _batch_end(records, 0)
+        if isinstance(end, Rejection):
+            return end
+        if end is None or records[_UP_TO_MAGIC - 1] != MAGIC:
+            return _NO_RECORD
+        if end < HEADER_SIZE:
+            return _CORRUPT
     header = read_batch(records)
-    if version < ZSTD_FROM and header.compression == Compression.ZSTD:
+    if version < ZSTD_FROM and header.compression == _LAST_CODEC:
         return Rejection(ErrorCode.unsupported_compression_type)
     if end == len(records):
         return records, header

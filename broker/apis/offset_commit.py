@@ -29,7 +29,7 @@ from kohort.protocol.messages.offset_commit import (
 
 def handle(node: Node, request: OffsetCommitRequest, ticket: Ticket) -> OffsetCommitResponse | Work | None:
     """None: answered when the offsets are written."""
-    if sum(len(topic.partitions) for topic in request.topics) > SHORT:
+    if sum([len(topic.partitions) for topic in request.topics]) > SHORT:
         return in_parts(node, ticket, _parts(request), handle, _merged)
     version = ticket.version
     known: list[KnownTopic] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from kohort.broker.cluster.interference import NO_INTERFERENCE
 from kohort.broker.logs import log
 from kohort.coordinator.effects import (
     OFFSETS_TOPIC,
@@ -55,6 +56,9 @@ def perform(cluster: Cluster, now_ms: int) -> None:
 
 def _do_append(cluster: Cluster, node: Node, effect: Append, now_ms: int) -> None:
     coordinator = node.coordinator if effect.topic is OFFSETS_TOPIC else node.transactions
+    if cluster.interference is NO_INTERFERENCE:
+        _report(cluster, coordinator, effect.token, *_append(cluster, effect, now_ms), now_ms)
+        return
     error, last_offset = cluster.interference.refuses(coordinator, effect), None
     if error is None:
         error, last_offset = _append(cluster, effect, now_ms)

@@ -239,7 +239,7 @@ class PlainReading(Reading):
 
     @property
     def is_long(self) -> bool:
-        return sum(len(known) for _, _, known in self._asked) > SHORT
+        return sum([len(known) for _, _, known in self._asked]) > SHORT
 
     def read(self) -> Work:
         self._begin()

@@ -50,7 +50,10 @@ def check_in_a_turn(candidates: Sequence[Candidate], wall_ms: int) -> list[Verdi
         return None
     try:
         most_bytes = DECOMPRESSED_PER_TURN // (len(candidates) or 1)
-        return [_check(each, wall_ms, most_bytes) for each in candidates]
+        return [
+            check_batch(batch, header, config, (topic.name, partition.index), wall_ms, most_bytes)
+            for topic, partition, config, batch, header, _ in candidates
+        ]
     except TooLargeError:
         return None
 
@@ -60,14 +63,10 @@ def check_all(candidates: Sequence[Candidate], wall_ms: int, most_bytes: int) ->
     return [_check_limited(each, wall_ms, most_bytes) for each in candidates]
 
 
-def _check(candidate: Candidate, wall_ms: int, most_bytes: int) -> Verdict:
-    topic, partition, config, batch, header, _ = candidate
-    return check_batch(batch, header, config, (topic.name, partition.index), wall_ms, most_bytes)
-
-
 def _check_limited(candidate: Candidate, wall_ms: int, most_bytes: int) -> Verdict:
+    topic, partition, config, batch, header, _ = candidate
     try:
-        return _check(candidate, wall_ms, most_bytes)
+        return check_batch(batch, header, config, (topic.name, partition.index), wall_ms, most_bytes)
     except TooLargeError:
         return Rejection(
             ErrorCode.message_too_large,

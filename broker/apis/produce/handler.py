@@ -102,9 +102,9 @@ def _store(node: Node, request: ProduceRequest, ticket: Ticket, refusals: Refusa
         still: list[Verdict] = []
         for key, parts in looked.items():
             for index, found in parts.items():
-                if type(found) is not Candidate:
+                if not isinstance(found, Candidate):
                     again[key][index] = found
-                elif type(again[key][index]) is Candidate:
+                elif isinstance(again[key][index], Candidate):
                     still.append(next(verdict))
                 else:
                     next(verdict)
@@ -123,7 +123,7 @@ Looked = dict[UUID | str | None, dict[int, Found]]
 
 
 def _candidates(looked: Looked) -> list[Candidate]:
-    return [found for parts in looked.values() for found in parts.values() if type(found) is Candidate]
+    return [found for parts in looked.values() for found in parts.values() if isinstance(found, Candidate)]
 
 
 def _look_at_all(node: Node, request: ProduceRequest, ticket: Ticket, refusals: Refusals) -> Looked:
@@ -154,9 +154,9 @@ def _look_at_all(node: Node, request: ProduceRequest, ticket: Ticket, refusals: 
 
 
 def _named_twice(before: Found, found: Found) -> Found:
-    if type(found) is Candidate:
-        return found._replace(refusal=before.refusal if type(before) is Candidate else before)
-    if type(before) is Candidate and before.refusal is None:
+    if isinstance(found, Candidate):
+        return found._replace(refusal=before.refusal if isinstance(before, Candidate) else before)
+    if isinstance(before, Candidate) and before.refusal is None:
         return before._replace(refusal=found)
     return before
 
@@ -172,7 +172,7 @@ def _append_all(
     for key, parts in looked.items():
         answers = []
         for found in parts.values():
-            if type(found) is Candidate:
+            if isinstance(found, Candidate):
                 answer = _append(node, found, next(verdict), now_ms)
                 answer = found.refusal or answer
             else:

@@ -25,7 +25,7 @@ class Jobs(Protocol):
         """Does a job, in the order in which they are given, at once or in a thread."""
         ...
 
-    def tell(self, result: Job) -> None:
+    def hand_over(self, result: Job) -> None:
         """Calls `result` where jobs come from. Jobs call this."""
         ...
 
@@ -41,7 +41,7 @@ class JobsHere:
         """Does it."""
         job()
 
-    def tell(self, result: Job) -> None:
+    def hand_over(self, result: Job) -> None:
         """Tells it."""
         result()
 
@@ -69,18 +69,18 @@ class JobThread:
         """Puts it at the end of the queue."""
         self._jobs.put(job)
 
-    def tell(self, result: Job) -> None:
+    def hand_over(self, result: Job) -> None:
         """Calls it in the event loop, or in `close`."""
         self._results.append(result)
         if not self._closing:
-            self._loop.call_soon_threadsafe(self._tell)
+            self._loop.call_soon_threadsafe(self._run_handed_over)
 
     def close(self) -> bool:
         """Waits for LAST_JOBS_S at most."""
         self._closing = True  # the loop may end before a job does
         self._jobs.put(None)
         self._thread.join(LAST_JOBS_S)
-        self._tell()
+        self._run_handed_over()
         return not self._thread.is_alive()
 
     def _work(self) -> None:
@@ -88,8 +88,8 @@ class JobThread:
             try:
                 job()
             except Exception as problem:  # the next jobs are others
-                self.tell(partial(log.error, f"{self._thread.name}: a job failed", problem))
+                self.hand_over(partial(log.error, f"{self._thread.name}: a job failed", problem))
 
-    def _tell(self) -> None:
+    def _run_handed_over(self) -> None:
         while self._results:
             self._results.popleft()()

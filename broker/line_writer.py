@@ -55,7 +55,7 @@ class LineWriter:
                 self._full = True
                 self._dropped += 1
                 return
-            self._tell_dropped()
+            self._log_dropped()
             self._put(make, size, 1)
 
     def close(self) -> None:
@@ -75,7 +75,7 @@ class LineWriter:
             self._thread.start()
         self._changed.notify()
 
-    def _tell_dropped(self) -> None:
+    def _log_dropped(self) -> None:
         if self._dropped and self.notice is not None:
             self._put(partial(self.notice, self._dropped), NOTICE_BYTES, self._dropped)
         self._dropped = 0
@@ -96,7 +96,7 @@ class LineWriter:
                 if self._full and self._size <= BYTES_WAITING // 2:
                     self._full = False
                     if problem is None:
-                        self._tell_dropped()
+                        self._log_dropped()
             if problem is not None and self._failed is not None:
                 self._failed(problem)
 

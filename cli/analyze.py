@@ -112,8 +112,8 @@ def _plain(error: BaseException) -> str:
             "another Python with PYSPARK_PYTHON (docs/clusters.md says more)"
         )
     _, traceback_there, rest = text.partition("Traceback (most recent call last):")
-    if traceback_there and (told := _FROM_A_WORKER.findall(rest)):  # the first line only points to the others
-        return f"one of Spark's workers failed: {told[0]}"
+    if traceback_there and (reason := _FROM_A_WORKER.findall(rest)):  # the first line only points to the others
+        return f"one of Spark's workers failed: {reason[0]}"
     if thrown := _FROM_JAVA.match(text):  # the first line only says which call it was
         return f"Spark says: {thrown[1]}"
     return text.splitlines()[0] if text else type(error).__name__
@@ -162,14 +162,14 @@ def _run(found: list[Source], issues: list[Issue], out: Path, master: str | None
 
     _prepare(out, following=False)
     with _spark_apart(out):
-        with progress() as tell_progress:
-            tell_progress("starting Spark …")
+        with progress() as show_progress:
+            show_progress("starting Spark …")
             spark = spark_session(master)
         try:
             from kohort.pipeline.job.run import analyse
 
-            with progress(spark_tasks(spark)) as tell_progress:
-                outcome = analyse(spark, found, issues, out, tell_progress, name)
+            with progress(spark_tasks(spark)) as show_progress:
+                outcome = analyse(spark, found, issues, out, show_progress, name)
             print_findings(outcome, verbose)
         finally:
             spark.stop()
@@ -226,12 +226,12 @@ def _follow(found: list[Source], out: Path, master: str | None, name: str, verbo
 
     stopping: list[float] = []
     # Ctrl-C ends the loop between two looks, so that streams are stopped and the report is made once more.
-    before = {number: _tell_of(number, stopping) for number in _ENDS}
+    before = {number: _stop_on(number, stopping) for number in _ENDS}
     try:
         with _spark_apart(out):
             spark = spark_session(master)
             for number in _ENDS:  # again: PySpark has put a handler of its own in their place
-                _tell_of(number, stopping)
+                _stop_on(number, stopping)
             try:
                 from kohort.pipeline.job.follow import follow
 
@@ -262,14 +262,14 @@ def _follow(found: list[Source], out: Path, master: str | None, name: str, verbo
             signal.signal(number, handler)
 
 
-def _tell_of(number: signal.Signals, stopping: list[float]) -> Any:
-    def told(*_: Any) -> None:
+def _stop_on(number: signal.Signals, stopping: list[float]) -> Any:
+    def stop(*_: Any) -> None:
         # Asked again: the streams or the last report take too long. What asks at once twice means it once.
         if stopping and time.monotonic() - stopping[0] >= AGAIN_S:
             raise KeyboardInterrupt
         stopping.append(time.monotonic())
 
-    return signal.signal(number, told)
+    return signal.signal(number, stop)
 
 
 if __name__ == "__main__":

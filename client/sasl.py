@@ -63,8 +63,8 @@ def _authenticate(message: bytes, version: int) -> Talk[tuple[bytes, int]]:
     error, size = struct.unpack_from(">hh", answer)
     at = 4 + max(0, size)
     if error:
-        told = answer[4:at].decode("utf-8", "replace") or f"error {error}"
-        raise LoginError(f"the login failed: {told}" if error == _FAILED else f"the login was refused: {told}")
+        reason = answer[4:at].decode("utf-8", "replace") or f"error {error}"
+        raise LoginError(f"the login failed: {reason}" if error == _FAILED else f"the login was refused: {reason}")
     (size,) = struct.unpack_from(">i", answer, at)
     at += 4
     lasts_ms = struct.unpack_from(">q", answer, at + max(0, size))[0] if version >= 1 else 0
@@ -101,9 +101,9 @@ def _scram(security: Security, nonce: str) -> Steps:
     name = security.username.replace("=", "=3D").replace(",", "=2C")
     first = f"n={name},r={nonce}"
     challenge = (yield f"n,,{first}".encode()).decode("utf-8", "replace")
-    told = _attributes(challenge)
+    attributes = _attributes(challenge)
     try:
-        both, salt, iterations = told["r"], base64.b64decode(told["s"]), int(told["i"])
+        both, salt, iterations = attributes["r"], base64.b64decode(attributes["s"]), int(attributes["i"])
     except (KeyError, ValueError):
         raise LoginError("the broker's SCRAM challenge can't be read") from None
     if not both.startswith(nonce) or both == nonce:

@@ -112,21 +112,21 @@ async def _too_large(request: Request) -> Response | None:
 async def _no_such_place(request: Request, problem: Exception) -> Response:
     """A path or a method that nobody has, beside refusals that are sentences already."""
     assert isinstance(problem, HTTPException)
-    told = {
+    sentences = {
         "Not Found": f"there is nothing at {request.url.path}; /openapi.json tells what there is",
         "Method Not Allowed": f"{request.url.path} is not asked with {request.method}; /openapi.json tells how",
     }
     return JSONResponse(
-        {"detail": told.get(problem.detail, problem.detail)}, problem.status_code, headers=problem.headers
+        {"detail": sentences.get(problem.detail, problem.detail)}, problem.status_code, headers=problem.headers
     )
 
 
 async def _unreadable(request: Request, problem: Exception) -> Response:
     assert isinstance(problem, RequestValidationError)
-    return sentence(422, "; ".join(map(_told, problem.errors())))
+    return sentence(422, "; ".join(map(_sentence, problem.errors())))
 
 
-def _told(problem: dict[str, Any]) -> str:
+def _sentence(problem: dict[str, Any]) -> str:
     if problem["type"] == "json_invalid":
         return f"the body is not JSON: {problem['ctx']['error']}"
     if problem["type"] == "value_error":  # a sentence of ours

@@ -56,11 +56,11 @@ def garbage(data: bytes = b"\xff\xff\xff\xff\x7f") -> Change:
 def exactly(shares: Mapping[str, Mapping[str, Iterable[int]]]) -> Change:
     """Members are given these partitions, by member id and topic; who is not named gets nothing."""
     try:
-        told = {member: assignment(partitions) for member, partitions in shares.items()}
+        shares_by_member = {member: assignment(partitions) for member, partitions in shares.items()}
     except (TypeError, ValueError, AttributeError, struct.error):
         example = "{ada-1: {orders: [0, 1]}}"
         raise ControlError(f"shares are partitions by member id and topic, as in {example}, not {shares!r}") from None
-    return Change("given partitions", lambda _: told)
+    return Change("given partitions", lambda _: shares_by_member)
 
 
 def assignment(partitions: Mapping[str, Iterable[int]]) -> bytes:

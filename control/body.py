@@ -25,19 +25,19 @@ class Body(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _knows_every_word(cls, told: Any) -> Any:
-        _check_text(told)
+    def _knows_every_word(cls, values: Any) -> Any:
+        _check_text(values)
         words = [field.alias or name for name, field in cls.model_fields.items()]
-        for name in told if isinstance(told, dict) else ():
+        for name in values if isinstance(values, dict) else ():
             if name not in words:
                 raise unknown("word here", name, words)
-        return told
+        return values
 
 
-def _check_text(told: Any) -> None:
+def _check_text(values: Any) -> None:
     """JSON may escape half a surrogate, which no name in Kafka and no answer of ours can hold. Raises ControlError."""
     try:
-        json.dumps(told, ensure_ascii=False).encode()
+        json.dumps(values, ensure_ascii=False).encode()
     except UnicodeEncodeError as problem:
         half = problem.object[problem.start]
         raise ControlError(f"a text has half a surrogate in it, {half!r}, which is no letter") from None

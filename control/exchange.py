@@ -88,8 +88,8 @@ class Exchange:
         return self.connection.client_software
 
     @client_software.setter
-    def client_software(self, told: str | None) -> None:
-        self.connection.client_software = told
+    def client_software(self, name: str | None) -> None:
+        self.connection.client_software = name
 
     # From the connection to the broker
 

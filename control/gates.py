@@ -40,8 +40,8 @@ class Held:
     @property
     def member(self) -> str:
         """The member id; at `join-complete` the one it was given."""
-        told = getattr(self.response, "member_id", "")
-        return str(told or next(iter(self.exchange.facts.members), ""))
+        member_id = getattr(self.response, "member_id", "")
+        return str(member_id or next(iter(self.exchange.facts.members), ""))
 
     @property
     def instance(self) -> str:

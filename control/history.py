@@ -123,7 +123,7 @@ def words(name: str | None) -> str:
     return (name or "unknown").replace("_", " ")
 
 
-def tell(recorded: Iterable[Recorded], disowned: Callable[[Recorded], bool]) -> Iterator[str]:
+def describe(recorded: Iterable[Recorded], disowned: Callable[[Recorded], bool]) -> Iterator[str]:
     """The timeline of a group, a line an event; what is only counted is left out.
 
     `disowned`: whether it was a zombie that told it.
@@ -135,17 +135,17 @@ def tell(recorded: Iterable[Recorded], disowned: Callable[[Recorded], bool]) -> 
             continue
         first_us = event.mono_us if first_us is None else first_us
         who = event.instance_id or event.client_id or event.member_id or ""
-        told = [f"{(event.mono_us - first_us) / 1_000_000:9.3f} s", event.kind.replace("_", " ")]
+        parts = [f"{(event.mono_us - first_us) / 1_000_000:9.3f} s", event.kind.replace("_", " ")]
         if who:
-            told.append(who)
+            parts.append(who)
         if event.cause:
-            told.append(f"({words(event.cause)})")
+            parts.append(f"({words(event.cause)})")
         if event.error:
-            told.append(event.error)
+            parts.append(event.error)
         if event.generation is not None:
-            told.append(f"generation {event.generation}")
+            parts.append(f"generation {event.generation}")
         if event.duration_us is not None:
-            told.append(f"after {event.duration_us / 1000:.0f} ms")
+            parts.append(f"after {event.duration_us / 1000:.0f} ms")
         if disowned(each):
-            told.append(f"says the zombie, node {each.node_id}")
-        yield " ".join(told)
+            parts.append(f"says the zombie, node {each.node_id}")
+        yield " ".join(parts)

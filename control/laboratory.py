@@ -45,7 +45,7 @@ class Laboratory:
         self.gates = Gates(brokers)
         self.gates.changed = self.waiters.look
         self.zombies = Zombies(brokers, self.faults)
-        self.recorder.disowns = self.zombies.told
+        self.recorder.disowns = self.zombies.is_disowned
         self.topics = Topics(brokers)
         self._liveness = Liveness(brokers, self.zombies, self.faults.silences)
         self._interference = LabInterference(

@@ -130,7 +130,7 @@ def of_counts(counts: Counts, cluster: Cluster) -> Iterator[Metric]:
     yield _by_node(
         "offset_commit",
         "Offsets that members have committed, outside of transactions",
-        {node.id: counts.commits[node.id] + _not_told_yet(node) for node in nodes},
+        {node.id: counts.commits[node.id] + _not_reported_yet(node) for node in nodes},
     )
     yield _by_node(
         "offset_expiration", "Offsets that were too old", {each.id: counts.expirations[each.id] for each in nodes}
@@ -149,7 +149,7 @@ def of_counts(counts: Counts, cluster: Cluster) -> Iterator[Metric]:
     )
 
 
-def _not_told_yet(node: Node) -> int:
+def _not_reported_yet(node: Node) -> int:
     """Offsets that members have committed since their sums were last told, at most a minute ago."""
     return sum(
         member.stats.committed_partitions

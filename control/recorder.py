@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from kohort.broker.logs import log
-from kohort.control.history import Rebalance, rebalances, tell
+from kohort.control.history import Rebalance, describe, rebalances
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.cluster import Cluster
@@ -63,7 +63,7 @@ class Recorder:
 
     def timeline(self, group_id: str) -> list[str]:
         """A group's events as text, a line each."""
-        return list(tell(self._of(group_id), self.was_disowned))
+        return list(describe(self._of(group_id), self.was_disowned))
 
     def history(self, group_id: str) -> list[Rebalance]:
         """A group's rebalances; not those that a zombie began, which come to nothing."""

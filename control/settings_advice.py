@@ -52,8 +52,8 @@ def _differing(group: ClassicGroup, names: Names, what: str, of: Callable[[Membe
     for member_id, member in group.members.items():
         values.setdefault(of(member), []).append(names[member_id])
     if len(values) > 1:
-        told = ", ".join(f"{value / 1_000:g} s ({', '.join(members)})" for value, members in sorted(values.items()))
-        yield f"the members' {what} differs: {told}; {then}"
+        each = ", ".join(f"{value / 1_000:g} s ({', '.join(members)})" for value, members in sorted(values.items()))
+        yield f"the members' {what} differs: {each}; {then}"
 
 
 def _short_rebalance(group: ClassicGroup, names: Names) -> Iterator[str]:

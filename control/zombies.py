@@ -73,7 +73,7 @@ class Zombies:
         """Whether there are several who answer for a group, one of them rightly."""
         return any(partition == group.partition for _, partition in self._lingering)
 
-    def told(self, recorded: Recorded) -> bool:
+    def is_disowned(self, recorded: Recorded) -> bool:
         """Whether an event is a zombie's."""
         return bool(self._lingering) and (recorded.node_id, recorded.event.co_partition) in self._lingering
 

@@ -238,7 +238,7 @@ class EventObserver(EventMaker, Observer):
         self.stats_of(member).heard_ms = self.coordinator_ms()
         watched, now_us = self.of(group), self.now_us()
         share = share_of(group, member.assignment)
-        unowned_us = 0 if share is None else watched.owners.told(member.member_id, share, now_us)
+        unowned_us = 0 if share is None else watched.owners.synced(member.member_id, share, now_us)
         self._of_member(
             "member_synced",
             group,

@@ -58,7 +58,7 @@ class Owners:
             self._give_up(member_id, held - owned, now_us)
             held &= owned
 
-    def told(self, member_id: str, share: Set[TopicPartition], now_us: int) -> int:
+    def synced(self, member_id: str, share: Set[TopicPartition], now_us: int) -> int:
         """A member has heard of its share. Returns for how long partitions of it were nobody's, all in all."""
         self._give_up(member_id, self._held.get(member_id, set()) - share, now_us)
         self._held[member_id] = set(share)

@@ -24,9 +24,9 @@ def show(console: Console, outcomes: list[Outcome], checks: list[Check], took_s:
     console.print(Text(f"{took_s:.0f} s"), style="dim")
 
 
-def show_analysis(console: Console, check: Check, told: list[str], report: Path) -> None:
+def show_analysis(console: Console, check: Check, lines: list[str], report: Path) -> None:
     """What the analysis of the play's own logs came to."""
-    for text in told:
+    for text in lines:
         console.print(Text(text), soft_wrap=True)
     _show_check(console, check)
     if report.is_file():

@@ -186,8 +186,8 @@ class Compaction:
         if self._dates(batch):
             body = bytes(batch[HEADER_SIZE:])  # a marker is one record, if it was not emptied
             return self._dated(batch, [body] if body else []) if header.record_count < 2 else batch
-        tells_the_epoch = self._last_batches.get(header.producer_id) == (header.producer_epoch, None)
-        if tells_the_epoch or not self._time_is_over(batch):
+        carries_the_epoch = self._last_batches.get(header.producer_id) == (header.producer_epoch, None)
+        if carries_the_epoch or not self._time_is_over(batch):
             return batch
         self.gone_markers.add(header.base_offset)
         return None

@@ -47,7 +47,7 @@ ZSTD_FROM = 7
 ERRORS_SHOWN = 3
 """Bad records that the error message names; the list of record errors has more."""
 
-ERRORS_TOLD = 10_000
+ERRORS_ANSWERED = 10_000
 """Bad records that are looked for and told at most. Kafka's has no end. A few kilobytes of zstd unfold to
 millions of records, and the answer to those to gigabytes."""
 
@@ -67,16 +67,16 @@ class Rejection:
 
     error_code: ErrorCode
     message: str | None = None
-    tells_log_start: bool = False
+    has_log_start: bool = False
     """Whether Kafka's answer carries the log's start offset with this refusal, instead of -1."""
     record_errors: tuple[tuple[int, str], ...] = ()
     """Number in the batch and what is wrong, for each bad record."""
 
 
 _NO_RECORD = Rejection(ErrorCode.invalid_record)
-_BAD_BATCH = Rejection(ErrorCode.invalid_record, tells_log_start=True)
+_BAD_BATCH = Rejection(ErrorCode.invalid_record, has_log_start=True)
 _CORRUPT = Rejection(ErrorCode.corrupt_message)
-_UNREADABLE = Rejection(ErrorCode.unknown_server_error, tells_log_start=True)
+_UNREADABLE = Rejection(ErrorCode.unknown_server_error, has_log_start=True)
 """Kafka's code has not foreseen it."""
 
 
@@ -172,7 +172,7 @@ def check_batch(
         records = survey(body, header.record_count, compressed=codec != 0, at=at)
     except CodecMissingError:
         if config.compact:
-            return Rejection(ErrorCode.unsupported_compression_type, tells_log_start=True)
+            return Rejection(ErrorCode.unsupported_compression_type, has_log_start=True)
         return _check_unread(batch, header, config, wall_ms)
     except BadRecordsError as problem:
         return _BAD_BATCH if problem.error_code is ErrorCode.invalid_record else _UNREADABLE
@@ -229,7 +229,7 @@ class _RecordErrors:
         topic, partition = where
         self._keyless = f"Compacted topic cannot accept message without key in topic partition {topic}-{partition}"
         self._wall_ms = wall_ms
-        self._told: list[tuple[int, str]] = []
+        self._record_errors: list[tuple[int, str]] = []
         self._bad_times = False
         self.count = 0
 
@@ -238,7 +238,7 @@ class _RecordErrors:
         header, config = self._header, self._config
         latest = -1
         for record in records_in_short(body, header.record_count, at):
-            if self.count == ERRORS_TOLD:
+            if self.count == ERRORS_ANSWERED:
                 break  # nothing is stored: the others need not be named
             time = header.max_timestamp
             if not header.attributes & LOG_APPEND_TIME:
@@ -287,7 +287,7 @@ class _RecordErrors:
 
     def _add(self, number: int, problem: str) -> None:
         self.count += 1
-        self._told.append((number, problem))
+        self._record_errors.append((number, problem))
 
     def rejection(self) -> Rejection:
         """All of it as an answer."""
@@ -298,13 +298,13 @@ class _RecordErrors:
             error_code = ErrorCode.invalid_record
             shown = ", ".join(
                 f"RecordError(batchIndex={number}, message='{text}')"
-                for number, text in islice(self._told, ERRORS_SHOWN)
+                for number, text in islice(self._record_errors, ERRORS_SHOWN)
             )
             message = (
                 f"One or more records have been rejected due to {self.count} record errors in total, and only showing "
                 f"the first three errors at most: [{shown}]"
             )
-        return Rejection(error_code, message, tells_log_start=True, record_errors=tuple(self._told))
+        return Rejection(error_code, message, has_log_start=True, record_errors=tuple(self._record_errors))
 
 
 def _as_long(number: int) -> int:

@@ -61,7 +61,7 @@ def kafka(request: pytest.FixtureRequest, _kafka_thread: Any) -> Iterator[Any]:
     request.node.stash[RUNNER] = runner, cluster
     yield handed_out
     violations = runner.call(lambda: list(cluster.laboratory.safety.finish() if cluster.laboratory.safety else ()))
-    request.node.stash[TOLD] = _tell(runner, cluster) if violations else None
+    request.node.stash[SECTION] = _section(runner, cluster) if violations else None
     left = runner.stop()
     del request.node.stash[RUNNER]
     _judge(request.node, left, violations)
@@ -94,7 +94,7 @@ def _kafka_of_this_test(request: pytest.FixtureRequest, _kafka_of_the_run: Any) 
     request.node.stash[RUNNER] = runner, cluster
     yield
     left, violations = runner.call(cluster.laboratory.reset)
-    request.node.stash[TOLD] = _tell(runner, cluster) if violations else None
+    request.node.stash[SECTION] = _section(runner, cluster) if violations else None
     del request.node.stash[RUNNER]
     _judge(request.node, left, violations)
 
@@ -113,12 +113,12 @@ def pytest_runtest_makereport(
     """Tells, of a test that failed, what happened in its groups and how to have it again."""
     report = yield
     if report.failed:
-        told = _tell(*item.stash[RUNNER]) if RUNNER in item.stash else item.stash.get(TOLD, None)
-        report.sections += [told] if told is not None else []
+        section = _section(*item.stash[RUNNER]) if RUNNER in item.stash else item.stash.get(SECTION, None)
+        report.sections += [section] if section is not None else []
     return report
 
 
-def _tell(runner: InThread, cluster: Cluster) -> tuple[str, str]:
+def _section(runner: InThread, cluster: Cluster) -> tuple[str, str]:
     """What a test that failed is told of its cluster."""
     return f"kafka, seed {cluster.seed} (repeat with --kafka-seed {cluster.seed})", runner.call(cluster.timeline)
 
@@ -151,4 +151,4 @@ def _made(config: pytest.Config, mark: pytest.Mark | None) -> Cluster:
 OPTIONS = ("nodes", "profile", "seed", "settings", "safety", "host")
 END = "_kafka_of_this_test"
 RUNNER = pytest.StashKey[tuple["InThread", "Cluster"]]()
-TOLD = pytest.StashKey[tuple[str, str] | None]()
+SECTION = pytest.StashKey[tuple[str, str] | None]()

@@ -41,9 +41,9 @@ class Changes:
             if group.state == STABLE and group.members is not None:
                 self._owners[group.group_id] = group.owners
             if before is not None:
-                told = _differences(before.get(group.group_id), group, known)
-                if told:
-                    changes.append(Change(snapshot.at, group.group_id, "; ".join(told)))
+                differences = _differences(before.get(group.group_id), group, known)
+                if differences:
+                    changes.append(Change(snapshot.at, group.group_id, "; ".join(differences)))
         for group_id, group in (before or {}).items():
             if group_id not in now:
                 if snapshot.problems:
@@ -57,19 +57,19 @@ class Changes:
 def _differences(before: SeenGroup | None, now: SeenGroup, owners: dict[TopicPartition, str] | None) -> list[str]:
     if before is None:
         return [f"new, {now.state}"]
-    told = [f"{before.state} → {now.state}"] if before.state != now.state else []
+    differences = [f"{before.state} → {now.state}"] if before.state != now.state else []
     if before.coordinator != now.coordinator:
-        told.append(f"coordinator {before.coordinator} → {now.coordinator}")
-    told += [str(each) for each in now.rebalances if each.is_over and each not in before.rebalances]
+        differences.append(f"coordinator {before.coordinator} → {now.coordinator}")
+    differences += [str(each) for each in now.rebalances if each.is_over and each not in before.rebalances]
     if before.members is None or now.members is None:
-        return told
-    told += _listed("joined", _new(before.members, now.members))
-    told += _listed("left", _new(now.members, before.members))
+        return differences
+    differences += _listed("joined", _new(before.members, now.members))
+    differences += _listed("left", _new(now.members, before.members))
     if now.state == STABLE and owners is not None:
         moved = sum(owners[each] != owner for each, owner in now.owners.items() if each in owners)
         if moved:
-            told.append(f"{moved} partition{'s' if moved > 1 else ''} moved")
-    return told
+            differences.append(f"{moved} partition{'s' if moved > 1 else ''} moved")
+    return differences
 
 
 def _new(before: tuple[SeenMember, ...], now: tuple[SeenMember, ...]) -> list[str]:

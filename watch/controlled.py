@@ -30,9 +30,9 @@ class Controlled:
 
     async def look(self, at: float) -> Snapshot:
         """What there is now. Raises BrokerError when nobody answers, or somebody else than kohort."""
-        told = await asyncio.to_thread(self._ask)
+        state = await asyncio.to_thread(self._ask)
         try:
-            snapshot = _snapshot(told, at)
+            snapshot = _snapshot(state, at)
             check(snapshot, Snapshot)
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
             raise BrokerError(f"what answers at {self._address} is no control address of kohort's") from None
@@ -89,58 +89,58 @@ def _refusal(address: str, problem: HTTPError) -> str:
     return f"what answers at {address} is no control address of kohort's: {problem}"
 
 
-def _snapshot(told: Any, at: float) -> Snapshot:
-    clock = f"clock {told['now_ms'] / 1000:,.1f} s"
-    if told["paused"]:
+def _snapshot(state: Any, at: float) -> Snapshot:
+    clock = f"clock {state['now_ms'] / 1000:,.1f} s"
+    if state["paused"]:
         clock += ", paused"
-    elif told["scale"] != 1:
-        clock += f", {told['scale']:g} times as fast"
+    elif state["scale"] != 1:
+        clock += f", {state['scale']:g} times as fast"
     return Snapshot(
         at,
-        told["brokers"],
-        tuple(_group(each) for each in told["groups"]),
-        laboratory=(clock, *told["rules"], *told["gates"]),
+        state["brokers"],
+        tuple(_group(each) for each in state["groups"]),
+        laboratory=(clock, *state["rules"], *state["gates"]),
     )
 
 
-def _group(told: Any) -> SeenGroup:
+def _group(state: Any) -> SeenGroup:
     return SeenGroup(
-        told["id"],
-        told["state"],
-        told["coordinator"] if told["coordinator"] is not None else -1,
-        told["protocol"],
+        state["id"],
+        state["state"],
+        state["coordinator"] if state["coordinator"] is not None else -1,
+        state["protocol"],
         CLASSIC,
-        tuple(_member(each) for each in told["members"]),
-        {(topic, int(part)): lag for topic, lags in told["lags"].items() for part, lag in lags.items()},
+        tuple(_member(each) for each in state["members"]),
+        {(topic, int(part)): lag for topic, lags in state["lags"].items() for part, lag in lags.items()},
         tuple(
             SeenWait(", ".join(each["for_whom"]), each["what"], each["ends_in_ms"], each["then"])
-            for each in told["waits"]
+            for each in state["waits"]
         ),
-        tuple(_rebalance(each) for each in told["rebalances"]),
+        tuple(_rebalance(each) for each in state["rebalances"]),
     )
 
 
-def _member(told: Any) -> SeenMember:
+def _member(state: Any) -> SeenMember:
     return SeenMember(
-        told["member_id"],
-        told["client_id"],
-        told["client_host"],
-        told["instance_id"],
-        tuple((topic, part) for topic, parts in told["partitions"].items() for part in parts),
-        told["session_ends_in_ms"],
-        told["is_alive"],
-        told["waits_for"],
+        state["member_id"],
+        state["client_id"],
+        state["client_host"],
+        state["instance_id"],
+        tuple((topic, part) for topic, parts in state["partitions"].items() for part in parts),
+        state["session_ends_in_ms"],
+        state["is_alive"],
+        state["waits_for"],
     )
 
 
-def _rebalance(told: Any) -> SeenRebalance:
+def _rebalance(state: Any) -> SeenRebalance:
     return SeenRebalance(
-        told["number"],
-        told["generation"],
-        told["cause"],
-        told["actor"],
-        told["outcome"],
-        told["prepare_ms"],
-        told["laggard"],
-        told["began_ms_ago"] / 1000,
+        state["number"],
+        state["generation"],
+        state["cause"],
+        state["actor"],
+        state["outcome"],
+        state["prepare_ms"],
+        state["laggard"],
+        state["began_ms_ago"] / 1000,
     )

@@ -109,9 +109,9 @@ class Cluster:
             return [], str(problem)
         groups, refused = [], ""
         for each in described.groups:
-            told = listed[each.group_id]
-            if each.error_code is ErrorCode.none or not _is_classic(told):
-                groups.append(_seen(told, each, node_id))
+            described = listed[each.group_id]
+            if each.error_code is ErrorCode.none or not _is_classic(described):
+                groups.append(_seen(described, each, node_id))
             elif each.error_code is not ErrorCode.group_id_not_found:  # else it was deleted meanwhile
                 refused = f"{broker.address} does not describe {each.group_id}: {each.error_code.name.upper()}"
         return groups, refused
@@ -190,13 +190,13 @@ def _seen(listed: ListedGroup, described: DescribedGroup, node_id: int) -> SeenG
     return SeenGroup(listed.group_id, described.group_state, node_id, described.protocol_data, CLASSIC, members)
 
 
-def _member(told: DescribedGroupMember, of_consumers: bool) -> SeenMember:
+def _member(described: DescribedGroupMember, of_consumers: bool) -> SeenMember:
     return SeenMember(
-        told.member_id,
-        told.client_id,
-        told.client_host.lstrip("/"),
-        told.group_instance_id,
-        _owned(told.member_assignment) if of_consumers else (),
+        described.member_id,
+        described.client_id,
+        described.client_host.lstrip("/"),
+        described.group_instance_id,
+        _owned(described.member_assignment) if of_consumers else (),
     )
 
 

@@ -99,8 +99,8 @@ def _lines(group: SeenGroup) -> int:
     return 2 + len(group.waits) + table + len(group.rebalances)
 
 
-def _group(group: SeenGroup, at: float, changed: float | None, told: bool) -> Group:
-    """`told`: by a control address, which knows of sessions."""
+def _group(group: SeenGroup, at: float, changed: float | None, has_session: bool) -> Group:
+    """`has_session`: by a control address, which knows of sessions."""
     heading = Text.assemble(
         (group.group_id, "bold"),
         "  ",
@@ -112,23 +112,23 @@ def _group(group: SeenGroup, at: float, changed: float | None, told: bool) -> Gr
     )
     parts: list[RenderableType] = [Text(""), heading, *(_wait(each) for each in group.waits)]
     if group.members or group.unowned:
-        parts.append(Padding(_members(group, told), (0, 0, 0, 2), expand=False))
+        parts.append(Padding(_members(group, has_session), (0, 0, 0, 2), expand=False))
     parts += [_rebalance(each) for each in reversed(group.rebalances)]
     return Group(*parts)
 
 
-def _members(group: SeenGroup, told: bool) -> Table:
+def _members(group: SeenGroup, has_session: bool) -> Table:
     table = Table(box=None, show_header=bool(group.members), header_style="dim", pad_edge=False)
     for name in ("member", "host", "owns"):
         table.add_column(name, no_wrap=True, overflow="ellipsis")
     table.add_column("lag", justify="right", no_wrap=True)
-    if told:
+    if has_session:
         table.add_column("session ends", no_wrap=True, overflow="ellipsis")
     for member in sorted(group.members or (), key=lambda each: (each.name, each.member_id)):
         lags = [group.lags[topic_partition] for topic_partition in member.owns if topic_partition in group.lags]
         name = member.name + (" (static)" if member.instance_id else "")
         cells = [Text(name), Text(member.host), Text(ranges(member.owns) or UNKNOWN)]
-        table.add_row(*cells, _number(sum(lags) if lags else None), *([_session(member)] if told else []))
+        table.add_row(*cells, _number(sum(lags) if lags else None), *([_session(member)] if has_session else []))
     if group.unowned:
         lag = sum(group.lags[topic_partition] for topic_partition in group.unowned)
         table.add_row(Text("nobody", "bold red"), "", Text(ranges(group.unowned)), _number(lag))

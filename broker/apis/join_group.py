@@ -24,7 +24,7 @@ def handle(node: Node, request: JoinGroupRequest, ticket: Ticket) -> JoinGroupRe
         ticket=ticket,
         client_id=ticket.client_id,
         client_host=ticket.client_host,
-        tells_rebalance_timeout=version >= 1,
+        has_rebalance_timeout=version >= 1,
         needs_member_id=version >= 4,
         can_skip_assignment=version >= 9,
     )

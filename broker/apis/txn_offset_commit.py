@@ -56,7 +56,7 @@ def handle(node: Node, request: TxnOffsetCommitRequest, ticket: Ticket) -> TxnOf
     )
 
     def written(error: ErrorCode, _: int) -> None:
-        ticket.reply(asked.answer(_as_told(error, ticket.version)))
+        ticket.reply(asked.answer(_as_answered(error, ticket.version)))
 
     def added(error: ErrorCode, now_ms: int) -> None:
         if error is ErrorCode.none:
@@ -66,7 +66,7 @@ def handle(node: Node, request: TxnOffsetCommitRequest, ticket: Ticket) -> TxnOf
 
     error = node.coordinator.creatable(request.group_id)
     if error is not ErrorCode.none:
-        return asked.answer(_as_told(error, ticket.version))
+        return asked.answer(_as_answered(error, ticket.version))
     _ask_for(node, request, ticket, added)
     return None
 
@@ -167,7 +167,7 @@ class _Asked:
         return TxnOffsetCommitResponse(topics=tuple(topics.values()))
 
 
-def _as_told(error: ErrorCode, version: int) -> ErrorCode:
+def _as_answered(error: ErrorCode, version: int) -> ErrorCode:
     """What a client of that version understands. Source: Kafka's `AddPartitionsToTxnManager`, `KafkaApis`."""
     if error is ErrorCode.producer_fenced:
         return ErrorCode.invalid_producer_epoch

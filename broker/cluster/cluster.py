@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from kohort.storage.disk.directory import DataDirectory
 
 
-TROUBLE_TOLD_EVERY_MS = 10_000
+TROUBLE_LOGGED_EVERY_MS = 10_000
 """How often the log tells that the disk fails: every request may."""
 
 
@@ -146,7 +146,7 @@ class Cluster:
     def storage_failed(self, what: str, problem: OSError) -> None:
         """A line in the log for what could not be written or read, and silence about the next ones for a while."""
         now_ms = self.clock.now_ms()
-        if self._disk_troubled_ms is None or now_ms - self._disk_troubled_ms >= TROUBLE_TOLD_EVERY_MS:
+        if self._disk_troubled_ms is None or now_ms - self._disk_troubled_ms >= TROUBLE_LOGGED_EVERY_MS:
             self._disk_troubled_ms = now_ms
             log.warning(
                 f"{what}: {problem.strerror or problem}; clients hear of a storage error, and what is stored is served",

@@ -78,7 +78,7 @@ class CoordinatedTopic(ABC):
             return
         self._topic = created
         for node in cluster.nodes:
-            self._tell_partitions(node, len(created.partitions))
+            self._set_partitions(node, len(created.partitions))
         for partition in created.partitions:
             self.elected(partition, now_ms)
 
@@ -121,7 +121,7 @@ class CoordinatedTopic(ABC):
         """Partitions, copies and settings that a new one has."""
 
     @abstractmethod
-    def _tell_partitions(self, node: Node, count: int) -> None:
+    def _set_partitions(self, node: Node, count: int) -> None:
         """Lets a node's coordinator know how many partitions there are."""
 
     @abstractmethod

@@ -43,7 +43,7 @@ def perform(cluster: Cluster, now_ms: int) -> None:
                 elif type(effect) is GroupEvent:
                     cluster.group_events.take(node.coordinator, effect)
                 else:
-                    _tell(effect)
+                    _log(effect)
             except Exception:  # each effect stands alone: the others must not be lost
                 log.error(f"an effect failed: {effect}")
                 if type(effect) is Reply:
@@ -89,7 +89,7 @@ def _report(
     cluster.syncs.after(synced)
 
 
-def _tell(effect: Effect) -> None:
+def _log(effect: Effect) -> None:
     if isinstance(effect, Transition):
         if log.info_enabled:
             log.info(describe(effect), **_values(effect))

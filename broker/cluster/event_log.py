@@ -107,17 +107,17 @@ class EventLog:
         try:
             begun = self._files.write(node_id, boot_id, lines)
         except OSError as problem:
-            self._jobs.tell(partial(self._done, count, problem))
+            self._jobs.hand_over(partial(self._done, count, problem))
         else:
-            self._jobs.tell(partial(self._done, count, None))
+            self._jobs.hand_over(partial(self._done, count, None))
             if begun is not None:
-                self._jobs.tell(partial(self._roll_later, node_id, begun))
+                self._jobs.hand_over(partial(self._roll_later, node_id, begun))
 
     def _roll(self, node_id: int, file: EventFile) -> None:
         try:
             self._files.roll(node_id, file)
         except OSError as problem:
-            self._jobs.tell(partial(log.error, f"{file.path} could not be given its final name", problem))
+            self._jobs.hand_over(partial(log.error, f"{file.path} could not be given its final name", problem))
 
     def _finish(self) -> None:
         for node_id, file in self._files.open_files():

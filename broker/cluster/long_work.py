@@ -40,9 +40,9 @@ class LongWork:
             try:
                 result = work()
             except Exception:
-                self.jobs.tell(partial(self.act, lambda now_ms: _failed(ticket)))
+                self.jobs.hand_over(partial(self.act, lambda now_ms: _failed(ticket)))
                 raise
-            self.jobs.tell(partial(self.act, lambda now_ms: _answer(ticket, then, result)))
+            self.jobs.hand_over(partial(self.act, lambda now_ms: _answer(ticket, then, result)))
 
         self.jobs.run(job)
 

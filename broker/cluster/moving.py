@@ -52,7 +52,7 @@ def reassign(cluster: Cluster, topic: Topic, partition: Partition, replicas: tup
     partition.replicas = replicas
     if partition.leader not in replicas:
         _lead(cluster, topic, partition, cluster.topics.placement.eligible_leader(partition.replicas), now_ms)
-        _tell(topic, partition)
+        _log(topic, partition)
     elif taken_away:
         _lead(cluster, topic, partition, partition.leader, now_ms)
     else:
@@ -72,7 +72,7 @@ def elect_preferred(cluster: Cluster, topic: Topic, partition: Partition, now_ms
     if preferred in cluster.topics.placement.stopped_nodes:
         return ErrorCode.preferred_leader_not_available
     _lead(cluster, topic, partition, preferred, now_ms)
-    _tell(topic, partition)
+    _log(topic, partition)
     return ErrorCode.none
 
 
@@ -87,7 +87,7 @@ def elect_any(cluster: Cluster, topic: Topic, partition: Partition, now_ms: int)
     if found == NO_LEADER:
         return ErrorCode.eligible_leaders_not_available
     _lead(cluster, topic, partition, found, now_ms)
-    _tell(topic, partition)
+    _log(topic, partition)
     return ErrorCode.none
 
 
@@ -152,7 +152,7 @@ def _partitions(cluster: Cluster) -> Iterator[tuple[Topic, Partition]]:
     return ((topic, partition) for topic in cluster.topics for partition in topic.partitions)
 
 
-def _tell(topic: Topic, partition: Partition) -> None:
+def _log(topic: Topic, partition: Partition) -> None:
     log.info(
         f"{topic.name}-{partition.index}: led by node {partition.leader}, epoch {partition.leader_epoch}",
         topic=topic.name,

@@ -35,7 +35,7 @@ class OffsetsTopic(CoordinatedTopic):
         }
         return settings.offsets_topic_num_partitions, settings.offsets_topic_replication_factor, configs
 
-    def _tell_partitions(self, node: Node, count: int) -> None:
+    def _set_partitions(self, node: Node, count: int) -> None:
         node.coordinator.partitions = count
 
     def _loading(self, leader: Node, partition: Partition) -> Loading:

@@ -90,7 +90,7 @@ class Replay:
                 if self.held:
                     return size
                 self.over = True
-                self._tell(self._loader.finish(now_ms()), now_ms())
+                self._log(self._loader.finish(now_ms()), now_ms())
             return size
         except OSError as problem:
             self.over = True
@@ -128,7 +128,7 @@ class Replay:
             self._offset = source.log_end_offset  # compaction has taken what there was
         return size
 
-    def _tell(self, count: int, now_ms: int) -> None:
+    def _log(self, count: int, now_ms: int) -> None:
         records = self._loader.records
         if records and log.info_enabled:
             took_ms = now_ms - self._began_at_ms

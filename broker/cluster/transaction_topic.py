@@ -39,7 +39,7 @@ class TransactionTopic(CoordinatedTopic):
             configs,
         )
 
-    def _tell_partitions(self, node: Node, count: int) -> None:
+    def _set_partitions(self, node: Node, count: int) -> None:
         node.transactions.partitions = count
 
     def _loading(self, leader: Node, partition: Partition) -> TransactionLoading:

@@ -115,8 +115,8 @@ async def _until_stopped(cluster: Cluster, server: Server, host: str, port: int,
         cluster.offsets_topic.create(cluster.clock.now_ms())
     log.later = lambda flush: loop.call_later(RENDER_LOGS_AFTER_S, flush)
     try:
-        told = cluster.advertise or reachable(host)
-        ready = "READY bootstrap=" + ",".join(show_address(told, node.port) for node in cluster.nodes)
+        advertised = cluster.advertise or reachable(host)
+        ready = "READY bootstrap=" + ",".join(show_address(advertised, node.port) for node in cluster.nodes)
         async with AsyncExitStack() as open_:
             if control is not None:
                 ready += f" control={await open_.enter_async_context(control.serve(server))}"

@@ -30,7 +30,7 @@ def appends(context: click.Context) -> None:
 def list_(control: str, token: str) -> None:
     """List the rules, with how often they have acted."""
     for rule in ask(control, token, "/appends"):
-        _tell(rule)
+        _show(rule)
 
 
 @appends.command()
@@ -64,7 +64,7 @@ def fail(error: str, kind: str | None, group: str | None, times: int | None, con
 @control_options
 def release(number: int, control: str, token: str) -> None:
     """Report what rule NUMBER holds; it goes on holding."""
-    _tell(ask(control, token, f"/appends/{number}/release", post=True))
+    _show(ask(control, token, f"/appends/{number}/release", post=True))
 
 
 @appends.command()
@@ -76,8 +76,8 @@ def remove(number: int | None, control: str, token: str) -> None:
 
 
 def _add(control: str, token: str, rule: dict[str, Any]) -> None:
-    _tell(ask(control, token, "/appends", rule, post=True))
+    _show(ask(control, token, "/appends", rule, post=True))
 
 
-def _tell(rule: dict[str, Any]) -> None:
+def _show(rule: dict[str, Any]) -> None:
     say(f"{rule['text']} (acted {rule['acted']}, holds {rule['held']})")

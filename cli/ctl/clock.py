@@ -18,14 +18,14 @@ def clock(context: click.Context) -> None:
 @control_options
 def show(control: str, token: str) -> None:
     """Tell where it stands."""
-    _tell(ask(control, token, "/clock"))
+    _show(ask(control, token, "/clock"))
 
 
 @clock.command()
 @control_options
 def pause(control: str, token: str) -> None:
     """Let it stand still: no session ends, no rebalance times out."""
-    _tell(ask(control, token, "/clock/pause", post=True))
+    _show(ask(control, token, "/clock/pause", post=True))
 
 
 @clock.command()
@@ -33,7 +33,7 @@ def pause(control: str, token: str) -> None:
 @control_options
 def run(scale: float | None, control: str, token: str) -> None:
     """Let it go on."""
-    _tell(ask(control, token, "/clock/run", {"scale": scale}, post=True))
+    _show(ask(control, token, "/clock/run", {"scale": scale}, post=True))
 
 
 @clock.command()
@@ -43,10 +43,10 @@ def run(scale: float | None, control: str, token: str) -> None:
 def advance(seconds: float, expire_the_living: bool, control: str, token: str) -> None:
     """Let it jump by SECONDS; everything that falls due on the way happens."""
     body = {"seconds": seconds, "expire_the_living": expire_the_living}
-    _tell(ask(control, token, "/clock/advance", body, post=True))
+    _show(ask(control, token, "/clock/advance", body, post=True))
 
 
-def _tell(state: dict[str, object]) -> None:
+def _show(state: dict[str, object]) -> None:
     how = "stands still" if state["paused"] else f"runs, {state['scale']} times as fast as the machine's"
     now_ms = state["now_ms"]
     assert isinstance(now_ms, int)

@@ -22,7 +22,7 @@ def faults(context: click.Context) -> None:
 def list_(control: str, token: str) -> None:
     """List the rules, with how often they have acted."""
     for rule in ask(control, token, "/faults"):
-        _tell(rule)
+        _show(rule)
 
 
 @faults.command()
@@ -35,7 +35,7 @@ def add(file: Path, control: str, token: str) -> None:
     try:
         from kohort.control.faults.files import read_rules
 
-        told = read_rules(file)
+        rules = read_rules(file)
     except ModuleNotFoundError as missing:
         fail(f"reading rules needs {missing.name}; pip install 'kohort[control]' brings it")
     except ValueError as problem:
@@ -47,10 +47,10 @@ def add(file: Path, control: str, token: str) -> None:
             ask(control, token, f"/faults/{rule['number']}", method="DELETE")
         fail(f"{file}, rule {len(made) + 1}: {sentence}" + ("; none of its rules is at work" if made else ""))
 
-    for each in told:
+    for each in rules:
         made.append(ask(control, token, "/faults", each, post=True, refused=refused))
     for rule in made:
-        _tell(rule)
+        _show(rule)
 
 
 @faults.command()
@@ -61,5 +61,5 @@ def remove(number: int | None, control: str, token: str) -> None:
     ask(control, token, "/faults" if number is None else f"/faults/{number}", method="DELETE")
 
 
-def _tell(rule: dict[str, object]) -> None:
+def _show(rule: dict[str, object]) -> None:
     say(f"{rule['text']} (seen {rule['seen']}, acted {rule['acted']})")

@@ -29,7 +29,7 @@ def stops(control: str, token: str) -> None:
 def list_(control: str, token: str) -> None:
     """List the gates that hold, and who waits."""
     for gate in ask(control, token, "/gates"):
-        _tell(gate)
+        _show(gate)
 
 
 @gates.command()
@@ -38,7 +38,7 @@ def list_(control: str, token: str) -> None:
 @control_options
 def hold(name: str, group: str | None, control: str, token: str) -> None:
     """Close gate NAME."""
-    _tell(ask(control, token, "/gates", {"name": name, "group": group}, post=True))
+    _show(ask(control, token, "/gates", {"name": name, "group": group}, post=True))
 
 
 @gates.command()
@@ -48,7 +48,7 @@ def hold(name: str, group: str | None, control: str, token: str) -> None:
 @control_options
 def release(name: str, who: str | None, group: str | None, control: str, token: str) -> None:
     """Let WHO through gate NAME (a member id, instance id or client id), or everybody who waits."""
-    _tell(ask(control, token, f"/gates/{quote(name)}/release{_of(group)}", {"who": who}, post=True))
+    _show(ask(control, token, f"/gates/{quote(name)}/release{_of(group)}", {"who": who}, post=True))
 
 
 @gates.command("open")
@@ -64,7 +64,7 @@ def _of(group: str | None) -> str:
     return "" if group is None else f"?group={quote(group, safe='')}"
 
 
-def _tell(gate: dict[str, list[dict[str, str]]]) -> None:
+def _show(gate: dict[str, list[dict[str, str]]]) -> None:
     waiting = ", ".join(each["text"] for each in gate["held"]) or "nobody"
     of = f" of group {gate['group']}" if gate["group"] else ""
     say(f"{gate['name']}{of}: there waits {waiting}")

@@ -22,7 +22,7 @@ def groups(context: click.Context) -> None:
 def list_(control: str, token: str) -> None:
     """List all groups."""
     for group in ask(control, token, "/groups"):
-        _tell(group)
+        _show(group)
 
 
 @groups.command()
@@ -31,7 +31,7 @@ def list_(control: str, token: str) -> None:
 def show(group: str, control: str, token: str) -> None:
     """Show GROUP with its members."""
     state = ask(control, token, f"/groups/{quote(group, safe='')}")
-    _tell(state)
+    _show(state)
     for member in state["members"]:
         parts = [f"{topic} {', '.join(map(str, each))}" for topic, each in member["partitions"].items()]
         waits = f", waits for its {member['waits_for']}" if member["waits_for"] else ""
@@ -48,7 +48,7 @@ def show(group: str, control: str, token: str) -> None:
 def wait(group: str, state: str, members: int | None, timeout: float, control: str, token: str) -> None:
     """Wait until GROUP is in a state; exit code 1 when that does not come about in time."""
     asked: dict[str, Any] = {"state": state, "timeout": timeout} | ({} if members is None else {"members": members})
-    _tell(ask(control, token, f"/groups/{quote(group, safe='')}/wait?{urlencode(asked)}", timeout_s=timeout + 30))
+    _show(ask(control, token, f"/groups/{quote(group, safe='')}/wait?{urlencode(asked)}", timeout_s=timeout + 30))
 
 
 @groups.command()
@@ -69,7 +69,7 @@ def explain(group: str, control: str, token: str) -> None:
         say(line)
 
 
-def _tell(group: dict[str, Any]) -> None:
+def _show(group: dict[str, Any]) -> None:
     say(
         f"{group['id']}: {group['state']}, generation {group['generation']}, {len(group['members'])} members, "
         f"coordinator {group['coordinator']}"

@@ -24,7 +24,7 @@ def list_(internal: bool, control: str, token: str) -> None:
     """List topics, with how many records there are."""
     for topic in ask(control, token, "/topics"):
         if internal or not topic["internal"]:
-            _tell(topic)
+            _show(topic)
 
 
 @topics.command()
@@ -35,7 +35,7 @@ def list_(internal: bool, control: str, token: str) -> None:
 def create(name: str, partitions: int, configs: tuple[str, ...], control: str, token: str) -> None:
     """Create topic NAME, its leaders spread over the nodes."""
     given = dict(_pair(each) for each in configs)
-    _tell(ask(control, token, "/topics", {"name": name, "partitions": partitions, "configs": given}, post=True))
+    _show(ask(control, token, "/topics", {"name": name, "partitions": partitions, "configs": given}, post=True))
 
 
 @topics.command()
@@ -44,7 +44,7 @@ def create(name: str, partitions: int, configs: tuple[str, ...], control: str, t
 @control_options
 def grow(name: str, partitions: int, control: str, token: str) -> None:
     """Give topic NAME more partitions, so that there are PARTITIONS."""
-    _tell(ask(control, token, f"/topics/{quote(name, safe='')}/partitions", {"partitions": partitions}, post=True))
+    _show(ask(control, token, f"/topics/{quote(name, safe='')}/partitions", {"partitions": partitions}, post=True))
 
 
 @topics.command()
@@ -67,7 +67,7 @@ def _pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _tell(topic: dict[str, Any]) -> None:
+def _show(topic: dict[str, Any]) -> None:
     partitions = topic["partitions"]
     records = sum(each["end_offset"] - each["start_offset"] for each in partitions)
     count = len(partitions)

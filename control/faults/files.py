@@ -42,7 +42,7 @@ def read_rules(path: Path) -> list[dict[str, Any]]:
             raw = file.read(LARGEST_FILE + 1)
         if len(raw) > LARGEST_FILE:
             raise ControlError(f"{path} has more than {LARGEST_FILE} bytes, which no file of rules needs")
-        told = yaml.load(raw.decode(), Loader)
+        rules = yaml.load(raw.decode(), Loader)
     except ControlError:
         raise
     except (OSError, UnicodeDecodeError) as problem:
@@ -51,9 +51,9 @@ def read_rules(path: Path) -> list[dict[str, Any]]:
         raise ControlError(f"{path} is not YAML as rules are written in: {' '.join(str(problem).split())}") from None
     except (ValueError, OverflowError, RecursionError) as problem:  # PyYAML's own, for dates, numbers and nesting
         raise ControlError(f"{path} holds what can't be read: {problem}") from None
-    if not isinstance(told, list) or not all(isinstance(each, Mapping) for each in told):
+    if not isinstance(rules, list) or not all(isinstance(each, Mapping) for each in rules):
         raise ControlError(f"{path} is no list of rules; each begins with `- match: {{api: …}}`")
-    return [{str(name): _plain(value) for name, value in each.items()} for each in told]
+    return [{str(name): _plain(value) for name, value in each.items()} for each in rules]
 
 
 def _plain(value: object) -> Any:
@@ -68,9 +68,9 @@ def _plain(value: object) -> Any:
 def load(faults: Faults, path: Path) -> list[Rule]:
     """Makes all rules of a file, or none: one that is wrong is named by its number. Raises ControlError."""
     made: list[Rule] = []
-    for number, told in enumerate(read_rules(path), 1):
+    for number, fields in enumerate(read_rules(path), 1):
         try:
-            made.append(parse_rule(faults, told))
+            made.append(parse_rule(faults, fields))
         except ControlError as problem:
             for rule in made:
                 rule.remove()

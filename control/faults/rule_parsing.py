@@ -38,26 +38,26 @@ CHANGES = {
 """What `assign` may be told in a word; members and partitions are given as a table instead."""
 
 
-def parse_rule(faults: Faults, told: Mapping[str, Any]) -> Rule:
+def parse_rule(faults: Faults, fields: Mapping[str, Any]) -> Rule:
     """A rule from `{"match": {…}, "do": "delay", "with": {"seconds": 2}, "times": 1}`. Raises ControlError.
 
     `match` holds the conditions of `Match`, `with` the arguments of the word in `do`.
     """
-    for name in told:
+    for name in fields:
         if name not in ("match", "do", "with", *WHEN):
             raise unknown("part of a rule", name, ("match", "do", "with", *WHEN))
-    word = told.get("do")
+    word = fields.get("do")
     if word not in DO:
         raise unknown("thing to do", word, DO)
-    builder = faults.on(**_given(told, "match"))
-    arguments = _given(told, "with")
+    builder = faults.on(**_given(fields, "match"))
+    arguments = _given(fields, "with")
     if word == "assign":
         arguments = {"change": _change(arguments)}
     wanted = {name for name in signature(getattr(RuleBuilder, word)).parameters if name not in ("self", "when")}
     for name in arguments:
         if name not in wanted:
             raise unknown(f"argument of {word}", name, wanted or {"(none)"})
-    when = {name: told[name] for name in WHEN if told.get(name) is not None}
+    when = {name: fields[name] for name in WHEN if fields.get(name) is not None}
     try:
         rule: Rule = getattr(builder, word)(**arguments, **when)
     except TypeError:
@@ -65,9 +65,9 @@ def parse_rule(faults: Faults, told: Mapping[str, Any]) -> Rule:
     return rule
 
 
-def _given(told: Mapping[str, Any], part: str) -> dict[str, Any]:
+def _given(fields: Mapping[str, Any], part: str) -> dict[str, Any]:
     """A part of a rule, without what is null: left out, that is."""
-    values = told.get(part)
+    values = fields.get(part)
     if values is not None and not isinstance(values, Mapping):
         raise ControlError(f"{part} is a table, as in {part}: {EXAMPLES[part]}, not {values!r}")
     return {str(name): value for name, value in (values or {}).items() if value is not None}

@@ -33,12 +33,12 @@ class Trigger:
 WORDS = tuple(each.name for each in fields(Trigger))
 
 
-def trigger(told: Mapping[str, Any]) -> Trigger:
+def trigger(conditions: Mapping[str, Any]) -> Trigger:
     """From words and values. Raises ControlError, with the nearest word, for one that is none."""
-    for name in told:
+    for name in conditions:
         if name not in WORDS:
             raise unknown("trigger", name, WORDS)
-    return Trigger(**told)
+    return Trigger(**conditions)
 
 
 class Counting:

@@ -53,8 +53,8 @@ async def list_rules(laboratory: TheLaboratory) -> list[AppendRuleState]:
 @router.post("", status_code=201)
 async def add(rule: NewAppendRule, laboratory: TheLaboratory) -> AppendRuleState:
     """Make a rule."""
-    told = {"times": rule.times, "nth": rule.nth, "probability": rule.probability}
-    when = When(**{name: value for name, value in told.items() if value is not None})  # type: ignore[typeddict-item]
+    given = {"times": rule.times, "nth": rule.nth, "probability": rule.probability}
+    when = When(**{name: value for name, value in given.items() if value is not None})  # type: ignore[typeddict-item]
     made = laboratory.appends.of(rule.kind, rule.group)
     if rule.do == "hold":
         return _state(made.hold(**when))

@@ -40,7 +40,7 @@ async def stream(laboratory: TheLaboratory, group: str | None = None, past: bool
     before = [each for each in recorder if past and (group is None or each.event.group_id == group)]
     leave = recorder.listen(hear)
 
-    async def tell() -> AsyncIterator[bytes]:
+    async def stream() -> AsyncIterator[bytes]:
         try:
             for recorded in before:
                 yield _message(recorded)
@@ -52,7 +52,7 @@ async def stream(laboratory: TheLaboratory, group: str | None = None, past: bool
         finally:
             leave()
 
-    return StreamingResponse(tell(), media_type="text/event-stream")
+    return StreamingResponse(stream(), media_type="text/event-stream")
 
 
 def _message(recorded: Recorded) -> bytes:

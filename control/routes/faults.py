@@ -33,7 +33,7 @@ ABOUT = {
 TEXT, NUMBER = {"type": "string"}, {"type": "integer"}
 
 
-def _told(properties: dict[str, dict[str, Any]]) -> WithJsonSchema:
+def _with_properties(properties: dict[str, dict[str, Any]]) -> WithJsonSchema:
     """What may be given, for the document. What is given is judged by the laboratory, which knows the nearest word."""
     return WithJsonSchema(
         {"type": "object", "properties": properties, "additionalProperties": False}, mode="validation"
@@ -61,13 +61,13 @@ ARGUMENTS = {
 class NewRule(Body):
     """Which requests, what happens to them, and when."""
 
-    match: Annotated[dict[str, Any], _told(CONDITIONS)] = Field(
+    match: Annotated[dict[str, Any], _with_properties(CONDITIONS)] = Field(
         default={},
         description="conditions, all of which must hold; none: any request",
         examples=[{"api": "Heartbeat", "group": "billing", "state": "Stable"}],
     )
     do: Annotated[str, WithJsonSchema({"type": "string", "enum": list(DO)})] = Field(examples=["delay"])
-    arguments: Annotated[dict[str, Any], _told(ARGUMENTS), Field(alias="with")] = Field(
+    arguments: Annotated[dict[str, Any], _with_properties(ARGUMENTS), Field(alias="with")] = Field(
         default={}, description="what `do` takes", examples=[{"seconds": 2}]
     )
     times: int | None = Field(None, ge=1, description="so often and no more")
@@ -94,9 +94,9 @@ async def list_rules(laboratory: TheLaboratory) -> list[RuleState]:
 @router.post("", status_code=201)
 async def add(rule: NewRule, laboratory: TheLaboratory) -> RuleState:
     """Make a rule. One that can never match is refused, with the nearest word that could."""
-    told = {"match": rule.match, "do": rule.do, "with": rule.arguments}
+    fields = {"match": rule.match, "do": rule.do, "with": rule.arguments}
     when = {"times": rule.times, "nth": rule.nth, "probability": rule.probability}
-    return _state(parse_rule(laboratory.faults, told | when))
+    return _state(parse_rule(laboratory.faults, fields | when))
 
 
 @router.delete("/{number}", responses=refusals(NOT_THERE))

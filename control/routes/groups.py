@@ -135,15 +135,15 @@ class _Wanted:
         return any(self.waits_for in (None, each.waits_for or "nothing") for each in found)
 
     def __str__(self) -> str:
-        told = [self.state]
+        parts = [self.state]
         if self.members is not None:
-            told.append(f"with {self.members} members")
+            parts.append(f"with {self.members} members")
         if self.generation is not None:
-            told.append(f"at generation {self.generation}")
+            parts.append(f"at generation {self.generation}")
         if self.member is not None:
             waiting = f" that waits for {self.waits_for}" if self.waits_for is not None else ""
-            told.append(f"with a member {self.member}{waiting}")
-        return " ".join(told)
+            parts.append(f"with a member {self.member}{waiting}")
+        return " ".join(parts)
 
 
 @router.get("/{group_id}/members/{who}", responses=refusals(NOT_THERE))

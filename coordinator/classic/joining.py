@@ -42,7 +42,7 @@ class Joiner:
     client_id: str
     client_host: str
     """As Java prints an address: `/127.0.0.1`."""
-    tells_rebalance_timeout: bool = True
+    has_rebalance_timeout: bool = True
     """Otherwise its session timeout stands for it (KIP-62: from version 1 on)."""
     needs_member_id: bool = True
     """A dynamic newcomer is first given an id (KIP-394: from version 4 on)."""
@@ -62,7 +62,7 @@ class _Join:
     @property
     def rebalance_timeout_ms(self) -> int:
         request = self.request
-        return request.rebalance_timeout_ms if self.joiner.tells_rebalance_timeout else request.session_timeout_ms
+        return request.rebalance_timeout_ms if self.joiner.has_rebalance_timeout else request.session_timeout_ms
 
     @property
     def reason(self) -> str:

@@ -55,8 +55,8 @@ def _check(group: ClassicGroup, request: SyncGroupRequest) -> ErrorCode:
     return ErrorCode.none
 
 
-def _differ(told: str | None, known: str | None) -> bool:
-    return told is not None and known is not None and told != known
+def _differ(given: str | None, known: str | None) -> bool:
+    return given is not None and known is not None and given != known
 
 
 def _await_assignment(

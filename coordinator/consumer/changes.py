@@ -109,7 +109,7 @@ class Changes:
             on_written(error, now_ms)
 
         self.token = coordinator.append(group.partition, EncodedRecords(b"".join(bodies), len(bodies)), now_ms, written)
-        self._tell(cause)
+        self._report(cause)
 
     def _follow(self, now_ms: int, on_written: OnWritten) -> None:
         last = self.group.in_flight[-1].token if self.group.in_flight else None
@@ -118,7 +118,7 @@ class Changes:
         else:
             self.group.coordinator.after(last, on_written)
 
-    def _tell(self, cause: Cause) -> None:
+    def _report(self, cause: Cause) -> None:
         group = self.group
         state = group.state.value
         if state != self._from_state:

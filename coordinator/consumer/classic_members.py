@@ -121,7 +121,7 @@ def _merged(
 
 
 def _rebalance_timeout_ms(request: JoinGroupRequest, joiner: Joiner) -> int:
-    return request.rebalance_timeout_ms if joiner.tells_rebalance_timeout else request.session_timeout_ms
+    return request.rebalance_timeout_ms if joiner.has_rebalance_timeout else request.session_timeout_ms
 
 
 def _owned(group: ConsumerGroup, subscription: Subscription) -> Mapping[UUID, frozenset[int]]:

@@ -196,7 +196,7 @@ def _response(
     group: ConsumerGroup, member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, had: Owned
 ) -> ConsumerGroupHeartbeatResponse:
     """The assignment is told to who joins, to who tells everything, and when it has changed."""
-    told_all = (
+    named_all = (
         request.rebalance_timeout_ms != -1
         and (request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None)
         and request.topic_partitions is not None
@@ -207,7 +207,7 @@ def _response(
         member_id=member.member_id,
         member_epoch=member.current.epoch,
         heartbeat_interval_ms=group.coordinator.consumer_config(group.group_id).heartbeat_interval_ms,
-        assignment=_assignment(assigned) if request.member_epoch == 0 or told_all or assigned != had else None,
+        assignment=_assignment(assigned) if request.member_epoch == 0 or named_all or assigned != had else None,
     )
 
 

@@ -46,6 +46,6 @@ def _compiled(regex: str) -> "Callable[[str], object] | str":
         matches: Callable[[str], object] = re2.compile(regex, options).fullmatch
     except re2.error as problem:
         raw = problem.args[0] if problem.args else ""
-        told = raw.decode(errors="replace") if isinstance(raw, bytes) else str(raw)
-        return next((words for known, words in _REASONS if told.startswith(known)), told)
+        problem = raw.decode(errors="replace") if isinstance(raw, bytes) else str(raw)
+        return next((words for known, words in _REASONS if problem.startswith(known)), problem)
     return matches

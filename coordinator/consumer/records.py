@@ -206,10 +206,10 @@ def _read_owned(reader: RecordReader, default_epoch: int) -> dict[UUID, dict[int
 
     def topic() -> tuple[UUID, dict[int, int]]:
         topic_id, partitions = reader.uuid(), list(reader.array(reader.int32))
-        told = reader.tags().get(0)
-        if told is None:
+        tag = reader.tags().get(0)
+        if tag is None:
             return topic_id, dict.fromkeys(partitions, default_epoch)
-        epochs = RecordReader(told)
+        epochs = RecordReader(tag)
         return topic_id, dict(zip(partitions, epochs.array(epochs.int32), strict=True))
 
     return dict(reader.array(topic))

@@ -23,11 +23,11 @@ PADDING_BYTES = (20, 200)
 
 
 def main() -> None:
-    report, orders = Reporter(), Orders()
+    reporter, orders = Reporter(), Orders()
     bootstrap, topic, seed, *offsets = sys.argv[1:]
     producer = Producer({"bootstrap.servers": bootstrap, "client.id": "producer", "enable.idempotence": True})
     stream = _Stream(producer, topic, random.Random(int(seed)), [int(each) for each in offsets])
-    report(Ready())
+    reporter(Ready())
     orders.wait_to_join()
     due = time.monotonic()
     while not orders.stopping:
@@ -35,10 +35,10 @@ def main() -> None:
         due += PERIOD_S
         while (left_s := due - time.monotonic()) > 0:
             producer.poll(left_s)  # returns early when acknowledgements come
-        stream.tell(report)
+        stream.report(reporter)
     producer.flush()
-    stream.tell(report)
-    report(Closed())
+    stream.report(reporter)
+    reporter(Closed())
 
 
 class _Stream:
@@ -58,12 +58,12 @@ class _Stream:
                 self._producer.produce(self._topic, value, partition=partition, on_delivery=self._delivered)
             self._next[partition] += RECORDS_PER_PERIOD
 
-    def tell(self, report: Reporter) -> None:
+    def report(self, reporter: Reporter) -> None:
         if self._acknowledged:
-            report(Produced(time.monotonic(), ranges_of(self._acknowledged)))
+            reporter(Produced(time.monotonic(), ranges_of(self._acknowledged)))
             self._acknowledged = []
         while self._refused:
-            report(Wrong(self._refused.pop()))
+            reporter(Wrong(self._refused.pop()))
 
     def _delivered(self, error: Any, message: Any) -> None:
         if error is not None:

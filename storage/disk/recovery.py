@@ -141,15 +141,15 @@ class Recovery:
         path = file.path
         lost = sum(hole.end - hole.start for hole in holes)
         first = holes[0]
-        told = f"{path.parent.name}/{path.name}: {lost} bytes cut from byte {first.start} on: {first.why}"
+        warning = f"{path.parent.name}/{path.name}: {lost} bytes cut from byte {first.start} on: {first.why}"
         if len(holes) == 1 and first.end == file.size:
             tail = file.read(first.start, lost)
             if any(tail):
                 kept = path.with_name(f"{path.name}.cut-{first.start}")
                 self._disk.write_whole(kept, tail)
-                told += f"; they are kept in {kept.name}"
+                warning += f"; they are kept in {kept.name}"
             file.truncate(first.start)
-            return told
+            return warning
         kept = path.with_name(f"{path.name}.damaged-{first.start}")
         self._disk.keep(path, kept)
         pieces, at = [], 0
@@ -160,7 +160,7 @@ class Recovery:
         self._disk.write_whole(path, b"".join(pieces))
         file.close()
         file.size = path.stat().st_size
-        return f"{told}; intact batches follow and stay; the file as it was is kept as {kept.name}"
+        return f"{warning}; intact batches follow and stay; the file as it was is kept as {kept.name}"
 
     def _finish_compaction(self, folder: Path) -> None:
         for path in folder.glob("*" + LOG + CLEANED):

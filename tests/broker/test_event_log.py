@@ -169,7 +169,7 @@ class SlowDisk:
     def run(self, job: Callable[[], None]) -> None:
         self.jobs.append(job)
 
-    def tell(self, result: Callable[[], None]) -> None:
+    def hand_over(self, result: Callable[[], None]) -> None:
         result()
 
     def catch_up(self) -> None:

@@ -11,7 +11,7 @@ import pytest
 from kohort.broker.apis.produce.checking import DECOMPRESSED_PER_TURN, RECORDS_PER_TURN
 from kohort.broker.cluster.moving import move_leader
 from kohort.protocol.errors import ErrorCode
-from kohort.storage.validation import ERRORS_TOLD
+from kohort.storage.validation import ERRORS_ANSWERED
 from tests.storage.odd_batches import GZIP, SNAPPY, ZSTD, batch, gz, record, snappy, zstd
 from tests.support.broker import Broker, Client
 from tests.support.data_requests import NOW_MS, delete, given_topic, production
@@ -32,7 +32,7 @@ class Thread:
     def run(self, job: Callable[[], None]) -> None:
         self._jobs.append(job)
 
-    def tell(self, result: Callable[[], None]) -> None:
+    def hand_over(self, result: Callable[[], None]) -> None:
         result()
 
     def close(self) -> bool:
@@ -134,15 +134,15 @@ def test_a_bomb_is_stopped_at_its_limit(thread: Thread, ada: Client) -> None:
 
 def test_of_very_many_bad_records_the_first_are_named(thread: Thread, ada: Client) -> None:
     given_topic(ada, "compacted", cleanup_policy="compact")
-    count = ERRORS_TOLD + 5
+    count = ERRORS_ANSWERED + 5
     body = zstd(b"".join(record(n, key=None) for n in range(count)))
     sends(ada, batch(body, now=NOW_MS, count=count, attributes=ZSTD), name="compacted")
     assert thread.works() == 1
     ((_, response),) = ada.hears("produce", 9)
     (part,) = response.responses[0].partition_responses
     assert part.error_code is E.invalid_record
-    assert [each.batch_index for each in part.record_errors] == list(range(ERRORS_TOLD))
-    assert f"due to {ERRORS_TOLD} record errors in total" in part.error_message
+    assert [each.batch_index for each in part.record_errors] == list(range(ERRORS_ANSWERED))
+    assert f"due to {ERRORS_ANSWERED} record errors in total" in part.error_message
 
 
 def test_a_topic_may_go_meanwhile(thread: Thread, broker: Broker, ada: Client) -> None:

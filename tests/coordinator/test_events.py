@@ -18,13 +18,13 @@ def listening(**settings: Any) -> World:
 
 def kinds(world: World) -> list[str]:
     """Since this was last asked."""
-    told = [event.kind for event in world.events]
+    events_of = [event.kind for event in world.events]
     world.events.clear()
-    return told
+    return events_of
 
 
 def last(world: World, kind: str) -> GroupEvent:
-    return world.told(kind)[-1]
+    return world.events_of(kind)[-1]
 
 
 def test_nobody_listens() -> None:
@@ -45,14 +45,14 @@ def test_a_group_from_its_first_word_to_its_first_assignment() -> None:
     assert {each.group_type for each in world.events} == {"classic"}
     assert kinds(world) == ["group_created", "member_id_issued"]
     ada.joins(reason="because")
-    added, started = world.told("member_added", "rebalance_started")
+    added, started = world.events_of("member_added", "rebalance_started")
     assert (added.cause, added.client_id, added.client_host) == ("join_new", "ada", "/127.0.0.1")
     assert (added.client_software, added.client_reason) == ("adas-client/1.0", "because")
     assert (added.session_timeout_ms, added.rebalance_timeout_ms, added.members) == (10_000, 30_000, 1)
     assert (started.rebalance_id, started.generation, started.duration_us) == ("g/7/1", 0, None)
     assert (started.state_from, started.state_to, started.cause) == ("Empty", "PreparingRebalance", "join_new")
     world.after(5)
-    (completed,) = world.told("join_completed")
+    (completed,) = world.events_of("join_completed")
     assert (completed.generation, completed.joined, completed.left, completed.evicted) == (1, (ada.member_id,), (), ())
     assert (completed.member_id, completed.cause, completed.waited_for) == (ada.member_id, None, ())
     assert (completed.protocol, completed.detail) == ("range", {"leader": ada.member_id})
@@ -87,26 +87,26 @@ def test_a_slow_member_blocks_the_group_until_it_is_evicted() -> None:
     kinds(world)
     eve = world.speaker("eve")
     eve.enters()
-    (started,) = world.told("rebalance_started")
+    (started,) = world.events_of("rebalance_started")
     assert (started.cause, started.client_id, started.members) == ("join_new", "eve", 3)
     assert (started.rebalance_id, started.generation) == ("g/7/2", 1)
     assert started.duration_us == 8_000_000
     world.after(2_000)
     ada.joins(reason="rebalance failed")
-    (rejoined,) = world.told("member_rejoined")
+    (rejoined,) = world.events_of("member_rejoined")
     assert (rejoined.member_id, rejoined.duration_us) == (ada.member_id, 2_000_000)
     assert rejoined.client_reason == "rebalance failed"
     ada.joins()
-    assert len(world.told("member_rejoined")) == 1, "a join that is repeated is not another arrival"
+    assert len(world.events_of("member_rejoined")) == 1, "a join that is repeated is not another arrival"
     for _ in range(4):
         world.after(7_000)
         bob.beats()
-    (progress,) = world.told("join_progress")
+    (progress,) = world.events_of("join_progress")
     assert (progress.waited_for, progress.duration_us) == ((bob.member_id,), 15_000_000)
     world.after(0)
-    (removed,) = world.told("member_removed")
+    (removed,) = world.events_of("member_removed")
     assert (removed.cause, removed.member_id, removed.duration_us) == ("barrier_timeout", bob.member_id, 7_000_000)
-    (completed,) = world.told("join_completed")
+    (completed,) = world.events_of("join_completed")
     assert (completed.duration_us, completed.cause) == (30_000_000, "barrier_timeout")
     assert completed.waited_for == completed.evicted == (bob.member_id,)
     assert (completed.joined, completed.left) == ((eve.member_id,), ())
@@ -173,13 +173,13 @@ def test_an_assignment_that_comes_too_late_is_stored_and_the_rebalance_supersede
     ada.syncs({ada.member_id: b""})
     world.after(20)
     bob.leaves()
-    (superseded,) = world.told("rebalance_superseded")
+    (superseded,) = world.events_of("rebalance_superseded")
     assert (superseded.rebalance_id, superseded.detail) == ("g/7/2", {"next": "g/7/3"})
     assert superseded.duration_us == 20_000
     world.write()
-    (stored,) = world.told("assignment_stored")
+    (stored,) = world.events_of("assignment_stored")
     assert (stored.rebalance_id, stored.generation) == ("g/7/2", 2)
-    assert not world.told("rebalance_completed")
+    assert not world.events_of("rebalance_completed")
 
 
 def test_a_member_says_something_else_of_itself() -> None:
@@ -207,7 +207,7 @@ def test_a_follow_up_of_a_cooperative_round() -> None:
     owned = subscription("t") + b"note of the assignor"
     bob.joins(protocols=(("range", owned),), reason="need to revoke partitions and re-join")
     assert last(world, "rebalance_started").cause == "cooperative_followup"
-    assert not world.told("member_metadata_changed")
+    assert not world.events_of("member_metadata_changed")
 
 
 def test_a_static_member_comes_back() -> None:
@@ -224,10 +224,10 @@ def test_a_static_member_comes_back() -> None:
     assert replaced.log_offset == len(world.log[0]) - 1
     for _ in range(3):
         assert ada.beats() is E.fenced_instance_id
-    (fenced,) = world.told("member_fenced")
+    (fenced,) = world.events_of("member_fenced")
     assert (fenced.member_id, fenced.instance_id, fenced.error) == (old_id, "i", "FENCED_INSTANCE_ID")
     world.speaker("ada", instance="i", protocols=(("sticky", subscription("t")), ("range", b""))).joins()
-    assert world.told("member_replaced")[-1].detail is not None
+    assert world.events_of("member_replaced")[-1].detail is not None
 
 
 def test_heartbeats_in_sums() -> None:
@@ -237,14 +237,14 @@ def test_heartbeats_in_sums() -> None:
     for pause_ms in (1_000, 1_000, 1_000, 5_001, 3_000):
         world.after(pause_ms)
         ada.beats()
-    (gap,) = world.told("heartbeat_gap")
+    (gap,) = world.events_of("heartbeat_gap")
     assert (gap.member_id, gap.duration_us) == (ada.member_id, 5_001_000)
     while world.now_ms < 58_000:
         world.after(1_000)
         ada.beats()
-    assert not world.told("heartbeat_stats")
+    assert not world.events_of("heartbeat_stats")
     world.after(3_000)
-    (stats,) = world.told("heartbeat_stats")
+    (stats,) = world.events_of("heartbeat_stats")
     assert stats.duration_us == 5_001_000
     assert stats.detail is not None
     assert {name: int(text) for name, text in stats.detail.items()} == {
@@ -262,7 +262,7 @@ def test_commits_in_sums_and_what_was_refused() -> None:
     kinds(world)
     for _ in range(3):
         ada.commits(7, generation=0)
-    (rejected,) = world.told("commit_rejected")
+    (rejected,) = world.events_of("commit_rejected")
     assert (rejected.error, rejected.generation, rejected.client_id) == ("ILLEGAL_GENERATION", 0, "ada")
     bob.leaves()
     bob.commits(9)
@@ -272,9 +272,9 @@ def test_commits_in_sums_and_what_was_refused() -> None:
     while world.now_ms < 61_000:
         world.after(5_000)
         ada.beats()
-    (stats,) = world.told("commit_stats")
+    (stats,) = world.events_of("commit_stats")
     assert (stats.member_id, stats.partitions, stats.detail) == (ada.member_id, 2, {"n": "2", "rejected": "3"})
-    (more,) = [event for event in world.told("commit_rejected") if event.detail]
+    (more,) = [event for event in world.events_of("commit_rejected") if event.detail]
     assert (more.member_id, more.detail) == (ada.member_id, {"n": "2"})
 
 
@@ -288,7 +288,7 @@ def test_whoever_listens_late_finds_groups_at_work() -> None:
         world.listen()
     world.after(1_000)
     bob.leaves()
-    removed, started = world.told("member_removed", "rebalance_started")
+    removed, started = world.events_of("member_removed", "rebalance_started")
     assert (removed.duration_us, started.duration_us) == (1_000_000, 1_000_000)
     ada.joins()
     assert last(world, "join_completed").left == (bob.member_id,)

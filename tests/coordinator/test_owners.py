@@ -32,7 +32,7 @@ def hands_out(world: World, leader: Speaker, shares: dict[Speaker, bytes]) -> tu
         if speaker is not leader:
             speaker.syncs()
     leader.syncs({speaker.member_id: given for speaker, given in shares.items()})
-    detail = world.told("assignment_received")[-1].detail or {}
+    detail = world.events_of("assignment_received")[-1].detail or {}
     return detail.get("moved"), detail.get("fewest_moves")
 
 
@@ -46,9 +46,9 @@ def alone(world: World, *partitions: int) -> Speaker:
 
 def unowned_ms(world: World) -> int:
     """Since this was last asked, all partitions together."""
-    told = [event.detail for event in world.told("member_synced") if event.detail]
+    events_of = [event.detail for event in world.events_of("member_synced") if event.detail]
     world.events.clear()
-    return sum(int(detail["unowned_us"]) for detail in told) // 1_000
+    return sum(int(detail["unowned_us"]) for detail in events_of) // 1_000
 
 
 def test_an_eager_member_gives_up_everything_when_it_joins_again() -> None:
@@ -106,7 +106,7 @@ def test_who_falls_silent_leaves_its_partitions_to_nobody() -> None:
     world.after(6_000)
     ada.beats()
     world.after(4_000)
-    assert world.told("member_removed")[-1].cause == "session_expired"
+    assert world.events_of("member_removed")[-1].cause == "session_expired"
     world.after(500)
     ada.joins(protocols=owning(0, 1))
     assert hands_out(world, ada, {ada: share(0, 1, 2)}) == ("1", "1")
@@ -130,7 +130,7 @@ def test_a_static_member_under_a_new_id_is_who_it_was() -> None:
     hands_out(world, ada, {ada: share(0, 1)})
     again = world.speaker("ada", instance="desk")
     again.enters()
-    assert world.told("member_replaced")
+    assert world.events_of("member_replaced")
     bob = world.speaker("bob")
     bob.enters()
     again.joins()
@@ -170,7 +170,7 @@ def test_of_a_share_that_cannot_be_read_nothing_is_said() -> None:
     ada = alone(world, 0, 1)
     ada.joins()
     assert hands_out(world, ada, {ada: b"no assignment"}) == (None, None)
-    assert world.told("member_synced")[-1].partitions is None
+    assert world.events_of("member_synced")[-1].partitions is None
 
 
 MEMBERS = ("ada", "bob", "eve")

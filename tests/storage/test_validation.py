@@ -40,7 +40,7 @@ def test_a_few_bytes_behind_a_batch_are_ignored() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "error_code", "tells_log_start"),
+    ("data", "error_code", "has_log_start"),
     [
         (None, ErrorCode.invalid_record, False),
         (b"", ErrorCode.invalid_record, False),
@@ -69,10 +69,10 @@ def test_a_few_bytes_behind_a_batch_are_ignored() -> None:
         (batch(b"x" * (1 << 20)), ErrorCode.message_too_large, False),
     ],
 )
-def test_what_is_refused_and_how(data: bytes, error_code: ErrorCode, tells_log_start: bool) -> None:
+def test_what_is_refused_and_how(data: bytes, error_code: ErrorCode, has_log_start: bool) -> None:
     rejection = judged(data)
     assert rejection is not None
-    assert (rejection.error_code, rejection.tells_log_start) == (error_code, tells_log_start)
+    assert (rejection.error_code, rejection.has_log_start) == (error_code, has_log_start)
 
 
 def test_zstd_needs_version_7() -> None:

@@ -106,7 +106,7 @@ class World:
         """Somebody listens to group events from now on."""
         self.coordinator.observer = EventObserver(self.coordinator, lambda: self.now_ms * 1000, _client_of, lambda _: 7)
 
-    def told(self, *kinds: str) -> list[GroupEvent]:
+    def events_of(self, *kinds: str) -> list[GroupEvent]:
         """The events of these kinds so far."""
         return [event for event in self.events if event.kind in kinds]
 

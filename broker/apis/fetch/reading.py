@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from kohort.storage.segment import Chunk
     from kohort.storage.topics import Partition, Topic
 
-    _Told = tuple[UUID | None, str, list[PartitionData]]
+    _TopicAnswer = tuple[UUID | None, str, list[PartitionData]]
 
 SHORT = 32
 """Up to so many partitions are read without a pause."""
@@ -193,7 +193,7 @@ class Reading:
         self.failed = True
         return refused(part, error_code, None)
 
-    def _answer(self, session_id: int, topics: list[_Told] | None) -> FetchResponse:
+    def _answer(self, session_id: int, topics: list[_TopicAnswer] | None) -> FetchResponse:
         if topics is None:
             unknown = ErrorCode.unknown_server_error
             return FetchResponse(error_code=unknown, session_id=self._session_asked, responses=())
@@ -260,9 +260,9 @@ class PlainReading(Reading):
         answers = zip(self._asked, self._datas, strict=True)
         if not self._unknown:
             return self._answer(NO_SESSION, [(asked.topic_id, asked.topic, datas) for (asked, _, _), datas in answers])
-        told = [(asked.topic_id, asked.topic, data) for (asked, _, _), datas in answers for data in datas]
-        told += ((asked.topic_id, name, data) for asked, name, data in sorted(self._unknown, key=_ids_first))
-        return self._answer(NO_SESSION, _by_topic(told, by_id=self.ticket.version >= TOPIC_IDS_FROM))
+        answered = [(asked.topic_id, asked.topic, data) for (asked, _, _), datas in answers for data in datas]
+        answered += ((asked.topic_id, name, data) for asked, name, data in sorted(self._unknown, key=_ids_first))
+        return self._answer(NO_SESSION, _by_topic(answered, by_id=self.ticket.version >= TOPIC_IDS_FROM))
 
 
 class SessionReading(Reading):
@@ -330,14 +330,14 @@ class SessionReading(Reading):
         elif session.epoch != self._expected_epoch:
             # Another request of the session has come while this one waited.
             return FetchResponse(error_code=ErrorCode.invalid_fetch_session_epoch, session_id=session.id, responses=())
-        told = []
+        answered = []
         for cached, data in (*self._datas, *sorted(self._unknown(), key=_ids_first)):
             if cached.is_news(data):
                 topic = cached.topic
-                told.append((topic.topic_id, "" if session.by_id else topic.name, data))
+                answered.append((topic.topic_id, "" if session.by_id else topic.name, data))
                 if data.records and not self._begins:
                     session.put_last(cached)
-        return self._answer(session.id, _by_topic(told, by_id=session.by_id))
+        return self._answer(session.id, _by_topic(answered, by_id=session.by_id))
 
     def _unknown(self) -> Iterable[tuple[SessionPartition, PartitionData]]:
         for cached in self._cached:
@@ -372,15 +372,15 @@ def _once(topics: Sequence[FetchTopic]) -> list[tuple[FetchTopic, Sequence[Fetch
     return [*found]
 
 
-def _by_topic(told: Iterable[tuple[UUID | None, str, PartitionData]], *, by_id: bool) -> list[_Told] | None:
+def _by_topic(answered: Iterable[tuple[UUID | None, str, PartitionData]], *, by_id: bool) -> list[_TopicAnswer] | None:
     """Partitions that follow one another and belong to one topic, together.
 
-    `told`: id and name under which it is answered, and a partition. None: Kafka fails over it, which compares the names
+    `answered`: id and name under which it is answered, and a partition. None: Kafka fails over it: it compares names
     of topics without an id, and finds none (`FetchResponse.matchingTopic`).
     """
-    topics: list[_Told] = []
+    topics: list[_TopicAnswer] = []
     last: object = None
-    for topic_id, name, data in told:
+    for topic_id, name, data in answered:
         if by_id and topics and topics[-1][0] is None:
             return None
         if last != (topic_id, name):

@@ -331,7 +331,7 @@ def _out_of_sequence(node: Node, partition: Partition, header: BatchInfo) -> Par
     )
     if error_code == ErrorCode.none:
         return None
-    return _rejected(partition.index, Rejection(error_code, tells_log_start=True), partition.log.log_start_offset)
+    return _rejected(partition.index, Rejection(error_code, has_log_start=True), partition.log.log_start_offset)
 
 
 def _refused(index: int, error_code: ErrorCode, message: str | None = None) -> PartitionProduceResponse:
@@ -343,7 +343,7 @@ def _rejected(index: int, rejection: Rejection, log_start_offset: int) -> Partit
         index=index,
         error_code=rejection.error_code,
         base_offset=-1,
-        log_start_offset=log_start_offset if rejection.tells_log_start else -1,
+        log_start_offset=log_start_offset if rejection.has_log_start else -1,
         record_errors=tuple(
             BatchIndexAndErrorMessage(batch_index=number, batch_index_error_message=problem)
             for number, problem in rejection.record_errors

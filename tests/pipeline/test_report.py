@@ -118,14 +118,14 @@ def test_every_figure_has_a_word_on_how_sure_it_is(recorded_groups: dict[str, Gr
     assert '<dt>total wait</dt><dd>34.0 s <small class="sure">exact</small>' in text
 
 
-def test_a_thousand_restless_groups_make_no_endless_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_restless_groups_make_no_endless_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many groups with many generations, members and partitions: what has no room is said, not shown."""
-    monkeypatch.setattr(html, "FULL_PAGES_CHARS", 1_500_000)
-    monkeypatch.setattr(html, "MOST_PAGES_CHARS", 2_000_000)
-    groups = [restless(f"group-{n:03}", 400) for n in range(12)]
+    monkeypatch.setattr(html, "FULL_PAGES_CHARS", 1)
+    monkeypatch.setattr(html, "MOST_PAGES_CHARS", 1_200_000)
+    groups = [restless(f"group-{n:03}", 400) for n in range(5)]
     gold = write_gold(groups, tmp_path)
     text = write_report(gold, findings(gold), tmp_path / "report.html").read_text()
-    assert len(text) < 2_600_000
+    assert len(text) < 1_500_000
     assert f"{MOST_ROWS} of 400 rebalances are shown" in text
     assert "of 90 clients are shown" in text
     assert "Partitions and members are not drawn" in text

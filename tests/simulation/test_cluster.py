@@ -3,14 +3,12 @@
 How to play a seed again, or more of them: tests/support/seeds.py.
 """
 
-from functools import partial
-from random import Random
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from kohort.broker.cluster import replay
-from kohort.broker.cluster.moving import move_leader
 from kohort.protocol.batches import Record, build_batch, iterate_records, read_batch
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.fetch import FetchPartition, FetchTopic
@@ -18,22 +16,22 @@ from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition,
 from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopic
 from kohort.protocol.messages.produce import PartitionProduceData, TopicProduceData
 from kohort.storage.topics import Topic
-from tests.support.broker import Broker, Client
+from tests.simulation.restless import RestlessCluster
 from tests.support.seeds import SEEDS, STEPS
 
 GROUPS = ("orders", "billing", "shipping", "refunds")
 SEARCHING = (E.not_leader_or_follower, E.not_coordinator, E.coordinator_load_in_progress, E.coordinator_not_available)
 
 
-class Company:
+class Company(RestlessCluster):
     """The cluster, somebody who asks it things, and all that was acknowledged."""
 
+    MISTAKES = 0.1
+    KEPT_RUNNING = 0
+
     def __init__(self, seed: int) -> None:
-        self.random = Random(seed)
-        self.broker = Broker(nodes=3, offsets_topic_num_partitions=3, auto_leader_rebalance_enable="true",
-                             leader_imbalance_check_interval_seconds=1)  # fmt: skip
-        self.cluster = self.broker.cluster
-        self.cluster.offsets_topic.create(0)
+        super().__init__(seed, offsets_topic_num_partitions=3, auto_leader_rebalance_enable="true",
+                         leader_imbalance_check_interval_seconds=1)  # fmt: skip
         made = [self.cluster.topics.create("single", 3, 1), self.cluster.topics.create("copied", 3, 3)]
         self.topics = [topic for topic in made if isinstance(topic, Topic)]
         self.offset = 0
@@ -42,42 +40,8 @@ class Company:
         self.epochs: dict[tuple[str, int], int] = {}
         self.refusals = 0
 
-    def step(self) -> None:
-        actions = (self.moves, self.stops, self.starts, self.commits, self.produces, self.passes)
-        self.random.choices(actions, (4, 2, 4, 40, 30, 20))[0]()
-
-    def moves(self) -> None:
-        running = [node for node in self.cluster.nodes if node.running]
-        topic = self.random.choice(list(self.cluster.topics))
-        if running:
-            where = topic, self.random.choice(topic.partitions), self.random.choice(running).id
-            self.broker.server.act(partial(move_leader, self.cluster, *where))
-
-    def stops(self) -> None:
-        running = [node for node in self.cluster.nodes if node.running]
-        if running:
-            self.broker.server.stop_node(self.random.choice(running))
-
-    def starts(self) -> None:
-        stopped = [node for node in self.cluster.nodes if not node.running]
-        if stopped:
-            self.broker.server.node_started(self.random.choice(stopped))
-
-    def passes(self) -> None:
-        self.broker.loop.wait(self.random.choice((1, 1, 5, 300)))
-        self.broker.loop.run_soon()
-
-    def leader(self, topic: Topic, index: int) -> Client | None:
-        """A connection to who leads, or sometimes to who does not."""
-        leader = self.cluster.node(topic.partitions[index].leader)
-        if self.random.random() < 0.1:
-            leader = self.random.choice(self.cluster.nodes)
-        return self.broker.client(leader.id - 1) if leader is not None and leader.running else None
-
-    def coordinator(self, group: str) -> Client | None:
-        topic = self.cluster.topics.by_name("__consumer_offsets")
-        assert topic is not None
-        return self.leader(topic, self.cluster.nodes[0].coordinator.partition_of(group))
+    def actions(self) -> dict[Callable[[], None], float]:
+        return {self.moves: 4, self.stops: 2, self.starts: 4, self.commits: 40, self.produces: 30, self.passes: 20}
 
     def commits(self) -> None:
         group, number = self.random.choice(GROUPS), self.random.randrange(3)
@@ -99,7 +63,7 @@ class Company:
 
     def produces(self) -> None:
         topic, index = self.random.choice(self.topics), self.random.randrange(3)
-        client = self.leader(topic, index)
+        client = self.client_of(topic.partitions[index].leader)
         if client is None:
             return
         self.offset += 1
@@ -135,10 +99,8 @@ class Company:
 
     def has_lost_nothing(self) -> None:
         """All brokers run again: every acknowledged record and commit is told by those who lead now."""
-        while any(not node.running for node in self.cluster.nodes):
-            self.starts()
+        self.all_run()
         self.broker.loop.wait(2_000)
-        self.random.random = lambda: 1.0  # type: ignore[method-assign]
         for (name, index), kept in self.produced.items():
             assert self.read(name, index) == kept
         for (group, number), offset in self.committed.items():
@@ -147,7 +109,7 @@ class Company:
     def read(self, name: str, index: int) -> list[bytes | None]:
         topic = self.cluster.topics.by_name(name)
         assert topic is not None
-        client = self.leader(topic, index)
+        client = self.client_of(topic.partitions[index].leader)
         assert client is not None
         asked = FetchPartition(partition=index, fetch_offset=0, partition_max_bytes=1 << 24)
         answer = client.asks("fetch", 11, max_wait_ms=0, min_bytes=1, max_bytes=1 << 24,
@@ -177,14 +139,11 @@ def test_nothing_acknowledged_is_lost(seed: int, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(replay, "SLICE_BYTES", 2_000)
     monkeypatch.setattr(replay, "STEP_BYTES", 500)
     company = Company(seed)
-    for number in range(STEPS // 4):
-        try:
+    with company.told():
+        for _ in range(STEPS // 4):
             company.step()
             company.keeps_its_promises()
-        except Exception:
-            print(f"KOHORT_SEED={seed}, step {number}")
-            raise
-    company.has_lost_nothing()
+        company.has_lost_nothing()
     assert company.refusals, "nobody ever asked the wrong broker"
     assert company.committed
     assert company.produced

@@ -7,13 +7,10 @@ leaders and coordinators move. Readers of committed records follow, in fetch ses
 
 from __future__ import annotations
 
-from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
-from random import Random
 from typing import Any
 
-from kohort.broker.cluster.moving import move_leader
 from kohort.protocol.batches import TRANSACTIONAL, Record, build_batch, read_batches
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnTopic, AddPartitionsToTxnTransaction
@@ -21,8 +18,9 @@ from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup, Offse
 from kohort.protocol.messages.produce import PartitionProduceData, TopicProduceData
 from kohort.protocol.messages.txn_offset_commit import TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic
 from kohort.storage.topics import Topic
+from tests.simulation.restless import RestlessCluster
 from tests.simulation.transactional_reader import AGAIN, PARTITIONS, TOPIC, Reader
-from tests.support.broker import Broker, Client
+from tests.support.broker import Client
 
 GROUPS = ("orders", "billing")
 IDS = ("ada", "bob", "cyd", "dan")
@@ -71,26 +69,21 @@ class Producer:
         self.sequences, self.added, self.last_batch, self.work = {}, set(), None, None
 
 
-class Bank:
+class Bank(RestlessCluster):
     """The cluster, those who use it, and the account."""
 
     def __init__(self, seed: int) -> None:
-        self.random = Random(seed)
-        self.broker = Broker(
-            nodes=3,
+        super().__init__(
+            seed,
             offsets_topic_num_partitions=2,
             transaction_state_log_num_partitions=3,
             auto_leader_rebalance_enable="false",
             connections_max_idle_ms=-1,
         )
-        self.cluster = self.broker.cluster
-        self.cluster.offsets_topic.create(0)
         self.cluster.transaction_topic.create(0)
         made = self.cluster.topics.create(TOPIC, PARTITIONS, 3)
         assert isinstance(made, Topic)
         self.topic = made
-        self._clients: dict[int, Client] = {}
-        self.transcript: deque[str] = deque(maxlen=60)
         self.producers: list[Producer] = []
         self.done: list[Work] = []
         self.plain: list[tuple[int, int, bytes]] = []
@@ -100,24 +93,7 @@ class Bank:
         self.readers = [Reader(self, number) for number in range(3)]
         self.counts = {"committed": 0, "aborted": 0, "fenced": 0, "refused": 0, "repeated": 0}
 
-    def say(self, line: str) -> None:
-        self.transcript.append(f"{self.cluster.clock.now_ms():>8} {line}")
-
     # Who is to be asked
-
-    def client_of(self, leader: int) -> Client | None:
-        """A connection to a node, or sometimes to another one."""
-        node = self.cluster.node(leader)
-        if self.random.random() < 0.03:
-            node = self.random.choice(self.cluster.nodes)
-        return self.connected(node.id - 1) if node is not None and node.running else None
-
-    def connected(self, number: int) -> Client:
-        """The connection to a node that runs."""
-        client = self._clients.get(number)
-        if client is None or client.closed:
-            client = self._clients[number] = self.broker.client(number)
-        return client
 
     def leader(self, partition: int) -> Client | None:
         return self.client_of(self.topic.partitions[partition].leader)
@@ -126,18 +102,13 @@ class Bank:
         found = self.cluster.transaction_topic.coordinator_of(transactional_id)
         return None if found is None else self.client_of(found.id)
 
-    def coordinator(self, group: str) -> Client | None:
-        found = self.cluster.offsets_topic.coordinator_of(group)
-        return None if found is None else self.client_of(found.id)
-
     # What happens
 
-    def step(self) -> None:
-        actions = (
-            self.writes, self.commits_offset, self.ends, self.begins, self.crashes, self.plainly, self.repeats,
-            self.follows, self.passes, self.moves, self.stops, self.starts,
-        )  # fmt: skip
-        self.random.choices(actions, (40, 10, 18, 6, 1, 8, 3, 20, 20, 2, 0.5, 3))[0]()
+    def actions(self) -> dict[Callable[[], None], float]:
+        return {
+            self.writes: 40, self.commits_offset: 10, self.ends: 18, self.begins: 6, self.crashes: 1, self.plainly: 8,
+            self.repeats: 3, self.follows: 20, self.passes: 20, self.moves: 2, self.stops: 0.5, self.starts: 3,
+        }  # fmt: skip
 
     def begins(self) -> None:
         """A producer begins, whoever had its id before."""
@@ -318,27 +289,6 @@ class Bank:
         self.broker.loop.wait(self.random.choices((1, 50, 1_000, 12_000), (60, 30, 9, 2))[0])
         self.broker.loop.run_soon()
 
-    def moves(self) -> None:
-        running = [node for node in self.cluster.nodes if node.running]
-        topic = self.random.choice(list(self.cluster.topics))
-        if running:
-            where = topic, self.random.choice(topic.partitions), self.random.choice(running).id
-            self.say(f"{topic.name}-{where[1].index} moves to {where[2]}")
-            self.broker.server.act(partial(move_leader, self.cluster, *where))
-
-    def stops(self) -> None:
-        running = [node for node in self.cluster.nodes if node.running]
-        if len(running) > 1:
-            node = self.random.choice(running)
-            self.say(f"node {node.id} stops")
-            self.broker.server.stop_node(node)
-
-    def starts(self) -> None:
-        for node in self.cluster.nodes:
-            if not node.running:
-                self.say(f"node {node.id} starts")
-                self.broker.server.node_started(node)
-
     # The account
 
     def somebody(self) -> Producer | None:
@@ -376,8 +326,7 @@ class Bank:
 
     def settle(self) -> None:
         """Everything runs again, and whatever is open takes too long."""
-        self.starts()
-        self.random.random = lambda: 1.0  # type: ignore[method-assign]
+        self.all_run()
         for _ in range(6):
             self.broker.loop.wait(TIMEOUT_MS)
             self.broker.loop.run_soon()

@@ -1,0 +1,119 @@
+"""A cluster that never rests, driven by a seed: leaders move, brokers stop and start, and time passes.
+
+Who simulates something on it derives from `RestlessCluster`, names the actions of a step, and keeps account.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from random import Random
+from typing import Any, ClassVar
+
+from kohort.broker.cluster.moving import move_leader
+from kohort.broker.cluster.node import Node
+from tests.support.broker import Broker, Client
+
+
+class RestlessCluster:
+    """Three brokers, connections to them, and what happens to them."""
+
+    MISTAKES: ClassVar[float] = 0.03
+    """How often a client asks a broker that is not in charge."""
+    KEPT_RUNNING: ClassVar[int] = 1
+    """So many brokers are not stopped."""
+    PAUSES_MS: ClassVar[tuple[int, ...]] = (1, 1, 5, 300)
+
+    def __init__(self, seed: int, **settings: Any) -> None:
+        self.seed = seed
+        self.random = Random(seed)
+        self.broker = Broker(nodes=3, **settings)
+        self.cluster = self.broker.cluster
+        self.cluster.offsets_topic.create(0)
+        self.transcript: deque[str] = deque(maxlen=60)
+        self.steps = 0
+        self._clients: dict[int, Client] = {}
+
+    def actions(self) -> dict[Callable[[], None], float]:
+        """What may happen in a step, and how often compared with the others."""
+        raise NotImplementedError
+
+    def step(self) -> None:
+        """One of the actions."""
+        self.steps += 1
+        actions = self.actions()
+        self.random.choices([*actions], [*actions.values()])[0]()
+
+    def say(self, line: str) -> None:
+        """Puts down what happened, for whoever looks for the reason of a failure."""
+        self.transcript.append(f"{self.cluster.clock.now_ms():>8} {line}")
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """Tells how to see a failure again, and what happened before it."""
+        try:
+            yield
+        except Exception:
+            print(f"KOHORT_SEED={self.seed}, step {self.steps}; before:", *self.transcript, sep="\n")
+            raise
+
+    # Who is to be asked
+
+    def client_of(self, leader: int) -> Client | None:
+        """A connection to a node, or sometimes to another one; None if it does not run."""
+        node = self.cluster.node(leader)
+        if self.random.random() < self.MISTAKES:
+            node = self.random.choice(self.cluster.nodes)
+        return self.connected(node.id - 1) if node is not None and node.running else None
+
+    def connected(self, number: int) -> Client:
+        """The connection to a node that runs."""
+        client = self._clients.get(number)
+        if client is None or client.closed:
+            client = self._clients[number] = self.broker.client(number)
+        return client
+
+    def coordinator(self, group: str) -> Client | None:
+        """A connection to the group's coordinator, as `client_of` finds it."""
+        found = self.cluster.offsets_topic.coordinator_of(group)
+        return None if found is None else self.client_of(found.id)
+
+    # What happens
+
+    def passes(self) -> None:
+        self.broker.loop.wait(self.random.choice(self.PAUSES_MS))
+        self.broker.loop.run_soon()
+
+    def moves(self) -> None:
+        running = [node for node in self.cluster.nodes if node.running]
+        topic = self.random.choice(list(self.cluster.topics))
+        if running:
+            where = topic, self.random.choice(topic.partitions), self.random.choice(running).id
+            self.say(f"{topic.name}-{where[1].index} moves to {where[2]}")
+            self.broker.server.act(partial(move_leader, self.cluster, *where))
+
+    def stops(self) -> None:
+        running = [node for node in self.cluster.nodes if node.running]
+        if len(running) > self.KEPT_RUNNING:
+            node = self.random.choice(running)
+            self.say(f"node {node.id} stops")
+            self.broker.server.stop_node(node)
+
+    def starts(self) -> None:
+        """One of the brokers that were stopped."""
+        stopped = [node for node in self.cluster.nodes if not node.running]
+        if stopped:
+            self._starts(self.random.choice(stopped))
+
+    def all_run(self) -> None:
+        """From now on everybody runs, and nobody is mistaken."""
+        for node in self.cluster.nodes:
+            if not node.running:
+                self._starts(node)
+        self.random.random = lambda: 1.0  # type: ignore[method-assign]
+
+    def _starts(self, node: Node) -> None:
+        self.say(f"node {node.id} starts")
+        self.broker.server.node_started(node)

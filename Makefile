@@ -6,6 +6,8 @@ SHARED ?= ../shared
 TIMES ?= 1000
 # Seeds of the simulations that nobody has played before, beside the fixed ones. The last lines of the run name them.
 NEW_SEEDS ?= 2
+# Processes that share the tests of `make check`. No test has a port or a file that another one may have, too.
+WORKERS ?= 2
 
 .DEFAULT_GOAL := help
 
@@ -49,7 +51,7 @@ lint: $(VENV)/.test  ## format, lint, types, import directions
 	PYTHONPATH=typings $(BIN)/lint-imports
 
 check: lint  ## the same, and the fast tests: what every commit passes
-	KOHORT_NEW_SEEDS=$(NEW_SEEDS) $(BIN)/python -m pytest -m "not clients and not spark and not libraries"
+	KOHORT_NEW_SEEDS=$(NEW_SEEDS) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not clients and not spark and not libraries"
 
 crash: $(VENV)/.test  ## a broker killed ROUNDS=200 times under load, and a disk whose calls fail, each CALLS=1st one
 	$(BIN)/python -m tests.crash $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(CALLS),--calls $(CALLS)) $(if $(SEED),--seed $(SEED))

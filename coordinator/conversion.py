@@ -8,7 +8,7 @@ from kohort.coordinator.classic.dissolving import dissolve
 from kohort.coordinator.classic.group import ClassicGroup
 from kohort.coordinator.classic.member import Member
 from kohort.coordinator.classic.persisting import group_entry
-from kohort.coordinator.classic.rebalancing import prepare_rebalance
+from kohort.coordinator.classic.rebalancing import prepare_rebalance, unattended
 from kohort.coordinator.classic.replies import answer_join, answer_sync, join_refused, sync_refused
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.consumer.changes import Changes
@@ -17,6 +17,7 @@ from kohort.coordinator.consumer.leaving import current_hash
 from kohort.coordinator.consumer.member import ConsumerMember
 from kohort.coordinator.consumer.progress import keep_alive
 from kohort.coordinator.consumer.refusing import Refusal, not_a_consumer_group
+from kohort.coordinator.consumer.taking_back import repair
 from kohort.coordinator.consumer.timers import stop_all
 from kohort.coordinator.consumer.values import (
     ClassicMetadata,
@@ -29,7 +30,7 @@ from kohort.coordinator.consumer.values import (
 )
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.coordinator import GroupCoordinator
-from kohort.coordinator.effects import Cause
+from kohort.coordinator.effects import Cause, Transition
 from kohort.coordinator.group import Group
 from kohort.coordinator.records import group_key
 from kohort.protocol.consumer import (
@@ -57,12 +58,24 @@ class CustomAssignorError(Exception):
 # From classic to consumer
 
 
-def replace_empty_classic_group(coordinator: GroupCoordinator, classic: ClassicGroup) -> tuple[ConsumerGroup, Changes]:
+def replace_empty_classic_group(
+    coordinator: GroupCoordinator, classic: ClassicGroup, now_ms: int
+) -> tuple[ConsumerGroup, Changes]:
     """A consumer group in place of a classic one without members, whatever the policy. Its offsets stay.
 
     Ids that were handed out are lost.
     """
-    return _takes_over(coordinator, classic)
+    return _takes_over(coordinator, classic, now_ms)
+
+
+def may_upgrade(coordinator: GroupCoordinator, classic: ClassicGroup) -> bool:
+    """Whether policy, type and size let a classic group with members become a consumer group."""
+    settings = coordinator.settings
+    return (
+        settings.group_consumer_migration_policy in UPGRADES
+        and classic.protocol_type == CONSUMER
+        and len(classic.members) <= settings.group_consumer_max_size
+    )
 
 
 def upgrade(
@@ -73,12 +86,7 @@ def upgrade(
     GROUP_ID_NOT_FOUND if the policy, the type, the size or an assignor of their own is against it. Bytes that Kafka
     does not foresee are UNKNOWN_SERVER_ERROR, and joins that wait are sent away all the same.
     """
-    settings = coordinator.settings
-    if (
-        settings.group_consumer_migration_policy not in UPGRADES
-        or classic.protocol_type != CONSUMER
-        or len(classic.members) > settings.group_consumer_max_size
-    ):
+    if not may_upgrade(coordinator, classic):
         return not_a_consumer_group(classic.group_id)
     try:
         members = {each.member_id: _as_consumer(coordinator, each) for each in classic.members.values()}
@@ -94,7 +102,7 @@ def upgrade(
         return Refusal(ErrorCode.unknown_server_error)
     if None in members.values():
         return not_a_consumer_group(classic.group_id)
-    group, changes = _takes_over(coordinator, classic)
+    group, changes = _takes_over(coordinator, classic, now_ms)
     _move_in(group, changes, {name: found for name, found in members.items() if found is not None}, classic, now_ms)
     return group, changes
 
@@ -155,31 +163,53 @@ def _move_in(
         keep_alive(group, group.members[member_id], now_ms)
 
 
-def _takes_over(coordinator: GroupCoordinator, classic: ClassicGroup) -> tuple[ConsumerGroup, Changes]:
+def _takes_over(coordinator: GroupCoordinator, classic: ClassicGroup, now_ms: int) -> tuple[ConsumerGroup, Changes]:
     """A consumer group without members that has the id and the offsets of a classic one.
 
-    The classic one is set aside, and is dissolved when this is written. If it cannot be, the classic one is back.
+    Joins and syncs that wait are sent away at once, as in Kafka. If this cannot be written, the classic group is back.
     """
-    del coordinator.groups[classic.group_id]
+    was_stable = classic.state in (State.STABLE, State.EMPTY)
+    dissolve(classic, ErrorCode.rebalance_in_progress, MIGRATION, now_ms)
     group = coordinator.create_consumer_group(classic.group_id)
     move_offsets(classic, group)
     changes = Changes(group)
     changes.delete_first(group_key(classic.group_id))
 
-    def undo() -> None:
-        for member in group.members.values():
-            stop_all(group, member)
+    def undo(now_ms: int) -> None:
         coordinator.forget_consumer_group(group)
         move_offsets(group, classic)
-        coordinator.groups[classic.group_id] = classic
-
-    def written(now_ms: int) -> None:
-        coordinator.groups[classic.group_id] = classic  # for as long as it takes to dissolve it
-        dissolve(classic, ErrorCode.rebalance_in_progress, MIGRATION, now_ms)
+        _revive(classic, now_ms, rebalance=not was_stable)
 
     changes.on_undo(undo)
-    changes.on_done(written)
     return group, changes
+
+
+def _revive(classic: ClassicGroup, now_ms: int, *, rebalance: bool) -> None:
+    """A classic group that was dissolved is back with its members and what they had.
+
+    `rebalance`: it was in the middle of one, and nobody waits for that any more.
+    """
+    coordinator = classic.coordinator
+    classic.state = State.STABLE if classic.members else State.EMPTY
+    coordinator.groups[classic.group_id] = classic
+    cause = Cause("group_store_failed")
+    count = len(classic.members)
+    coordinator.effects.append(
+        Transition(
+            classic.group_id,
+            classic.partition,
+            State.DEAD.value,
+            classic.state.value,
+            classic.generation_id,
+            count,
+            cause,
+        )
+    )
+    coordinator.observer.group_created(classic)
+    for member in classic.members.values():
+        sessions.extend(classic, member, now_ms)
+    if rebalance and classic.members:
+        unattended(classic, lambda: prepare_rebalance(classic, cause, now_ms))
 
 
 def _send_away(classic: ClassicGroup) -> None:
@@ -204,11 +234,12 @@ def replace_empty_consumer_group(
     changes.write_last([(key, None) for key in group.record_keys()])
     coordinator.forget_consumer_group(group)
     move_offsets(group, classic)
+    _give_back_unless_written(coordinator, group, classic, changes)
     changes.write(now_ms, MIGRATION, _ignored)
 
 
 def _ignored(error: ErrorCode, now_ms: int) -> None:
-    """The record of the classic group comes behind: whoever joins hears whether that could be written."""
+    """Whoever joins hears from the classic group whether that could be written."""
 
 
 def downgrade_if_classic(
@@ -301,11 +332,23 @@ def _hand_over(
     for each in classic.members.values():
         sessions.extend(classic, each, now_ms)
 
-    def undo() -> None:
+    _give_back_unless_written(coordinator, group, classic, changes)
+
+
+def _give_back_unless_written(
+    coordinator: GroupCoordinator, group: ConsumerGroup, classic: ClassicGroup, changes: Changes
+) -> None:
+    """If changes cannot be written the consumer group is back, in place of the classic one.
+
+    What the classic one has written of itself meanwhile is deleted.
+    """
+
+    def undo(now_ms: int) -> None:
         move_offsets(classic, group)
-        dissolve(classic, ErrorCode.not_coordinator, MIGRATION, now_ms)
+        if classic.state is not State.DEAD:
+            dissolve(classic, ErrorCode.not_coordinator, MIGRATION, now_ms)
+        coordinator.groups.pop(group.group_id, None)
         coordinator.consumer_groups[group.group_id] = group
-        for member in group.members.values():
-            keep_alive(group, member, now_ms)
+        repair(group, [group_key(group.group_id)], now_ms)
 
     changes.on_undo(undo)

@@ -54,6 +54,8 @@ class GroupCoordinator(CoordinatorContext):
         """Those of the classic protocol."""
         self.consumer_groups: dict[str, ConsumerGroup] = {}
         """Those of the consumer protocol (KIP-848)."""
+        self.unwritten: dict[str, list[Changes]] = {}
+        """What consumer groups are writing, in order, by group id."""
         self.topics: TopicView = NoTopics()
         self.consumer_config: Callable[[str], ConsumerConfig] = _defaults
         self.shards: dict[int, Shard] = {}

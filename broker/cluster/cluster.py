@@ -86,7 +86,7 @@ class Cluster:
         self.balancing: DelayedOperation | None = None
         """What lets preferred leaders lead again, if that is to come (moving.py)."""
         self.topics = new_topics(self)
-        self.group_configs = GroupConfigs(settings.given, None if directory is None else directory.group_changed)
+        self.group_configs = GroupConfigs(settings.changed, None if directory is None else directory.group_changed)
         self.replays = Replays(clock, self.purgatory, lambda replay: self.interference.holds_load(replay))
         self.offsets_topic = OffsetsTopic(self)
         self.transaction_topic = TransactionTopic(self)

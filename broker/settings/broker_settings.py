@@ -26,6 +26,10 @@ PROFILES: dict[str, dict[str, str]] = {
     "test": {
         "group.initial.rebalance.delay.ms": "50",
         "group.min.session.timeout.ms": "10",
+        "group.consumer.min.session.timeout.ms": "10",
+        "group.consumer.min.heartbeat.interval.ms": "10",
+        "group.consumer.heartbeat.interval.ms": "100",
+        "group.consumer.assignment.interval.ms": "0",
         "kohort.offsets.topic.at.start": "true",
     },
 }
@@ -53,7 +57,18 @@ class Settings:
         ("classic", "consumer", "streams", "share"),
     )
 
-    # Groups of the consumer protocol (KIP-848); those of single groups have theirs in group_configs.py
+    # Groups of the consumer protocol (KIP-848): what counts for those without settings of their own, and the limits
+    group_consumer_session_timeout_ms = integer(45_000, "how long a member of a consumer group may be silent", 1)
+    group_consumer_min_session_timeout_ms = integer(45_000, "shortest session timeout of a consumer group", 1)
+    group_consumer_max_session_timeout_ms = integer(60_000, "longest session timeout of a consumer group", 1)
+    group_consumer_heartbeat_interval_ms = integer(5_000, "how often members of a consumer group are to beat", 1)
+    group_consumer_min_heartbeat_interval_ms = integer(5_000, "shortest heartbeat interval of a consumer group", 1)
+    group_consumer_max_heartbeat_interval_ms = integer(15_000, "longest heartbeat interval of a consumer group", 1)
+    group_consumer_assignment_interval_ms = integer(
+        1_000, "how long after one assignment a consumer group gets the next", 0
+    )
+    group_consumer_min_assignment_interval_ms = integer(0, "shortest assignment interval of a consumer group", 0)
+    group_consumer_max_assignment_interval_ms = integer(15_000, "longest assignment interval of a consumer group", 0)
     group_consumer_max_size = integer(INT_MAX, "members a consumer group may have", 1)
     group_consumer_assignors = words(
         ("uniform", "range"), "server-side assignors; the first where nobody asks for one", ("uniform", "range")
@@ -159,6 +174,8 @@ class Settings:
         """`given` overrides the profile, as text; raises SettingError for unknown names and bad values."""
         self.profile = profile
         self.given = dict(given)
+        self.changed = PROFILES[profile] | self.given
+        """What is not Kafka's default, as text: what was given, and what the profile changes."""
         self.ignored: list[str] = []
         """Names that Kafka has but that mean nothing here; worth a line in the log."""
         values = self.__dict__
@@ -166,7 +183,7 @@ class Settings:
             values[name.replace(".", "_")] = setting.default
         for name in _FACTORS:
             values[name.replace(".", "_")] = min(SETTINGS[name].default, nodes)
-        for name, value in (PROFILES[profile] | self.given).items():
+        for name, value in self.changed.items():
             known = SETTINGS.get(name)
             if known is not None:
                 values[name.replace(".", "_")] = known.read(value)

@@ -1,7 +1,8 @@
 """The settings a group may have: names, types, defaults and limits of Kafka 4.3, and what was set for which group.
 
-They are about groups of the newer protocols (KIP-848, KIP-932, KIP-1071), which are not served here: what is set is
-checked, kept and told, and has no effect. A classic group may be called the same, in Kafka too.
+They are about groups of the newer protocols (KIP-848, KIP-932, KIP-1071). Those of consumer groups count. Share and
+streams groups are not served here: what is set for them is checked, kept and told, and has no effect. A classic group
+may be called the same, in Kafka too.
 Source: Kafka's `GroupConfig`; what Kafka 4.3.0 answers to DescribeConfigs and IncrementalAlterConfigs.
 """
 
@@ -35,7 +36,9 @@ _NOT_SERVED = " Kept, and without effect: such groups are not served here."
 
 
 def _integer(name: str, default: int, lowest: int, documentation: str) -> Config:
-    return Config(name, INT, str(default), f"group.{name}", documentation + _NOT_SERVED, number(INT, lowest))
+    if not name.startswith("consumer."):
+        documentation += _NOT_SERVED
+    return Config(name, INT, str(default), f"group.{name}", documentation, number(INT, lowest))
 
 
 def _timing(kind: str) -> tuple[Config, ...]:

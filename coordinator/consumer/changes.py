@@ -1,7 +1,7 @@
-"""What one request changes in a consumer group: applied at once, written as one batch, undone if that fails.
+"""What one request changes in a consumer group: applied at once, written as one batch, taken back if that fails.
 
-Later requests see what is not written yet, as in Kafka (consumer-groups §19). If a batch cannot be written, its changes
-are taken back and those of later ones are made again on top of what is left.
+Later requests see what is not written yet, as in Kafka (consumer-groups §19), and build on it. If a batch cannot be
+written, everything behind it fails too (`taking_back.py`). So nobody is answered before what came before it is written.
 """
 
 from collections.abc import Callable, Iterable
@@ -27,31 +27,31 @@ class Changes:
     __slots__ = (
         "_before",
         "_changes",
-        "_dones",
         "_first",
         "_from_state",
         "_last",
-        "_settled",
+        "_on_written",
         "_undos",
         "group",
-        "token",
+        "outcome",
+        "taken_back",
     )
 
     def __init__(self, group: "ConsumerGroup") -> None:
         self.group = group
-        self.token: int | None = None
-        """The token of the `Append`; None: nothing was written."""
+        self.outcome: ErrorCode | None = None
+        """What the log has said of the batch; None: nothing yet."""
+        self.taken_back = False
+        """Whether this, or what it builds on, could not be written."""
         self._changes: list[Change] = []
         self._before: list[object] = []
         self._first: list[Record] = []
         """Records of another kind that come first."""
         self._last: list[Record] = []
         """Records of another kind that come last."""
-        self._undos: list[Callable[[], None]] = []
-        self._dones: list[Callable[[int], None]] = []
+        self._undos: list[Callable[[int], None]] = []
+        self._on_written: list[OnWritten] = []
         self._from_state = group.state.value
-        self._settled = False
-        """Whether it is decided if it is written."""
 
     def __bool__(self) -> bool:
         return bool(self._changes or self._first or self._last)
@@ -70,53 +70,77 @@ class Changes:
         """Writes records that are no changes of this group last of all, for example those of the one replacing it."""
         self._last += records
 
-    def on_done(self, done: Callable[[int], None]) -> None:
-        """Has `done` called with the time when all this is written, before whoever waits is answered."""
-        self._dones.append(done)
-
-    def on_undo(self, undo: Callable[[], None]) -> None:
-        """Has `undo` called when all this is taken back."""
+    def on_undo(self, undo: Callable[[int], None]) -> None:
+        """Has `undo` called with the time when all this is taken back."""
         self._undos.append(undo)
 
-    def abandon(self) -> None:
+    def abandon(self, now_ms: int) -> None:
         """Takes everything back before it was written."""
-        self._undo()
-        for undo in self._undos:
-            undo()
+        self.undo(now_ms)
 
     def write(self, now_ms: int, cause: Cause, on_written: OnWritten) -> None:
         """Writes everything as one batch. Without anything to write, `on_written` follows the write before this one."""
         group, coordinator = self.group, self.group.coordinator
+        unwritten = coordinator.unwritten.get(group.group_id)
         if not self:
-            self._follow(now_ms, on_written)
-            return
-        own = [(key_of(group.group_id, change.kind, change.name), value_of(change)) for change in self._changes]
-        bodies = [
-            encode_record(key, value, position)
-            for position, (key, value) in enumerate((*self._first, *own, *self._last))
-        ]
-        group.in_flight.append(self)
-
-        def written(error: ErrorCode, now_ms: int) -> None:
-            self._settled = True
-            if error is not ErrorCode.none:
-                _take_back(group, self)
+            if unwritten:
+                unwritten[-1]._on_written.append(on_written)
             else:
-                for done in self._dones:
-                    done(now_ms)
-            while group.in_flight and group.in_flight[0]._settled:
-                del group.in_flight[0]
-            on_written(error, now_ms)
-
-        self.token = coordinator.append(group.partition, EncodedRecords(b"".join(bodies), len(bodies)), now_ms, written)
+                on_written(ErrorCode.none, now_ms)
+            return
+        bodies = [encode_record(key, value, position) for position, (key, value) in enumerate(self._records())]
+        self._on_written.append(on_written)
+        if unwritten is None:
+            unwritten = coordinator.unwritten[group.group_id] = []
+        unwritten.append(self)
+        coordinator.append(group.partition, EncodedRecords(b"".join(bodies), len(bodies)), now_ms, self._reported)
         self._report(cause)
 
-    def _follow(self, now_ms: int, on_written: OnWritten) -> None:
-        last = self.group.in_flight[-1].token if self.group.in_flight else None
-        if last is None:
-            on_written(ErrorCode.none, now_ms)
-        else:
-            self.group.coordinator.after(last, on_written)
+    def _records(self) -> list[Record]:
+        own = [(key_of(self.group.group_id, change.kind, change.name), value_of(change)) for change in self._changes]
+        return [*self._first, *own, *self._last]
+
+    def record_keys(self) -> list[bytes]:
+        """The keys of all its records."""
+        return [key for key, _ in self._records()]
+
+    def _reported(self, error: ErrorCode, now_ms: int) -> None:
+        from kohort.coordinator.consumer import taking_back  # it needs this module, and is seldom needed
+
+        group, unwritten = self.group, self.group.coordinator.unwritten
+        self.outcome = error
+        if self.taken_back:
+            if error is ErrorCode.none:
+                taking_back.repair(group, self.record_keys(), now_ms)
+            return
+        while (waiting := unwritten.get(group.group_id)) and (outcome := waiting[0].outcome) is not None:
+            if outcome is not ErrorCode.none:
+                taking_back.take_back(group, outcome, now_ms)
+                return
+            first = waiting.pop(0)
+            if not waiting:
+                del unwritten[group.group_id]
+            first.answer(outcome, now_ms)
+
+    def answer(self, error: ErrorCode, now_ms: int) -> None:
+        """Lets everybody go on who waits for this."""
+        for on_written in self._on_written:
+            on_written(error, now_ms)
+
+    def undo(self, now_ms: int) -> None:
+        """Makes the group what it was before, its timers too. What came behind has been taken back already."""
+        if not self._changes and not self._undos:
+            return
+        from kohort.coordinator.consumer.taking_back import resume_timers
+
+        group = self.group
+        members = dict(group.members)
+        for change, before in zip(reversed(self._changes), reversed(self._before), strict=True):
+            group.apply(change._replace(value=before))
+        group.checked_version = None
+        for undo in reversed(self._undos):
+            undo(now_ms)
+        resume_timers(group, members, now_ms)
 
     def _report(self, cause: Cause) -> None:
         group = self.group
@@ -127,23 +151,3 @@ class Changes:
                     group.group_id, group.partition, self._from_state, state, group.epoch, len(group.members), cause
                 )
             )
-
-    def _undo(self) -> None:
-        for change, before in zip(reversed(self._changes), reversed(self._before), strict=True):
-            self.group.apply(change._replace(value=before))
-
-    def _redo(self) -> None:
-        self._before = [self.group.apply(change) for change in self._changes]
-
-
-def _take_back(group: "ConsumerGroup", failed: Changes) -> None:
-    """As if `failed` had never been: what came behind it is made again on top of what was before."""
-    position = group.in_flight.index(failed)
-    later = group.in_flight[position + 1 :]
-    for changes in reversed(group.in_flight[position:]):
-        changes._undo()
-    del group.in_flight[position]
-    for changes in later:
-        changes._redo()
-    for undo in failed._undos:
-        undo()

@@ -1,9 +1,17 @@
 """The group that a heartbeat is about. Who joins a group that does not exist creates it (consumer-groups §5.1)."""
 
+from kohort.coordinator.classic.group import ClassicGroup
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.consumer.changes import Changes
 from kohort.coordinator.consumer.group import ConsumerGroup
-from kohort.coordinator.consumer.refusing import Refusal, consumer_group_missing, not_a_consumer_group
+from kohort.coordinator.consumer.patterns import why_invalid
+from kohort.coordinator.consumer.refusing import (
+    Refusal,
+    consumer_group_missing,
+    group_full,
+    invalid_regex,
+    not_a_consumer_group,
+)
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -28,16 +36,28 @@ def found_or_created(
     if request.member_epoch:
         return not_a_consumer_group(group_id)
     if classic.state is not State.EMPTY:
-        from kohort.coordinator.conversion import upgrade
+        from kohort.coordinator.conversion import may_upgrade, upgrade  # for groups that change their protocol
 
-        return upgrade(coordinator, classic, now_ms)
+        refusal = _would_be_refused(coordinator, classic, request) if may_upgrade(coordinator, classic) else None
+        return refusal or upgrade(coordinator, classic, now_ms)
     from kohort.coordinator.conversion import replace_empty_classic_group
 
-    return replace_empty_classic_group(coordinator, classic)
+    return replace_empty_classic_group(coordinator, classic, now_ms)
+
+
+def _would_be_refused(
+    coordinator: GroupCoordinator, classic: ClassicGroup, request: ConsumerGroupHeartbeatRequest
+) -> Refusal | None:
+    """What the newcomer would hear in the end. The group need not change its protocol for that."""
+    limit = coordinator.settings.group_consumer_max_size
+    if len(classic.members) >= limit and request.member_id not in classic.members:
+        return group_full(limit)
+    reason = why_invalid(request.subscribed_topic_regex) if request.subscribed_topic_regex else None
+    return None if reason is None else invalid_regex(request.subscribed_topic_regex or "", reason)
 
 
 def _created(coordinator: GroupCoordinator, group_id: str) -> tuple[ConsumerGroup, Changes]:
     group = coordinator.create_consumer_group(group_id)
     changes = Changes(group)
-    changes.on_undo(lambda: coordinator.forget_consumer_group(group))
+    changes.on_undo(lambda now_ms: coordinator.forget_consumer_group(group))
     return group, changes

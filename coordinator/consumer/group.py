@@ -27,7 +27,6 @@ from kohort.coordinator.offsets import CommittedOffset
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from kohort.coordinator.consumer.changes import Changes
     from kohort.coordinator.consumer.host import ConsumerHost
 
 FIRST_EPOCH = 1
@@ -49,7 +48,6 @@ class ConsumerGroup(Group):
         "classic_count",
         "coordinator",
         "epoch",
-        "in_flight",
         "members",
         "metadata_hash",
         "names",
@@ -93,8 +91,6 @@ class ConsumerGroup(Group):
         """The version of the topics that the metadata hash is right for; None: it is not known."""
         self.resolving = False
         """Whether patterns are about to be resolved."""
-        self.in_flight: list[Changes] = []
-        """What is being written, in order; those behind one that is not decided stay."""
 
     @property
     def state(self) -> GroupState:
@@ -255,6 +251,16 @@ class ConsumerGroup(Group):
                     self.owners[topic_id, partition] = member_id
         self.settled += member.has_reached(self.target_epoch)
         return None if before is FIRST else before
+
+    def find_owners(self) -> None:
+        """Works out anew who has what. A log may tell of a partition's next owner before its last one lets go."""
+        self.owners = {
+            (topic_id, partition): member.member_id
+            for member in self.members.values()
+            for owned in (member.current.assigned, member.current.revoking)
+            for topic_id, partitions in owned.items()
+            for partition in partitions
+        }
 
     def _disown(self, member: ConsumerMember) -> None:
         owners, member_id = self.owners, member.member_id

@@ -104,7 +104,7 @@ def _answer_unchanged(
         member_epoch=member.current.epoch,
         heartbeat_interval_ms=interval_ms,
     )
-    if not group.in_flight:
+    if group.group_id not in group.coordinator.unwritten:
         return response
     Changes(group).write(now_ms, cause_of(member, "metadata_changed"), _replying(group, sender, response))
     return None
@@ -122,7 +122,7 @@ def _beat(
     group, changes = found
     refusal = _join_or_go_on(group, changes, request, sender, now_ms)
     if refusal is not None:
-        changes.abandon()
+        changes.abandon(now_ms)
         return refused(refusal)
     return None
 

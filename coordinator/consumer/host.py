@@ -8,9 +8,11 @@ from kohort.coordinator.effects import Cause, Effect
 from kohort.coordinator.settings import GroupSettings
 from kohort.coordinator.topics import TopicView
 from kohort.protocol.batches import EncodedRecords
+from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import Purgatory
 
 if TYPE_CHECKING:
+    from kohort.coordinator.classic.group import ClassicGroup
     from kohort.coordinator.consumer.changes import Changes
     from kohort.coordinator.consumer.group import ConsumerGroup
     from kohort.coordinator.consumer.member import ConsumerMember
@@ -33,11 +35,18 @@ class ConsumerHost(Protocol):
     effects: list[Effect]
     topics: TopicView
     consumer_groups: "dict[str, ConsumerGroup]"
+    groups: "dict[str, ClassicGroup]"
+    unwritten: "dict[str, list[Changes]]"
+    """By group id, what is being written, in order; also of groups that have changed their protocol meanwhile."""
     consumer_config: Callable[[str], ConsumerConfig]
     """The settings of a group, by its id."""
 
     def wall_ms(self, now_ms: int) -> int:
         """The wall clock at a monotonic moment."""
+        ...
+
+    def partition_availability(self, partition: int) -> ErrorCode:
+        """Whether this node may speak for the groups of a partition."""
         ...
 
     def append(
@@ -63,8 +72,4 @@ class ConsumerHost(Protocol):
         replaced: bool = False,
     ) -> bool:
         """Makes a group classic if only classic members are left; see conversion.py."""
-        ...
-
-    def after(self, token: int, on_written: OnWritten) -> None:
-        """Calls `on_written` too when the write of that token is reported."""
         ...

@@ -8,7 +8,7 @@ from kohort.coordinator.consumer.group import ConsumerGroup
 from kohort.coordinator.consumer.hashing import group_hash
 from kohort.coordinator.consumer.member import ConsumerMember
 from kohort.coordinator.consumer.refusing import Refusal, fenced_instance, unknown_instance, unknown_member
-from kohort.coordinator.consumer.timers import start, stop_all
+from kohort.coordinator.consumer.timers import start, stop, stop_all
 from kohort.coordinator.consumer.values import STEPPING_OUT_EPOCH, GroupEpoch, Kind
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
@@ -91,8 +91,10 @@ def expire(group: ConsumerGroup, member: ConsumerMember, cause: str, now_ms: int
     """Fences a member whose time is up; a little later again, if that cannot be written."""
 
     def written(error: ErrorCode, now_ms: int) -> None:
-        back = group.members.get(member.member_id)
+        is_there = group.coordinator.consumer_groups.get(group.group_id) is group
+        back = group.members.get(member.member_id) if is_there else None
         if error is not ErrorCode.none and back is not None:
+            stop(group, back.session)
             back.session = start(group, back, FENCE_AGAIN_AFTER_MS, now_ms, session_expired)
 
     fence(group, [member], cause_of(member, cause), now_ms, written)

@@ -23,10 +23,7 @@ class ConfluentKafkaConsumer:
             "bootstrap.servers": part.bootstrap,
             "client.id": part.name,
             "group.id": part.group,
-            "group.protocol": "classic",
-            "partition.assignment.strategy": "cooperative-sticky" if part.cooperative else "range",
-            "session.timeout.ms": part.session_timeout_ms,
-            "heartbeat.interval.ms": part.heartbeat_interval_ms,
+            "group.protocol": part.protocol,
             "max.poll.interval.ms": part.max_poll_interval_ms,
             "auto.offset.reset": "earliest",
             "enable.auto.commit": True,
@@ -34,6 +31,12 @@ class ConfluentKafkaConsumer:
             "enable.auto.offset.store": False,
             "fetch.wait.max.ms": POLL_MS,
         }
+        if part.protocol == "classic":
+            config |= {
+                "partition.assignment.strategy": "cooperative-sticky" if part.cooperative else "range",
+                "session.timeout.ms": part.session_timeout_ms,
+                "heartbeat.interval.ms": part.heartbeat_interval_ms,
+            }
         if part.instance is not None:
             config["group.instance.id"] = part.instance
         self._consumer = Consumer(config)

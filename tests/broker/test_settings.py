@@ -5,9 +5,11 @@ from pathlib import Path
 import pytest
 
 from kohort.broker.settings.broker_settings import PROFILES, SETTINGS, SettingError, Settings
+from kohort.broker.settings.group_configs import GroupConfigs
 from kohort.broker.settings.topic_defaults import topic_defaults
 from kohort.broker.settings.unsupported import FOREIGN
 from kohort.cli.serve import read_settings
+from kohort.coordinator.consumer.host import ConsumerConfig
 
 
 def test_faithful_is_kafka() -> None:
@@ -25,6 +27,13 @@ def test_the_test_profile_hardly_lets_anybody_wait() -> None:
     assert settings.group_initial_rebalance_delay_ms == 50
     assert settings.group_min_session_timeout_ms == 10
     assert settings.kohort_offsets_topic_at_start is True
+    assert GroupConfigs(settings.changed).consumer_config("g") == ConsumerConfig(45_000, 100, 0)
+
+
+def test_a_consumer_group_has_what_the_broker_was_given_for_all() -> None:
+    given = {"group.consumer.session.timeout.ms": "50000", "group.consumer.assignment.interval.ms": "7"}
+    assert GroupConfigs(Settings(given).changed).consumer_config("g") == ConsumerConfig(50_000, 5_000, 7)
+    assert Settings(given).ignored == []
 
 
 def test_what_is_given_counts_more_than_the_profile() -> None:

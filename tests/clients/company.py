@@ -123,16 +123,26 @@ class Company:
         admin = AdminClient({"bootstrap.servers": bootstrap})
         admin.create_topics([NewTopic(self.topic, partitions, copies)])[self.topic].result(PATIENCE_S)
 
-    def join(self, name: str, library: str, *, instance: str | None = None, cooperative: bool = False) -> Member:
-        """Starts a consumer that joins as soon as it can."""
+    def join(
+        self,
+        name: str,
+        library: str,
+        *,
+        instance: str | None = None,
+        cooperative: bool = False,
+        protocol: str = "classic",
+        topic: str | None = None,
+    ) -> Member:
+        """Starts a consumer that joins as soon as it can. `topic`: what it subscribes to in place of the company's."""
         part = Part(
             name=name,
             library=library,
             bootstrap=self.bootstrap,
-            topic=self.topic,
+            topic=topic or self.topic,
             group=self.group,
             instance=instance,
             cooperative=cooperative,
+            protocol=protocol,
             session_timeout_ms=self._session_timeout_ms if instance is None else PATIENCE_S * 1000,
             heartbeat_interval_ms=300,
             max_poll_interval_ms=PATIENCE_S * 1000,

@@ -15,9 +15,8 @@ from typing import Any
 
 from kohort.coordinator.classic.group import ClassicGroup
 from kohort.coordinator.classic.heartbeating import heartbeat
-from kohort.coordinator.classic.joining import Joiner, join_group
-from kohort.coordinator.classic.leaving import leave_group
-from kohort.coordinator.classic.syncing import sync_group
+from kohort.coordinator.classic.joining import Joiner
+from kohort.coordinator.classic_requests import join_group, leave_group, sync_group
 from kohort.coordinator.committing import Commit, offset_commit
 from kohort.coordinator.context import Shard
 from kohort.coordinator.coordinator import GroupCoordinator

@@ -1,0 +1,226 @@
+"""Groups of the consumer protocol (KIP-848), with clients that speak it; and groups that change their protocol."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+
+from kohort.demo.libraries import LIBRARIES
+from tests.clients.company import LONG_SESSION_MS, PATIENCE_S, SESSION_TIMEOUT_MS, Company, Member
+from tests.clients.libraries import BY_NAME
+from tests.clients.serving import ELSEWHERE
+from tests.clients.test_moving import Admin, cluster, partition_of
+from tests.clients.test_restart import SERVE
+from tests.restarting import kill, restart, start
+
+__all__ = ["cluster"]
+
+LIBRARY = "confluent-kafka"
+
+
+@pytest.fixture
+def group(company: Company) -> Company:
+    """A group whose members are missed after SESSION_TIMEOUT_MS: these do not say themselves when."""
+    miss_after(company, SESSION_TIMEOUT_MS)
+    return company
+
+
+def miss_after(company: Company, session_timeout_ms: int) -> None:
+    """Sets the session timeout of a group, which need not exist yet."""
+    entry = ConfigEntry(
+        "consumer.session.timeout.ms",
+        str(session_timeout_ms),
+        incremental_operation=AlterConfigOpType.SET,
+    )
+    resource = ConfigResource(ResourceType.GROUP, company.group, incremental_configs=[entry])
+    admin = AdminClient({"bootstrap.servers": company.bootstrap})
+    (done,) = admin.incremental_alter_configs([resource]).values()
+    done.result(PATIENCE_S)
+
+
+def joins(company: Company, name: str, *, instance: str | None = None, topic: str | None = None) -> Member:
+    return company.join(name, LIBRARY, protocol="consumer", instance=instance, topic=topic)
+
+
+def kind_of(company: Company) -> str:
+    """The protocol of the company's group, as a broker lists it."""
+    admin = AdminClient({"bootstrap.servers": company.bootstrap})
+    listed = admin.list_consumer_groups().result(PATIENCE_S)
+    return str(next(each.type.name for each in listed.valid if each.group_id == company.group))
+
+
+def test_members_join_late_and_leave(group: Company) -> None:
+    sent = group.produce(10)
+    ada, bob = joins(group, "ada"), joins(group, "bob")
+    group.until_shared_by(ada, bob)
+    assert kind_of(group) == "CONSUMER"
+    eve = joins(group, "eve")
+    group.until_shared_by(ada, bob, eve)
+    bob.stop()
+    group.until_shared_by(ada, eve)
+    sent |= group.produce(10)
+    group.until_consumed(sent, ada, bob, eve)
+    assert len(ada.consumed) == len(set(ada.consumed))
+
+
+def test_only_what_moves_is_given_up(group: Company) -> None:
+    ada = joins(group, "ada")
+    group.until_shared_by(ada)
+    bob = joins(group, "bob")
+    group.until_shared_by(ada, bob)
+    group.until_calm()
+    assert len(ada.revoked) == len(group.partitions) // 2
+    assert not bob.revoked
+
+
+def test_a_crashed_member_is_missed_after_the_session_timeout(group: Company) -> None:
+    ada, bob = joins(group, "ada"), joins(group, "bob")
+    group.until_shared_by(ada, bob)
+    bob.crash()
+    group.until_shared_by(ada)
+    sent = group.produce(10)
+    group.until_consumed(sent, ada)
+
+
+def test_a_pattern_finds_its_topic(group: Company) -> None:
+    ada, bob = joins(group, "ada", topic=f"^{group.topic[:-1]}.$"), joins(group, "bob")
+    group.until_shared_by(ada, bob)
+    sent = group.produce(10)
+    group.until_consumed(sent, ada, bob)
+
+
+def test_a_static_member_comes_back_to_its_partitions(group: Company) -> None:
+    miss_after(group, PATIENCE_S * 1000)
+    ada, bob = joins(group, "ada", instance="i-ada"), joins(group, "bob", instance="i-bob")
+    group.until_shared_by(ada, bob)
+    group.until_calm()
+    had, moved = set(bob.owns), len(ada.revoked)
+    bob.stop()
+    again = joins(group, "bob again", instance="i-bob")
+    group.until_shared_by(ada, again)
+    assert again.owns == had
+    assert len(ada.revoked) == moved
+    sent = group.produce(10)
+    group.until_consumed(sent, ada, bob, again)
+
+
+# A group that changes its protocol while it lives
+
+
+@pytest.mark.parametrize("cooperative", [False, True], ids=["eager", "cooperative"])
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_group_moves_to_the_consumer_protocol_and_back(group: Company, library: str, cooperative: bool) -> None:
+    """Member by member, while records come; none is lost, and whenever it is quiet none has two owners."""
+    if cooperative and (library == LIBRARY or not BY_NAME[library].cooperative):
+        pytest.skip(f"{library}: no cooperative rebalancing, or one that cannot be taken over (see below)")
+    classic = [group.join(f"classic {number}", library, cooperative=cooperative) for number in range(3)]
+    group.until_shared_by(*classic)
+    sent = group.produce(5)
+    assert kind_of(group) == "CLASSIC"
+
+    modern: list[Member] = []
+    while classic:
+        modern.append(joins(group, f"modern {len(modern)}"))
+        group.until_shared_by(*classic, *modern)
+        sent |= group.produce(5)
+        group.until_consumed(sent, *group.members)
+        assert kind_of(group) == "CONSUMER"
+        classic.pop().stop()
+        group.until_shared_by(*classic, *modern)
+    sent |= group.produce(5)
+    group.until_consumed(sent, *group.members)
+
+    while modern:
+        classic.append(group.join(f"back {len(classic)}", library, cooperative=cooperative))
+        group.until_shared_by(*classic, *modern)
+        sent |= group.produce(5)
+        group.until_consumed(sent, *group.members)
+        modern.pop().stop()
+        group.until_shared_by(*classic, *modern)
+    group.until_calm()
+    assert kind_of(group) == "CLASSIC"
+    sent |= group.produce(5)
+    group.until_consumed(sent, *group.members)
+
+
+def test_a_group_with_librdkafkas_sticky_assignor_stays_classic(group: Company) -> None:
+    """It puts user data into assignments. To a coordinator that is an assignor of the clients' own (§17.2)."""
+    members: list[Member] = []
+    for name in ("ada", "bob"):  # from the second generation on there is something to put there
+        members.append(group.join(name, LIBRARY, cooperative=True))
+        group.until_shared_by(*members)
+        group.until_calm()
+    refused = joins(group, "refused")
+    sent = group.produce(10)
+    group.until_consumed(sent, *members)
+    group.until_calm()
+    assert kind_of(group) == "CLASSIC"
+    assert not refused.owns
+    group.until_shared_by(*members)
+
+
+def test_members_of_all_libraries_share_a_group_of_both_protocols(group: Company) -> None:
+    sent = group.produce(10)
+    members = [group.join(library, library) for library in LIBRARIES]
+    group.until_shared_by(*members)
+    modern = joins(group, "modern")
+    group.until_shared_by(*members, modern)
+    group.until_consumed(sent, *members, modern)
+    members.pop(0).crash()
+    group.until_shared_by(*members, modern)
+    modern.crash()
+    group.until_shared_by(*members)
+    group.until_calm()
+    assert kind_of(group) == "CLASSIC"
+    sent = group.produce(10)
+    group.until_consumed(sent, *members)
+
+
+# Coordinators that move, and brokers that are killed
+
+
+@pytest.mark.skipif(bool(ELSEWHERE), reason="an Apache Kafka has no control address")
+def test_the_coordinator_moves(cluster: tuple[Company, Admin]) -> None:
+    """Nobody has to join again. A group of both protocols goes on too."""
+    company, admin = cluster
+    members = [joins(company, "ada"), joins(company, "bob"), company.join("cem", "kafka-python")]
+    company.until_shared_by(*members)
+    company.until_calm()
+    owned = [set(member.owns) for member in members]
+    expected: set[tuple[int, int]] = set()
+    for node in ("1", "2", "3", "1"):
+        admin("move-leader", "__consumer_offsets", partition_of(company), node)
+        expected |= company.produce(5)
+        company.until_consumed(expected, *members)
+    assert [member.owns for member in members] == owned
+    eve = joins(company, "eve")
+    company.until_shared_by(*members, eve)
+    for member in (*members, eve):
+        member.stop()
+
+
+@pytest.mark.skipif(bool(ELSEWHERE), reason="somebody else's broker is not ours to kill")
+@pytest.mark.parametrize("fsync", ["never", "always"])
+def test_members_go_on_after_a_kill_as_if_nothing_had_been(tmp_path: Path, fsync: str) -> None:
+    made = Company(start(tmp_path, (*SERVE, "--fsync", fsync)), session_timeout_ms=LONG_SESSION_MS)
+    try:
+        members = [joins(made, "ada"), joins(made, "bob", instance="i-bob"), made.join("cem", "aiokafka")]
+        made.until_shared_by(*members)
+        made.until_calm()
+        expected = made.produce(5)
+        made.until_consumed(expected, *members)
+        owned = [set(member.owns) for member in members]
+        restart(tmp_path)
+        expected |= made.produce(5)
+        made.until_consumed(expected, *members)
+        assert [member.owns for member in members] == owned
+        eve = joins(made, "eve")
+        made.until_shared_by(*members, eve)
+        restart(tmp_path)
+        expected |= made.produce(5)
+        made.until_consumed(expected, *members, eve)
+    finally:
+        made.dissolve()
+        kill(tmp_path)

@@ -1,0 +1,211 @@
+"""Random walks: clients of both protocols, writes that are late or fail, coordinators that move, topics that change."""
+
+from random import Random
+from typing import Any
+
+import pytest
+
+from kohort.coordinator.consumer.taking_back import REPAIR_AGAIN_AFTER_MS
+from kohort.protocol.errors import ErrorCode as E
+from tests.coordinator.consumer.world import ClassicClient, Consumer, ConsumerWorld
+
+Actor = Consumer | ClassicClient
+
+
+class Walk:
+    """One walk, from a seed."""
+
+    def __init__(self, seed: int, *, failing: bool) -> None:
+        self.chance = chance = Random(seed)
+        self.failing = failing
+        interval_ms = chance.choice([0, 0, 300])
+        self.world = ConsumerWorld(interval_ms=interval_ms, foo=chance.randint(1, 7), bar=chance.randint(1, 4))
+        self.actors = [self._actor(number) for number in range(chance.randint(1, 6))]
+        self.said: list[str] = []
+
+    def _actor(self, number: int) -> Actor:
+        chance = self.chance
+        instance = f"i{number}" if chance.random() < 0.3 else None
+        if chance.random() < 0.4:
+            names = ("foo",) if chance.random() < 0.7 else ("foo", "bar")
+            cooperative = chance.random() < 0.5
+            return self.world.classic(f"c{number}", instance=instance, names=names, cooperative=cooperative)
+        traits: dict[str, Any] = {"names": chance.choice([("foo",), ("foo", "bar"), ("bar",), ("foo",)])}
+        if chance.random() < 0.2:
+            traits = {"names": (), "regex": chance.choice(["foo.*", ".*"])}
+        assignor = chance.choice([None, None, "range", "uniform"])
+        return self.world.consumer(f"m{number}", instance=instance, assignor=assignor, **traits)
+
+    def step(self) -> None:
+        """Something happens."""
+        chance, world = self.chance, self.world
+        actor = chance.choice(self.actors)
+        what = chance.choices(
+            ["act", "time", "leave", "crash", "step out", "change", "topic", "hold", "move", "swap", "delete"],
+            [60, 12, 3, 2, 3, 3, 2, 6, 1, 3, 0.5],
+        )[0]
+        self.said.append(f"{world.now_ms} {actor.name} {what}")
+        match what:
+            case "act":
+                actor.acts()
+            case "time":
+                world.after(chance.choice([1, 100, 100, 1_000, 1_000, 4_000, 11_000]))
+            case "leave" if actor.waiting is None:
+                actor.leaves()
+                actor.forgets()
+            case "crash":
+                actor.forgets()
+                if isinstance(actor, Consumer):
+                    actor.member_id = f"{actor.name}-id{chance.randrange(1000)}"
+            case "step out" if isinstance(actor, Consumer) and actor.instance and actor.waiting is None:
+                actor.steps_out()
+                actor.forgets()
+                actor.member_id = f"{actor.name}-id{chance.randrange(1000)}"
+            case "change" if isinstance(actor, Consumer) and actor.regex is None:
+                actor.names = chance.choice([("foo",), ("foo", "bar"), ("bar",)])
+                actor.full = True
+            case "topic":
+                self._topic()
+            case "hold":
+                self._hold()
+            case "move":
+                if self.failing:  # what must be written over is, before anybody reads it
+                    self.write_all()
+                    world.after(REPAIR_AGAIN_AFTER_MS)
+                held, world.held = world.held, []
+                for append in held:
+                    world.log[append.partition] += list(append.records)  # type: ignore[arg-type]
+                world.holding = False
+                world.restart()
+            case "swap":
+                self._swap(actor)
+            case "delete":
+                world.deletes_group()
+        world.settle()
+
+    def _topic(self) -> None:
+        topics = self.world.topics
+        known = topics.by_name("foo2")
+        if known is None:
+            topics.create("foo2", 2)
+        elif self.chance.random() < 0.5:
+            topics.delete("foo2")
+        else:
+            foo = topics.by_name("foo")
+            assert foo is not None
+            topics.create("foo", foo.partitions + 1)
+
+    def _hold(self) -> None:
+        world, chance = self.world, self.chance
+        if not world.holding:
+            world.holding = True
+            return
+        while world.held and chance.random() < 0.8:
+            fails = self.failing and chance.random() < 0.4
+            world.write(E.not_enough_replicas if fails else E.none, count=1)
+        if chance.random() < 0.5:
+            self.write_all()
+
+    def write_all(self) -> None:
+        """Everything that is held is written."""
+        while self.world.held:
+            self.world.write(E.none, count=1)
+        self.world.holding = False
+
+    def _swap(self, actor: Actor) -> None:
+        """A client is started again with the other protocol, under the same instance id if it has one."""
+        if actor.waiting is not None:
+            return
+        if not actor.instance or self.chance.random() < 0.5:
+            actor.leaves()
+        position = self.actors.index(actor)
+        name = f"{actor.name.split('/')[0]}/{self.chance.randrange(1000)}"
+        if isinstance(actor, Consumer):
+            names = actor.names or ("foo",)
+            self.actors[position] = self.world.classic(name, instance=actor.instance, names=names)
+        else:
+            self.actors[position] = self.world.consumer(name, instance=actor.instance, names=actor.names)
+
+    # What must hold
+
+    def check(self) -> None:
+        """After every step."""
+        world = self.world
+        for group in world.coordinator.consumer_groups.values():
+            owners: dict[object, str] = {}
+            for member_id, member in group.members.items():
+                for owned in (member.current.assigned, member.current.revoking):
+                    for topic_id, partitions in owned.items():
+                        for partition in partitions:
+                            assert owners.setdefault((topic_id, partition), member_id) == member_id, "two owners"
+            assert owners == group.owners
+            assert group.target_epoch <= group.epoch
+            assert all(member.current.epoch <= group.target_epoch for member in group.members.values())
+            assert group.targets.keys() <= group.members.keys(), "a target of nobody"
+        assert not world.coordinator.consumer_groups.keys() & world.coordinator.groups.keys()
+        if not world.held and (problem := self._differs()):
+            if self.failing:  # what could not be written over is tried again
+                world.holding = False
+                world.after(REPAIR_AGAIN_AFTER_MS)
+                problem = self._differs()
+            assert not problem, problem
+
+    def _differs(self) -> str:
+        """Where the log says something else than the coordinator; nothing: nowhere."""
+        live = self.world.picture()
+        for compact in (False, True):
+            replayed = self.world.replayed(compact=compact).picture()
+            if not replayed.keys() <= live.keys():
+                return f"the log has {replayed.keys() - live.keys()}, the coordinator does not"
+            for group_id, state in live.items():
+                if self.failing and group_id in self.world.coordinator.groups:
+                    continue  # what a classic group shows while writes fail: tests/coordinator/test_appends.py
+                if state is not None and replayed.get(group_id) != state:
+                    return f"{group_id} is {state}, and {replayed.get(group_id)} in the log"
+        return ""
+
+    def ends(self) -> None:
+        """Nothing fails any more: everybody comes to rest, and every partition has exactly one owner."""
+        world = self.world
+        self.write_all()
+        self.check()
+        world.converges(*self.actors, step_ms=1_000, rest=35)  # longer than any timeout
+        self.check()
+        shares = [actor.owned_partitions() for actor in self.actors]
+        owned = [each for share in shares for each in share]
+        assert len(owned) == len(set(owned)), "two owners"
+        wanted = set()
+        for actor in self.actors:
+            regex = getattr(actor, "regex", None)
+            for name in world.topics.names():
+                if name in actor.names or (regex and (regex == ".*" or name.startswith("foo"))):
+                    topic = world.topics.by_name(name)
+                    assert topic is not None
+                    wanted |= {(topic.topic_id, number) for number in range(topic.partitions)}
+        if world.coordinator.consumer_groups:
+            assert wanted == set(owned), "a partition of nobody"
+            assert world.consumer_group.state.value == "Stable"
+        for actor in self.actors:
+            assert all(ticket.answers == 1 for ticket in actor.tickets[-1:])
+
+
+def walk(seed: int, *, failing: bool, steps: int = 120) -> None:
+    this = Walk(seed, failing=failing)
+    try:
+        for _ in range(steps):
+            this.step()
+            this.check()
+        this.ends()
+    except Exception as problem:
+        problem.add_note(f"seed {seed}, failing={failing}; " + "; ".join(this.said[-30:]))
+        raise
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_whatever_happens_the_group_comes_to_rest(seed: int) -> None:
+    walk(seed, failing=False)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_so_it_does_when_writes_fail(seed: int) -> None:
+    walk(seed, failing=True)

@@ -29,8 +29,8 @@ _made = partial(tuple.__new__, RequestHeader)
 """As `RequestHeader._make`, without a call in Python: every request has a header."""
 
 
-def read_header(frame: bytes) -> RequestHeader:
-    """Reads the header of a frame, given without its four length bytes.
+def read_header(frame: bytes, start: int = 0) -> RequestHeader:
+    """Reads the header of a frame, which begins at `start`: behind its four length bytes, if they are there.
 
     Keys and versions come back as they were sent, served or not; of an API that is not in the table nothing beyond the
     client id is looked at. Raises DecodeError for anything that is no header.
@@ -38,12 +38,12 @@ def read_header(frame: bytes) -> RequestHeader:
     what is no UTF-8, and a negative length is null.
     """
     try:
-        api_key, version, correlation_id, length = _FIXED.unpack_from(frame)
-        end = 10 + length
+        api_key, version, correlation_id, length = _FIXED.unpack_from(frame, start)
+        end = start + 10
+        client_id = None
         if length >= 0:
-            client_id = frame[10:end].decode(errors="replace")
-        else:
-            client_id, end = None, 10
+            at, end = end, end + length
+            client_id = frame[at:end].decode(errors="replace")
         if version >= _FIRST_FLEXIBLE.get(api_key, NEVER):
             end = end + 1 if frame[end] == 0 else _skip_tags(frame, end)
     except (error, IndexError) as problem:

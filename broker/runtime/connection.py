@@ -143,7 +143,7 @@ class Connection(asyncio.Protocol):
             size = len(data) - 4
             if not self._received and 0 < size == _SIZE.unpack_from(data)[0] <= server.request_max_bytes:
                 # One whole frame and nothing else, as nearly always: clients wait for their replies.
-                server.dispatcher.handle(self, data[4:], now_ms)
+                server.dispatcher.handle(self, data, now_ms, 4)
             else:
                 if self._received:
                     self._received += data
@@ -331,8 +331,12 @@ class Connection(asyncio.Protocol):
             if end > available:
                 break
             at = end
-            frame = received[start:end] if type(received) is bytes else bytes(memoryview(received)[start:end])
-            handle(self, frame, now_ms)
+            if type(received) is not bytes:
+                handle(self, bytes(memoryview(received)[start:end]), now_ms)
+            elif start == 4 and end == available:
+                handle(self, received, now_ms, 4)  # a large request that came in pieces is not copied once more
+            else:
+                handle(self, received[start:end], now_ms)
             if self._obstacles:
                 break
             if at < available and now_ns() >= until_ns:

@@ -34,10 +34,13 @@ class Dispatcher:
         self._loaded = registry.loaded
         self._max_elements = cluster.settings.kohort_request_max_elements
 
-    def handle(self, connection: Connection, frame: bytes, now_ms: int) -> None:
-        """Handles the request in `frame`. Afterwards the connection has its answer, is parked, or is closed."""
+    def handle(self, connection: Connection, frame: bytes, now_ms: int, start: int = 0) -> None:
+        """Handles the request in `frame`. Afterwards the connection has its answer, is parked, or is closed.
+
+        `start`: where its header begins, behind its length if that is there; it ends where `frame` does.
+        """
         try:
-            header = read_header(frame)
+            header = read_header(frame, start)
             key, version, correlation_id, client_id, body_offset = header
             api = self._loaded.get(key) or self.registry.find(key)
             if api is None or not api.lowest <= version <= api.highest:

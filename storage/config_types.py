@@ -7,10 +7,11 @@ Values of topics' and groups' settings stay text, as clients send and read them;
 from collections.abc import Callable
 from dataclasses import dataclass
 
+SHORT_MAX = 2**15 - 1
 INT_MAX = 2**31 - 1
 LONG_MAX = 2**63 - 1
 
-BOOLEAN, STRING, INT, LONG, DOUBLE, LIST = 1, 2, 3, 5, 6, 7
+BOOLEAN, STRING, INT, SHORT, LONG, DOUBLE, LIST = 1, 2, 3, 4, 5, 6, 7
 """Types of a setting as DescribeConfigs numbers them (KIP-569)."""
 
 _NUMBER_NAMES = {INT: "INT", LONG: "LONG", DOUBLE: "DOUBLE"}
@@ -62,14 +63,14 @@ def number(kind: int, lowest: float, highest: float | None = None, also: int | N
 
 
 def parse_number(kind: int, value: str) -> float | None:
-    """A number of type INT, LONG or DOUBLE; None: it is none."""
+    """A number of type SHORT, INT, LONG or DOUBLE; None: it is none."""
     try:
         if kind == DOUBLE:
             return float(value)
         number = int(value)
     except ValueError:
         return None
-    most = INT_MAX if kind == INT else LONG_MAX
+    most = {SHORT: SHORT_MAX, INT: INT_MAX}.get(kind, LONG_MAX)
     return number if -most - 1 <= number <= most and "_" not in value else None
 
 

@@ -9,7 +9,7 @@ mean something here; none can be changed while it runs.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kohort.broker.apis.config_resources import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
 from kohort.broker.settings.broker_settings import SETTINGS
@@ -32,6 +32,7 @@ from kohort.protocol.messages.describe_configs import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
+from kohort.storage.config_types import LIST
 from kohort.storage.refusal import Refusal
 from kohort.storage.topic_configs import TOPIC_CONFIGS
 from kohort.storage.topics import Topic, name_refusal
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
     from kohort.broker.settings.broker_settings import Settings
     from kohort.broker.settings.group_configs import GroupConfigs
+    from kohort.broker.settings.setting import Setting
     from kohort.broker.ticket import Ticket
 
 TYPES = (TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP)
@@ -49,6 +51,9 @@ _INVALID_REQUEST = (
     "This most likely occurs because of a request being malformed by the client library or the message was sent to an "
     "incompatible broker. See the broker logs for more details."
 )
+
+INTERNAL = {"group.consumer.regex.refresh.interval.ms"}
+"""Settings of brokers that Kafka does not tell (`GroupCoordinatorConfig`, `defineInternal`)."""
 
 DYNAMIC_GROUP_CONFIG = 8
 """Source of a value that was set for a group; the others are in topic_defaults.py."""
@@ -151,7 +156,7 @@ def _of_group(group_configs: GroupConfigs, group_id: str) -> Iterable[DescribeCo
             name=name,
             value=synonyms[0].value,
             read_only=False,
-            config_source=synonyms[0].source,
+            config_source=synonyms[0].source if synonyms else DEFAULT_CONFIG,
             is_sensitive=False,
             synonyms=tuple(synonyms),
             config_type=config.kind,
@@ -161,21 +166,30 @@ def _of_group(group_configs: GroupConfigs, group_id: str) -> Iterable[DescribeCo
 
 def _of_broker(settings: Settings) -> Iterable[DescribeConfigsResourceResult]:
     for name, setting in sorted(SETTINGS.items()):
-        value = setting.show(getattr(settings, name.replace(".", "_")))
-        default = setting.show(setting.default)
-        synonyms = [DescribeConfigsSynonym(name=name, value=default, source=DEFAULT_CONFIG)]
+        if name in INTERNAL:
+            continue
+        value = _told(setting, getattr(settings, name.replace(".", "_")))
+        default = _told(setting, setting.default)
+        synonyms = []
         if value != default:
-            synonyms.insert(0, DescribeConfigsSynonym(name=name, value=value, source=STATIC_BROKER_CONFIG))
+            synonyms.append(DescribeConfigsSynonym(name=name, value=value, source=STATIC_BROKER_CONFIG))
+        if default is not None:
+            synonyms.append(DescribeConfigsSynonym(name=name, value=default, source=DEFAULT_CONFIG))
         yield DescribeConfigsResourceResult(
             name=name,
             value=value,
             read_only=True,
-            config_source=synonyms[0].source,
+            config_source=synonyms[0].source if synonyms else DEFAULT_CONFIG,
             is_sensitive=False,
             synonyms=tuple(synonyms),
             config_type=setting.kind,
             documentation=setting.doc,
         )
+
+
+def _told(setting: Setting[Any], value: object) -> str | None:
+    """A value as Kafka tells it: null where there is none, but for lists."""
+    return setting.show(value) if setting.kind == LIST else setting.show(value) or None
 
 
 def error_response(request: DescribeConfigsRequest, error_code: ErrorCode) -> DescribeConfigsResponse:

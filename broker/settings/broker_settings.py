@@ -13,11 +13,12 @@ from kohort.broker.settings.setting import (
     boolean,
     integer,
     long_integer,
+    optional_integer,
     optional_long,
     text,
     words,
 )
-from kohort.storage.config_types import INT_MAX, LONG_MAX
+from kohort.storage.config_types import INT_MAX, LONG_MAX, SHORT_MAX
 
 __all__ = ["PROFILES", "SettingError", "Settings"]
 
@@ -89,7 +90,7 @@ class Settings:
     offsets_commit_timeout_ms = integer(5_000, "longest wait for a write of the coordinator", 1)
     offsets_topic_num_partitions = integer(50, "partitions of __consumer_offsets", 1)
     offsets_topic_replication_factor = integer(
-        3, "copies of __consumer_offsets; at most the nodes there are", 1, 32_767
+        3, "copies of __consumer_offsets; at most the nodes there are", 1, SHORT_MAX
     )
     offsets_topic_segment_bytes = integer(104_857_600, "segment size of __consumer_offsets", 1)
     kohort_offsets_topic_at_start = boolean(False, "create __consumer_offsets at start, not on first use")
@@ -111,7 +112,7 @@ class Settings:
     )
     log_cleanup_policy = words(("delete",), "what happens to old records", ("delete", "compact"))
     log_retention_ms = optional_long("how long records are kept; -1 for ever; before minutes and hours", -1)
-    log_retention_minutes = optional_long("the same in minutes; before hours", -1)
+    log_retention_minutes = optional_integer("the same in minutes; before hours", -1)
     log_retention_hours = integer(168, "the same in hours")
     log_retention_bytes = long_integer(-1, "bytes a partition keeps; -1: all")
     log_retention_check_interval_ms = long_integer(300_000, "how often old records are looked for", 1)
@@ -142,7 +143,7 @@ class Settings:
     )
     transaction_state_log_num_partitions = integer(50, "partitions of __transaction_state", 1)
     transaction_state_log_replication_factor = integer(
-        3, "copies of __transaction_state; at most the nodes there are", 1, 32_767
+        3, "copies of __transaction_state; at most the nodes there are", 1, SHORT_MAX
     )
     transaction_state_log_min_isr = integer(2, "copies of it that must have a record; at most the nodes there are", 1)
     transaction_state_log_segment_bytes = integer(104_857_600, "segment size of __transaction_state", 1)

@@ -15,6 +15,8 @@ from kohort.storage.config_types import (
     LIST,
     LONG,
     LONG_MAX,
+    SHORT,
+    SHORT_MAX,
     STRING,
     parse_boolean,
     parse_number,
@@ -78,8 +80,8 @@ class Setting(Generic[T]):
 
 
 def integer(default: int, doc: str, at_least: int | None = None, at_most: int = INT_MAX) -> Setting[int]:
-    """A whole number of 32 bits, or of 64 when `at_most` says so."""
-    kind = LONG if at_most > INT_MAX else INT
+    """A whole number of 32 bits, or of 16 or 64 when `at_most` says so."""
+    kind = LONG if at_most > INT_MAX else SHORT if at_most == SHORT_MAX else INT
     lowest = at_least if at_least is not None else -at_most - 1
 
     def parse(text: str) -> int:
@@ -94,6 +96,12 @@ def integer(default: int, doc: str, at_least: int | None = None, at_most: int = 
 def long_integer(default: int, doc: str, at_least: int | None = None) -> Setting[int]:
     """A whole number of 64 bits."""
     return integer(default, doc, at_least, LONG_MAX)
+
+
+def optional_integer(doc: str, at_least: int | None = None) -> Setting[int | None]:
+    """A whole number of 32 bits that has no default: another setting counts while it is not given."""
+    number = integer(0, doc, at_least)
+    return Setting(None, INT, number.parse, number.allowed, doc)
 
 
 def optional_long(doc: str, at_least: int | None = None) -> Setting[int | None]:

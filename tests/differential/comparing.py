@@ -39,11 +39,12 @@ IDENTIFYING = (
     "api_key",
     "producer_id",
 )
+UNTOLD = "(untold)"
 IN_ORDER = {"records", "coordinators"}
 
 
 class Difference(NamedTuple):
-    """Where two answers differ. `path` has no numbers in it."""
+    """Where two answers differ. `path` has no numbers in it, but for types of resources."""
 
     api: str
     path: str
@@ -114,13 +115,30 @@ def _differences(api: str, path: str, name: str, kafka: Value, kohort: Value, id
 def _of_lists(
     api: str, path: str, name: str, kafka: list[Any], kohort: list[Any], ids: Mapping
 ) -> Iterable[Difference]:
+    if (api, name) == ("DescribeConfigs", "configs"):
+        yield from _of_settings(api, path, kafka, kohort, ids)
+        return
     if name not in IN_ORDER and (api, name) != ("LeaveGroup", "members"):
         kafka, kohort = _ordered(kafka, lambda _, value: value), _ordered(kohort, ids.at_kafka)
     if len(kafka) != len(kohort):
         yield Difference(api, f"{path}[]", kafka, kohort)
         return
     for mine, yours in zip(kafka, kohort, strict=True):
-        yield from _differences(api, f"{path}[]", name, mine, yours, ids)
+        yield from _differences(api, f"{path}[{_resource(mine)}]", name, mine, yours, ids)
+
+
+def _resource(element: Any) -> str:
+    """What settings belong to counts, in the path: rules for brokers are none for topics."""
+    return f"type {element['resource_type']}" if isinstance(element, dict) and "resource_type" in element else ""
+
+
+def _of_settings(api: str, path: str, kafka: list[Any], kohort: list[Any], ids: Mapping) -> Iterable[Difference]:
+    """Settings by their names, which are part of the path. One that only one of both tells differs as a whole."""
+    mine, yours = ({each["name"]: each for each in settings} for settings in (kafka, kohort))
+    if len(mine) < len(kafka) or len(yours) < len(kohort):
+        yield Difference(api, f"{path}[]", kafka, kohort)
+    for name in [*mine, *(name for name in yours if name not in mine)]:
+        yield from _differences(api, f"{path}[{name}]", "", mine.get(name, UNTOLD), yours.get(name, UNTOLD), ids)
 
 
 def _ordered(values: list[Any], at_kafka: Any) -> list[Any]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import NamedTuple
 
-from tests.differential.comparing import Difference
-from tests.talk.values import show
+from kohort.broker.settings.unsupported import FOREIGN
+from tests.differential.comparing import UNTOLD, Difference
+from tests.talk.values import Value, show
 
 
 class Known(NamedTuple):
@@ -17,6 +19,8 @@ class Known(NamedTuple):
     path: str
     kafka: str = ".*"
     kohort: str = ".*"
+    also: Callable[[Value, Value], bool] = lambda kafka, kohort: True
+    """What else must be true of the two values."""
 
 
 WAITS = r'"?\(waits\)"?'
@@ -24,6 +28,33 @@ ALTERING = "(Incremental)?AlterConfigs"
 NO_LOGGERS = (
     "Kohort has no loggers, and no subscriptions to clients' metrics (KIP-714), whose settings could be told or set."
 )
+
+NOT_TOLD = f'"?{re.escape(UNTOLD)}"?'
+EXPLAINED = "(?!null$).*"
+OF_SECURITY = (r"(ssl|sasl|principal)\..*",)
+"""Families of settings that kohort takes by their beginnings."""
+
+
+def _of_broker(*names: str) -> str:
+    """The path of these settings of a broker."""
+    return rf"results\[type 4\]\.configs\[({'|'.join(names)})\]"
+
+
+SEGMENT_MS = 604_800_000
+"""`segment.ms` of all topics here."""
+
+
+def _another_segment(kafka: Value, kohort: Value) -> bool:
+    """Whether Kafka stops before the first batch that begins another segment, because it is a week later."""
+    if not kafka or [_written(batch) for batch in kafka] != [_written(batch) for batch in kohort[: len(kafka)]]:
+        return False
+    following = kohort[len(kafka) :]
+    return bool(following) and following[0]["max_timestamp"] - kafka[0]["max_timestamp"] > SEGMENT_MS
+
+
+def _written(batch: Value) -> Value:
+    return {name: value for name, value in batch.items() if name != "producer_id"}
+
 
 KNOWN: tuple[Known, ...] = (
     Known(
@@ -40,28 +71,61 @@ KNOWN: tuple[Known, ...] = (
     Known(
         "Kohort explains settings in its own words, and says which of them mean nothing here.",
         "DescribeConfigs",
-        r"results\[\]\.configs\[\]\.documentation",
+        r"results\[type \d+\]\.configs\[.*\]\.documentation",
+        kafka=EXPLAINED,
+        kohort=EXPLAINED,
     ),
     Known(
         "Kohort tells of a broker the settings that mean something here; Kafka has more of them.",
         "DescribeConfigs",
-        r"results\[\]\.configs\[\]",
+        _of_broker(*map(re.escape, sorted(FOREIGN)), *OF_SECURITY),
+        kohort=NOT_TOLD,
     ),
-    Known(NO_LOGGERS, "DescribeConfigs", r"results\[\]\.error_code", kohort="INVALID_REQUEST"),
-    Known(NO_LOGGERS, "DescribeConfigs", r"results\[\]\.error_message", kohort=r'"Unsupported resource type: (8|16)"'),
-    Known(NO_LOGGERS, ALTERING, r"responses\[\]\.error_message", kohort=r"Unknown resource type (8|16)"),
-    Known(NO_LOGGERS, ALTERING, r"responses\[\]\.error_code", kafka="NONE|INVALID_CONFIG", kohort="INVALID_REQUEST"),
+    Known("Kohort has settings of its own.", "DescribeConfigs", _of_broker(r"kohort\..*"), kafka=NOT_TOLD),
+    Known(
+        "Settings of a broker are fixed at its start here; Kafka changes some of them while it runs.",
+        "DescribeConfigs",
+        _of_broker(".*") + r"\.read_only",
+        kafka="false",
+        kohort="true",
+    ),
+    Known(
+        "The real Kafka is started with a file of settings, and keeps one of them for all brokers from its start.",
+        "DescribeConfigs",
+        _of_broker(r"node\.id", r"min\.insync\.replicas") + r"\.(config_source|synonyms\[\].*)",
+    ),
+    Known(
+        "Kohort syncs each second if asked to, and lets more clients connect at once.",
+        "DescribeConfigs",
+        _of_broker(r"log\.flush\.interval\.ms", r"socket\.listen\.backlog\.size") + r"\.(value|synonyms\[\].*)",
+    ),
+    Known(NO_LOGGERS, "DescribeConfigs", r"results\[type (8|16)\]\.error_code", kafka="NONE", kohort="INVALID_REQUEST"),
+    Known(NO_LOGGERS, "DescribeConfigs", r"results\[type 8\]\.configs\[.*\]", kohort=NOT_TOLD),
+    Known(
+        NO_LOGGERS,
+        "DescribeConfigs",
+        r"results\[type (8|16)\]\.error_message",
+        kohort=r'"Unsupported resource type: (8|16)"',
+    ),
+    Known(NO_LOGGERS, ALTERING, r"responses\[type (8|16)\]\.error_message", kohort=r"Unknown resource type (8|16)"),
+    Known(
+        NO_LOGGERS,
+        ALTERING,
+        r"responses\[type (8|16)\]\.error_code",
+        kafka="NONE|INVALID_CONFIG",
+        kohort="INVALID_REQUEST",
+    ),
     Known(
         "Kohort has no threads, connections or cleaner whose new settings a dry run could look at.",
         ALTERING,
-        r"responses\[\]\.(error_code|error_message)",
+        r"responses\[type 4\]\.(error_code|error_message)",
         kafka=r'INVALID_REQUEST|"?(Dynamic thread|Invalid value|Log cleaner).*',
         kohort="NONE|null",
     ),
     Known(
         "Which of several wrong settings is named depends on a hash map in Kafka; here it is the first one.",
         f"{ALTERING}|CreateTopics",
-        r"(responses|topics)\[\]\.error_message",
+        r"(responses\[type \d+\]|topics\[\])\.error_message",
         kafka=r'"?(Unknown (topic|group)|Invalid value|Cannot update|Configuration|Null value).*',
         kohort=r'"?(Unknown (topic|group)|Invalid value|Cannot update|Configuration|Null value).*',
     ),
@@ -77,6 +141,7 @@ KNOWN: tuple[Known, ...] = (
         "WriteTxnMarkers",
         "",
         kafka=WAITS,
+        kohort=".*error_code: NONE.*",
     ),
     Known(
         "Kafka never answers a fetch that has waited, if a topic's id is none and something follows it. Kohort answers "
@@ -84,6 +149,14 @@ KNOWN: tuple[Known, ...] = (
         "Fetch",
         "",
         kafka=WAITS,
+        kohort=r".*error_code: UNKNOWN_SERVER_ERROR.*responses: \[\].*",
+    ),
+    Known(
+        "A fetch reads one segment of a partition in Kafka, and as many as fit here: those in memory are smaller. "
+        "The records of sequences are old, so that a marker behind them begins another segment.",
+        "Fetch",
+        r"responses\[\]\.partitions\[\]\.records\[\]",
+        also=_another_segment,
     ),
     Known(
         "A transactional id that is named twice in one request meets itself: kohort writes after it has looked at the "
@@ -104,6 +177,7 @@ def reason_for(difference: Difference) -> str | None:
             and re.fullmatch(known.path, difference.path)
             and re.fullmatch(known.kafka, show(difference.kafka), re.DOTALL)
             and re.fullmatch(known.kohort, show(difference.kohort), re.DOTALL)
+            and known.also(difference.kafka, difference.kohort)
         ):
             return known.reason
     return None

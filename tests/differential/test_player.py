@@ -12,6 +12,7 @@ from tests.differential.sequence import Steps, request, topic
 from tests.differential.shrinking import shrink
 from tests.differential.writing import lines_of
 from tests.talk.script import read_steps
+from tests.talk.values import Value
 
 ONE, OTHER = "0b5a8d4e-1f0c-4c6e-9d2a-111111111111", "7c3e9a10-2b4d-4f5e-8a6b-222222222222"
 
@@ -94,3 +95,52 @@ def test_what_is_written_down_can_be_played() -> None:
 def test_what_is_known_has_a_reason_in_words() -> None:
     assert all(len(known.reason.split()) > 5 for known in KNOWN)
     assert reason_for(Difference("Heartbeat", "error_code", "NONE", "UNKNOWN_MEMBER_ID")) is None
+
+
+def test_settings_are_compared_by_name_and_by_what_they_belong_to() -> None:
+    def told(resource_type: int, *settings: tuple[str, str | None]) -> Value:
+        configs = [{"name": name, "value": value, "read_only": False} for name, value in settings]
+        return {"results": [{"resource_type": resource_type, "configs": configs}]}
+
+    def unknown(kafka: Value, kohort: Value) -> list[str]:
+        found = compare("DescribeConfigs", kafka, kohort, Mapping())
+        return [difference.path for difference in found if reason_for(difference) is None]
+
+    rack, more = ("broker.rack", None), ("zookeeper.connect", "x")
+    assert unknown(told(4, rack, ("log.dirs", "/tmp")), told(4, ("kohort.request.max.elements", "1"), rack)) == []
+    assert unknown(told(4, rack), told(4, ("broker.rack", ""))) == ["results[type 4].configs[broker.rack].value"]
+    assert unknown(told(4, rack, more), told(4, rack)) == ["results[type 4].configs[zookeeper.connect]"]
+    assert unknown(told(2, ("retention.ms", "1")), told(2)) == ["results[type 2].configs[retention.ms]"]
+
+
+def test_what_is_known_of_some_resources_is_known_of_no_others() -> None:
+    def refused(resource_type: int, error_code: str) -> Value:
+        return {"responses": [{"resource_type": resource_type, "error_code": error_code}]}
+
+    def reason(resource_type: int, kafka: str, kohort: str) -> str | None:
+        answers = refused(resource_type, kafka), refused(resource_type, kohort)
+        (found,) = compare("AlterConfigs", *answers, Mapping())
+        return reason_for(found)
+
+    assert reason(4, "INVALID_REQUEST", "NONE") is not None
+    assert reason(2, "INVALID_REQUEST", "NONE") is None
+    assert reason(16, "NONE", "INVALID_REQUEST") is not None
+    assert reason(32, "NONE", "INVALID_REQUEST") is None
+
+
+def test_kafka_may_stop_only_where_another_segment_begins() -> None:
+    def batch(base_offset: int, max_timestamp: int) -> Value:
+        return {"base_offset": base_offset, "max_timestamp": max_timestamp, "producer_id": base_offset}
+
+    def fetched(*batches: Value) -> Value:
+        return {"responses": [{"partitions": [{"records": list(batches)}]}]}
+
+    def reason(kafka: Value, kohort: Value) -> str | None:
+        (found,) = compare("Fetch", kafka, kohort, Mapping())
+        return reason_for(found)
+
+    old, late = batch(0, 1_700_000_000_000), batch(1, 1_760_000_000_000)
+    assert reason(fetched(old), fetched(old, late)) is not None
+    assert reason(fetched(old), fetched(old, batch(1, 1_700_000_000_001))) is None
+    assert reason(fetched(old, late), fetched(old)) is None
+    assert reason(fetched(), fetched(old)) is None

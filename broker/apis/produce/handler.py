@@ -136,6 +136,8 @@ def _look_at_all(node: Node, request: ProduceRequest, ticket: Ticket, refusals: 
     topics = node.cluster.topics
     looked: Looked = {}
     for data in request.topic_data:
+        if not data.partition_data:
+            continue  # such a topic is left out of the answer
         key = data.topic_id if by_id else data.name
         topic = topics.by_id(data.topic_id) if by_id else topics.by_name(data.name)
         parts = looked.get(key)

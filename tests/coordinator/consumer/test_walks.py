@@ -61,7 +61,7 @@ class Walk:
                 actor.steps_out()
                 actor.forgets()
                 actor.member_id = f"{actor.name}-id{chance.randrange(1000)}"
-            case "change" if isinstance(actor, Consumer) and actor.regex is None:
+            case "change" if isinstance(actor, Consumer) and actor.regex is None and actor.waiting is None:
                 actor.names = chance.choice([("foo",), ("foo", "bar"), ("bar",)])
                 actor.full = True
             case "topic":

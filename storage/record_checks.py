@@ -98,11 +98,11 @@ class _Survey:
     def part(self, part: int, start: int, end: int) -> None:
         """Records from number `start` to before `end`, whose offset deltas are of the same size."""
         if part < len(_OFFSETS) and end - start >= _WORTH_A_LOOK:
-            first_at = self.at
-            self.one_by_one(start, start + 1)
-            start += 1
-            if self.all_at_once(first_at, part, start, end):
-                return
+            try:
+                if self.all_at_once(part, start, end):
+                    return
+            except (IndexError, DecodeError):
+                pass  # looked at one by one it is told what is wrong
         self.one_by_one(start, end)
 
     def one_by_one(self, start: int, end: int) -> None:
@@ -178,38 +178,39 @@ class _Survey:
             code = ErrorCode.invalid_record if self.compressed else ErrorCode.unknown_server_error
             raise BadRecordsError(str(problem), code) from None
 
-    def all_at_once(self, first_at: int, part: int, start: int, end: int) -> bool:
-        """Whether these records are all laid out like the one before them; if so, takes them in.
+    def all_at_once(self, part: int, start: int, end: int) -> bool:
+        """Whether these records are all laid out like the first of them; if so, takes them in.
 
         Only records without headers can be, whose time takes one byte. If they are not, nothing changes.
         """
-        body, at, count = self.body, self.at, end - start
-        stride = at - first_at
-        stop = at + stride * count
-        time_at = first_at + (2 if body[first_at] < 128 else 3 if body[first_at + 1] < 128 else 4)
-        if stop > len(body):
+        body, first_at, count = self.body, self.at, end - start
+        size, attributes_at = read_varint(body, first_at)
+        stride = attributes_at - first_at + size
+        stop = first_at + stride * count
+        if size <= 0 or stop > len(body):
             return False
-        times = body[time_at + stride : stop : stride]
-        if body[time_at] > 127 or not times.isascii():
+        time_at = attributes_at + 1
+        times = body[time_at:stop:stride]
+        if not times.isascii():
             return False
-        first = start - _SIZES_OF_OFFSETS[part]
-        place = time_at + 1
+        first, place = start - _SIZES_OF_OFFSETS[part], time_at + 1
         for right in _OFFSETS[part]:
-            if body[place + stride : stop : stride] != right[first : first + count]:
+            if body[place:stop:stride] != right[first : first + count]:
                 return False
             place += 1
-        size, value_at = read_varint(body, place)
-        key_end = value_at + size if size > 0 else value_at
-        size, after = read_varint(body, key_end)
-        if after + max(size, 0) != at - 1:
+        key_size, value_at = read_varint(body, place)
+        key_end = value_at + key_size if key_size > 0 else value_at
+        value_size, after = read_varint(body, key_end)
+        last_at = first_at + stride - 1
+        if body[last_at] != _NO_HEADERS or after + max(value_size, 0) != last_at:
             return False  # it has headers
-        sizes = (*range(first_at, time_at - 1), *range(place, value_at), *range(key_end, after), at - 1)
-        for place in sizes:
-            if body[place + stride : stop : stride] != body[place : place + 1] * count:
+        for at in (*range(first_at, attributes_at), *range(place, value_at), *range(key_end, after), last_at):
+            if body[at:stop:stride] != body[at : at + 1] * count:
                 return False
-        if times != body[time_at : time_at + 1] * count:
-            self.high = max(self.high, max(times.translate(None, _ODD), default=-1))
-            self.low = max(self.low, max(times.translate(None, _EVEN), default=-1))
+        if key_size < 0:
+            self.keyless = True
+        self.high = max(self.high, max(times.translate(None, _ODD), default=-1))
+        self.low = max(self.low, max(times.translate(None, _EVEN), default=-1))
         self.at = stop
         return True
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kohort.broker.cluster.interference import NO_INTERFERENCE
 from kohort.broker.logs import log
+from kohort.broker.short_text import short_text
 from kohort.coordinator.effects import (
     OFFSETS_TOPIC,
     TRANSACTION_TOPIC,
@@ -45,7 +46,7 @@ def perform(cluster: Cluster, now_ms: int) -> None:
                 else:
                     _log(effect)
             except Exception:  # each effect stands alone: the others must not be lost
-                log.error(f"an effect failed: {effect}")
+                log.error(f"an effect failed: {short_text(effect)}")
                 if type(effect) is Reply:
                     effect.ticket.fail()  # type: ignore[attr-defined]
         effects.clear()
@@ -110,7 +111,7 @@ def _append(cluster: Cluster, effect: Append, now_ms: int) -> tuple[ErrorCode, i
         cluster.storage_failed(f"{effect.topic}-{effect.partition}", problem)
         return ErrorCode.kafka_storage_error, None
     except Exception:
-        log.error(f"writing to {effect.topic}-{effect.partition} failed: {effect.records}")
+        log.error(f"writing to {effect.topic}-{effect.partition} failed: {short_text(effect.records)}")
         return ErrorCode.unknown_server_error, None
 
 
@@ -123,7 +124,7 @@ def _write_markers(cluster: Cluster, effect: WriteMarkers, now_ms: int) -> Error
         cluster.storage_failed("the end of a transaction", problem)
         return ErrorCode.kafka_storage_error
     except Exception:
-        log.error(f"writing the end of a transaction failed: {effect}")
+        log.error(f"writing the end of a transaction failed: {short_text(effect)}")
         return ErrorCode.unknown_server_error
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from kohort.broker.job_thread import JOBS_HERE, Jobs
 from kohort.broker.logs import log
+from kohort.broker.short_text import short_text
 from kohort.broker.ticket import NO_REPLY, CloseConnection
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def _answer(ticket: Ticket, then: Callable[[T], object | None], result: T) -> No
         ticket.answered = True
         ticket.requester.close(str(reason))
     except Exception:
-        log.error(f"{ticket.client_host}: answering {ticket.request} failed")
+        log.error(f"{ticket.client_host}: answering {short_text(ticket.request)} failed")
         ticket.fail()
     else:
         if response is NO_REPLY:

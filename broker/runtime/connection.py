@@ -102,6 +102,17 @@ class Connection(asyncio.Protocol):
         """The client as a log line names it."""
         return self.client_host.removeprefix("/")
 
+    @property
+    def socket_number(self) -> int:
+        """The file descriptor of its socket; -1 when it is closed."""
+        number: int = self._transport.get_extra_info("socket").fileno()
+        return number
+
+    @property
+    def held_bytes(self) -> int:
+        """How much it holds of requests that cannot be handled yet."""
+        return len(self._received)
+
     # What the event loop calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -129,6 +140,7 @@ class Connection(asyncio.Protocol):
         self._let_go()
         if self._work_ends_with_me:
             self._work = None
+        self.server.paused.discard(self)
         self.server.forget(self)
 
     def data_received(self, data: bytes) -> None:
@@ -259,6 +271,12 @@ class Connection(asyncio.Protocol):
             self.heard_at_ms = now_ms
             self._write()
         if self._reading_paused and not self._obstacles and len(self._received) <= WAITING_BYTES:
+            self.server.paused.discard(self)
+            self.read_on()
+
+    def read_on(self) -> None:
+        """Reads what has come once more, though it cannot be handled yet."""
+        if self._reading_paused and not self.closed:
             self._reading_paused = False
             self._transport.resume_reading()
 
@@ -301,6 +319,7 @@ class Connection(asyncio.Protocol):
         self._received += data
         if len(self._received) > WAITING_BYTES and not self._reading_paused:
             self._reading_paused = True
+            self.server.paused.add(self)
             self._transport.pause_reading()
 
     def _carry_on(self, until_ns: int) -> None:

@@ -11,6 +11,7 @@ from kohort.broker.cluster.interference import NO_INTERFERENCE
 from kohort.broker.logs import log
 from kohort.broker.runtime.error_response import error_response
 from kohort.broker.runtime.registry import Api, Registry
+from kohort.broker.short_text import short_text
 from kohort.broker.ticket import NO_REPLY, CloseConnection, Ticket
 from kohort.protocol.codec import ResponseTooLargeError
 from kohort.protocol.errors import DecodeError, ErrorCode
@@ -60,7 +61,9 @@ class Dispatcher:
             return
         ticket = Ticket(connection, api, request, version, correlation_id, client_id or "", now_ms)
         if log.debug_enabled:
-            log.debug(f"{connection.client}: {api.spec.name} v{version} {request}", client_id=ticket.client_id)
+            log.debug(
+                f"{connection.client}: {api.spec.name} v{version} {short_text(request)}", client_id=ticket.client_id
+            )
         interference = self.cluster.interference
         self.run(connection, ticket, api.handle if interference is NO_INTERFERENCE else interference.handle, request)
         for coordinator in self.cluster.coordinators:  # as `settle`, without a call for requests that want nothing done
@@ -127,7 +130,9 @@ class Dispatcher:
         """`respond` a little at a time."""
         ticket.answered = True
         if log.debug_enabled:
-            log.debug(f"{connection.client}: {ticket.api.spec.name} v{ticket.version} is answered {response}")
+            log.debug(
+                f"{connection.client}: {ticket.api.spec.name} v{ticket.version} is answered {short_text(response)}"
+            )
         most_bytes = self.cluster.settings.kohort_response_max_bytes
         try:
             frame = yield from ticket.api.write_in_steps(ticket.version, ticket.correlation_id, response, most_bytes)
@@ -174,7 +179,7 @@ class Dispatcher:
             self._writing_failed(connection, ticket, response)
             return
         if log.debug_enabled:
-            log.debug(f"{connection.client}: {api.spec.name} v{ticket.version} is answered {response}")
+            log.debug(f"{connection.client}: {api.spec.name} v{ticket.version} is answered {short_text(response)}")
         if type(frame) is bytes:
             connection.send(frame)
         else:
@@ -183,7 +188,8 @@ class Dispatcher:
     def _writing_failed(self, connection: Connection, ticket: Ticket, response: Any) -> None:
         """Our bug: the client hears of it if it can be told, and is hung up on otherwise."""
         api: Api = ticket.api
-        log.error(f"{connection.client}: writing a response of {api.spec.name} v{ticket.version} failed: {response}")
+        what = f"{connection.client}: writing a response of {api.spec.name} v{ticket.version}"
+        log.error(f"{what} failed: {short_text(response)}")
         try:
             unknown = error_response(api, ticket.request, ErrorCode.unknown_server_error)
             connection.send_frame(api.write(ticket.version, ticket.correlation_id, unknown))
@@ -199,7 +205,7 @@ class Dispatcher:
             self.cluster.storage_failed(what, problem)
             self._answer_error(connection, ticket, ErrorCode.kafka_storage_error)
         else:
-            log.error(f"{what} v{ticket.version} failed: {ticket.request}", problem)
+            log.error(f"{what} v{ticket.version} failed: {short_text(ticket.request)}", problem)
             self._answer_error(connection, ticket, ErrorCode.unknown_server_error)
 
     def _answer_error(self, connection: Connection, ticket: Ticket, error: ErrorCode) -> None:

@@ -13,6 +13,7 @@ from kohort.broker.address import show_address
 from kohort.broker.cluster.effects import perform
 from kohort.broker.runtime.connection import Connection
 from kohort.broker.runtime.dispatch import Dispatcher
+from kohort.broker.runtime.paused_reading import PausedReading
 from kohort.broker.runtime.turns import Turns
 from kohort.purgatory import DelayedOperation
 
@@ -49,6 +50,7 @@ class Server:
         self.dispatcher = Dispatcher(cluster, registry)
         self.request_max_bytes = cluster.settings.socket_request_max_bytes
         self.connections: set[Connection] = set()
+        self.paused = PausedReading(self)
         self.turns = Turns(loop, cluster.clock, self._round_over)
         self.woken: deque[Connection] = deque()
         """Connections whose waiting request was answered from outside; they go on when the turn ends."""

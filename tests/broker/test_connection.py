@@ -1,12 +1,14 @@
 """How bytes become requests, one at a time, and replies become bytes, without a socket."""
 
 from io import StringIO
+from socket import socket, socketpair
 from typing import Any
 
 import pytest
 
 from kohort.broker.cluster.node import Node
 from kohort.broker.runtime.connection import WAITING_BYTES, java_address
+from kohort.broker.runtime.paused_reading import LOOK_EVERY_MS, READ_ON_BYTES
 from kohort.broker.runtime.turns import TURN_US
 from kohort.broker.ticket import NO_REPLY, CloseConnection, Ticket
 from kohort.protocol.errors import ErrorCode
@@ -153,6 +155,42 @@ def test_reading_pauses_when_too_much_waits_and_goes_on_after_the_reply() -> Non
         broker.loop.run_soon()
     assert client.wire.reading
     assert ids(client) == list(range(count + 1))
+
+
+def test_a_client_that_leaves_while_its_socket_is_not_read_is_noticed() -> None:
+    broker = Broker()
+    doorman = Doorman(broker)
+    ends: list[tuple[Client, socket]] = []
+    for _ in range(3):
+        client = broker.client()
+        here, there = socketpair()
+        client.wire.names["socket"] = here
+        client.says(heartbeat(0))
+        while client.wire.reading:
+            client.says(heartbeat(1))
+        ends.append((client, there))
+    (leaves, its_end), (stays, _), (is_served, _) = ends
+    doorman.tickets.pop().reply(NONE)
+    broker.api("heartbeat").handle = lambda node, request, ticket: NONE
+    broker.server.end_turn(0)
+    while broker.loop.run_soon():
+        pass
+    its_end.close()
+    broker.loop.wait(LOOK_EVERY_MS)
+    assert (leaves.closed, stays.closed, is_served.closed) == (True, False, False)
+    looks = 0
+    while stays.wire.reading:
+        looks += 1
+        stays.says(heartbeat(2) * 5_000)
+        assert not stays.wire.reading, "a little is read at a time"
+        broker.loop.wait(LOOK_EVERY_MS)
+    assert 1 < looks < 20
+    assert READ_ON_BYTES <= stays.connection.held_bytes < 2 * READ_ON_BYTES
+    leaves.connection.connection_lost(None)
+    broker.loop.wait(LOOK_EVERY_MS)
+    stays.connection.connection_lost(None)
+    broker.loop.wait(LOOK_EVERY_MS)
+    assert not broker.server.paused
 
 
 def test_a_client_that_does_not_read_is_not_served_until_it_does() -> None:

@@ -21,13 +21,13 @@ class Wire:
     """A transport that goes nowhere, and what the connection did to it."""
 
     def __init__(self, peer: str, listener: tuple[str, int]) -> None:
-        self._names = {"peername": (peer, 40_000), "sockname": listener}
+        self.names: dict[str, object] = {"peername": (peer, 40_000), "sockname": listener}
         self.writes: list[bytes] = []
         self.reading = True
         self.closed = False
 
     def get_extra_info(self, name: str) -> object:
-        return self._names[name]
+        return self.names[name]
 
     def set_write_buffer_limits(self, high: int) -> None:
         """The test itself calls pause_writing and resume_writing."""

@@ -7,7 +7,9 @@ import pytest
 
 from kohort.broker.apis.parts import SHORT
 from kohort.coordinator.deleting import DELETED_GROUP, PORTION
+from kohort.protocol.batches import TRANSACTIONAL
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnTopic, AddPartitionsToTxnTransaction
 from kohort.protocol.messages.alter_configs import AlterableConfig, AlterConfigsResource
 from kohort.protocol.messages.delete_topics import DeleteTopicState
 from kohort.protocol.messages.incremental_alter_configs import AlterableConfig as AlterableChange
@@ -19,7 +21,7 @@ from kohort.protocol.messages.produce import PartitionProduceData, TopicProduceD
 from tests.support.batches import batch
 from tests.support.broker import Broker, Client, Stopwatch
 from tests.support.data_requests import given_topic, topic
-from tests.support.frames import frame, heartbeat
+from tests.support.frames import frame, heartbeat, message
 
 COUNT = 600
 
@@ -79,6 +81,41 @@ def test_produce_without_an_answer() -> None:
     there = broker.cluster.topics.by_name("two")
     assert there is not None
     assert all(each.log.log_end_offset == 2 for each in there.partitions), "all that could be stored was"
+
+
+@pytest.mark.parametrize("version", [11, 12])
+def test_produce_in_a_transaction(version: int) -> None:
+    """Older clients have added the partitions; for newer ones the broker does, and goes on then."""
+    broker, client = ready()
+    broker.cluster.transaction_topic.create(0)
+    broker.loop.wait(50)
+    init = client.asks("init_producer_id", 1, transactional_id="t", transaction_timeout_ms=60_000)
+    whose = {
+        "transactional_id": "t", "producer_id": init.producer_id, "producer_epoch": init.producer_epoch,
+    }  # fmt: skip
+    if version < 12:
+        named = tuple(AddPartitionsToTxnTopic(name=name, partitions=tuple(range(COUNT))) for name in ("one", "two"))
+        added = AddPartitionsToTxnTransaction(verify_only=False, topics=named, **whose)
+        client.says(frame("add_partitions_to_txn", 3, 1, transactions=(added,)))
+        while broker.loop.run_soon():
+            pass
+        client.heard()
+    records = batch(b"v", producer=(init.producer_id, init.producer_epoch, 0), attributes=TRANSACTIONAL)
+    parts = tuple(PartitionProduceData(index=n, records=records) for n in range(COUNT))
+    data = tuple(TopicProduceData(name=name, partition_data=parts) for name in ("one", "two"))
+    logs = [each.log for topic in broker.cluster.topics if not topic.internal for each in topic.partitions]
+    client.says(
+        frame("produce", version, 1, transactional_id="t", acks=1, timeout_ms=1_000, topic_data=data), heartbeat(2)
+    )
+    stored = [0, sum(each.log_end_offset for each in logs)]
+    while broker.loop.run_soon():
+        stored.append(sum(each.log_end_offset for each in logs))
+    assert max(after - before for before, after in pairwise(stored)) <= 3 * SHORT
+    assert stored[-1] == 2 * COUNT
+    answer, beat = client.heard()
+    _, response = message("produce").read_response(version, answer)
+    errors = {part.error_code for each in response.responses for part in each.partition_responses}
+    assert (errors, beat[:4]) == ({ErrorCode.none}, bytes((0, 0, 0, 2)))
 
 
 def commit(count: int) -> dict[str, Any]:

@@ -59,12 +59,25 @@ def handle(node: Node, request: ProduceRequest, ticket: Ticket) -> ProduceRespon
             node,
             request,
             ticket,
-            lambda refusals: _store(node, request, ticket, refusals),
+            lambda refusals: _store_in_parts(node, request, ticket, refusals),
             lambda refused: _refuse_all(request, ticket, refused),
         )
     if sum([len(data.partition_data) for data in request.topic_data]) > SHORT:
         return in_parts(node, ticket, _parts(request), handle, _merged)
     return _store(node, request, ticket, {})
+
+
+def _store_in_parts(
+    node: Node, request: ProduceRequest, ticket: Ticket, refusals: Refusals
+) -> ProduceResponse | Work | object | None:
+    """As `_store`; a long request is stored in parts, after its transaction was asked about all of it."""
+    if sum([len(data.partition_data) for data in request.topic_data]) <= SHORT:
+        return _store(node, request, ticket, refusals)
+
+    def store(node: Node, part: ProduceRequest, own: Ticket) -> ProduceResponse | object | None:
+        return _store(node, part, own, refusals)
+
+    return in_parts(node, ticket, _parts(request), store, _merged)
 
 
 def _parts(request: ProduceRequest) -> Iterator[ProduceRequest]:

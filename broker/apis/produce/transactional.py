@@ -7,7 +7,7 @@ to the broker, it adds it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from kohort.coordinator.transactions.adding import add_partitions, verify_partitions
@@ -123,10 +123,17 @@ def ask(
             _refuse(refusals, {topic_partition}, error, ticket.version)
         return then(refusals)
 
+    waits = False
+    at_once: list[object | None] = []
+
     def added(error: ErrorCode, _: int) -> None:
         _refuse(refusals, topic_partitions, error, ticket.version)
         response = then(refusals)
-        if response is not None:  # else it is answered once it is synced
+        if not waits:
+            at_once.append(response)
+        elif isinstance(response, Generator):
+            ticket.work_on(response)
+        elif response is not None:  # else it is answered once it is synced
             ticket.reply(response)
 
     add_partitions(
@@ -138,7 +145,8 @@ def ask(
         ticket.received_at_ms,
         client_version=WITH_EPOCH_BUMP,
     )
-    return None
+    waits = True
+    return at_once[0] if at_once else None
 
 
 def _transactional_batches(node: Node, request: ProduceRequest, version: int) -> list[_Batch]:

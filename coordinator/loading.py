@@ -199,7 +199,7 @@ class Loading:
         for consumer_group in self._consumer_groups.values():
             coordinator.consumer_groups[consumer_group.group_id] = consumer_group
             self._give_offsets(consumer_group, pending)
-            consumer_group.find_owners()
+            consumer_group.index_anew()
             begin_sessions(consumer_group, now_ms)
         coordinator.observer.elected(self._partition, groups, self._began_us)
         for group in groups:

@@ -252,8 +252,16 @@ class ConsumerGroup(Group):
         self.settled += member.has_reached(self.target_epoch)
         return None if before is FIRST else before
 
-    def find_owners(self) -> None:
-        """Works out anew who has what. A log may tell of a partition's next owner before its last one lets go."""
+    def index_anew(self) -> None:
+        """Works out anew who has which partition, and which instance id.
+
+        A log may name the next holder of either before the last one lets go: where a write had failed (§19).
+        """
+        self.static_members = {
+            member.metadata.instance_id: member.member_id
+            for member in self.members.values()
+            if member.metadata.instance_id is not None
+        }
         self.owners = {
             (topic_id, partition): member.member_id
             for member in self.members.values()

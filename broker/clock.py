@@ -1,4 +1,4 @@
-"""The only module that reads the time. Everything else is told.
+"""The clock of brokers and coordinators. Their functions get the time as an argument.
 
 Time is whole milliseconds on a monotonic scale that starts at 0 with the clock. Wall-clock time is the same scale
 plus `epoch_ms`, fixed at start: a test that moves the clock moves both, a step of the system's clock moves neither.

@@ -239,7 +239,7 @@ def replace_empty_consumer_group(
 
 
 def _ignored(error: ErrorCode, now_ms: int) -> None:
-    """Whoever joins hears from the classic group whether that could be written."""
+    """The classic group tells the next member that joins whether that could be written."""
 
 
 def downgrade_if_classic(

@@ -146,7 +146,7 @@ def test_a_group_moves_to_the_consumer_protocol_and_back(group: Company, library
 
 
 def test_a_group_with_librdkafkas_sticky_assignor_stays_classic(group: Company) -> None:
-    """It puts user data into assignments. A coordinator takes that for an assignor of the clients (consumer-groups §17.2)."""
+    """It puts user data into assignments: an assignor of the clients' own (consumer-groups §17.2)."""
     members: list[Member] = []
     for name in ("ada", "bob"):  # from the second generation on there is something to put there
         members.append(group.join(name, LIBRARY, cooperative=True))

@@ -9,6 +9,7 @@ One partition that does not exist, and nothing is added: the others hear OPERATI
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from kohort.broker.logs import log
@@ -26,6 +27,7 @@ from kohort.protocol.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
+    from kohort.broker.slices import Slices
     from kohort.broker.ticket import Ticket
 
 FENCED_SINCE = 2
@@ -33,7 +35,7 @@ FENCED_SINCE = 2
 Outcome = Mapping[TopicPartition, ErrorCode]
 
 
-def handle(node: Node, request: AddPartitionsToTxnRequest, ticket: Ticket) -> None:
+def handle(node: Node, request: AddPartitionsToTxnRequest, ticket: Ticket) -> Slices[None]:
     """Answered when all transactions are written; a request without any is never answered, as in Kafka.
 
     Where an id is named twice the partitions are those named last, and an answer for all of them lists what was named
@@ -41,7 +43,7 @@ def handle(node: Node, request: AddPartitionsToTxnRequest, ticket: Ticket) -> No
     """
     results: list[AddPartitionsToTxnResult] = []
     first = {each.transactional_id: each for each in reversed(request.transactions)}
-    last = {each.transactional_id: each for each in request.transactions}
+    named = {each.transactional_id: _Named(node, each) for each in request.transactions}
 
     def done(result: AddPartitionsToTxnResult) -> None:
         results.append(result)
@@ -49,31 +51,50 @@ def handle(node: Node, request: AddPartitionsToTxnRequest, ticket: Ticket) -> No
             ticket.reply(AddPartitionsToTxnResponse(results_by_transaction=tuple(results)))
 
     for transaction in request.transactions:
-        named = [
-            (topic.name, index) for topic in last[transaction.transactional_id].topics for index in topic.partitions
-        ]
-        _add(node, transaction, named, first[transaction.transactional_id], ticket, done)
+        transactional_id = transaction.transactional_id
+        _add(node, transaction, named[transactional_id], first[transactional_id], ticket, done)
+        yield
     if not request.transactions:
         log.warning("AddPartitionsToTxn without any transaction: Kafka never answers it")
+
+
+class _Named:
+    """The partitions of an id. They are looked at once, however often the id is named."""
+
+    def __init__(self, node: Node, last: AddPartitionsToTxnTransaction) -> None:
+        self._node = node
+        self._last = last
+
+    @cached_property
+    def all(self) -> list[TopicPartition]:
+        return [(topic.name, index) for topic in self._last.topics for index in topic.partitions]
+
+    @cached_property
+    def distinct(self) -> frozenset[TopicPartition]:
+        return frozenset(self.all)
+
+    @cached_property
+    def missing(self) -> frozenset[TopicPartition]:
+        """Those that do not exist."""
+        return frozenset(each for each in self.distinct if not _exists(self._node, *each))
 
 
 def _add(
     node: Node,
     transaction: AddPartitionsToTxnTransaction,
-    named: list[TopicPartition],
+    named: _Named,
     listed: AddPartitionsToTxnTransaction,
     ticket: Ticket,
     done: Callable[[AddPartitionsToTxnResult], None],
 ) -> None:
-    missing = {each for each in named if not _exists(node, *each)}
-    if missing:
+    if named.missing:
         not_attempted, unknown = ErrorCode.operation_not_attempted, ErrorCode.unknown_topic_or_partition
-        outcome = {each: unknown if each in missing else not_attempted for each in named}
+        outcome = {each: unknown if each in named.missing else not_attempted for each in named.all}
         done(_result(transaction.transactional_id, outcome))
         return
     who = transaction.transactional_id, transaction.producer_id, transaction.producer_epoch
     if transaction.verify_only:
-        done(_result(transaction.transactional_id, verify_partitions(node.transactions, *who, frozenset(named))))
+        done(_result(transaction.transactional_id, verify_partitions(node.transactions, *who, named.distinct)))
         return
 
     def added(error: ErrorCode, _: int) -> None:
@@ -81,7 +102,7 @@ def _add(
             error = ErrorCode.invalid_producer_epoch
         done(_result_for_all(listed, error))
 
-    add_partitions(node.transactions, *who, frozenset(named), added, ticket.received_at_ms)
+    add_partitions(node.transactions, *who, named.distinct, added, ticket.received_at_ms)
 
 
 def _exists(node: Node, name: str, index: int) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from kohort.broker.apis.parts import SHORT
+from kohort.broker.runtime.turns import ROUND_US, TURN_US
 from kohort.coordinator.deleting import DELETED_GROUP, PORTION
 from kohort.protocol.batches import TRANSACTIONAL
 from kohort.protocol.errors import ErrorCode
@@ -116,6 +117,21 @@ def test_produce_in_a_transaction(version: int) -> None:
     _, response = message("produce").read_response(version, answer)
     errors = {part.error_code for each in response.responses for part in each.partition_responses}
     assert (errors, beat[:4]) == ({ErrorCode.none}, bytes((0, 0, 0, 2)))
+
+
+def test_a_transaction_that_is_named_often_is_looked_at_a_little_at_a_time() -> None:
+    broker, client = ready()
+    named = (AddPartitionsToTxnTopic(name="one", partitions=tuple(range(COUNT))),)
+    whose: dict[str, Any] = {"transactional_id": "t", "producer_id": 1, "producer_epoch": 0}
+    empty = AddPartitionsToTxnTransaction(verify_only=False, topics=(), **whose)
+    last = AddPartitionsToTxnTransaction(verify_only=False, topics=named, **whose)
+    transactions = (*[empty] * 500, last)
+    client.says(frame("add_partitions_to_txn", 4, 1, transactions=transactions))
+    rounds = 0
+    while not client.wire.writes:
+        assert broker.loop.run_soon()
+        rounds += 1
+    assert rounds > len(transactions) * 1_000 // (ROUND_US + TURN_US)
 
 
 def commit(count: int) -> dict[str, Any]:

@@ -47,7 +47,7 @@ class _Verified:
     epoch: int
     lowest_sequence: int
     begins_with_0: bool
-    """Whether its form of transactions has a new epoch for each (KIP-890): their sequences all begin with 0."""
+    """Whether each of its transactions has a new epoch (KIP-890): where it has written nothing, 0 comes first."""
     asked_ms: int
 
 
@@ -123,8 +123,9 @@ class Producers:
         if producer is not None and epoch < producer.epoch:
             return ErrorCode.invalid_producer_epoch
         verified = self._verified.get(producer_id)
+        is_first = producer is None or not producer.batches
         if verified is not None and (
-            first_sequence > verified.lowest_sequence or (verified.begins_with_0 and first_sequence)
+            first_sequence > verified.lowest_sequence or (verified.begins_with_0 and is_first and first_sequence)
         ):
             return ErrorCode.out_of_order_sequence_number
         if producer is None:

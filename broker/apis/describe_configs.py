@@ -16,8 +16,10 @@ from kohort.broker.settings.broker_settings import SETTINGS
 from kohort.broker.settings.group_configs import GROUP_CONFIGS
 from kohort.broker.settings.topic_defaults import (
     DEFAULT_CONFIG,
+    DYNAMIC_DEFAULT_BROKER_CONFIG,
     DYNAMIC_TOPIC_CONFIG,
     FINER_FIRST,
+    SET_FOR_ALL_BROKERS,
     STATIC_BROKER_CONFIG,
     given_synonym,
     source_of,
@@ -99,7 +101,7 @@ def _configs(node: Node, resource: DescribeConfigsResource) -> Iterable[Describe
         return Refusal(ErrorCode.unknown_topic_or_partition, "") if topic is None else _of_topic(node, topic)
     if resource.resource_type == BROKER:
         if not name:
-            return ()  # the defaults that all brokers share and that were set while they ran: there are none
+            return _of_all_brokers(node.cluster.settings)
         if not name.lstrip("-").isdecimal():
             return Refusal(ErrorCode.invalid_request, f"Broker id must be an integer, but it is: {name}")
         if int(name) != node.id:
@@ -134,6 +136,9 @@ def _topic_synonyms(node: Node, topic: Topic, name: str) -> Iterable[DescribeCon
     config = TOPIC_CONFIGS[name]
     if name in topic.configs:
         yield DescribeConfigsSynonym(name=name, value=topic.configs[name], source=DYNAMIC_TOPIC_CONFIG)
+    if name == SET_FOR_ALL_BROKERS:
+        value = node.cluster.topics.defaults[name]
+        yield DescribeConfigsSynonym(name=name, value=value, source=DYNAMIC_DEFAULT_BROKER_CONFIG)
     given = given_synonym(node.cluster.settings, name)
     if given is not None:
         value = node.cluster.settings.given[given]
@@ -175,6 +180,8 @@ def _of_broker(settings: Settings) -> Iterable[DescribeConfigsResourceResult]:
             synonyms.append(DescribeConfigsSynonym(name=name, value=value, source=STATIC_BROKER_CONFIG))
         if default is not None:
             synonyms.append(DescribeConfigsSynonym(name=name, value=default, source=DEFAULT_CONFIG))
+        if name == SET_FOR_ALL_BROKERS:
+            synonyms.insert(0, DescribeConfigsSynonym(name=name, value=value, source=DYNAMIC_DEFAULT_BROKER_CONFIG))
         yield DescribeConfigsResourceResult(
             name=name,
             value=value,
@@ -185,6 +192,14 @@ def _of_broker(settings: Settings) -> Iterable[DescribeConfigsResourceResult]:
             config_type=setting.kind,
             documentation=setting.doc,
         )
+
+
+def _of_all_brokers(settings: Settings) -> Iterable[DescribeConfigsResourceResult]:
+    """What was set for all brokers at once."""
+    for config in _of_broker(settings):
+        if config.config_source == DYNAMIC_DEFAULT_BROKER_CONFIG:
+            config.synonyms = config.synonyms[:1]
+            yield config
 
 
 def _told(setting: Setting[Any], value: object) -> str | None:

@@ -11,8 +11,11 @@ if TYPE_CHECKING:
     from kohort.broker.settings.broker_settings import Settings
     from kohort.storage.topics import Topic
 
-DYNAMIC_TOPIC_CONFIG, STATIC_BROKER_CONFIG, DEFAULT_CONFIG = 1, 4, 5
+DYNAMIC_TOPIC_CONFIG, DYNAMIC_DEFAULT_BROKER_CONFIG, STATIC_BROKER_CONFIG, DEFAULT_CONFIG = 1, 3, 4, 5
 """Sources of a value as the protocol numbers them (KIP-226)."""
+
+SET_FOR_ALL_BROKERS = "min.insync.replicas"
+"""A new Kafka cluster sets it for all brokers, to what it is at start: eligible leader replicas need it (KIP-966)."""
 
 FINER_FIRST = {
     "log.retention.ms": ("log.retention.minutes", "log.retention.hours"),
@@ -55,4 +58,6 @@ def source_of(settings: Settings, topic: Topic, name: str) -> int:
     """Where the value of a topic's setting comes from."""
     if name in topic.configs:
         return DYNAMIC_TOPIC_CONFIG
+    if name == SET_FOR_ALL_BROKERS:
+        return DYNAMIC_DEFAULT_BROKER_CONFIG
     return DEFAULT_CONFIG if given_synonym(settings, name) is None else STATIC_BROKER_CONFIG

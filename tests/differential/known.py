@@ -90,9 +90,9 @@ KNOWN: tuple[Known, ...] = (
         kohort="true",
     ),
     Known(
-        "The real Kafka is started with a file of settings, and keeps one of them for all brokers from its start.",
+        "The real Kafka is started with a file of settings, which names its node.",
         "DescribeConfigs",
-        _of_broker(r"node\.id", r"min\.insync\.replicas") + r"\.(config_source|synonyms\[\].*)",
+        _of_broker(r"node\.id") + r"\.(config_source|synonyms\[\].*)",
     ),
     Known(
         "Kohort syncs each second if asked to, and lets more clients connect at once.",

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kohort.broker.cluster.moving import move_leader
-from kohort.control.errors import unknown
+from kohort.control.errors import NotFoundError, unknown
 from kohort.control.explain import Explanation, explain
 from kohort.control.faults.matching import STATE_NAMES
 from kohort.control.history import Rebalance
@@ -55,7 +55,10 @@ class GroupMember:
 
 
 class Group:
-    """Looked up anew at each question, so that it may be asked for before it exists and after it has gone."""
+    """Looked up anew at each question, so that it may be asked for before it exists and after it has gone.
+
+    Only classic groups: about one of the consumer protocol (KIP-848) every question raises NotFoundError.
+    """
 
     id: str
 
@@ -181,6 +184,11 @@ class Group:
         return f"group {self.id} ({self.state}, generation {self.generation}, members: {members or 'none'})"
 
     def _found(self) -> ClassicGroup | None:
+        if self._laboratory.is_consumer_group(self.id):
+            raise NotFoundError(
+                f"{self.id} speaks the consumer protocol (KIP-848), and this looks into classic groups only; "
+                "ask with ConsumerGroupDescribe, as kafka-consumer-groups.sh --describe does"
+            )
         return self._laboratory.group(self.id)
 
     def _seen(self, group: ClassicGroup, member: Member) -> GroupMember:

@@ -24,6 +24,7 @@ from kohort.control.zombies import Zombies
 from kohort.coordinator.classic import sessions
 from kohort.coordinator.classic.group import ClassicGroup
 from kohort.coordinator.classic.member import Member
+from kohort.coordinator.consumer.progress import keep_alive
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.cluster import Cluster
@@ -99,12 +100,16 @@ class Laboratory:
         return gates, violations
 
     def group(self, group_id: str) -> ClassicGroup | None:
-        """A group, wherever it is looked after; a zombie does not look after it, though it may think so."""
+        """A classic group, wherever it is looked after; a zombie does not look after it, though it may think so."""
         for coordinator in self.cluster.coordinators:
             group = coordinator.groups.get(group_id)
             if group is not None and not (self.zombies and self.zombies.has(coordinator, group.partition)):
                 return group
         return None
+
+    def is_consumer_group(self, group_id: str) -> bool:
+        """Whether there is a group of the consumer protocol (KIP-848), which the laboratory does not look into."""
+        return any(group_id in coordinator.consumer_groups for coordinator in self.cluster.coordinators)
 
     def advance(self, length_ms: int, *, expire_the_living: bool = False) -> None:
         """Moves the brokers' clock, from one moment at which something is due to the next.
@@ -131,7 +136,15 @@ class Laboratory:
             for group, member in self._members():
                 if member.session is not None and self.is_alive(group, member):
                     sessions.extend(group, member, now_ms)
+            self._keep_consumers(now_ms)
         self.server.advance(now_ms)
+
+    def _keep_consumers(self, now_ms: int) -> None:
+        for coordinator in self.cluster.coordinators:
+            for group in coordinator.consumer_groups.values():
+                for member in group.members.values():
+                    if member.session is not None and self._liveness.is_alive(group, member):
+                        keep_alive(group, member, now_ms)
 
     def _members(self) -> Iterator[tuple[ClassicGroup, Member]]:
         for coordinator in self.cluster.coordinators:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kohort.control.request_facts import RequestFacts
+from kohort.coordinator.consumer.member import ConsumerMember
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from kohort.control.zombies import Zombies
     from kohort.coordinator.classic.group import ClassicGroup
     from kohort.coordinator.classic.member import Member
+    from kohort.coordinator.consumer.group import ConsumerGroup
 
 REMEMBERED_AT_LEAST = 64
 """As many are remembered before those who are gone are looked for."""
@@ -41,7 +43,7 @@ class Liveness:
         if len(self._heard) >= self._prune_at:
             self._prune()
 
-    def is_alive(self, group: ClassicGroup, member: Member) -> bool:
+    def is_alive(self, group: ClassicGroup | ConsumerGroup, member: Member | ConsumerMember) -> bool:
         """Whether a member is there to beat: its connection is open, and nothing keeps it silent."""
         connection = self._heard.get((group.group_id, member.member_id))
         if connection is None or connection.closed or connection not in self._brokers.server.connections:
@@ -66,31 +68,41 @@ class Liveness:
             group = coordinator.groups.get(group_id)
             if group is not None and (member_id in group.members or group.is_pending(member_id)):
                 return True
+            consumer_group = coordinator.consumer_groups.get(group_id)
+            if consumer_group is not None and member_id in consumer_group.members:
+                return True
         return False
 
 
 class _Beat(RequestFacts):
     """The heartbeat that a member would send."""
 
-    __slots__ = ("_group",)
+    __slots__ = ("_api", "_group")
+    _api: tuple[str, int]
 
-    def __init__(self, group: ClassicGroup, member: Member, node: int) -> None:
+    def __init__(self, group: ClassicGroup | ConsumerGroup, member: Member | ConsumerMember, node: int) -> None:
         self._group = group
         self.node = node
         self.group = group.group_id
-        self.client_id = member.client_id
         self.members = (member.member_id,)
-        self.instances = (member.group_instance_id or "",)
-        self.generation = group.generation_id
+        if isinstance(member, ConsumerMember):
+            metadata = member.metadata
+            self._api = ("Heartbeat", 4) if member.is_classic else ("ConsumerGroupHeartbeat", 1)
+            self.client_id, self.instances = metadata.client_id, (metadata.instance_id or "",)
+            self.generation = member.current.epoch
+        else:
+            self._api = ("Heartbeat", 4)
+            self.client_id, self.instances = member.client_id, (member.group_instance_id or "",)
+            self.generation = group.version
 
     @property
     def api(self) -> str:
-        return "Heartbeat"
+        return self._api[0]
 
     @property
     def version(self) -> int:
-        return 4
+        return self._api[1]
 
     @property
     def state(self) -> str:
-        return self._group.state.value
+        return str(self._group.state.value)

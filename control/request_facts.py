@@ -9,6 +9,9 @@ if TYPE_CHECKING:
     from kohort.broker.ticket import Ticket
 
 NO_GENERATION = -1
+GENERATION_FIELDS = ("generation_id", "generation_id_or_member_epoch", "member_epoch")
+INSTANCE_FIELDS = ("group_instance_id", "instance_id")
+"""Names of a generation or epoch, and of a static member, in requests of several protocols."""
 
 
 class RequestFacts:
@@ -25,8 +28,8 @@ class RequestFacts:
         self.group = group_of(request)
         self.members, self.instances = _members(request)
         """Ids of all members spoken for: LeaveGroup may name several."""
-        self.generation: int = getattr(
-            request, "generation_id", getattr(request, "generation_id_or_member_epoch", NO_GENERATION)
+        self.generation: int = next(
+            (getattr(request, name) for name in GENERATION_FIELDS if hasattr(request, name)), NO_GENERATION
         )
 
     @property
@@ -42,7 +45,8 @@ class RequestFacts:
     @property
     def state(self) -> str:
         """The group's state at this moment, by its name on the wire; empty: this node knows no such group."""
-        group = self._node.coordinator.groups.get(self.group)
+        coordinator = self._node.coordinator
+        group = coordinator.groups.get(self.group) or coordinator.consumer_groups.get(self.group)
         return group.state.value if group is not None else ""
 
     def __str__(self) -> str:
@@ -73,4 +77,8 @@ def _members(request: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if spoken_for is None:
         spoken_for = (request,)
     members = tuple(getattr(each, "member_id", None) or "" for each in spoken_for)
-    return members, tuple(getattr(each, "group_instance_id", None) or "" for each in spoken_for)
+    return members, tuple(_instance(each) for each in spoken_for)
+
+
+def _instance(member: Any) -> str:
+    return next((getattr(member, name) or "" for name in INSTANCE_FIELDS if hasattr(member, name)), "")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from kohort.control.faults.rules import Rule
     from kohort.coordinator.classic.group import ClassicGroup
     from kohort.coordinator.context import CoordinatorContext
+    from kohort.coordinator.group import Group
     from kohort.storage.topics import Partition
 
 FIND_COORDINATOR = "FindCoordinator"
@@ -69,7 +70,7 @@ class Zombies:
             where == partition and self._node(node_id).coordinator is coordinator for node_id, where in self._lingering
         )
 
-    def haunt(self, group: ClassicGroup) -> bool:
+    def haunt(self, group: Group) -> bool:
         """Whether there are several who answer for a group, one of them rightly."""
         return any(partition == group.partition for _, partition in self._lingering)
 

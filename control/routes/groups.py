@@ -76,7 +76,7 @@ class NewCoordinator(Body):
 
 @router.get("")
 async def list_groups(laboratory: TheLaboratory) -> list[GroupState]:
-    """All groups that have a coordinator."""
+    """All groups of the classic protocol that have a coordinator."""
     ids = {group_id for each in laboratory.cluster.coordinators for group_id in each.groups}
     return [_state(Group(laboratory, group_id)) for group_id in sorted(ids)]
 

@@ -106,7 +106,7 @@ def _answer_unchanged(
     )
     if group.group_id not in group.coordinator.unwritten:
         return response
-    Changes(group).write(now_ms, cause_of(member, "metadata_changed"), _replying(group, sender, response))
+    Changes(group).write(now_ms, cause_of(member, "heartbeat"), _replying(group, sender, response))
     return None
 
 
@@ -157,8 +157,8 @@ def _join_or_go_on(
         return UNKNOWN_STATE
     keep_alive(group, member, now_ms)
     response = _response(group, member, request, had)
-    cause = cause_of(member, "join_new" if known is None else "metadata_changed")
-    changes.write(now_ms, cause, _replying(group, sender, response))
+    cause = "join_new" if known is None else "metadata_changed" if subscription_changed else "heartbeat"
+    changes.write(now_ms, cause_of(member, cause), _replying(group, sender, response))
     return None
 
 

@@ -89,6 +89,23 @@ def test_a_jump_spares_those_who_live(lab: Lab) -> None:
         """)
 
 
+def test_a_jump_spares_members_of_consumer_groups_that_live(lab: Lab) -> None:
+    lab.talk("""
+        given topic $topic with 4 partitions
+        given ada, bob share a consumer group {topics: [$topic]}
+        ada beats
+          <- eventually NONE {member_epoch: 3}
+        bob disconnects
+        """)
+    lab.laboratory.advance(45_001)  # consumer.session.timeout.ms
+    lab.talk("""
+        zoe ConsumerGroupDescribe v1
+          <- {groups: [{members: [{member_id: $ada}]}]}
+        ada beats
+          <- NONE
+        """)
+
+
 def test_a_jump_may_spare_nobody(lab: Lab) -> None:
     lab.talk("given ada, bob share a stable group {session_timeout_ms: 10000}")
     lab.laboratory.advance(10_001, expire_the_living=True)

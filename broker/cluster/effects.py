@@ -138,7 +138,6 @@ CAUSES = {
     "join_static": "joined as a static member",
     "rejoin_leader": "asked for a rebalance, as its leader",
     "metadata_changed": "changed its subscription",
-    "heartbeat": "sent a heartbeat",
     "cooperative_followup": "came back after letting go of partitions",
     "static_protocol_changed": "came back with other protocols",
     "leave_explicit": "left",
@@ -152,7 +151,7 @@ CAUSES = {
     "coordinator_failover": "the coordinator moved",
     "group_deleted": "the group was deleted",
 }
-"""Causes of offsets-topic §9.3 in words, and what else takes a consumer group to another state."""
+"""Causes of offsets-topic §9.3 in words. Others are told by their names, with spaces."""
 
 
 def describe(transition: Transition) -> str:

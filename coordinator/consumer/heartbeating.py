@@ -106,7 +106,7 @@ def _answer_unchanged(
     )
     if group.group_id not in group.coordinator.unwritten:
         return response
-    Changes(group).write(now_ms, cause_of(member, "heartbeat"), _replying(group, sender, response))
+    Changes(group).write(now_ms, cause_of(member, "sent_a_heartbeat"), _replying(group, sender, response))
     return None
 
 
@@ -157,7 +157,7 @@ def _join_or_go_on(
         return UNKNOWN_STATE
     keep_alive(group, member, now_ms)
     response = _response(group, member, request, had)
-    cause = "join_new" if known is None else "metadata_changed" if subscription_changed else "heartbeat"
+    cause = "join_new" if known is None else "metadata_changed" if subscription_changed else "sent_a_heartbeat"
     changes.write(now_ms, cause_of(member, cause), _replying(group, sender, response))
     return None
 

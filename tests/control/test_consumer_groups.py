@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kohort.broker.cluster import effects
+from kohort.broker.logs import log
 from kohort.control.errors import NotFoundError
 from kohort.control.group import Group
 from tests.control.talking import Lab
@@ -22,8 +22,8 @@ def test_what_looks_into_classic_groups_says_so(lab: Lab) -> None:
 
 def test_log_lines_say_what_took_it_to_another_state(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     lines: list[str] = []
-    monkeypatch.setattr(effects.log, "info_enabled", True)
-    monkeypatch.setattr(effects.log, "info", lambda line, **_: lines.append(line.partition(": ")[2]))
+    monkeypatch.setattr(log, "info_enabled", True)
+    monkeypatch.setattr(log, "info", lambda line, **_: lines.append(line.partition(": ")[2]))
     lab.talk("""
         given topic $topic with 2 partitions
         given ada, bob share a consumer group {topics: [$topic]}

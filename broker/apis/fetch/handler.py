@@ -91,8 +91,11 @@ def _reading(node: Node, request: FetchRequest, ticket: Ticket) -> Reading | Err
     return SessionReading(node, request, ticket, found, begins=False)
 
 
-def error_response(request: FetchRequest, error_code: ErrorCode, version: int) -> FetchResponse:
-    """The answer to a fetch that failed: with topics where the version names them (`FetchRequest.getErrorResponse`)."""
+def error_response(request: FetchRequest, error_code: ErrorCode, version: int = 0) -> FetchResponse:
+    """The answer to a fetch that failed: with topics where the version names them (`FetchRequest.getErrorResponse`).
+
+    The dispatcher tells no version. Then topics are there: clients before version 7 look at nothing else.
+    """
     return FetchResponse(
         error_code=error_code,
         session_id=request.session_id,

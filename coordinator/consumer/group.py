@@ -255,7 +255,7 @@ class ConsumerGroup(Group):
     def index_anew(self) -> None:
         """Works out anew who has which partition, and which instance id.
 
-        A log may name the next holder of either before the last one lets go: where a write had failed (§19).
+        A log may name the next holder of either before the last one lets go: a write had failed (consumer-groups §19).
         """
         self.static_members = {
             member.metadata.instance_id: member.member_id

@@ -66,7 +66,7 @@ def test_a_broker_s_settings() -> None:
     assert (config.value, config.config_source, config.read_only, config.config_type) == ("3", 4, True, 3)
     assert [(each.value, each.source) for each in config.synonyms] == [("3", 4), ("1", 5)]
     assert told["auto.create.topics.enable"].value == "true"
-    assert describes(ada, "", BROKER).configs == ()
+    assert [each.name for each in describes(ada, "", BROKER).configs] == ["min.insync.replicas"]
 
 
 @pytest.mark.parametrize(

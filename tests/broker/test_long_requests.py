@@ -247,7 +247,7 @@ def test_a_topic_is_deleted_a_few_groups_at_a_time() -> None:
         assert list(offsets.topics) == ["two"]
 
 
-def test_settings_are_altered_a_few_topics_at_a_time() -> None:
+def test_settings_of_many_topics_are_answered_in_their_order() -> None:
     broker, client = ready()
     given = (AlterableConfig(name="retention.ms", value="1000"),)
     resources = tuple(AlterConfigsResource(resource_type=2, resource_name=f"t{n}", configs=given) for n in range(300))

@@ -37,7 +37,19 @@ async def consumer(kafka: Any) -> AsyncIterator[Callable[..., Any]]:
 
     yield make
     kafka.faults.clear()
-    await asyncio.gather(*(each.stop() for each in made))
+    await asyncio.gather(*map(stop, made))
+
+
+async def stop(consumer: AIOKafkaConsumer) -> None:
+    """Stop a consumer, whatever its fetches wait for.
+
+    aiokafka's own `stop` ends in CancelledError, before it closes its connections, when a fetch from a stopped node
+    is about to be tried again.
+    """
+    try:
+        await consumer.stop()
+    except asyncio.CancelledError:
+        await consumer._client.close()
 
 
 def clients(group: Any) -> set[str]:

@@ -45,12 +45,14 @@ class GroupEvent:
     state_from: str | None = None
     state_to: str | None = None
     generation: int | None = None
-    """After the event; of a commit that was rejected, the one it named."""
+    """After the event; of a commit that was rejected, the one it named. Of consumer groups the group epoch."""
     member_id: str | None = None
     instance_id: str | None = None
     client_id: str | None = None
     client_host: str | None = None
     client_software: str | None = None
+    member_epoch: int | None = None
+    """After the event; -2 of a static member that stepped out. Only in consumer groups (KIP-848)."""
     cause: str | None = None
     client_reason: str | None = None
     error: str | None = None
@@ -69,11 +71,17 @@ class GroupEvent:
 COLUMNS = tuple(each.name for each in fields(GroupEvent))
 """In the order in which they are written."""
 
-KINDS = frozenset({
+CONSUMER_KINDS = frozenset({
+    "group_converted", "member_stepped_out", "epoch_bumped", "target_computed", "member_revoking", "member_revoked",
+    "member_assigned", "member_reconciled", "group_reconciled",
+})  # fmt: skip
+"""Those that only consumer groups have (offsets-topic §9.5)."""
+
+KINDS = CONSUMER_KINDS | {
     "group_created", "group_deleted", "group_loaded", "group_unloaded", "member_id_issued", "member_added",
     "member_rejoined", "member_replaced", "member_metadata_changed", "member_removed", "member_fenced",
     "rebalance_started", "join_progress", "join_completed", "assignment_received", "assignment_stored", "member_synced",
     "sync_timeout", "rebalance_completed", "rebalance_superseded", "heartbeat_gap", "heartbeat_stats", "commit_stats",
     "commit_rejected", "offsets_expired", "coordinator_elected", "coordinator_resigned",
-})  # fmt: skip
+}  # fmt: skip
 """Those of offsets-topic §9.2."""

@@ -150,6 +150,10 @@ CAUSES = {
     "over_capacity": "the group is larger than group.max.size",
     "coordinator_failover": "the coordinator moved",
     "group_deleted": "the group was deleted",
+    "topic_metadata_changed": "topics have changed",
+    "regex_changed": "patterns match other topics",
+    "epoch_timeout": "did not give up its partitions in time",
+    "protocol_migration": "the group changes its protocol",
 }
 """Causes of offsets-topic §9.3 in words. Others are told by their names, with spaces."""
 

@@ -166,7 +166,7 @@ def _run(found: list[Source], issues: list[Issue], out: Path, master: str | None
             show_progress("starting Spark …")
             spark = spark_session(master)
         try:
-            from kohort.pipeline.job.run import analyse
+            from kohort.pipeline.job.analysis_run import analyse
 
             with progress(spark_tasks(spark)) as show_progress:
                 outcome = analyse(spark, found, issues, out, show_progress, name)

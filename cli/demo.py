@@ -80,22 +80,22 @@ async def _play(plain: bool, seed: int, out: Path, analysed: bool) -> int:
     from kohort.broker.cluster.group_events import EventLogError
     from kohort.broker.logs import log
     from kohort.demo.acts import PARTITIONS, TOPIC, Play
+    from kohort.demo.live_view import LiveView
+    from kohort.demo.observations import Observations, PlayError
     from kohort.demo.plain import PlainView
     from kohort.demo.stage import BrokerLog, Stage
     from kohort.demo.summary import show
     from kohort.demo.troupe import Troupe
     from kohort.demo.verdict import judge
-    from kohort.demo.view import LiveView
-    from kohort.demo.watch import PlayError, Watch
 
     began = time.monotonic()
     console = console_for(plain)
     stage, troupe = Stage(seed, TOPIC, PARTITIONS), Troupe()
-    watch = Watch(stage)
-    log.configure(level="info", json=True, stream=BrokerLog(watch.hear_broker))
-    view = PlainView() if plain else LiveView(console, watch, troupe)
-    watch.on_line = view.broker_says
-    play = Play(stage, watch, troupe, view, seed)
+    observations = Observations(stage)
+    log.configure(level="info", json=True, stream=BrokerLog(observations.hear_broker))
+    view = PlainView() if plain else LiveView(console, observations, troupe)
+    observations.on_line = view.broker_says
+    play = Play(stage, observations, troupe, view, seed)
     problem = ""
     events = out / "events"
     try:
@@ -113,10 +113,10 @@ async def _play(plain: bool, seed: int, out: Path, analysed: bool) -> int:
         except TimeoutError:
             problem = f"the play was not over within {WITHIN_S} s"
         await _end(stage, troupe)
-        checks = judge(watch, play.outcomes, problem)
+        checks = judge(observations, play.outcomes, problem)
         show(console, play.outcomes, checks, time.monotonic() - began)
         if analysed and not problem:
-            watch.on_line = lambda text: None
+            observations.on_line = lambda text: None
             checks += await _analyse(console, stage, events, out)
     finally:
         await _end(stage, troupe)

@@ -20,9 +20,9 @@ from kohort.protocol.visible import visible
 
 if TYPE_CHECKING:
     from kohort.watch.controlled import Controlled
-    from kohort.watch.looking import Cluster
+    from kohort.watch.looking import WatchedCluster
 
-    Watched = Cluster | Controlled
+    Watched = WatchedCluster | Controlled
 
 PLAIN_WIDTH = 120
 """The width of the output when it goes to no terminal."""
@@ -64,7 +64,7 @@ def watch(bootstrap: str, pattern: str, once: bool, every_s: float, config: Path
     with without("hypothesis"):
         from kohort.client.security import OPEN, SecurityError, from_file
         from kohort.watch.controlled import HTTP, Controlled
-        from kohort.watch.looking import Cluster
+        from kohort.watch.looking import WatchedCluster
 
     cluster: Watched
     try:
@@ -74,7 +74,7 @@ def watch(bootstrap: str, pattern: str, once: bool, every_s: float, config: Path
             security = OPEN if config is None else from_file(config)
             if security.tls:
                 security.context()  # certificates that cannot be used are better found out now
-            cluster = Cluster(bootstrap, pattern, security)
+            cluster = WatchedCluster(bootstrap, pattern, security)
     except (AddressError, SecurityError) as problem:
         say(f"kohort: {problem}", err=True)
         sys.exit(2)

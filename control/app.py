@@ -14,39 +14,39 @@ from kohort.broker.logs import log
 from kohort.broker.runtime.server import Server
 from kohort.control.admission import Admission, sentence
 from kohort.control.body import LARGEST_BYTES, knows_every_query
+from kohort.control.control_errors import ControlError, NotFoundError
 from kohort.control.documenting import BEARER, CANNOT_BE, NOT_ADMITTED, operation_id, refusals
-from kohort.control.errors import ControlError, NotFoundError
 from kohort.control.laboratory import Laboratory
 from kohort.control.routes import (
-    appends,
-    clock,
-    events,
-    faults,
-    gates,
-    groups,
-    leaders,
-    metrics,
-    nodes,
-    overview,
-    reset,
-    topics,
-    violations,
+    appends_routes,
+    clock_routes,
+    events_routes,
+    faults_routes,
+    gates_routes,
+    groups_routes,
+    leaders_routes,
+    metrics_routes,
+    nodes_routes,
+    overview_routes,
+    reset_routes,
+    topics_routes,
+    violations_routes,
 )
 
 ROUTERS = (
-    nodes.router,
-    leaders.router,
-    topics.router,
-    clock.router,
-    faults.router,
-    appends.router,
-    gates.router,
-    groups.router,
-    violations.router,
-    overview.router,
-    reset.router,
-    events.router,
-    metrics.router,
+    nodes_routes.router,
+    leaders_routes.router,
+    topics_routes.router,
+    clock_routes.router,
+    faults_routes.router,
+    appends_routes.router,
+    gates_routes.router,
+    groups_routes.router,
+    violations_routes.router,
+    overview_routes.router,
+    reset_routes.router,
+    events_routes.router,
+    metrics_routes.router,
 )
 """One per subject: a new subject is a file in `routes/` and its name here."""
 

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Unpack
 
 from kohort.broker.cluster.interference import Report
-from kohort.control.errors import NotFoundError, unknown
+from kohort.control.control_errors import NotFoundError, unknown
 from kohort.control.faults.rule_builder import When
 from kohort.control.faults.triggers import Counting, Trigger, trigger
 from kohort.control.numbers import length_ms

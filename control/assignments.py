@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from kohort.control.errors import ControlError
+from kohort.control.control_errors import ControlError
 from kohort.protocol.consumer import Assignment, read_assignment, write_assignment
 
 Shares = Mapping[str, bytes]

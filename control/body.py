@@ -12,7 +12,7 @@ from fastapi import Request
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from kohort.control.errors import ControlError, unknown
+from kohort.control.control_errors import ControlError, unknown
 
 LARGEST_BYTES = 1 << 20
 """The largest body: it is kept in memory and read in the brokers' event loop. No sensible rule comes near."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from kohort.control.errors import unknown
+from kohort.control.control_errors import unknown
 from kohort.control.faults.matching import STATE_NAMES
 from kohort.control.gate_points import GATE_POINTS
 from kohort.coordinator.events import KINDS

@@ -11,7 +11,7 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from kohort.control.errors import NotFoundError, unknown
+from kohort.control.control_errors import NotFoundError, unknown
 from kohort.control.gate_points import GATE_POINTS, LOAD, GatePoint
 from kohort.coordinator.effects import OFFSETS_TOPIC
 from kohort.coordinator.placement import partition_for

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 from kohort.control.appends import Appends
 from kohort.control.brokers import Brokers
-from kohort.control.clock import LabClock
 from kohort.control.conditions import Conditions
 from kohort.control.faults.table import Faults
 from kohort.control.gates import Gates
-from kohort.control.interference import LabInterference
+from kohort.control.lab_clock import LabClock
+from kohort.control.lab_interference import LabInterference
+from kohort.control.lab_topics import Topics
 from kohort.control.liveness import Liveness
 from kohort.control.recorder import Recorder
 from kohort.control.safety import Budget, Oracle
-from kohort.control.topics import Topics
 from kohort.control.zombies import Zombies
 from kohort.coordinator.classic import sessions
 from kohort.coordinator.classic.group import ClassicGroup

@@ -15,7 +15,7 @@ from kohort.broker.logs import log
 from kohort.broker.runtime.server import ListenError, Server, bind
 from kohort.control.admission import is_loopback
 from kohort.control.app import make_app
-from kohort.control.clock import LabClock
+from kohort.control.lab_clock import LabClock
 from kohort.control.laboratory import Laboratory
 from kohort.control.safety import Budget
 

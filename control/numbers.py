@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kohort.control.errors import ControlError
+from kohort.control.control_errors import ControlError
 
 LONGEST_S = 31 * 24 * 3_600
 """The longest delay, and the longest jump of the clock. A jump stops at every timer: a day takes half a second."""

@@ -11,10 +11,10 @@ from functools import partial
 from typing import Protocol
 
 from kohort.demo.libraries import LIBRARIES
+from kohort.demo.observations import GroupObservations, Observations, PlayError
 from kohort.demo.reports import Report
 from kohort.demo.stage import Stage
 from kohort.demo.troupe import Actor, Troupe
-from kohort.demo.watch import GroupWatch, PlayError, Watch
 from kohort.demo.workers.consumer import Part
 
 TOPIC = "orders"
@@ -69,9 +69,9 @@ Scene = Callable[[], Awaitable[Outcome]]
 class Play:
     """The state of the performance between acts: who is there, and since when."""
 
-    def __init__(self, stage: Stage, watch: Watch, troupe: Troupe, audience: Audience, seed: int) -> None:
+    def __init__(self, stage: Stage, observations: Observations, troupe: Troupe, audience: Audience, seed: int) -> None:
         self.stage = stage
-        self.watch = watch
+        self.observations = observations
         self.troupe = troupe
         self.audience = audience
         self.seed = seed
@@ -139,7 +139,7 @@ class Play:
         cast = await self._ready(self._part("confluent-kafka", 2))
         slow = self.members[SLOW]
         slow.order("stall", STALL_S)
-        await self.watch.until(lambda: slow.working, START_WITHIN_S, f"{SLOW} gets a batch")
+        await self.observations.until(lambda: slow.working, START_WITHIN_S, f"{SLOW} gets a batch")
         self._measure_from()
         others = {name: actor for name, actor in self.members.items() if actor is not slow} | cast
         await self._join(others, cast)
@@ -202,7 +202,7 @@ class Play:
     async def a_cooperative_join(self) -> Outcome:
         parts = [self._part(library, 3, COOPERATIVE) for library in ("kafka-python", "confluent-kafka")]
         await self._join(self.cooperative, await self._ready(*parts), COOPERATIVE)
-        await self.watch.until(self._caught_up(COOPERATIVE), SETTLE_WITHIN_S, f"{COOPERATIVE} catches up")
+        await self.observations.until(self._caught_up(COOPERATIVE), SETTLE_WITHIN_S, f"{COOPERATIVE} catches up")
         cast = await self._ready(self._part("confluent-kafka", 4, COOPERATIVE))
         before = self._owners(COOPERATIVE)
         began = self._measure_from(COOPERATIVE)
@@ -211,7 +211,7 @@ class Play:
         kept = [number for number in after if after[number] == before[number]]
         revoked = {
             number
-            for at, _, partitions in self.watch.group(COOPERATIVE).revocations
+            for at, _, partitions in self.observations.group(COOPERATIVE).revocations
             if at > began
             for number in partitions
         }
@@ -236,7 +236,7 @@ class Play:
         read_again = self._group.read_again()
         committed = self.stage.committed(EAGER)
         positions = [self._group.position(number) for number in range(PARTITIONS)]
-        await self._start_producer(self.watch.produced)
+        await self._start_producer(self.observations.produced)
         await self._join(self.members, cast)
         again = self._group.read_again() - read_again
         return self._outcome(
@@ -249,8 +249,8 @@ class Play:
     # What acts are made of
 
     @property
-    def _group(self) -> GroupWatch:
-        return self.watch.group(EAGER)
+    def _group(self) -> GroupObservations:
+        return self.observations.group(EAGER)
 
     def _part(self, library: str, number: int, group: str = EAGER) -> Part:
         name = f"{library}-{number}"
@@ -270,7 +270,7 @@ class Play:
     async def _ready(self, *parts: Part) -> dict[str, Actor]:
         """Starts consumers and waits until their libraries are loaded, so that no act measures imports."""
         cast = {
-            part.name: await self.troupe.consumer(part, partial(self.watch.hear_worker, part.name, part.group))
+            part.name: await self.troupe.consumer(part, partial(self.observations.hear_worker, part.name, part.group))
             for part in parts
         }
         await self._until(lambda: all(each.ready for each in cast.values()), START_WITHIN_S, "consumers start")
@@ -293,7 +293,7 @@ class Play:
 
     async def _start_producer(self, offsets: list[int]) -> None:
         def heard(report: Report) -> None:
-            self.watch.hear_worker("producer", "", report)
+            self.observations.hear_worker("producer", "", report)
 
         self.producer = await self.troupe.producer(self.stage.bootstrap, TOPIC, self.seed, offsets, heard)
         producer = self.producer
@@ -302,7 +302,7 @@ class Play:
 
     async def _settled(self, group_id: str, members: Collection[str]) -> None:
         """Until the group has exactly these members, is calm, and each partition has been read since it is stable."""
-        group, names = self.watch.group(group_id), set(members)
+        group, names = self.observations.group(group_id), set(members)
 
         def settled() -> bool:
             owners = self.stage.owners(group_id)
@@ -323,11 +323,11 @@ class Play:
                     raise PlayError(f"{actor.name} ended by itself: {_last_words(actor)}")
             return condition()
 
-        await self.watch.until(checked, within_s, what)
+        await self.observations.until(checked, within_s, what)
 
     def _caught_up(self, group_id: str) -> Callable[[], bool]:
         """Whether the group has read all that there was when this was asked."""
-        produced, group = list(self.watch.produced), self.watch.group(group_id)
+        produced, group = list(self.observations.produced), self.observations.group(group_id)
         return lambda: all(group.position(number) >= produced[number] for number in range(PARTITIONS))
 
     def _owners(self, group_id: str = EAGER) -> dict[int, str]:
@@ -336,7 +336,7 @@ class Play:
 
     def _pauses(self, kept: list[int], owners: dict[int, str], began: float) -> str:
         """How long each library at most left partitions unread that it kept."""
-        group, now, pauses = self.watch.group(COOPERATIVE), time.monotonic(), []
+        group, now, pauses = self.observations.group(COOPERATIVE), time.monotonic(), []
         for library in ("confluent-kafka", "kafka-python"):
             partitions = [number for number in kept if owners[number].startswith(library)]
             pauses.append(f"{group.longest_wait(began, now, partitions):.1f} s in {library}")
@@ -348,7 +348,7 @@ class Play:
         return next(each.client_id for each in group.members.values() if each.member_id == group.leader_id)
 
     def _measure_from(self, group_id: str = EAGER) -> float:
-        self._since = time.monotonic(), self.watch.group(group_id).generation
+        self._since = time.monotonic(), self.observations.group(group_id).generation
         return self._since[0]
 
     def _outcome(
@@ -361,7 +361,7 @@ class Play:
         problem: Callable[[float], str] = lambda _: "",
     ) -> Outcome:
         """Measures from `_measure_from` until now; `partitions` are those whose longest silence counts."""
-        (began, generation), now, group = self._since, time.monotonic(), self.watch.group(group_id)
+        (began, generation), now, group = self._since, time.monotonic(), self.observations.group(group_id)
         nobody_s, partition_s = group.silence(began, now), group.longest_wait(began, now, partitions)
         return Outcome(
             title=title,

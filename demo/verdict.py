@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kohort.demo.acts import COOPERATIVE, EAGER, Outcome
-from kohort.demo.watch import GroupWatch, Watch
+from kohort.demo.observations import GroupObservations, Observations
 
 
 class Check(NamedTuple):
@@ -15,23 +15,26 @@ class Check(NamedTuple):
     text: str
 
 
-def judge(watch: Watch, outcomes: list[Outcome], problem: str) -> list[Check]:
+def judge(observations: Observations, outcomes: list[Outcome], problem: str) -> list[Check]:
     """Every check, in the order in which they are to be read. `problem`: why the play was not played to its end."""
     checks = [Check(False, problem)] if problem else []
-    checks.append(_everything_consumed(watch))
+    checks.append(_everything_consumed(observations))
     for group_id in (EAGER, COOPERATIVE):
-        checks += [_no_holes(group_id, watch.group(group_id)), _one_owner(group_id, watch.group(group_id))]
+        checks += [
+            _no_holes(group_id, observations.group(group_id)),
+            _one_owner(group_id, observations.group(group_id)),
+        ]
     checks += [Check(False, f"{outcome.title}: {outcome.problem}") for outcome in outcomes if outcome.problem]
-    checks += [Check(False, text) for text in watch.wrong]
+    checks += [Check(False, text) for text in observations.wrong]
     return checks
 
 
-def _everything_consumed(watch: Watch) -> Check:
-    group, produced = watch.group(EAGER), sum(watch.produced)
+def _everything_consumed(observations: Observations) -> Check:
+    group, produced = observations.group(EAGER), sum(observations.produced)
     missing = sum(
         # What a producer has not been told of yet may have been read, when the play is stopped.
         max(0, count - (len(times) - times.count(0)))
-        for count, times in zip(watch.produced, group.times_read, strict=True)
+        for count, times in zip(observations.produced, group.times_read, strict=True)
     )
     if missing or not produced:
         return Check(False, f"{missing} of {produced:,} records were never consumed by {EAGER}")
@@ -39,13 +42,13 @@ def _everything_consumed(watch: Watch) -> Check:
     return Check(True, f"all {produced:,} records were consumed by {EAGER}; {again:,} were read more than once")
 
 
-def _no_holes(group_id: str, group: GroupWatch) -> Check:
+def _no_holes(group_id: str, group: GroupObservations) -> Check:
     skipped = sum(times.count(0) for times in group.times_read)
     text = f"{group_id} skipped {skipped:,} records" if skipped else f"{group_id} skipped no record"
     return Check(not skipped, text)
 
 
-def _one_owner(group_id: str, group: GroupWatch) -> Check:
+def _one_owner(group_id: str, group: GroupObservations) -> Check:
     """By the broker's account of what was assigned, and by the members' account of who read."""
     twice = [
         f"partition {number} in generation {generation}"

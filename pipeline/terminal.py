@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from kohort.pipeline.gold.gold_rows import DataIssueRow, GroupHealthRow
-    from kohort.pipeline.job.run import Outcome
+    from kohort.pipeline.job.analysis_run import Outcome
     from kohort.pipeline.report.results import FindingRow
     from kohort.pipeline.sources.found import Source
 

@@ -9,7 +9,7 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kohort.control.group import Group, GroupMember
+    from kohort.control.lab_group import Group, GroupMember
     from kohort.control.safety import Budget
     from kohort.testing.cluster import Cluster
     from kohort.testing.sync import SyncClock, SyncCluster, SyncGroup
@@ -24,7 +24,7 @@ def __getattr__(name: str) -> Any:
     from kohort.broker.lean_imports import without
 
     with without("hypothesis"):
-        from kohort.control import group, safety
+        from kohort.control import lab_group, safety
         from kohort.testing import cluster, sync
     rooms = {"Budget": safety, "Cluster": cluster, "SyncClock": sync, "SyncCluster": sync, "SyncGroup": sync}
-    return getattr(rooms.get(name, group), name)
+    return getattr(rooms.get(name, lab_group), name)

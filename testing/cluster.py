@@ -17,17 +17,17 @@ from kohort.broker.runtime.registry import Registry
 from kohort.broker.runtime.server import Server
 from kohort.broker.settings.broker_settings import PROFILES, Settings
 from kohort.control.appends import Appends
-from kohort.control.clock import LabClock
-from kohort.control.errors import ControlError, unknown
+from kohort.control.control_errors import ControlError, unknown
 from kohort.control.faults.table import Faults
 from kohort.control.gates import Gates
-from kohort.control.group import Group
+from kohort.control.lab_clock import LabClock
+from kohort.control.lab_group import Group
+from kohort.control.lab_topics import Topics
 from kohort.control.laboratory import Laboratory
 from kohort.control.numbers import whole
 from kohort.control.safety import Budget
-from kohort.control.topics import Topics
 from kohort.protocol.visible import visible
-from kohort.testing.clock import Clock
+from kohort.testing.cluster_clock import Clock
 
 if TYPE_CHECKING:
     from kohort.testing.remote import InThread

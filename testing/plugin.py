@@ -132,7 +132,7 @@ def _judge(item: pytest.Item, left: list[str], violations: list[str]) -> None:
 
 
 def _made(config: pytest.Config, mark: pytest.Mark | None) -> Cluster:
-    from kohort.control.errors import ControlError, unknown
+    from kohort.control.control_errors import ControlError, unknown
     from kohort.testing import Cluster
 
     options = dict(mark.kwargs) if mark is not None else {}

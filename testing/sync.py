@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
-from kohort.control.group import PATIENCE_S
+from kohort.control.lab_group import PATIENCE_S
 
 if TYPE_CHECKING:
     from kohort.control.appends import Appends
     from kohort.control.explain import Explanation
     from kohort.control.faults.table import Faults
     from kohort.control.gates import Gates
-    from kohort.control.group import GroupMember
     from kohort.control.history import Rebalance
-    from kohort.control.topics import Topics
+    from kohort.control.lab_group import GroupMember
+    from kohort.control.lab_topics import Topics
     from kohort.coordinator.events import GroupEvent
     from kohort.protocol.topic_partition import TopicPartition
 

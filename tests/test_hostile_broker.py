@@ -13,10 +13,9 @@ import pytest
 from click.testing import CliRunner
 
 from kohort.cli.main import main
-from kohort.pipeline.sources.connection import WireError
 from kohort.pipeline.sources.found import WIRE, Source
-from kohort.pipeline.sources.wire import Cluster as PipelineCluster
-from kohort.pipeline.sources.wire import expand, partitions, sample
+from kohort.pipeline.sources.source_cluster import SourceCluster, expand, partitions, sample
+from kohort.pipeline.sources.source_connection import WireError
 from kohort.protocol.api_keys import API_BY_KEY
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
@@ -24,7 +23,7 @@ from kohort.protocol.messages.describe_groups import DescribedGroup, DescribeGro
 from kohort.protocol.messages.list_groups import ListedGroup, ListGroupsResponse
 from kohort.protocol.messages.metadata import MetadataResponse, MetadataResponseBroker
 from kohort.watch.client import BrokerError
-from kohort.watch.looking import Cluster
+from kohort.watch.looking import WatchedCluster
 
 HIGHEST = {1: 12, 2: 7, 3: 12, 9: 9, 15: 6, 16: 5}
 """The newest versions that both clients speak."""
@@ -119,9 +118,9 @@ async def test_answers_that_are_none(hostile: Callable[..., HostileBroker], body
     broker = hostile(lambda key, version, correlation_id: framed(correlation_id, body), at_once=at_once)
     if body != BODIES["zeros"] or at_once:  # else they are a cluster of nobody
         with pytest.raises(BrokerError, match=broker.address):
-            await Cluster(broker.address).look(0)
+            await WatchedCluster(broker.address).look(0)
     with pytest.raises(WireError):
-        partitions(PipelineCluster(broker.address))
+        partitions(SourceCluster(broker.address))
     sources, (issue,) = expand(Source(WIRE, broker.address))
     assert (sources, issue.rule) == ([], "cluster_unreachable")
 

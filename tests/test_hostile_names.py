@@ -23,11 +23,11 @@ from rich.console import Console
 from kohort.broker.logs import log
 from kohort.cli.main import main
 from kohort.control.app import make_app
+from kohort.demo.observations import Observations
 from kohort.demo.plain import PlainView
 from kohort.demo.stage import Stage
-from kohort.demo.watch import Watch
 from kohort.pipeline import terminal
-from kohort.pipeline.job.run import Outcome
+from kohort.pipeline.job.analysis_run import Outcome
 from kohort.pipeline.report.svg import esc
 from kohort.watch.changes import Change
 from kohort.watch.snapshot import Snapshot
@@ -83,7 +83,7 @@ def test_the_console_log(hostile_group: Lab, console: StringIO) -> None:
 
 
 def test_a_timeline_and_an_explanation(hostile_group: Lab) -> None:
-    from kohort.control.group import Group
+    from kohort.control.lab_group import Group
 
     group = Group(hostile_group.laboratory, NAME)
     for told in (group.timeline(), str(group.explain())):
@@ -252,7 +252,7 @@ def test_what_analyze_tells(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_demo(capsys: pytest.CaptureFixture[str]) -> None:
-    watch = Watch(Stage(1, "orders", 1))
+    watch = Observations(Stage(1, "orders", 1))
     watch.on_line = PlainView().broker_says
     watch.hear_broker(HOSTILE, {"level": "info"})
     assert_harmless(capsys.readouterr().out)

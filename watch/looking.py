@@ -32,7 +32,7 @@ FIRST_WITH_MANY = 8
 """The version of OffsetFetch from which on one request may ask for several groups."""
 
 
-class Cluster:
+class WatchedCluster:
     """The brokers behind a bootstrap address."""
 
     def __init__(self, bootstrap: str, pattern: str = "*", security: Security = OPEN) -> None:

@@ -33,7 +33,7 @@ def add(file: Path, control: str, token: str) -> None:
 
     Each is as in `- {match: {api: Heartbeat, group: billing}, do: drop, times: 2}`."""
     try:
-        from kohort.control.faults.files import read_rules
+        from kohort.control.faults.fault_files import read_rules
 
         rules = read_rules(file)
     except ModuleNotFoundError as missing:

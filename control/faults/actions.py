@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from kohort.broker.ticket import CloseConnection
 from kohort.control.assignments import Change
 from kohort.control.conditions import Condition, Delayed
-from kohort.control.errors import unknown
+from kohort.control.control_errors import unknown
 from kohort.control.exchange import ON
 from kohort.control.gate_points import ANSWER, REQUEST
 from kohort.control.numbers import whole

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any, TypedDict
 
-from kohort.control.errors import ControlError, unknown
+from kohort.control.control_errors import ControlError, unknown
 from kohort.control.request_facts import RequestFacts, kafka_name
 from kohort.coordinator.classic.states import State
 from kohort.protocol.api_keys import API_BY_NAME

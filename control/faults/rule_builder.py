@@ -8,7 +8,7 @@ from typing import TypedDict, Unpack
 
 from kohort.control.assignments import Change
 from kohort.control.conditions import Condition
-from kohort.control.errors import ControlError
+from kohort.control.control_errors import ControlError
 from kohort.control.faults.actions import (
     Action,
     Assign,

@@ -7,7 +7,7 @@ from inspect import signature
 from typing import Any
 
 from kohort.control import assignments
-from kohort.control.errors import ControlError, unknown
+from kohort.control.control_errors import ControlError, unknown
 from kohort.control.faults.rule_builder import RuleBuilder
 from kohort.control.faults.rules import Rule
 from kohort.control.faults.table import Faults

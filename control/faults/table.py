@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from random import Random
 from typing import Any, Unpack
 
-from kohort.control.errors import NotFoundError
+from kohort.control.control_errors import NotFoundError
 from kohort.control.exchange import ON, Exchange
 from kohort.control.faults.actions import Action, Hide, Hold
 from kohort.control.faults.matching import ANY, Match, MatchOptions

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from random import Random
 from typing import Any
 
-from kohort.control.errors import ControlError, unknown
+from kohort.control.control_errors import ControlError, unknown
 from kohort.control.numbers import whole
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kohort.pipeline.gold.gold_rows import DataIssueRow, GroupHealthRow, StormRow
 from kohort.pipeline.history.days import day_of
 from kohort.pipeline.history.group_analysis import GroupAnalysis
-from kohort.pipeline.history.health import health_by_day
+from kohort.pipeline.history.group_health import health_by_day
 from kohort.pipeline.history.inputs import Generation
 
 

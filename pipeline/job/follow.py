@@ -21,8 +21,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kohort.client.security import OPEN, Security
+from kohort.pipeline.job.analysis_run import Outcome, Progress, rebuild
 from kohort.pipeline.job.formats import register
-from kohort.pipeline.job.run import Outcome, Progress, rebuild
 from kohort.pipeline.job.stream_source import RANGES, reading
 from kohort.pipeline.job.tracking import alerts
 from kohort.pipeline.silver.parquet_files import UnseenTablesError, Writer, publish, written

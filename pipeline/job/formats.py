@@ -21,7 +21,7 @@ from kohort.client.security import OPEN, Security, from_settings
 from kohort.pipeline.job.raw_records import records_of
 from kohort.pipeline.job.stream_source import RANGE_COLUMNS, RANGES, GroupLogStream
 from kohort.pipeline.silver.read_sources import expand, split
-from kohort.pipeline.sources import event_lines, export, found, samples, segments, text_log, wire
+from kohort.pipeline.sources import event_lines, export, found, samples, segments, source_cluster, text_log
 from kohort.pipeline.sources.chunk import Chunk, Issue
 from kohort.pipeline.sources.found import Source
 
@@ -84,7 +84,7 @@ def _chunks(sources: list[Source]) -> Iterator[Chunk]:
         yield from segments.read_partition(first.partition, [Path(source.path) for source in sources])
     for source in sources:
         if source.kind == found.WIRE:
-            yield from wire.read_wire(source.path, source.partition, source.security)
+            yield from source_cluster.read_wire(source.path, source.partition, source.security)
         elif source.kind in (found.EXPORT, found.DUMP):
             yield from (export.read_export if source.kind == found.EXPORT else export.read_dump)(Path(source.path))
 

@@ -17,8 +17,16 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 
 from kohort.client.security import OPEN, Security
 from kohort.pipeline.job.raw_records import records_of
-from kohort.pipeline.sources import wire
 from kohort.pipeline.sources.chunk import Chunk
+from kohort.pipeline.sources.source_cluster import (
+    OFFSETS_TOPIC,
+    Part,
+    SourceCluster,
+    WireError,
+    batch_end,
+    partitions,
+    read_range,
+)
 
 RECORDS, RANGES = "records", "ranges"
 RANGE_COLUMNS = "partition int, start long, end long"
@@ -34,7 +42,7 @@ TASKS = 4
 class Ranges(InputPartition):
     """Stretches of some partitions."""
 
-    def __init__(self, parts: list[wire.Part]) -> None:
+    def __init__(self, parts: list[Part]) -> None:
         self.parts = parts
 
 
@@ -47,7 +55,7 @@ class GroupLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._from_latest = options.get("startingOffsets", "earliest") == "latest"
         self._most = int(options.get("maxRecordsPerTrigger", "0"))
         self._emit = options.get("emit", RECORDS)
-        self._cluster: wire.Cluster | None = None
+        self._cluster: SourceCluster | None = None
         self._target: Offset | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -83,8 +91,8 @@ class GroupLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
             ends = {p: min(end, self._target.get(p, end)) for p, end in ends.items()}
         for p, end in ends.items():
             if end < start.get(p, 0):
-                raise wire.WireError(
-                    f"{self._address}: partition {p} of {wire.OFFSETS_TOPIC} ends at {end}, but was read to {start[p]} "
+                raise WireError(
+                    f"{self._address}: partition {p} of {OFFSETS_TOPIC} ends at {end}, but was read to {start[p]} "
                     "before: this is another cluster, or its log was lost; follow it with another --out"
                 )
         # A partition that has no leader at the moment stays where it is.
@@ -104,10 +112,10 @@ class GroupLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
             known = parts.get(int(name))
             if stop > begin:
                 host, port = (known.host, known.port) if known is not None else ("", 0)
-                found.append(wire.Part(int(name), host, port, begin, stop))
+                found.append(Part(int(name), host, port, begin, stop))
         if self._emit == RECORDS:
             return [Ranges([part]) for part in found]
-        shards: list[list[wire.Part]] = [[] for _ in range(min(TASKS, len(found)))]
+        shards: list[list[Part]] = [[] for _ in range(min(TASKS, len(found)))]
         for part in sorted(found, key=lambda part: part.start - part.end):
             min(shards, key=lambda shard: sum(each.end - each.start for each in shard)).append(part)
         return [Ranges(shard) for shard in shards]
@@ -121,7 +129,7 @@ class GroupLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._cluster.close()
             self._cluster = None
 
-    def _limited(self, start: Offset, ends: Offset, most: int, parts: dict[int, wire.Part]) -> Offset:
+    def _limited(self, start: Offset, ends: Offset, most: int, parts: dict[int, Part]) -> Offset:
         """Each partition gets its share of the limit, at least one batch, so that none is left behind."""
         assert self._cluster is not None, "it was asked for the ends just now"
         waiting = {p: end - start.get(p, 0) for p, end in ends.items() if end > start.get(p, 0)}
@@ -134,15 +142,15 @@ class GroupLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
             wanted = begin + max(1, count * most // total)
             if wanted < ends[p]:
                 # The batch in which the cut would lie comes whole: one that is longer than the share must come once.
-                after = wire.batch_end(self._cluster, parts[int(p)], wanted - 1)
+                after = batch_end(self._cluster, parts[int(p)], wanted - 1)
                 cut[p] = min(max(after, begin + 1), ends[p])
         return cut
 
-    def _parts(self) -> dict[int, wire.Part]:
+    def _parts(self) -> dict[int, Part]:
         if self._cluster is None:
-            self._cluster = wire.Cluster(self._address, self._security)
+            self._cluster = SourceCluster(self._address, self._security)
         try:
-            return {part.partition: part for part in wire.partitions(self._cluster, with_empty=True)}
+            return {part.partition: part for part in partitions(self._cluster, with_empty=True)}
         except OSError:
             self.stop()
             raise
@@ -169,17 +177,17 @@ Read = Callable[[int, int, int], Iterator[Chunk]]
 @contextmanager
 def reading(address: str, security: Security = OPEN) -> Iterator[Read]:
     """Reads ranges of partitions from their present leaders, over the same connections. Raises WireError."""
-    cluster = wire.Cluster(address, security)
+    cluster = SourceCluster(address, security)
     try:
-        led = {each.partition: each for each in wire.partitions(cluster)}
+        led = {each.partition: each for each in partitions(cluster)}
 
         def read(partition: int, start: int, end: int) -> Iterator[Chunk]:
             leader = led.get(partition)
             if leader is None:
-                raise wire.WireError(f"{address}: partition {partition} of {wire.OFFSETS_TOPIC} has no leader")
+                raise WireError(f"{address}: partition {partition} of {OFFSETS_TOPIC} has no leader")
             begin = max(start, leader.start)  # what retention has taken meanwhile is a hole, and is reported as one
-            part = wire.Part(partition, leader.host, leader.port, begin, end)
-            yield from wire.read_range(cluster, part, continues=start > leader.start)
+            part = Part(partition, leader.host, leader.port, begin, end)
+            yield from read_range(cluster, part, continues=start > leader.start)
 
         yield read
     finally:

@@ -9,7 +9,7 @@ from pathlib import Path
 from kohort.pipeline.silver.parquet_files import Writer
 from kohort.pipeline.silver.record_rows import SilverRows
 from kohort.pipeline.silver.silver_schemas import table_of
-from kohort.pipeline.sources import event_lines, export, found, samples, segments, text_log, wire
+from kohort.pipeline.sources import event_lines, export, found, samples, segments, source_cluster, text_log
 from kohort.pipeline.sources.chunk import Chunk, Issue
 from kohort.pipeline.sources.found import Source
 from kohort.pipeline.sources.lines import BROKEN
@@ -26,7 +26,7 @@ def expand(sources: list[Source]) -> tuple[list[Source], list[Issue]]:
         if source.kind != found.WIRE or source.partition >= 0:
             result.append(source)
             continue
-        parts, problems = wire.expand(source)
+        parts, problems = source_cluster.expand(source)
         result += parts
         issues += problems
     return result, issues
@@ -39,7 +39,7 @@ def sample(sources: list[Source], cluster: str, writer: Writer) -> None:
         names: list[TopicName] = []
         ends: list[LogEndSample] = []
         try:
-            for row in wire.sample(address, security):
+            for row in source_cluster.sample(address, security):
                 if isinstance(row, TopicName):
                     names.append(row)
                 else:
@@ -92,7 +92,9 @@ def _one(source: Source, cluster: str, writer: Writer) -> None:
         elif source.kind == found.DUMP:
             _log_records(export.read_dump(path), cluster, source.rank, writer)
         elif source.kind == found.WIRE:
-            _log_records(wire.read_wire(source.path, source.partition, source.security), cluster, source.rank, writer)
+            _log_records(
+                source_cluster.read_wire(source.path, source.partition, source.security), cluster, source.rank, writer
+            )
         elif source.kind == found.TEXT_LOG:
             _rows("events", text_log.read_text_log(path), cluster, writer)
         elif source.kind == found.EVENTS:

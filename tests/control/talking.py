@@ -13,7 +13,7 @@ from kohort.broker.cluster.cluster import Cluster
 from kohort.broker.runtime.registry import Registry
 from kohort.broker.runtime.server import Server
 from kohort.broker.settings.broker_settings import Settings
-from kohort.control.clock import LabClock
+from kohort.control.lab_clock import LabClock
 from kohort.control.laboratory import Laboratory
 from tests.talk.play import Player
 from tests.talk.profiles import PROFILES, Profile

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kohort.control.errors import ControlError
+from kohort.control.control_errors import ControlError
 from tests.control.talking import Lab
 
 

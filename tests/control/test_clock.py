@@ -3,7 +3,7 @@
 import pytest
 
 from kohort.broker.clock import ManualClock
-from kohort.control.clock import LabClock
+from kohort.control.lab_clock import LabClock
 from tests.control.talking import Lab
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kohort.broker.logs import log
-from kohort.control.errors import NotFoundError
-from kohort.control.group import Group
+from kohort.control.control_errors import NotFoundError
+from kohort.control.lab_group import Group
 from tests.control.talking import Lab
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from kohort.broker.runtime.server import ListenError
 from kohort.control.app import make_app
-from kohort.control.routes import nodes
+from kohort.control.routes import nodes_routes
 from kohort.storage.topics import Topic
 from tests.support.broker import Broker
 
@@ -109,7 +109,7 @@ async def test_our_own_mistakes_are_told_apart(
     def fails(*_: object) -> None:
         raise RuntimeError("a mistake")
 
-    monkeypatch.setattr(nodes, "_state", fails)
+    monkeypatch.setattr(nodes_routes, "_state", fails)
     answer = await control.get("/nodes")
     assert (answer.status_code, answer.json()["detail"]) == (500, "this is kohort's fault; its log says more")
     assert "control: GET /nodes failed" in lines.getvalue()

@@ -8,8 +8,8 @@ from functools import partial
 import pytest
 
 from kohort.broker.cluster.moving import stop_node
-from kohort.control.errors import ControlError, NotFoundError
-from kohort.control.group import Group
+from kohort.control.control_errors import ControlError, NotFoundError
+from kohort.control.lab_group import Group
 from tests.control.talking import Lab
 
 SHARED = """

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kohort.control.errors import ControlError, NotFoundError
+from kohort.control.control_errors import ControlError, NotFoundError
 from tests.control.talking import Lab
 
 

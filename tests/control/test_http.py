@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from kohort.control.app import make_app
-from kohort.control.errors import ControlError
-from kohort.control.faults.files import load, read_rules
+from kohort.control.control_errors import ControlError
+from kohort.control.faults.fault_files import load, read_rules
 from kohort.control.safety import Budget
 from tests.control.talking import Lab
 

@@ -210,7 +210,7 @@ class Bench:
 
     def all_sizes(self, spark: SparkSession) -> None:
         """Files to report in a session that runs already, for each size."""
-        from kohort.pipeline.job.run import analyse
+        from kohort.pipeline.job.analysis_run import analyse
 
         for number, count in enumerate(self.counts):
             sources, _ = find_sources([str(self.place / f"logs{number}")])

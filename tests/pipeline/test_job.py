@@ -33,8 +33,8 @@ def sorted_rows(rows: list[dict[str, Any]]) -> list[str]:
 def test_the_recording_through_spark(
     spark: Any, recording: Path, recorded_groups: dict[str, GroupInput], tmp_path: Path
 ) -> None:
+    from kohort.pipeline.job.analysis_run import analyse
     from kohort.pipeline.job.ingest import ingest_sources
-    from kohort.pipeline.job.run import analyse
 
     sources, issues = find_sources([str(recording)])
     outcome = analyse(spark, sources, issues, tmp_path, lambda _: None)

@@ -89,7 +89,7 @@ def test_the_event_log_alone_is_enough_to_name_the_culprit(logs: Path, tmp_path:
 
 @pytest.mark.spark
 def test_through_spark(spark: Any, logs: Path, tmp_path: Path) -> None:
-    from kohort.pipeline.job.run import analyse
+    from kohort.pipeline.job.analysis_run import analyse
 
     sources, issues = find_sources([str(logs)])
     outcome = analyse(spark, sources, issues, tmp_path, lambda _: None)

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from kohort.cli.analyze import analyze
 from kohort.client import sasl
 from kohort.client.security import OPEN, Security, SecurityError, from_file, from_settings
-from kohort.pipeline.sources.wire import Cluster, WireError
+from kohort.pipeline.sources.source_cluster import SourceCluster, WireError
 from tests.pipeline.locked_broker import PASSWORD, USER, LockedBroker
 
 LOGIN = f'org.apache.kafka.common.security.plain.PlainLoginModule required username="{USER}" password="{PASSWORD}";'
@@ -28,7 +28,7 @@ def login(mechanism: str, protocol: str = "SASL_PLAINTEXT", jaas: str = LOGIN, *
 
 
 def reached(port: int, security: Security = OPEN) -> str:
-    cluster = Cluster(f"127.0.0.1:{port}", security)
+    cluster = SourceCluster(f"127.0.0.1:{port}", security)
     try:
         return cluster.metadata(None).cluster_id or ""
     finally:
@@ -157,7 +157,7 @@ def test_a_session_that_ends_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> No
     """With connections.max.reauth.ms a broker hangs up on whoever stays longer."""
     broker = LockedBroker("PLAIN", lasts_ms=10_000)
     with broker.listening() as port:
-        cluster = Cluster(f"127.0.0.1:{port}", login("PLAIN"))
+        cluster = SourceCluster(f"127.0.0.1:{port}", login("PLAIN"))
         cluster.metadata(None)
         cluster.metadata(None)
         assert broker.connections == 1
@@ -193,7 +193,7 @@ def test_tls(authority: Path) -> None:
             reached(port, from_settings({"security.protocol": "SASL_SSL", **jaas}))
         with pytest.raises(WireError, match=r"this port speaks TLS|hung up; if it wants TLS"):
             reached(port)
-        elsewhere = Cluster(f"localhost:{port}", from_settings({"security.protocol": "SSL", **trusting}))
+        elsewhere = SourceCluster(f"localhost:{port}", from_settings({"security.protocol": "SSL", **trusting}))
         with pytest.raises(WireError, match=r"ssl\.endpoint\.identification\.algorithm="):
             elsewhere.metadata(None)
     with (

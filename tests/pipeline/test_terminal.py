@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 from kohort.cli.analyze import analyze
 from kohort.pipeline import terminal
-from kohort.pipeline.job.run import Outcome
+from kohort.pipeline.job.analysis_run import Outcome
 from kohort.pipeline.sources.found import Source
 from tests.pipeline.report_rows import finding, health, issue
 

@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent.parent
 TWIN = ROOT / "testing" / "sync.py"
 
-CLASSES = {"Clock": "testing/clock.py", "Group": "control/group.py", "Cluster": "testing/cluster.py"}
+CLASSES = {"Clock": "testing/cluster_clock.py", "Group": "control/lab_group.py", "Cluster": "testing/cluster.py"}
 """Those with something to await; all others are the same on both sides."""
 NOT_THEIRS = {"start", "stop", "laboratory"}
 """What belongs to whoever holds the cluster's own thread."""
@@ -30,16 +30,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
-from kohort.control.group import PATIENCE_S
+from kohort.control.lab_group import PATIENCE_S
 
 if TYPE_CHECKING:
     from kohort.control.appends import Appends
     from kohort.control.explain import Explanation
     from kohort.control.faults.table import Faults
     from kohort.control.gates import Gates
-    from kohort.control.group import GroupMember
     from kohort.control.history import Rebalance
-    from kohort.control.topics import Topics
+    from kohort.control.lab_group import GroupMember
+    from kohort.control.lab_topics import Topics
     from kohort.coordinator.events import GroupEvent
     from kohort.protocol.topic_partition import TopicPartition
 '''

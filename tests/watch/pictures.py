@@ -15,7 +15,7 @@ from rich.console import Console
 
 from kohort.testing import Cluster
 from kohort.watch.changes import Change, Changes
-from kohort.watch.looking import Cluster as Watched
+from kohort.watch.looking import WatchedCluster
 from kohort.watch.view import picture
 
 TITLE = "kohort watch"
@@ -30,7 +30,7 @@ class Watching:
     """What `kohort watch` does, a look at a time."""
 
     def __init__(self, bootstrap: str) -> None:
-        self.cluster = Watched(bootstrap)
+        self.cluster = WatchedCluster(bootstrap)
         self._changes, self._seen = Changes(), list[Change]()
 
     async def look(self, console: Console | None = None) -> None:

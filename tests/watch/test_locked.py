@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from kohort.cli.watch import watch
 from kohort.client.security import OPEN, Security, from_settings
 from kohort.watch.client import BrokerError
-from kohort.watch.looking import Cluster
+from kohort.watch.looking import WatchedCluster
 from tests.pipeline.locked_broker import LockedBroker
 from tests.pipeline.test_security import LOGIN, authority, login
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.timeout(60)
 
 async def seen(port: int, security: Security = OPEN) -> int:
     """How many brokers the cluster tells of, if it lets us in: none."""
-    cluster = Cluster(f"127.0.0.1:{port}", security=security)
+    cluster = WatchedCluster(f"127.0.0.1:{port}", security=security)
     try:
         return (await cluster.look(0)).brokers
     finally:
@@ -58,7 +58,7 @@ async def test_tls(authority: Path) -> None:
 async def test_a_session_that_ends_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     broker = LockedBroker("PLAIN", lasts_ms=10_000)
     with broker.listening() as port:
-        cluster = Cluster(f"127.0.0.1:{port}", security=login("PLAIN"))
+        cluster = WatchedCluster(f"127.0.0.1:{port}", security=login("PLAIN"))
         await cluster.look(0)
         await cluster.look(1)
         assert broker.connections == 1

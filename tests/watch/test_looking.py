@@ -8,7 +8,7 @@ from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.describe_groups import DescribedGroup, DescribeGroupsResponse
 from kohort.protocol.messages.list_groups import ListedGroup, ListGroupsResponse
 from kohort.watch.client import Broker
-from kohort.watch.looking import Cluster
+from kohort.watch.looking import WatchedCluster
 from kohort.watch.snapshot import SeenGroup
 
 
@@ -42,7 +42,7 @@ def described(**errors: ErrorCode) -> DescribeGroupsResponse:
 
 
 async def groups_of(broker: Broker, pattern: str = "*") -> tuple[list[SeenGroup], str]:
-    return await Cluster("broker-1:9092", pattern)._groups_of(7, broker)
+    return await WatchedCluster("broker-1:9092", pattern)._groups_of(7, broker)
 
 
 async def test_a_broker_that_does_not_list_its_groups_is_a_problem() -> None:

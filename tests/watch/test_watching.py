@@ -19,7 +19,7 @@ from kafka import KafkaConsumer
 
 from kohort.testing import Cluster
 from kohort.watch.client import BrokerError
-from kohort.watch.looking import Cluster as Watched
+from kohort.watch.looking import WatchedCluster
 from kohort.watch.snapshot import SeenGroup
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(60)]
@@ -45,7 +45,7 @@ async def test_members_owners_and_lag_of_three_nodes() -> None:
         for partition in range(4):
             kafka.topics.append("orders", *"abc", partition=partition)
         ada, bob = consumer(kafka, "ada"), consumer(kafka, "bob")
-        watched = Watched(kafka.bootstrap, "bil*")
+        watched = WatchedCluster(kafka.bootstrap, "bil*")
         await ada.start()
         await bob.start()
         try:
@@ -67,7 +67,7 @@ async def test_members_owners_and_lag_of_three_nodes() -> None:
         assert sorted(member.name for member in group.members) == ["ada", "bob"]
         assert sorted(group.owners) == [("orders", number) for number in range(4)]
         assert group.lags[partition.topic, partition.partition] == 1
-        assert (await Watched(kafka.bootstrap, "other*").look(8.0)).groups == ()
+        assert (await WatchedCluster(kafka.bootstrap, "other*").look(8.0)).groups == ()
         assert (await watched.look(9.0)).groups == (SeenGroup("billing", "Empty", group.coordinator, lags=group.lags),)
         watched.close()
 
@@ -170,7 +170,7 @@ async def test_what_is_no_broker_is_refused(answer: bytes, sentence: str) -> Non
         answering = threading.Thread(target=_answer_once(server, answer))
         answering.start()
         with pytest.raises(BrokerError, match=sentence):
-            await Watched(f"127.0.0.1:{server.getsockname()[1]}").look(0)
+            await WatchedCluster(f"127.0.0.1:{server.getsockname()[1]}").look(0)
         answering.join()
 
 

@@ -15,7 +15,7 @@ from time import perf_counter
 from aiokafka import AIOKafkaConsumer
 
 from kohort.testing import Cluster
-from kohort.watch.looking import Cluster as Watched
+from kohort.watch.looking import WatchedCluster
 from tests.bench.bench import Bench
 from tests.clients.libraries import Missing, fresh_folder, run
 
@@ -79,7 +79,7 @@ async def _many_ms(bench: Bench) -> float:
     async with AsyncExitStack() as open_:
         clusters = [await open_.enter_async_context(Cluster(nodes=2)) for _ in range(CLUSTERS)]
         for cluster in clusters:
-            watched = Watched(cluster.bootstrap)
+            watched = WatchedCluster(cluster.bootstrap)
             if (await watched.look(0)).brokers != 2:
                 bench.failures.add("a cluster does not know its brokers", cluster.bootstrap)
             watched.close()

@@ -21,7 +21,7 @@ class PlayError(Exception):
     """The play cannot go on. The text is one sentence."""
 
 
-class GroupWatch:
+class GroupObservations:
     """One group: who owned what in which generation, and which record was read when by whom."""
 
     def __init__(self, partitions: int) -> None:
@@ -90,23 +90,23 @@ def _longest_gap(moments: list[float]) -> float:
     return max(later - earlier for earlier, later in pairwise(moments))
 
 
-class Watch:
+class Observations:
     """Everything."""
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
         self.produced = [0] * stage.partitions
         """How many records of each partition the broker has acknowledged; they are its offsets from 0 on."""
-        self.groups: dict[str, GroupWatch] = {}
+        self.groups: dict[str, GroupObservations] = {}
         self.lines: deque[str] = deque(maxlen=LINES_KEPT)
         """What the broker's log said of groups."""
         self.wrong: list[str] = []
         self.on_line: Callable[[str], None] = lambda text: None
         self._rung = asyncio.Event()
 
-    def group(self, group_id: str) -> GroupWatch:
+    def group(self, group_id: str) -> GroupObservations:
         """The group of that name, watched from now on if it was not."""
-        return self.groups.setdefault(group_id, GroupWatch(self.stage.partitions))
+        return self.groups.setdefault(group_id, GroupObservations(self.stage.partitions))
 
     def hear_broker(self, text: str, values: dict[str, Any]) -> None:
         """A line of the broker's log."""

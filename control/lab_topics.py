@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from kohort.control.errors import ControlError, NotFoundError
+from kohort.control.control_errors import ControlError, NotFoundError
 from kohort.protocol.batches import Record, build_batch, iterate_records, read_batch
 from kohort.storage.refusal import Refusal
 from kohort.storage.segment import batches_of

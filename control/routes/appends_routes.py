@@ -9,9 +9,9 @@ from pydantic import BaseModel, Field
 
 from kohort.control.appends import AppendRule
 from kohort.control.body import Body
-from kohort.control.context import TheLaboratory
+from kohort.control.control_errors import ControlError
 from kohort.control.documenting import NOT_THERE, refusals
-from kohort.control.errors import ControlError
+from kohort.control.endpoint_context import TheLaboratory
 from kohort.control.faults.rule_builder import When
 from kohort.control.views import view
 

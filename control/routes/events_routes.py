@@ -10,7 +10,7 @@ from fastapi.responses import StreamingResponse
 
 from kohort.broker.cluster.event_log import line_of
 from kohort.broker.cluster.group_events import Recorded
-from kohort.control.context import TheLaboratory
+from kohort.control.endpoint_context import TheLaboratory
 
 router = APIRouter(prefix="/events", tags=["events"])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from kohort.control.context import TheLaboratory
+from kohort.control.endpoint_context import TheLaboratory
 
 router = APIRouter(prefix="/reset", tags=["reset"])
 

@@ -9,8 +9,8 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field, WithJsonSchema
 
 from kohort.control.body import Body
-from kohort.control.context import TheLaboratory
 from kohort.control.documenting import NOT_THERE, refusals
+from kohort.control.endpoint_context import TheLaboratory
 from kohort.control.faults.matching import Match
 from kohort.control.faults.rule_parsing import CHANGES, DO, parse_rule
 from kohort.control.faults.rules import Rule

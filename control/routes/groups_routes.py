@@ -10,11 +10,11 @@ from pydantic import BaseModel, Field
 
 from kohort.broker.cluster.moving import MoveError
 from kohort.control.body import Body
-from kohort.control.context import TheLaboratory, not_found, refused, the_node
+from kohort.control.control_errors import ControlError, unknown
 from kohort.control.documenting import IN_VAIN, NOT_THERE, refusals
-from kohort.control.errors import ControlError, unknown
+from kohort.control.endpoint_context import TheLaboratory, not_found, refused, the_node
 from kohort.control.faults.matching import STATE_NAMES
-from kohort.control.group import DEAD, Group
+from kohort.control.lab_group import DEAD, Group
 from kohort.control.laboratory import Laboratory
 from kohort.control.views import view
 

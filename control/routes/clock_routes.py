@@ -6,8 +6,8 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from kohort.control.body import Body
-from kohort.control.clock import FASTEST
-from kohort.control.context import TheLaboratory
+from kohort.control.endpoint_context import TheLaboratory
+from kohort.control.lab_clock import FASTEST
 from kohort.control.laboratory import Laboratory
 from kohort.control.numbers import LONGEST_S, length_ms
 from kohort.control.views import view

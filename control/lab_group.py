@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kohort.broker.cluster.moving import move_leader
-from kohort.control.errors import NotFoundError, unknown
+from kohort.control.control_errors import NotFoundError, unknown
 from kohort.control.explain import Explanation, explain
 from kohort.control.faults.matching import STATE_NAMES
 from kohort.control.history import Rebalance

@@ -7,7 +7,7 @@ Sockets are served all the while, and fetches wait in real time (a consumer's lo
 from collections.abc import Callable
 
 from kohort.broker.clock import Clock, SystemClock
-from kohort.control.errors import ControlError
+from kohort.control.control_errors import ControlError
 
 FASTEST = 10_000
 """A day in nine seconds. Timers that come again and again would leave no time for clients if it ran much faster."""

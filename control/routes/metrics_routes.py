@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from kohort.control.context import TheServer
+from kohort.control.endpoint_context import TheServer
 from kohort.control.metrics import CONTENT_TYPE, Metrics
 
 router = APIRouter(tags=["metrics"])

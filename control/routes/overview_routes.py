@@ -7,8 +7,8 @@ from fnmatch import fnmatchcase
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from kohort.control.context import TheLaboratory
-from kohort.control.group import Group
+from kohort.control.endpoint_context import TheLaboratory
+from kohort.control.lab_group import Group
 from kohort.control.laboratory import Laboratory
 from kohort.control.views import view
 

@@ -6,8 +6,8 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from kohort.control.body import Body
-from kohort.control.context import TheLaboratory
 from kohort.control.documenting import NOT_THERE, refusals
+from kohort.control.endpoint_context import TheLaboratory
 from kohort.control.gate_points import GATE_POINTS
 from kohort.control.gates import Gate
 from kohort.control.views import view

@@ -7,8 +7,8 @@ from pydantic import BaseModel, Field
 
 from kohort.broker.cluster.node import Node
 from kohort.broker.runtime.server import ListenError
-from kohort.control.context import TheServer, refused, the_node
 from kohort.control.documenting import NOT_THERE, refusals
+from kohort.control.endpoint_context import TheServer, refused, the_node
 from kohort.control.views import view
 
 router = APIRouter(prefix="/nodes", tags=["nodes"])

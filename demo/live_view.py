@@ -15,8 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 from kohort.demo.acts import EAGER, Outcome
+from kohort.demo.observations import GroupObservations, Observations
 from kohort.demo.troupe import Troupe
-from kohort.demo.watch import GroupWatch, Watch
 
 PERIOD_S = 0.25
 HISTORY_S = 30
@@ -33,8 +33,8 @@ STATE_COLORS = {"Stable": "green", "PreparingRebalance": "red", "CompletingRebal
 class LiveView:
     """Draws what is known four times a second."""
 
-    def __init__(self, console: Console, watch: Watch, troupe: Troupe) -> None:
-        self._watch = watch
+    def __init__(self, console: Console, observations: Observations, troupe: Troupe) -> None:
+        self._observations = observations
         self._troupe = troupe
         self._live = Live(console=console, auto_refresh=False, screen=True)
         self._began = time.monotonic()
@@ -69,12 +69,12 @@ class LiveView:
     def _picture(self, now: float) -> Group:
         groups = [
             self._group(group_id, group, now)
-            for group_id, group in self._watch.groups.items()
-            if group_id == EAGER or self._watch.stage.owners(group_id)
+            for group_id, group in self._observations.groups.items()
+            if group_id == EAGER or self._observations.stage.owners(group_id)
         ]
         acts = [_act_line(number, outcome) for number, outcome in enumerate(self._outcomes, 1)]
-        room = self._live.console.size.height - len(self._watch.produced) - len(acts) - FRAME_LINES
-        shown = list(self._watch.lines)[-max(room, FEWEST_LINES) :]
+        room = self._live.console.size.height - len(self._observations.produced) - len(acts) - FRAME_LINES
+        shown = list(self._observations.lines)[-max(room, FEWEST_LINES) :]
         return Group(
             Panel(self._act, title=f"kohort demo  {now - self._began:.0f} s", title_align="left"),
             Columns([*groups, self._processes()], padding=(0, 3)),
@@ -83,8 +83,8 @@ class LiveView:
             *(Text(line, "dim", no_wrap=True, overflow="ellipsis") for line in shown),
         )
 
-    def _group(self, group_id: str, group: GroupWatch, now: float) -> Group:
-        owners = self._watch.stage.owners(group_id)
+    def _group(self, group_id: str, group: GroupObservations, now: float) -> Group:
+        owners = self._observations.stage.owners(group_id)
         heading = Text.assemble(
             (f" {group_id} ", "bold"),
             (group.state, STATE_COLORS.get(group.state, "")),
@@ -93,11 +93,11 @@ class LiveView:
         speed = Text.assemble(f" {group.rate(now):5.0f} records/s ", (_history(group, now), "green"))
         return Group(heading, speed, self._partitions(group, owners, now))
 
-    def _partitions(self, group: GroupWatch, owners: dict[str, list[int]], now: float) -> Table:
+    def _partitions(self, group: GroupObservations, owners: dict[str, list[int]], now: float) -> Table:
         table = Table("partition", "owner", "", "behind", box=SIMPLE_HEAD, show_edge=False)
         table.columns[1].min_width = len("confluent-kafka-1")
         table.columns[3].justify = "right"
-        for number, produced in enumerate(self._watch.produced):
+        for number, produced in enumerate(self._observations.produced):
             owner = next((name for name, partitions in owners.items() if number in partitions), "")
             style = _color(owner) if group.state == "Stable" else "dim"
             reading = group.reports(number, now) > 0
@@ -126,7 +126,7 @@ def _color(name: str) -> str:
     return COLORS.get(name.rpartition("-")[0], "")
 
 
-def _history(group: GroupWatch, now: float) -> str:
+def _history(group: GroupObservations, now: float) -> str:
     """Records per second over the last while, as bars."""
     rates = []
     for age in range(HISTORY_S, 0, -1):

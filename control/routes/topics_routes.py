@@ -6,8 +6,8 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from kohort.control.body import Body
-from kohort.control.context import TheLaboratory
 from kohort.control.documenting import NOT_THERE, refusals
+from kohort.control.endpoint_context import TheLaboratory
 from kohort.storage.topics import Topic
 
 router = APIRouter(prefix="/topics", tags=["topics"])

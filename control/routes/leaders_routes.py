@@ -10,8 +10,8 @@ from pydantic import BaseModel, Field
 from kohort.broker.cluster.moving import MoveError, move_leader
 from kohort.broker.runtime.server import Server
 from kohort.control.body import Body
-from kohort.control.context import TheServer, not_found, refused, the_node
 from kohort.control.documenting import NOT_THERE, refusals
+from kohort.control.endpoint_context import TheServer, not_found, refused, the_node
 from kohort.storage.placement import NO_LEADER
 from kohort.storage.topics import Partition, Topic
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kohort.control.errors import ControlError
+from kohort.control.control_errors import ControlError
 from kohort.control.faults.rule_parsing import parse_rule
 from kohort.control.faults.rules import Rule
 from kohort.control.faults.table import Faults

@@ -16,16 +16,16 @@ import numpy as np
 from kohort.client.security import OPEN, Security
 from kohort.pipeline.records.segment_batches import HEADER_SIZE, Records, read_segment, select
 from kohort.pipeline.sources.chunk import ABORTED, COMMITTED, NO_TRANSACTION, Chunk, Issue
-from kohort.pipeline.sources.connection import FETCH, LIST_OFFSETS, METADATA, Connection, WireError
 from kohort.pipeline.sources.found import Source
 from kohort.pipeline.sources.segments import control_type
+from kohort.pipeline.sources.source_connection import FETCH, LIST_OFFSETS, METADATA, Connection, WireError
 from kohort.pipeline.sources.source_rows import LogEndSample, TopicName
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from kohort.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from kohort.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
-__all__ = ["OFFSETS_TOPIC", "Cluster", "Part", "WireError"]
+__all__ = ["OFFSETS_TOPIC", "Part", "SourceCluster", "WireError"]
 
 OFFSETS_TOPIC = "__consumer_offsets"
 FETCH_BYTES = 8 << 20
@@ -37,7 +37,7 @@ _WHY_NOT = {
 }
 
 
-class Cluster:
+class SourceCluster:
     """The brokers behind a bootstrap address (`host:port`, several by commas), connected to when needed."""
 
     def __init__(self, bootstrap: str, security: Security = OPEN) -> None:
@@ -109,7 +109,7 @@ class Part:
     end: int
 
 
-def partitions(cluster: Cluster, *, with_empty: bool = False) -> list[Part]:
+def partitions(cluster: SourceCluster, *, with_empty: bool = False) -> list[Part]:
     """All partitions of the offsets topic that have a leader and hold anything, or (with_empty) may hold it one day.
 
     Raises WireError when the topic isn't there.
@@ -131,7 +131,7 @@ def partitions(cluster: Cluster, *, with_empty: bool = False) -> list[Part]:
     return found
 
 
-def batch_end(cluster: Cluster, part: Part, offset: int) -> int:
+def batch_end(cluster: SourceCluster, part: Part, offset: int) -> int:
     """The offset after the record batch that holds `offset`, or after the next one; the end where there is none.
 
     Records that a coordinator writes in one operation are in one batch: a cut at such an offset parts none of them.
@@ -143,7 +143,7 @@ def batch_end(cluster: Cluster, part: Part, offset: int) -> int:
 
 def expand(source: Source) -> tuple[list[Source], list[Issue]]:
     """A bootstrap address as one source per partition, so that they can be read side by side."""
-    cluster = Cluster(source.path, source.security)
+    cluster = SourceCluster(source.path, source.security)
     try:
         parts = partitions(cluster)
     except OSError as error:
@@ -157,7 +157,7 @@ def expand(source: Source) -> tuple[list[Source], list[Issue]]:
 
 def read_wire(address: str, partition: int, security: Security = OPEN) -> Iterator[Chunk]:
     """All of one partition as it stands now. A cluster that goes away ends it with an issue, not with an error."""
-    cluster = Cluster(address, security)
+    cluster = SourceCluster(address, security)
     try:
         part = next((p for p in partitions(cluster) if p.partition == partition), None)
         if part is not None:
@@ -168,7 +168,7 @@ def read_wire(address: str, partition: int, security: Security = OPEN) -> Iterat
         cluster.close()
 
 
-def read_range(cluster: Cluster, part: Part, continues: bool = False) -> Iterator[Chunk]:
+def read_range(cluster: SourceCluster, part: Part, continues: bool = False) -> Iterator[Chunk]:
     """continues: everything before `part.start` has been read, so that a hole at its beginning is one."""
     at, expected = part.start, part.start if continues else -1
     aborted = _Aborted()
@@ -187,7 +187,7 @@ def read_range(cluster: Cluster, part: Part, continues: bool = False) -> Iterato
         at = reached
 
 
-def _fetch(cluster: Cluster, part: Part, offset: int, most_bytes: int) -> tuple[bytes, Sequence[Any]]:
+def _fetch(cluster: SourceCluster, part: Part, offset: int, most_bytes: int) -> tuple[bytes, Sequence[Any]]:
     """Whole batches from the one that holds `offset` on, at least one; and the aborted transactions among them."""
     fetch = FetchPartition(partition=part.partition, fetch_offset=offset, partition_max_bytes=most_bytes)
     topic = FetchTopic(topic=OFFSETS_TOPIC, partitions=(fetch,))
@@ -264,7 +264,7 @@ def sample(address: str, security: Security = OPEN) -> Iterator[TopicName | LogE
     """Asks for the ids of all topics, and where the log of each partition begins and ends now. Raises WireError."""
     from kohort.pipeline.records.record_codec import kafka_uuid
 
-    cluster = Cluster(address, security)
+    cluster = SourceCluster(address, security)
     try:
         about = cluster.metadata(None)
         for topic in about.topics:

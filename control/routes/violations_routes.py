@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from kohort.control.context import TheLaboratory
+from kohort.control.endpoint_context import TheLaboratory
 
 router = APIRouter(prefix="/violations", tags=["violations"])
 

@@ -62,15 +62,17 @@ class CoordinatorContext:
         if token in self._awaited:  # else its partition has gone meanwhile, and whoever waited has been answered
             self.appended_offset = last_offset
             heard = error if error is ErrorCode.none else STORAGE_ERRORS.get(error, ErrorCode.unknown_server_error)
-            self._conclude(token, heard, now_ms)
+            self.conclude(token, heard, now_ms)
 
     def abandon_appends(self, partition: int, now_ms: int) -> None:
         """Waits no longer for writes to a partition: for the clients they have failed (classic-groups §1.5)."""
         for token in [token for token, (where, _) in self._awaited.items() if where == partition]:
-            self._conclude(token, ErrorCode.not_coordinator, now_ms)
+            self.conclude(token, ErrorCode.not_coordinator, now_ms)
 
-    def _conclude(self, token: int, heard: ErrorCode, now_ms: int) -> None:
-        for on_written in self._awaited.pop(token)[1]:
+    def conclude(self, token: int, heard: ErrorCode, now_ms: int) -> None:
+        """Calls what follows a write, with NONE or the error as clients hear it; does nothing a second time."""
+        _, following = self._awaited.pop(token, (0, []))
+        for on_written in following:
             on_written(heard, now_ms)
 
 

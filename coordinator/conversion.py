@@ -17,7 +17,6 @@ from kohort.coordinator.consumer.leaving import current_hash
 from kohort.coordinator.consumer.member import ConsumerMember
 from kohort.coordinator.consumer.progress import keep_alive
 from kohort.coordinator.consumer.refusing import Refusal, not_a_consumer_group
-from kohort.coordinator.consumer.taking_back import repair
 from kohort.coordinator.consumer.timers import stop_all
 from kohort.coordinator.consumer.values import (
     ClassicMetadata,
@@ -340,7 +339,7 @@ def _give_back_unless_written(
 ) -> None:
     """If changes cannot be written the consumer group is back, in place of the classic one.
 
-    What the classic one has written of itself meanwhile is deleted.
+    What the classic one has decided meanwhile is not written, either (`consumer/writing.py`).
     """
 
     def undo(now_ms: int) -> None:
@@ -349,6 +348,5 @@ def _give_back_unless_written(
             dissolve(classic, ErrorCode.not_coordinator, MIGRATION, now_ms)
         coordinator.groups.pop(group.group_id, None)
         coordinator.consumer_groups[group.group_id] = group
-        repair(group, [group_key(group.group_id)], now_ms)
 
     changes.on_undo(undo)

@@ -26,6 +26,7 @@ from kohort.purgatory import Purgatory
 if TYPE_CHECKING:
     from kohort.coordinator.consumer.changes import Changes
     from kohort.coordinator.consumer.member import ConsumerMember
+    from kohort.coordinator.consumer.writing import GroupWrites
 
 
 def _defaults(group_id: str) -> ConsumerConfig:
@@ -54,8 +55,8 @@ class GroupCoordinator(CoordinatorContext):
         """Those of the classic protocol."""
         self.consumer_groups: dict[str, ConsumerGroup] = {}
         """Those of the consumer protocol (KIP-848)."""
-        self.unwritten: dict[str, list[Changes]] = {}
-        """What consumer groups are writing, in order, by group id."""
+        self.unwritten: dict[str, GroupWrites] = {}
+        """What consumer groups are writing, by group id."""
         self.topics: TopicView = NoTopics()
         self.consumer_config: Callable[[str], ConsumerConfig] = _defaults
         self.shards: dict[int, Shard] = {}
@@ -139,11 +140,18 @@ class GroupCoordinator(CoordinatorContext):
         now_ms: int,
         on_written: OnWritten | None = None,
         producer: tuple[int, int] | None = None,
+        group_id: str | None = None,
     ) -> int:
         """Asks for records to be written, and calls `on_written` when they are. Returns the token of the `Append`.
 
-        `producer`: id and epoch, of the transaction in which they are written.
+        `producer`: id and epoch, of the transaction in which they are written. `group_id`: they come behind all that a
+        consumer group of that id is still writing, and fail with it.
         """
         token = self.await_write(partition, on_written)
-        self.effects.append(Append(token, partition, records, now_ms + self.epoch_ms, OFFSETS_TOPIC, producer))
+        append = Append(token, partition, records, now_ms + self.epoch_ms, OFFSETS_TOPIC, producer)
+        writes = None if group_id is None else self.unwritten.get(group_id)
+        if writes is None:
+            self.effects.append(append)
+        else:
+            writes.put_behind(append)
         return token

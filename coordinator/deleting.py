@@ -243,7 +243,8 @@ def _delete_group(
         if on_written is not None:
             on_written(error, now_ms)
 
-    coordinator.append(group.partition, EncodedRecords(b"".join(bodies), len(bodies)), now_ms, written)
+    records = EncodedRecords(b"".join(bodies), len(bodies))
+    coordinator.append(group.partition, records, now_ms, written, group_id=group.group_id)
 
 
 def _dissolve(coordinator: GroupCoordinator, group: Group, now_ms: int) -> None:

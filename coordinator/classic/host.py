@@ -39,8 +39,12 @@ class GroupHost(Protocol):
         now_ms: int,
         on_written: OnWritten | None = None,
         producer: tuple[int, int] | None = None,
+        group_id: str | None = None,
     ) -> int:
-        """Asks for records to be written. Returns the token of the `Append`."""
+        """Asks for records to be written. Returns the token of the `Append`.
+
+        `group_id`: they come behind all that a consumer group of that id is still writing, and fail with it.
+        """
         ...
 
     def after(self, token: int, on_written: OnWritten) -> None:

@@ -245,7 +245,7 @@ def _replace(group: ClassicGroup, member: Member, member_id: str, join: _Join) -
         return None
 
     def written(error: ErrorCode, now_ms: int) -> None:
-        if group.members.get(member_id) is not member:
+        if group.members.get(member_id) is not member or group.state is State.DEAD:
             return  # gone, or come back once more: then this join has been answered
         if member.session is None:
             _renew_session(group, member, now_ms)  # it ended while this was being written

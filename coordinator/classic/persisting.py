@@ -47,5 +47,5 @@ def append_group(
 
     Returns the token of the `Append`.
     """
-    record = encode_record(*group_entry(group, assignments), 0)
-    return group.coordinator.append(group.partition, EncodedRecords(record, 1), now_ms, on_written)
+    record = EncodedRecords(encode_record(*group_entry(group, assignments), 0), 1)
+    return group.coordinator.append(group.partition, record, now_ms, on_written, group_id=group.group_id)

@@ -1,7 +1,7 @@
 """What one request changes in a consumer group: applied at once, written as one batch, taken back if that fails.
 
-Later requests see what is not written yet, as in Kafka (consumer-groups §19), and build on it. If a batch cannot be
-written, everything behind it fails too (`taking_back.py`). So nobody is answered before what came before it is written.
+Later requests see what is not written yet, as in Kafka (consumer-groups §19), and build on it. They are written behind
+it, and fail with it (`writing.py`). So nobody is answered before what came before it is written.
 """
 
 from collections.abc import Callable, Iterable
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from kohort.coordinator.consumer.records import key_of, value_of
 from kohort.coordinator.consumer.values import Change, Kind
+from kohort.coordinator.consumer.writing import GroupWrites
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause, Transition
-from kohort.protocol.batches import EncodedRecords, encode_record
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -33,16 +33,10 @@ class Changes:
         "_on_written",
         "_undos",
         "group",
-        "outcome",
-        "taken_back",
     )
 
     def __init__(self, group: "ConsumerGroup") -> None:
         self.group = group
-        self.outcome: ErrorCode | None = None
-        """What the log has said of the batch; None: nothing yet."""
-        self.taken_back = False
-        """Whether this, or what it builds on, could not be written."""
         self._changes: list[Change] = []
         self._before: list[object] = []
         self._first: list[Record] = []
@@ -79,48 +73,30 @@ class Changes:
         self.undo(now_ms)
 
     def write(self, now_ms: int, cause: Cause, on_written: OnWritten) -> None:
-        """Writes everything as one batch. Without anything to write, `on_written` follows the write before this one."""
-        group, coordinator = self.group, self.group.coordinator
-        unwritten = coordinator.unwritten.get(group.group_id)
+        """Has all written as a whole. Without anything to write, `on_written` follows the write before this one."""
+        group, unwritten = self.group, self.group.coordinator.unwritten
+        writes = unwritten.get(group.group_id)
         if not self:
-            if unwritten:
-                unwritten[-1]._on_written.append(on_written)
+            if writes is not None:
+                writes.last.then(on_written)
             else:
                 on_written(ErrorCode.none, now_ms)
             return
-        bodies = [encode_record(key, value, position) for position, (key, value) in enumerate(self._records())]
-        self._on_written.append(on_written)
-        if unwritten is None:
-            unwritten = coordinator.unwritten[group.group_id] = []
-        unwritten.append(self)
-        coordinator.append(group.partition, EncodedRecords(b"".join(bodies), len(bodies)), now_ms, self._reported)
+        self.then(on_written)
+        if writes is None:
+            unwritten[group.group_id] = GroupWrites(group.coordinator, self, now_ms)
+        else:
+            writes.add(self)
         self._report(cause)
 
-    def _records(self) -> list[Record]:
+    def then(self, on_written: OnWritten) -> None:
+        """Calls `on_written`, too, when this is written or cannot be."""
+        self._on_written.append(on_written)
+
+    def records(self) -> list[Record]:
+        """In the order in which they are written."""
         own = [(key_of(self.group.group_id, change.kind, change.name), value_of(change)) for change in self._changes]
         return [*self._first, *own, *self._last]
-
-    def record_keys(self) -> list[bytes]:
-        """The keys of all its records."""
-        return [key for key, _ in self._records()]
-
-    def _reported(self, error: ErrorCode, now_ms: int) -> None:
-        from kohort.coordinator.consumer import taking_back  # it needs this module, and is seldom needed
-
-        group, unwritten = self.group, self.group.coordinator.unwritten
-        self.outcome = error
-        if self.taken_back:
-            if error is ErrorCode.none:
-                taking_back.repair(group, self.record_keys(), now_ms)
-            return
-        while (waiting := unwritten.get(group.group_id)) and (outcome := waiting[0].outcome) is not None:
-            if outcome is not ErrorCode.none:
-                taking_back.take_back(group, outcome, now_ms)
-                return
-            first = waiting.pop(0)
-            if not waiting:
-                del unwritten[group.group_id]
-            first.answer(outcome, now_ms)
 
     def answer(self, error: ErrorCode, now_ms: int) -> None:
         """Lets everybody go on who waits for this."""
@@ -131,7 +107,7 @@ class Changes:
         """Makes the group what it was before, its timers too. What came behind has been taken back already."""
         if not self._changes and not self._undos:
             return
-        from kohort.coordinator.consumer.taking_back import resume_timers
+        from kohort.coordinator.consumer.taking_back import resume_timers  # it needs this module, and is seldom needed
 
         group = self.group
         members = dict(group.members)

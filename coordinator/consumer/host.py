@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from kohort.coordinator.consumer.changes import Changes
     from kohort.coordinator.consumer.group import ConsumerGroup
     from kohort.coordinator.consumer.member import ConsumerMember
+    from kohort.coordinator.consumer.writing import GroupWrites
 
 
 class ConsumerConfig(NamedTuple):
@@ -36,17 +37,13 @@ class ConsumerHost(Protocol):
     topics: TopicView
     consumer_groups: "dict[str, ConsumerGroup]"
     groups: "dict[str, ClassicGroup]"
-    unwritten: "dict[str, list[Changes]]"
-    """By group id, what is being written, in order; also of groups that have changed their protocol meanwhile."""
+    unwritten: "dict[str, GroupWrites]"
+    """By group id, what is being written, also of groups that have changed their protocol meanwhile."""
     consumer_config: Callable[[str], ConsumerConfig]
     """The settings of a group, by its id."""
 
     def wall_ms(self, now_ms: int) -> int:
         """The wall clock at a monotonic moment."""
-        ...
-
-    def partition_availability(self, partition: int) -> ErrorCode:
-        """Whether this node may speak for the groups of a partition."""
         ...
 
     def append(
@@ -58,6 +55,10 @@ class ConsumerHost(Protocol):
         producer: tuple[int, int] | None = None,
     ) -> int:
         """Asks for records to be written. Returns the token of the `Append`."""
+        ...
+
+    def conclude(self, token: int, heard: ErrorCode, now_ms: int) -> None:
+        """Reports the write of that token, with an error as clients hear it."""
         ...
 
     def downgrade_if_classic(

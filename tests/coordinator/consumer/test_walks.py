@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from kohort.coordinator.consumer.taking_back import REPAIR_AGAIN_AFTER_MS
 from kohort.protocol.errors import ErrorCode as E
+from tests.coordinator.consumer.promises import holds, log_and_coordinator_agree
 from tests.coordinator.consumer.world import ClassicClient, Consumer, ConsumerWorld
 
 Actor = Consumer | ClassicClient
@@ -69,9 +69,6 @@ class Walk:
             case "hold":
                 self._hold()
             case "move":
-                if self.failing:  # what must be written over is, before anybody reads it
-                    self.write_all()
-                    world.after(REPAIR_AGAIN_AFTER_MS)
                 held, world.held = world.held, []
                 for append in held:
                     world.log[append.partition] += list(append.records)  # type: ignore[arg-type]
@@ -130,39 +127,9 @@ class Walk:
 
     def check(self) -> None:
         """After every step."""
-        world = self.world
-        for group in world.coordinator.consumer_groups.values():
-            owners: dict[object, str] = {}
-            for member_id, member in group.members.items():
-                for owned in (member.current.assigned, member.current.revoking):
-                    for topic_id, partitions in owned.items():
-                        for partition in partitions:
-                            assert owners.setdefault((topic_id, partition), member_id) == member_id, "two owners"
-            assert owners == group.owners
-            assert group.target_epoch <= group.epoch
-            assert all(member.current.epoch <= group.target_epoch for member in group.members.values())
-            assert group.targets.keys() <= group.members.keys(), "a target of nobody"
-        assert not world.coordinator.consumer_groups.keys() & world.coordinator.groups.keys()
-        if not world.held and (problem := self._differs()):
-            if self.failing:  # what could not be written over is tried again
-                world.holding = False
-                world.after(REPAIR_AGAIN_AFTER_MS)
-                problem = self._differs()
-            assert not problem, problem
-
-    def _differs(self) -> str:
-        """Where the log says something else than the coordinator; nothing: nowhere."""
-        live = self.world.picture()
-        for compact in (False, True):
-            replayed = self.world.replayed(compact=compact).picture()
-            if not replayed.keys() <= live.keys():
-                return f"the log has {replayed.keys() - live.keys()}, the coordinator does not"
-            for group_id, state in live.items():
-                if self.failing and group_id in self.world.coordinator.groups:
-                    continue  # what a classic group shows while writes fail: tests/coordinator/test_appends.py
-                if state is not None and replayed.get(group_id) != state:
-                    return f"{group_id} is {state}, and {replayed.get(group_id)} in the log"
-        return ""
+        holds(self.world)
+        if not self.world.held:
+            log_and_coordinator_agree(self.world, but_for_classic=self.failing)
 
     def ends(self) -> None:
         """Nothing fails any more: everybody comes to rest, and every partition has exactly one owner."""

@@ -18,7 +18,7 @@ from kohort.control.faults.triggers import Counting, Trigger, trigger
 from kohort.control.numbers import length_ms
 from kohort.coordinator.context import STORAGE_ERRORS
 from kohort.coordinator.effects import Append
-from kohort.coordinator.records import GroupKey, OffsetKey, read_key
+from kohort.coordinator.offsets_topic_records import GroupKey, OffsetKey, read_key
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
 

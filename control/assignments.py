@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from kohort.control.control_errors import ControlError
-from kohort.protocol.consumer import Assignment, read_assignment, write_assignment
+from kohort.protocol.consumer_protocol import Assignment, read_assignment, write_assignment
 
 Shares = Mapping[str, bytes]
 """Member id to its assignment, as it travels."""

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from kohort.control.settings_advice import badly_set
-from kohort.coordinator.classic.group import ClassicGroup
-from kohort.coordinator.classic.member import Member
+from kohort.coordinator.classic.classic_group import ClassicGroup
+from kohort.coordinator.classic.classic_member import Member
 from kohort.coordinator.classic.rebalancing import InitialDelay
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.events import GroupEvent

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from kohort.control.control_errors import NotFoundError, unknown
 from kohort.control.gate_points import GATE_POINTS, LOAD, GatePoint
 from kohort.coordinator.effects import OFFSETS_TOPIC
-from kohort.coordinator.placement import partition_for
+from kohort.coordinator.group_placement import partition_for
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.replay import Replay

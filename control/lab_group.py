@@ -12,13 +12,13 @@ from kohort.control.control_errors import NotFoundError, unknown
 from kohort.control.explain import Explanation, explain
 from kohort.control.faults.matching import STATE_NAMES
 from kohort.control.history import Rebalance
-from kohort.coordinator.classic.group import ClassicGroup
-from kohort.coordinator.classic.member import Member
+from kohort.coordinator.classic.classic_group import ClassicGroup
+from kohort.coordinator.classic.classic_member import Member
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.effects import OFFSETS_TOPIC
 from kohort.coordinator.events import GroupEvent
-from kohort.coordinator.placement import partition_for
-from kohort.protocol.consumer import assigned_partitions
+from kohort.coordinator.group_placement import partition_for
+from kohort.protocol.consumer_protocol import assigned_partitions
 from kohort.protocol.topic_partition import TopicPartition
 from kohort.protocol.visible import visible
 

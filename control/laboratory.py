@@ -22,8 +22,8 @@ from kohort.control.recorder import Recorder
 from kohort.control.safety import Budget, Oracle
 from kohort.control.zombies import Zombies
 from kohort.coordinator.classic import sessions
-from kohort.coordinator.classic.group import ClassicGroup
-from kohort.coordinator.classic.member import Member
+from kohort.coordinator.classic.classic_group import ClassicGroup
+from kohort.coordinator.classic.classic_member import Member
 from kohort.coordinator.consumer.progress import keep_alive
 
 if TYPE_CHECKING:

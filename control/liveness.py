@@ -6,16 +6,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kohort.control.request_facts import RequestFacts
-from kohort.coordinator.consumer.member import ConsumerMember
+from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from kohort.broker.runtime.connection import Connection
     from kohort.control.brokers import Brokers
     from kohort.control.zombies import Zombies
-    from kohort.coordinator.classic.group import ClassicGroup
-    from kohort.coordinator.classic.member import Member
-    from kohort.coordinator.consumer.group import ConsumerGroup
+    from kohort.coordinator.classic.classic_group import ClassicGroup
+    from kohort.coordinator.classic.classic_member import Member
+    from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 
 REMEMBERED_AT_LEAST = 64
 """As many are remembered before those who are gone are looked for."""

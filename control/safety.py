@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from kohort.coordinator.classic.group import CONSUMER, ClassicGroup
+from kohort.coordinator.classic.classic_group import CONSUMER, ClassicGroup
 from kohort.coordinator.classic.states import State
-from kohort.protocol.consumer import assigned_partitions
+from kohort.protocol.consumer_protocol import assigned_partitions
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.topic_partition import TopicPartition, name_of
 

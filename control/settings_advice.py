@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
-from kohort.coordinator.classic.group import ClassicGroup
-from kohort.coordinator.classic.member import Member
+from kohort.coordinator.classic.classic_group import ClassicGroup
+from kohort.coordinator.classic.classic_member import Member
 from kohort.coordinator.events import GroupEvent
 from kohort.coordinator.member_stats import percentile
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
     from kohort.control.brokers import Brokers
     from kohort.control.faults.rules import Rule
-    from kohort.coordinator.classic.group import ClassicGroup
+    from kohort.coordinator.classic.classic_group import ClassicGroup
     from kohort.coordinator.context import CoordinatorContext
     from kohort.coordinator.group import Group
     from kohort.storage.topics import Partition

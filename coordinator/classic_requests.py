@@ -6,8 +6,8 @@ Whatever is the same for both is checked here, or in `classic/` before it finds 
 from kohort.coordinator.classic import joining, leaving, syncing
 from kohort.coordinator.classic.joining import Joiner
 from kohort.coordinator.consumer import classic_members
-from kohort.coordinator.conversion import replace_empty_consumer_group
 from kohort.coordinator.coordinator import GroupCoordinator
+from kohort.coordinator.group_conversion import replace_empty_consumer_group
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from kohort.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse

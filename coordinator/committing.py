@@ -6,17 +6,17 @@ The most frequent request after Heartbeat, hence little ceremony: one object a c
 from functools import lru_cache
 from uuid import UUID
 
-from kohort.coordinator.classic.group import ClassicGroup
+from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.observer import UNOBSERVED
 from kohort.coordinator.classic.sessions import extend
 from kohort.coordinator.classic.states import COMMIT, State
-from kohort.coordinator.consumer.committing import check_commit
-from kohort.coordinator.consumer.group import ConsumerGroup
+from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+from kohort.coordinator.consumer.member_epochs import check_commit
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Reply
 from kohort.coordinator.group import Group
 from kohort.coordinator.offsets import NO_EXPIRY, CommittedOffset, GroupOffsets
-from kohort.coordinator.records import expiring_offset_value, offset_key
+from kohort.coordinator.offsets_topic_records import expiring_offset_value, offset_key
 from kohort.protocol.batches import EncodedRecords, encode_record
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.offset_commit import (

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from typing import NamedTuple
 from uuid import UUID
 
-from kohort.coordinator.classic.group import ClassicGroup
+from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.states import State
-from kohort.coordinator.consumer.committing import check_commit
-from kohort.coordinator.consumer.group import ConsumerGroup
+from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+from kohort.coordinator.consumer.member_epochs import check_commit
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.offsets import NO_EXPIRY, CommittedOffset

@@ -8,24 +8,24 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from kohort.coordinator.classic.group import ClassicGroup
+from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.observer import UNOBSERVED, Observer
-from kohort.coordinator.consumer.group import ConsumerGroup
-from kohort.coordinator.consumer.host import ConsumerConfig
+from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+from kohort.coordinator.consumer.consumer_host import ConsumerConfig
 from kohort.coordinator.context import CoordinatorContext, OnWritten, Shard
+from kohort.coordinator.coordinator_settings import GroupSettings
 from kohort.coordinator.effects import OFFSETS_TOPIC, Append, Cause, Effect
 from kohort.coordinator.group import Group
-from kohort.coordinator.placement import partition_for
-from kohort.coordinator.records import is_storable
-from kohort.coordinator.settings import GroupSettings
-from kohort.coordinator.topics import NoTopics, TopicView
+from kohort.coordinator.group_placement import partition_for
+from kohort.coordinator.offsets_topic_records import is_storable
+from kohort.coordinator.topic_info import NoTopics, TopicView
 from kohort.protocol.batches import EncodedRecords
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import Purgatory
 
 if TYPE_CHECKING:
-    from kohort.coordinator.consumer.changes import Changes
-    from kohort.coordinator.consumer.member import ConsumerMember
+    from kohort.coordinator.consumer.consumer_member import ConsumerMember
+    from kohort.coordinator.consumer.request_changes import Changes
     from kohort.coordinator.consumer.writing import GroupWrites
 
 
@@ -118,10 +118,10 @@ class GroupCoordinator(CoordinatorContext):
         leaving: "Iterable[ConsumerMember]" = (),
         replaced: bool = False,
     ) -> bool:
-        """Makes a group classic if only classic members are left; see conversion.py."""
+        """Makes a group classic if only classic members are left; see group_conversion.py."""
         if not group.classic_count:
             return False
-        from kohort.coordinator.conversion import downgrade_if_classic  # not for brokers without such groups
+        from kohort.coordinator.group_conversion import downgrade_if_classic  # not for brokers without such groups
 
         return downgrade_if_classic(self, group, changes, cause, now_ms, on_written, leaving=leaving, replaced=replaced)
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable, Iterator
 from uuid import UUID
 
+from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.dissolving import dissolve_but_for_offsets
-from kohort.coordinator.classic.group import ClassicGroup
-from kohort.coordinator.consumer.group import ConsumerGroup
+from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Cause

@@ -1,8 +1,8 @@
 """DescribeGroups and ListGroups (classic-groups §8.1, §8.2; consumer-groups §16.2, §16.3)."""
 
-from kohort.coordinator.classic.group import ClassicGroup
+from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.states import State
-from kohort.coordinator.consumer.group import CONSUMER, ConsumerGroup
+from kohort.coordinator.consumer.consumer_group import CONSUMER, ConsumerGroup
 from kohort.coordinator.context import Shard
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.protocol.errors import ErrorCode

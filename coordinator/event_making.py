@@ -12,8 +12,8 @@ from kohort.coordinator.owners import Owners, share_in
 from kohort.protocol.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
-    from kohort.coordinator.classic.group import ClassicGroup
-    from kohort.coordinator.classic.member import Member
+    from kohort.coordinator.classic.classic_group import ClassicGroup
+    from kohort.coordinator.classic.classic_member import Member
     from kohort.coordinator.coordinator import GroupCoordinator
 
 LONGEST_REASON = 255

@@ -18,13 +18,13 @@ from kohort.coordinator.event_timers import HalfTime, StatsTimer
 from kohort.coordinator.events import NOBODY_KNOWN, Client
 from kohort.coordinator.member_stats import MemberStats
 from kohort.coordinator.owners import still_owned
-from kohort.protocol.consumer import ImpossibleLengthError, subscribed_topics
+from kohort.protocol.consumer_protocol import ImpossibleLengthError, subscribed_topics
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
-    from kohort.coordinator.classic.group import ClassicGroup
-    from kohort.coordinator.classic.member import Member, Protocols
+    from kohort.coordinator.classic.classic_group import ClassicGroup
+    from kohort.coordinator.classic.classic_member import Member, Protocols
 
 
 @dataclass(eq=False)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from kohort.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
-    from kohort.coordinator.classic.group import ClassicGroup
+    from kohort.coordinator.classic.classic_group import ClassicGroup
     from kohort.coordinator.event_observer import EventObserver
 
 STATS_INTERVAL_MS = 60_000

@@ -2,8 +2,8 @@
 
 from functools import lru_cache
 
-from kohort.coordinator.consumer.committing import check_fetch
-from kohort.coordinator.consumer.group import ConsumerGroup
+from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+from kohort.coordinator.consumer.member_epochs import check_fetch
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.offsets import CommittedOffset, GroupOffsets
 from kohort.coordinator.pending_offsets import PendingOffsets

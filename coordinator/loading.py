@@ -6,14 +6,14 @@ from struct import Struct
 from typing import ClassVar
 
 from kohort.coordinator.classic import sessions
+from kohort.coordinator.classic.classic_group import ClassicGroup
+from kohort.coordinator.classic.classic_member import Member
 from kohort.coordinator.classic.dissolving import dissolve
-from kohort.coordinator.classic.group import ClassicGroup
-from kohort.coordinator.classic.member import Member
 from kohort.coordinator.classic.rebalancing import prepare_rebalance
 from kohort.coordinator.classic.states import State
-from kohort.coordinator.consumer.group import ConsumerGroup
+from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+from kohort.coordinator.consumer.consumer_group_records import KINDS, read_change
 from kohort.coordinator.consumer.progress import begin_sessions
-from kohort.coordinator.consumer.records import KINDS, read_change
 from kohort.coordinator.consumer.timers import stop_all
 from kohort.coordinator.consumer.values import Change, Kind
 from kohort.coordinator.context import Shard
@@ -21,8 +21,7 @@ from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.group import Group
 from kohort.coordinator.offsets import CommittedOffset, GroupOffsets
-from kohort.coordinator.pending_offsets import PendingOffsets
-from kohort.coordinator.records import (
+from kohort.coordinator.offsets_topic_records import (
     GroupKey,
     GroupValue,
     OffsetKey,
@@ -33,8 +32,9 @@ from kohort.coordinator.records import (
     read_key,
     read_offset_value,
 )
+from kohort.coordinator.pending_offsets import PendingOffsets
 from kohort.protocol.batches import CONTROL, TRANSACTIONAL, BatchInfo, keys_and_values, read_marker
-from kohort.protocol.consumer import ImpossibleLengthError
+from kohort.protocol.consumer_protocol import ImpossibleLengthError
 from kohort.protocol.errors import ErrorCode
 
 _INT = Struct(">i")

@@ -6,7 +6,7 @@ from struct import Struct
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from kohort.coordinator.records import OffsetValue, offset_key, offset_value_parts
+from kohort.coordinator.offsets_topic_records import OffsetValue, offset_key, offset_value_parts
 from kohort.protocol.batches import encode_record
 from kohort.protocol.topic_partition import TopicPartition
 from kohort.protocol.varints import varint

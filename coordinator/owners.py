@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Set
 from typing import NamedTuple
 
-from kohort.protocol.consumer import ImpossibleLengthError, assigned_partitions, read_subscription
+from kohort.protocol.consumer_protocol import ImpossibleLengthError, assigned_partitions, read_subscription
 from kohort.protocol.topic_partition import TopicPartition
 
 

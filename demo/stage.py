@@ -21,7 +21,7 @@ from kohort.protocol.visible import visible
 from kohort.storage.topics import Topic
 
 if TYPE_CHECKING:
-    from kohort.coordinator.classic.group import ClassicGroup
+    from kohort.coordinator.classic.classic_group import ClassicGroup
 
 NODES = 3
 HOST = "127.0.0.1"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from kohort.pipeline.records.record_codec import encode_key, encode_value
 from kohort.protocol.batches import Record, build_batch
-from kohort.protocol.consumer import Assignment, Subscription, write_assignment, write_subscription
+from kohort.protocol.consumer_protocol import Assignment, Subscription, write_assignment, write_subscription
 
 START_MS = 1_760_000_000_000
 

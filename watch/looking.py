@@ -13,7 +13,7 @@ from typing import Any
 
 from kohort.broker.address import parse_address
 from kohort.client.security import OPEN, Security
-from kohort.protocol.consumer import assigned_partitions
+from kohort.protocol.consumer_protocol import assigned_partitions
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember, DescribeGroupsRequest
 from kohort.protocol.messages.list_groups import ListedGroup, ListGroupsRequest

@@ -10,7 +10,7 @@ from kohort.broker.cluster.node import Node
 from kohort.broker.slices import Slices, one_by_one
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.consumer.checks import is_served
-from kohort.coordinator.consumer.describing import describe_consumer_group
+from kohort.coordinator.consumer.consumer_describing import describe_consumer_group
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,

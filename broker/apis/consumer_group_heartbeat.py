@@ -7,7 +7,7 @@ Left out on purpose: authorization.
 
 from kohort.broker.cluster.node import Node
 from kohort.broker.ticket import Ticket
-from kohort.coordinator.consumer.heartbeating import Sender, consumer_group_heartbeat, refused
+from kohort.coordinator.consumer.consumer_heartbeating import Sender, consumer_group_heartbeat, refused
 from kohort.coordinator.consumer.refusing import Refusal
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.consumer_group_heartbeat import (

@@ -9,11 +9,11 @@ from kohort.broker.cluster.topic_view import ClusterTopics
 from kohort.broker.logs import log
 from kohort.broker.settings.topic_defaults import topic_defaults
 from kohort.coordinator.coordinator import GroupCoordinator
+from kohort.coordinator.coordinator_settings import GroupSettings
 from kohort.coordinator.deleting import Sweep
-from kohort.coordinator.settings import GroupSettings
-from kohort.coordinator.transactions.coordinator import TransactionCoordinator
 from kohort.coordinator.transactions.expiring import AbortTimedOut, RemoveExpired
-from kohort.coordinator.transactions.settings import TransactionSettings
+from kohort.coordinator.transactions.transaction_coordinator import TransactionCoordinator
+from kohort.coordinator.transactions.transaction_settings import TransactionSettings
 from kohort.purgatory import DelayedOperation
 from kohort.storage.topics import Topics
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
 from kohort.broker.logs import log
-from kohort.coordinator.placement import partition_for
+from kohort.coordinator.group_placement import partition_for
 from kohort.purgatory import DelayedOperation
 from kohort.storage.refusal import Refusal
 from kohort.storage.topics import Partition, Topic

@@ -10,7 +10,7 @@ from kohort.broker.ticket import Ticket
 if TYPE_CHECKING:
     from kohort.broker.cluster.cluster import Cluster
     from kohort.coordinator.coordinator import GroupCoordinator
-    from kohort.coordinator.transactions.coordinator import TransactionCoordinator
+    from kohort.coordinator.transactions.transaction_coordinator import TransactionCoordinator
 
 
 class Node:

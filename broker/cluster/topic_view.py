@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from uuid import UUID
 
-from kohort.coordinator.topics import TopicInfo
+from kohort.coordinator.topic_info import TopicInfo
 from kohort.storage.topics import Topic, Topics
 
 

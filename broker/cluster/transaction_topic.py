@@ -8,7 +8,7 @@ from kohort.broker.cluster.coordinated_topic import CoordinatedTopic
 from kohort.broker.logs import log
 from kohort.coordinator.completing import complete
 from kohort.coordinator.effects import OFFSETS_TOPIC, TRANSACTION_TOPIC, WriteMarkers
-from kohort.coordinator.transactions.loading import TransactionLoading
+from kohort.coordinator.transactions.transaction_loading import TransactionLoading
 from kohort.protocol.batches import EncodedRecords, Marker, marker_batch
 from kohort.protocol.errors import ErrorCode
 from kohort.storage.topics import Partition

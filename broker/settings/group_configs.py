@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 
-from kohort.coordinator.consumer.host import ConsumerConfig
+from kohort.coordinator.consumer.consumer_host import ConsumerConfig
 from kohort.protocol.errors import ErrorCode
 from kohort.storage.config_types import BOOLEAN, INT, STRING, Config, bad_value, boolean, number, one_of
 from kohort.storage.refusal import Refusal

@@ -1,7 +1,7 @@
 """The end of a group: deleted, gone to another node, or never really begun."""
 
 from kohort.coordinator.classic import pending_sync
-from kohort.coordinator.classic.group import ClassicGroup
+from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.rebalancing import stop_waiting
 from kohort.coordinator.classic.replies import answer_join, answer_sync, join_refused, sync_refused
 from kohort.coordinator.classic.states import State

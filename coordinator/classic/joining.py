@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from kohort.coordinator.classic import sessions
+from kohort.coordinator.classic.classic_group import ClassicGroup
+from kohort.coordinator.classic.classic_member import NOBODY, Member, Protocols
 from kohort.coordinator.classic.dissolving import dissolve_but_for_offsets
-from kohort.coordinator.classic.group import ClassicGroup
-from kohort.coordinator.classic.member import NOBODY, Member, Protocols
 from kohort.coordinator.classic.persisting import append_group
 from kohort.coordinator.classic.rebalancing import (
     UNFORESEEN,
@@ -24,9 +24,9 @@ from kohort.coordinator.classic.replies import (
 )
 from kohort.coordinator.classic.states import REJOIN, State
 from kohort.coordinator.coordinator import GroupCoordinator
+from kohort.coordinator.coordinator_settings import NEW_MEMBER_JOIN_TIMEOUT_MS, GroupSettings
 from kohort.coordinator.effects import Cause, GroupWarning
-from kohort.coordinator.records import is_storable
-from kohort.coordinator.settings import NEW_MEMBER_JOIN_TIMEOUT_MS, GroupSettings
+from kohort.coordinator.offsets_topic_records import is_storable
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 

@@ -1,6 +1,6 @@
 """LeaveGroup (classic-groups §6.4)."""
 
-from kohort.coordinator.classic.group import ClassicGroup
+from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.rebalancing import UNFORESEEN, maybe_complete_join, prepare_rebalance, stuck
 from kohort.coordinator.classic.replies import answer_join, join_refused
 from kohort.coordinator.classic.states import State

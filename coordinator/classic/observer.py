@@ -8,8 +8,8 @@ from kohort.coordinator.effects import Cause
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from kohort.coordinator.classic.group import ClassicGroup
-    from kohort.coordinator.classic.member import Member, Protocols
+    from kohort.coordinator.classic.classic_group import ClassicGroup
+    from kohort.coordinator.classic.classic_member import Member, Protocols
 
 
 class Observer:

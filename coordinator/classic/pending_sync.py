@@ -2,7 +2,7 @@
 
 # This module and `rebalancing` need each other: a completed join phase starts this timer, which starts a rebalance.
 from kohort.coordinator.classic import rebalancing
-from kohort.coordinator.classic.group import ClassicGroup
+from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.effects import Cause
 from kohort.purgatory import DelayedOperation
 

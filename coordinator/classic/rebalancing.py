@@ -7,14 +7,14 @@ from collections.abc import Callable
 
 # This module needs `sessions` and `pending_sync` and they need it: a rebalance starts timers, which start a rebalance.
 from kohort.coordinator.classic import pending_sync, sessions
-from kohort.coordinator.classic.group import ClassicGroup
-from kohort.coordinator.classic.member import NO_ASSIGNMENT, Member
+from kohort.coordinator.classic.classic_group import ClassicGroup
+from kohort.coordinator.classic.classic_member import NO_ASSIGNMENT, Member
 from kohort.coordinator.classic.persisting import append_group
 from kohort.coordinator.classic.replies import answer_join, answer_sync, joined, members_for_leader, sync_refused
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.classic.voting import NoCommonProtocol
 from kohort.coordinator.effects import Cause, GroupWarning
-from kohort.protocol.consumer import ImpossibleLengthError
+from kohort.protocol.consumer_protocol import ImpossibleLengthError
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
 

@@ -1,7 +1,7 @@
 """Answers to those who joined or synced, at once or after a wait."""
 
-from kohort.coordinator.classic.group import ClassicGroup
-from kohort.coordinator.classic.member import NOBODY, Member
+from kohort.coordinator.classic.classic_group import ClassicGroup
+from kohort.coordinator.classic.classic_member import NOBODY, Member
 from kohort.coordinator.effects import Reply
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.join_group import JoinGroupResponse, JoinGroupResponseMember

@@ -5,8 +5,8 @@ A heartbeat only moves the session's deadline; the timing wheel finds out when t
 
 # This module and `rebalancing` need each other: a rebalance arms sessions, a session that ends starts a rebalance.
 from kohort.coordinator.classic import rebalancing
-from kohort.coordinator.classic.group import ClassicGroup
-from kohort.coordinator.classic.member import Member
+from kohort.coordinator.classic.classic_group import ClassicGroup
+from kohort.coordinator.classic.classic_member import Member
 from kohort.coordinator.classic.replies import answer_join, join_refused
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.effects import Cause

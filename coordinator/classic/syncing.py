@@ -1,8 +1,8 @@
 """SyncGroup (classic-groups §5)."""
 
 from kohort.coordinator.classic import pending_sync, sessions
-from kohort.coordinator.classic.group import ClassicGroup
-from kohort.coordinator.classic.member import NO_ASSIGNMENT, Member
+from kohort.coordinator.classic.classic_group import ClassicGroup
+from kohort.coordinator.classic.classic_member import NO_ASSIGNMENT, Member
 from kohort.coordinator.classic.persisting import append_group
 from kohort.coordinator.classic.rebalancing import rebalance_or_complete, refuse_waiting_syncs
 from kohort.coordinator.classic.replies import answer_sync, sync_refused, synced

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from kohort.coordinator.classic.member import Member
-from kohort.coordinator.placement import java_hash
+from kohort.coordinator.classic.classic_member import Member
+from kohort.coordinator.group_placement import java_hash
 
 HASH_BUCKETS = 16
 """The table size of Kafka's map of votes: a Java hash map that never grows, for so few names."""

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Mapping
 from uuid import UUID
 
-from kohort.coordinator.consumer.group import CONSUMER
-from kohort.coordinator.consumer.member import ConsumerMember
+from kohort.coordinator.consumer.consumer_group import CONSUMER
+from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.refusing import (
     EPOCH_INVALID,
     GROUP_ID_EMPTY,
@@ -21,7 +21,7 @@ from kohort.coordinator.consumer.refusing import (
     unsupported_assignor,
 )
 from kohort.coordinator.consumer.values import LEAVING_EPOCH, STEPPING_OUT_EPOCH
-from kohort.coordinator.settings import GroupSettings
+from kohort.coordinator.coordinator_settings import GroupSettings
 from kohort.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 
 

@@ -10,20 +10,20 @@ from uuid import UUID
 
 from kohort.coordinator.classic.joining import Joiner
 from kohort.coordinator.classic.replies import join_refused, sync_refused
-from kohort.coordinator.consumer.changes import Changes
-from kohort.coordinator.consumer.group import CONSUMER, ConsumerGroup
-from kohort.coordinator.consumer.leaving import cause_of, expire, fence
-from kohort.coordinator.consumer.member import ConsumerMember
+from kohort.coordinator.consumer.consumer_group import CONSUMER, ConsumerGroup
+from kohort.coordinator.consumer.consumer_leaving import cause_of, expire, fence
+from kohort.coordinator.consumer.consumer_member import ConsumerMember
+from kohort.coordinator.consumer.consumer_states import MemberState
 from kohort.coordinator.consumer.progress import advance_member, keep_alive
 from kohort.coordinator.consumer.refusing import Refusal
-from kohort.coordinator.consumer.states import MemberState
+from kohort.coordinator.consumer.request_changes import Changes
 from kohort.coordinator.consumer.static_members import find_or_replace, new_member_id
 from kohort.coordinator.consumer.subscribing import subscribe
 from kohort.coordinator.consumer.targets import compute, may_compute
 from kohort.coordinator.consumer.timers import start, stop
 from kohort.coordinator.consumer.values import ClassicMetadata, MemberMetadata
 from kohort.coordinator.effects import Cause, Reply
-from kohort.protocol.consumer import (
+from kohort.protocol.consumer_protocol import (
     Assignment,
     ImpossibleLengthError,
     Subscription,

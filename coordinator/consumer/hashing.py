@@ -6,7 +6,7 @@ It is kept with the group's epoch. When it is another one than before, topics ha
 from collections.abc import Iterable
 from struct import Struct
 
-from kohort.coordinator.topics import TopicInfo
+from kohort.coordinator.topic_info import TopicInfo
 
 _INT = Struct("<i")
 _LONG = Struct("<q")

@@ -3,12 +3,12 @@
 from collections.abc import Collection, Mapping
 from uuid import UUID
 
-from kohort.coordinator.consumer.changes import Changes
-from kohort.coordinator.consumer.group import ConsumerGroup
-from kohort.coordinator.consumer.leaving import expire, session_expired
-from kohort.coordinator.consumer.member import ConsumerMember
+from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+from kohort.coordinator.consumer.consumer_leaving import expire, session_expired
+from kohort.coordinator.consumer.consumer_member import ConsumerMember
+from kohort.coordinator.consumer.consumer_states import MemberState
 from kohort.coordinator.consumer.reconciling import reconcile
-from kohort.coordinator.consumer.states import MemberState
+from kohort.coordinator.consumer.request_changes import Changes
 from kohort.coordinator.consumer.targets import topic_ids
 from kohort.coordinator.consumer.timers import extend_session, start, stop
 from kohort.coordinator.consumer.values import Kind

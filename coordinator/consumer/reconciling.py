@@ -7,7 +7,7 @@ Source: Kafka's `CurrentAssignmentBuilder`.
 from collections.abc import Callable, Collection, Mapping
 from uuid import UUID
 
-from kohort.coordinator.consumer.states import MemberState
+from kohort.coordinator.consumer.consumer_states import MemberState
 from kohort.coordinator.consumer.values import CurrentAssignment, Owned, Target
 
 Reported = Mapping[UUID, Collection[int]]

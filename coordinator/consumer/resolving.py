@@ -1,9 +1,9 @@
 """Which topics the patterns of a group match, found beside its heartbeats (consumer-groups §12.3, §12.4)."""
 
-from kohort.coordinator.consumer.changes import Changes
-from kohort.coordinator.consumer.group import ConsumerGroup
-from kohort.coordinator.consumer.leaving import bump, current_hash
+from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+from kohort.coordinator.consumer.consumer_leaving import bump, current_hash
 from kohort.coordinator.consumer.patterns import matching
+from kohort.coordinator.consumer.request_changes import Changes
 from kohort.coordinator.consumer.values import Kind, ResolvedRegex
 from kohort.coordinator.effects import Cause
 from kohort.protocol.errors import ErrorCode

@@ -4,11 +4,10 @@ from base64 import urlsafe_b64encode
 from typing import NamedTuple
 from uuid import UUID
 
-from kohort.coordinator.consumer.changes import Changes
-from kohort.coordinator.consumer.group import ConsumerGroup
-from kohort.coordinator.consumer.host import ConsumerHost
-from kohort.coordinator.consumer.leaving import forget
-from kohort.coordinator.consumer.member import ConsumerMember
+from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+from kohort.coordinator.consumer.consumer_host import ConsumerHost
+from kohort.coordinator.consumer.consumer_leaving import forget
+from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.refusing import (
     Refusal,
     fenced_instance,
@@ -16,6 +15,7 @@ from kohort.coordinator.consumer.refusing import (
     unknown_member,
     unreleased_instance,
 )
+from kohort.coordinator.consumer.request_changes import Changes
 from kohort.coordinator.consumer.values import STEPPING_OUT_EPOCH, CurrentAssignment, Kind, MemberMetadata
 
 

@@ -1,8 +1,8 @@
 """What a member says of itself, and when that gives its group another epoch (consumer-groups §5.3, §12.2)."""
 
-from kohort.coordinator.consumer.changes import Changes
-from kohort.coordinator.consumer.group import ConsumerGroup
-from kohort.coordinator.consumer.leaving import bump, current_hash
+from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+from kohort.coordinator.consumer.consumer_leaving import bump, current_hash
+from kohort.coordinator.consumer.request_changes import Changes
 from kohort.coordinator.consumer.resolving import resolve_if_due
 from kohort.coordinator.consumer.static_members import Found
 from kohort.coordinator.consumer.values import Kind, MemberMetadata

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from kohort.coordinator.consumer.group import ConsumerGroup
-from kohort.coordinator.consumer.member import ConsumerMember
+from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+from kohort.coordinator.consumer.consumer_member import ConsumerMember
+from kohort.coordinator.consumer.consumer_states import MemberState
 from kohort.coordinator.consumer.progress import keep_alive, watch_revocation
-from kohort.coordinator.consumer.states import MemberState
 from kohort.coordinator.consumer.timers import stop_all
 
 

@@ -4,12 +4,12 @@ from uuid import UUID
 
 from kohort.coordinator.consumer.assignors import ASSIGNORS
 from kohort.coordinator.consumer.assignors.subscriber import Subscriber
-from kohort.coordinator.consumer.changes import Changes
-from kohort.coordinator.consumer.group import ConsumerGroup
+from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+from kohort.coordinator.consumer.consumer_member import FIRST
 from kohort.coordinator.consumer.java_order import hash_of_id, in_map_order, in_table_order
-from kohort.coordinator.consumer.member import FIRST
+from kohort.coordinator.consumer.request_changes import Changes
 from kohort.coordinator.consumer.values import Kind, MemberMetadata, TargetEpoch
-from kohort.coordinator.placement import java_hash
+from kohort.coordinator.group_placement import java_hash
 
 
 def may_compute(group: ConsumerGroup, wall_ms: int) -> bool:

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from kohort.coordinator.consumer.group import ConsumerGroup
-from kohort.coordinator.consumer.member import ConsumerMember
+from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.purgatory import DelayedOperation
 
 Expired = Callable[[ConsumerGroup, ConsumerMember, int], None]

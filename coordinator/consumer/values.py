@@ -9,7 +9,7 @@ from enum import IntEnum
 from typing import NamedTuple
 from uuid import UUID
 
-from kohort.coordinator.consumer.states import MemberState
+from kohort.coordinator.consumer.consumer_states import MemberState
 
 Target = Mapping[UUID, frozenset[int]]
 """Partitions by topic."""

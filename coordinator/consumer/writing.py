@@ -12,8 +12,8 @@ from kohort.protocol.batches import EncodedRecords, encode_record
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from kohort.coordinator.consumer.changes import Changes
-    from kohort.coordinator.consumer.host import ConsumerHost
+    from kohort.coordinator.consumer.consumer_host import ConsumerHost
+    from kohort.coordinator.consumer.request_changes import Changes
 
 MOST_BYTES = 64 * 1024
 """How much of several requests is written as one batch. What a single request changes is never divided."""

@@ -1,8 +1,8 @@
 """AddPartitionsToTxn and AddOffsetsToTxn: what a transaction is going to write to; and asking whether it said so."""
 
 from kohort.coordinator.context import OnWritten
-from kohort.coordinator.transactions.coordinator import TransactionCoordinator
 from kohort.coordinator.transactions.transaction import ENDING, OVER, Partitions, State, Transaction
+from kohort.coordinator.transactions.transaction_coordinator import TransactionCoordinator
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.topic_partition import TopicPartition
 

@@ -4,7 +4,6 @@ Since KIP-890 every end gives the producer its next epoch, so that a message of 
 cannot get into the next one. Source: Kafka's `TransactionCoordinator.endTransaction`.
 """
 
-from kohort.coordinator.transactions.coordinator import TransactionCoordinator
 from kohort.coordinator.transactions.transaction import (
     LAST_EPOCH,
     NO_PRODUCER,
@@ -15,6 +14,7 @@ from kohort.coordinator.transactions.transaction import (
     State,
     Transaction,
 )
+from kohort.coordinator.transactions.transaction_coordinator import TransactionCoordinator
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
 

@@ -1,8 +1,8 @@
 """Transactions that take too long, and transactional ids that nobody uses any more."""
 
-from kohort.coordinator.transactions.coordinator import TransactionCoordinator
 from kohort.coordinator.transactions.ending import fence
 from kohort.coordinator.transactions.transaction import OVER, State, Transaction
+from kohort.coordinator.transactions.transaction_coordinator import TransactionCoordinator
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
 

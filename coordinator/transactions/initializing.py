@@ -1,6 +1,5 @@
 """InitProducerId of a transactional id: one producer at a time, and the ones before it are fenced (KIP-98, KIP-360)."""
 
-from kohort.coordinator.transactions.coordinator import TransactionCoordinator
 from kohort.coordinator.transactions.ending import fence
 from kohort.coordinator.transactions.transaction import (
     ENDING,
@@ -14,6 +13,7 @@ from kohort.coordinator.transactions.transaction import (
     State,
     Transaction,
 )
+from kohort.coordinator.transactions.transaction_coordinator import TransactionCoordinator
 from kohort.protocol.errors import ErrorCode
 
 

@@ -13,7 +13,7 @@ from kohort.pipeline.records.classic_groups import ClassicGroup, Who
 from kohort.pipeline.records.offset_commits import Ints
 from kohort.pipeline.silver.columns import constant, constant_number, integers
 from kohort.pipeline.silver.silver_schemas import SCHEMAS
-from kohort.protocol.consumer import ImpossibleLengthError, Subscription, read_assignment, read_subscription
+from kohort.protocol.consumer_protocol import ImpossibleLengthError, Subscription, read_assignment, read_subscription
 
 T = TypeVar("T")
 Problem = Callable[["RecordPosition", str, bytes], None]

@@ -22,7 +22,7 @@ from kohort.pipeline.records.schema import Array, RecordError, Struct
 from kohort.pipeline.sources.checked import UNREADABLE, whole
 from kohort.pipeline.sources.chunk import ABORTED, COMMITTED, PENDING, Chunk, Issue, LogRow, chunk_of_rows
 from kohort.pipeline.sources.lines import LONGEST_LINE, read_lines
-from kohort.protocol.consumer import Assignment, Subscription, write_assignment, write_subscription
+from kohort.protocol.consumer_protocol import Assignment, Subscription, write_assignment, write_subscription
 
 _ROWS_AT_ONCE = 100_000
 _MOST_ISSUES = 20

@@ -9,7 +9,7 @@ from kohort.broker.settings.group_configs import GroupConfigs
 from kohort.broker.settings.topic_defaults import topic_defaults
 from kohort.broker.settings.unsupported import FOREIGN
 from kohort.cli.serve import read_settings
-from kohort.coordinator.consumer.host import ConsumerConfig
+from kohort.coordinator.consumer.consumer_host import ConsumerConfig
 
 
 def test_faithful_is_kafka() -> None:

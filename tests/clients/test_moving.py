@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kohort.coordinator.placement import partition_for
+from kohort.coordinator.group_placement import partition_for
 from kohort.demo.libraries import LIBRARIES
 from tests.clients.company import LONG_SESSION_MS, Company
 from tests.clients.serving import ELSEWHERE, serving

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from confluent_kafka import Consumer, TopicPartition
 
-from kohort.coordinator.placement import partition_for
-from kohort.coordinator.records import GroupKey, OffsetKey, read_group_value, read_key, read_offset_value
+from kohort.coordinator.group_placement import partition_for
+from kohort.coordinator.offsets_topic_records import GroupKey, OffsetKey, read_group_value, read_key, read_offset_value
 from tests.clients.company import PATIENCE_S, Company
 
 OFFSETS_TOPIC = "__consumer_offsets"

@@ -10,7 +10,7 @@ from kohort.broker.cluster.moving import move_leader
 from kohort.control import assignments
 from kohort.control.control_errors import ControlError, NotFoundError
 from kohort.control.faults.matching import MatchOptions
-from kohort.protocol.consumer import read_assignment
+from kohort.protocol.consumer_protocol import read_assignment
 from kohort.storage.topics import Topic
 from tests.control.talking import Lab
 

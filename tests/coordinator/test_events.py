@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kohort.coordinator.events import CONSUMER_KINDS, KINDS, GroupEvent
-from kohort.protocol.consumer import Assignment, write_assignment
+from kohort.protocol.consumer_protocol import Assignment, write_assignment
 from kohort.protocol.errors import ErrorCode as E
 from tests.support.coordinator_world import EPOCH_MS, World, subscription
 

@@ -5,7 +5,7 @@ import pytest
 from kohort.coordinator.context import Shard
 from kohort.coordinator.describing import groups_to_list
 from kohort.coordinator.loading import Loading
-from kohort.coordinator.records import UnreadableRecord, group_key
+from kohort.coordinator.offsets_topic_records import UnreadableRecord, group_key
 from kohort.protocol.errors import ErrorCode as E
 from tests.support.coordinator_world import World, commit_error, subscription
 

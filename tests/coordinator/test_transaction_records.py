@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kohort.coordinator.records import UnreadableRecord
-from kohort.coordinator.transactions.records import (
+from kohort.coordinator.offsets_topic_records import UnreadableRecord
+from kohort.coordinator.transactions.transaction import State, Transaction
+from kohort.coordinator.transactions.transaction_records import (
     read_transaction_key,
     read_transaction_value,
     transaction_key,
     transaction_value,
 )
-from kohort.coordinator.transactions.transaction import State, Transaction
 
 LONGS = st.integers(-1, 2**63 - 1)
 TRANSACTIONS = st.builds(

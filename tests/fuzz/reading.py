@@ -19,7 +19,12 @@ from typing import Any, NamedTuple
 from kio.serial import entity_reader
 from kio.static.constants import EntityType
 
-from kohort.protocol.consumer import ImpossibleLengthError, read_assignment, read_subscription, subscribed_topics
+from kohort.protocol.consumer_protocol import (
+    ImpossibleLengthError,
+    read_assignment,
+    read_subscription,
+    subscribed_topics,
+)
 from kohort.protocol.errors import DecodeError
 from kohort.protocol.guard import LONGEST_STRING, Guard
 from kohort.protocol.headers import read_header

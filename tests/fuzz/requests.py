@@ -18,7 +18,7 @@ from uuid import UUID
 from kio.serial import entity_writer
 from kio.static.constants import EntityType
 
-from kohort.protocol.consumer import Assignment, Subscription, write_assignment, write_subscription
+from kohort.protocol.consumer_protocol import Assignment, Subscription, write_assignment, write_subscription
 from kohort.protocol.wire import INT, SHORT, string
 from tests.protocol.messages import VERSIONS, load
 from tests.support.batches import batch

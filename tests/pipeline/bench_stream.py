@@ -12,8 +12,8 @@ import threading
 import time
 from pathlib import Path
 
-from kohort.coordinator.placement import partition_for
-from kohort.coordinator.records import expiring_offset_value, offset_key
+from kohort.coordinator.group_placement import partition_for
+from kohort.coordinator.offsets_topic_records import expiring_offset_value, offset_key
 from kohort.pipeline.job.follow import OutputFolders, silver_stream
 from kohort.pipeline.job.formats import register
 from kohort.pipeline.session import spark_session

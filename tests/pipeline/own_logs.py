@@ -7,7 +7,7 @@ from typing import Any
 
 from kohort.broker.cluster.event_log import line_of
 from kohort.broker.cluster.group_events import Recorded
-from kohort.protocol.consumer import Assignment, Subscription, write_assignment, write_subscription
+from kohort.protocol.consumer_protocol import Assignment, Subscription, write_assignment, write_subscription
 from kohort.protocol.errors import ErrorCode as E
 from tests.support.coordinator_world import Speaker, World
 

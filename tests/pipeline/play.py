@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from kohort.protocol.consumer import (
+from kohort.protocol.consumer_protocol import (
     Assignment,
     Subscription,
     read_assignment,

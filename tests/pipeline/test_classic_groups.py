@@ -13,7 +13,7 @@ from kohort.pipeline.records.record_codec import decode, encode_key, encode_valu
 from kohort.pipeline.records.schema import RecordError
 from kohort.pipeline.silver.record_rows import SilverRows
 from kohort.pipeline.sources.chunk import LogRow, chunk_of_rows
-from kohort.protocol.consumer import (
+from kohort.protocol.consumer_protocol import (
     Assignment,
     ImpossibleLengthError,
     Subscription,

@@ -20,7 +20,7 @@ from kohort.pipeline.silver.read_sources import ingest
 from kohort.pipeline.sources.found import find_sources
 from kohort.pipeline.synthetic import Plan, write_segments
 from kohort.protocol.batches import iterate_records, read_batches
-from kohort.protocol.consumer import read_assignment
+from kohort.protocol.consumer_protocol import read_assignment
 from tests.pipeline.local_groups import load_groups
 
 Place = tuple[str, int]

@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from kohort.coordinator.placement import partition_for
-from kohort.coordinator.records import (
+from kohort.coordinator.group_placement import partition_for
+from kohort.coordinator.offsets_topic_records import (
     GroupValue,
     MemberValue,
     expiring_offset_value,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kohort.protocol.consumer import (
+from kohort.protocol.consumer_protocol import (
     MAX_PARTITIONS,
     MAX_TOPICS,
     Assignment,

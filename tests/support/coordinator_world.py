@@ -13,20 +13,20 @@ from dataclasses import dataclass, field, replace
 from struct import pack
 from typing import Any
 
-from kohort.coordinator.classic.group import ClassicGroup
+from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.heartbeating import heartbeat
 from kohort.coordinator.classic.joining import Joiner
 from kohort.coordinator.classic_requests import join_group, leave_group, sync_group
 from kohort.coordinator.committing import Commit, offset_commit
 from kohort.coordinator.context import Shard
 from kohort.coordinator.coordinator import GroupCoordinator
+from kohort.coordinator.coordinator_settings import GroupSettings
 from kohort.coordinator.deleting import delete_group, offset_delete, sweep
 from kohort.coordinator.effects import Append, Effect, GroupWarning, Reply, Transition
 from kohort.coordinator.event_observer import EventObserver
 from kohort.coordinator.events import NOBODY_KNOWN, Client, GroupEvent
 from kohort.coordinator.fetching_offsets import offset_fetch
 from kohort.coordinator.loading import load, unload
-from kohort.coordinator.settings import GroupSettings
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from kohort.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kohort.broker.cluster.moving import move_leader
 from kohort.broker.cluster.node import Node
-from kohort.coordinator.placement import partition_for
+from kohort.coordinator.group_placement import partition_for
 from tests.talk.compare import Names, differences
 from tests.talk.consumer_groups import DESCRIBE, HEARTBEAT, brief, remember, share_a_consumer_group, unsaid
 from tests.talk.journal import in_order, records_since

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from uuid import UUID
 
-from kohort.coordinator.consumer.assignors.ranges import assign_ranges
+from kohort.coordinator.consumer.assignors.range_assignor import assign_ranges
 from kohort.coordinator.consumer.assignors.subscriber import Subscriber
-from kohort.coordinator.consumer.assignors.uniform import assign_uniformly
+from kohort.coordinator.consumer.assignors.uniform_assignor import assign_uniformly
 from kohort.coordinator.consumer.values import Target
 
 Assignor = Callable[[Sequence[Subscriber], Mapping[UUID, int], bool], dict[str, Target]]

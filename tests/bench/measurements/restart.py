@@ -12,8 +12,15 @@ from time import perf_counter, perf_counter_ns, process_time, time
 from uuid import UUID
 
 from kohort.coordinator.effects import OFFSETS_TOPIC
-from kohort.coordinator.placement import partition_for
-from kohort.coordinator.records import GroupValue, MemberValue, group_key, group_value, offset_key, offset_value_parts
+from kohort.coordinator.group_placement import partition_for
+from kohort.coordinator.offsets_topic_records import (
+    GroupValue,
+    MemberValue,
+    group_key,
+    group_value,
+    offset_key,
+    offset_value_parts,
+)
 from kohort.protocol.batches import EncodedRecords, encode_record
 from kohort.storage.disk.checking import check_partition, partition_folders
 from kohort.storage.disk.directory import DataDirectory

@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from kohort.coordinator.consumer.hashing import group_hash, topic_hash
-from kohort.coordinator.topics import TopicInfo
+from kohort.coordinator.topic_info import TopicInfo
 
 FOO = TopicInfo(UUID(int=1 << 64 | 2), "foo", 2)
 BAR = TopicInfo(UUID(int=3 << 64 | 4), "bar", 1)

@@ -4,8 +4,8 @@ from uuid import UUID
 
 import pytest
 
-from kohort.coordinator.consumer.records import key_of, read_change, value_of
-from kohort.coordinator.consumer.states import MemberState
+from kohort.coordinator.consumer.consumer_group_records import key_of, read_change, value_of
+from kohort.coordinator.consumer.consumer_states import MemberState
 from kohort.coordinator.consumer.values import (
     Change,
     ClassicMetadata,
@@ -16,7 +16,7 @@ from kohort.coordinator.consumer.values import (
     ResolvedRegex,
     TargetEpoch,
 )
-from kohort.coordinator.records import RecordReader, UnreadableRecord
+from kohort.coordinator.offsets_topic_records import RecordReader, UnreadableRecord
 from kohort.pipeline.records.record_codec import decode
 
 TOPIC = UUID(int=7)

@@ -1,6 +1,6 @@
 """What is decided while a batch is being written waits for it, and fails with it (consumer-groups §19)."""
 
-from kohort.coordinator.records import GroupKey, read_key
+from kohort.coordinator.offsets_topic_records import GroupKey, read_key
 from kohort.protocol.errors import ErrorCode as E
 from tests.coordinator.consumer.promises import holds, log_and_coordinator_agree
 from tests.coordinator.consumer.world import ConsumerWorld

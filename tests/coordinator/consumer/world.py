@@ -13,12 +13,12 @@ from typing import Any
 from uuid import UUID
 
 from kohort.coordinator.classic_requests import heartbeat_in_consumer_group
-from kohort.coordinator.consumer.group import ConsumerGroup
-from kohort.coordinator.consumer.heartbeating import Sender, consumer_group_heartbeat
-from kohort.coordinator.consumer.host import ConsumerConfig
+from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+from kohort.coordinator.consumer.consumer_heartbeating import Sender, consumer_group_heartbeat
+from kohort.coordinator.consumer.consumer_host import ConsumerConfig
 from kohort.coordinator.loading import load
-from kohort.coordinator.topics import TopicInfo
-from kohort.protocol.consumer import (
+from kohort.coordinator.topic_info import TopicInfo
+from kohort.protocol.consumer_protocol import (
     Assignment,
     Subscription,
     assigned_partitions,

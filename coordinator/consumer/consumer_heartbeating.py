@@ -5,15 +5,15 @@ from dataclasses import replace
 from typing import NamedTuple
 from uuid import UUID
 
-from kohort.coordinator.consumer.changes import Changes
 from kohort.coordinator.consumer.checks import check_epoch, check_request
-from kohort.coordinator.consumer.finding import found_or_created
-from kohort.coordinator.consumer.group import ConsumerGroup
-from kohort.coordinator.consumer.leaving import cause_of, fence, find_leaver, step_out
-from kohort.coordinator.consumer.member import ConsumerMember
+from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+from kohort.coordinator.consumer.consumer_leaving import cause_of, fence, find_leaver, step_out
+from kohort.coordinator.consumer.consumer_member import ConsumerMember
+from kohort.coordinator.consumer.group_lookup import found_or_created
 from kohort.coordinator.consumer.patterns import why_invalid
 from kohort.coordinator.consumer.progress import advance_member, keep_alive
 from kohort.coordinator.consumer.refusing import UNKNOWN_STATE, Refusal, group_full, group_missing, invalid_regex
+from kohort.coordinator.consumer.request_changes import Changes
 from kohort.coordinator.consumer.static_members import find_or_replace
 from kohort.coordinator.consumer.subscribing import subscribe
 from kohort.coordinator.consumer.targets import compute, may_compute

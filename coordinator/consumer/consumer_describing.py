@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from uuid import UUID
 
-from kohort.coordinator.consumer.group import ConsumerGroup
-from kohort.coordinator.consumer.member import ConsumerMember
+from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.refusing import group_missing, not_a_consumer_group
 from kohort.coordinator.consumer.targets import preferred_assignor
 from kohort.coordinator.coordinator import GroupCoordinator

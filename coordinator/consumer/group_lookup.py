@@ -1,9 +1,8 @@
 """The group that a heartbeat is about. Who joins a group that does not exist creates it (consumer-groups §5.1)."""
 
-from kohort.coordinator.classic.group import ClassicGroup
+from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.states import State
-from kohort.coordinator.consumer.changes import Changes
-from kohort.coordinator.consumer.group import ConsumerGroup
+from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.patterns import why_invalid
 from kohort.coordinator.consumer.refusing import (
     Refusal,
@@ -12,6 +11,7 @@ from kohort.coordinator.consumer.refusing import (
     invalid_regex,
     not_a_consumer_group,
 )
+from kohort.coordinator.consumer.request_changes import Changes
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -36,11 +36,11 @@ def found_or_created(
     if request.member_epoch:
         return not_a_consumer_group(group_id)
     if classic.state is not State.EMPTY:
-        from kohort.coordinator.conversion import may_upgrade, upgrade  # for groups that change their protocol
+        from kohort.coordinator.group_conversion import may_upgrade, upgrade  # for groups that change their protocol
 
         refusal = _would_be_refused(coordinator, classic, request) if may_upgrade(coordinator, classic) else None
         return refusal or upgrade(coordinator, classic, now_ms)
-    from kohort.coordinator.conversion import replace_empty_classic_group
+    from kohort.coordinator.group_conversion import replace_empty_classic_group
 
     return replace_empty_classic_group(coordinator, classic, now_ms)
 

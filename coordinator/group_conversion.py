@@ -4,19 +4,19 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from kohort.coordinator.classic import sessions
+from kohort.coordinator.classic.classic_group import ClassicGroup
+from kohort.coordinator.classic.classic_member import Member
 from kohort.coordinator.classic.dissolving import dissolve
-from kohort.coordinator.classic.group import ClassicGroup
-from kohort.coordinator.classic.member import Member
 from kohort.coordinator.classic.persisting import group_entry
 from kohort.coordinator.classic.rebalancing import prepare_rebalance, unattended
 from kohort.coordinator.classic.replies import answer_join, answer_sync, join_refused, sync_refused
 from kohort.coordinator.classic.states import State
-from kohort.coordinator.consumer.changes import Changes
-from kohort.coordinator.consumer.group import CONSUMER, ConsumerGroup
-from kohort.coordinator.consumer.leaving import current_hash
-from kohort.coordinator.consumer.member import ConsumerMember
+from kohort.coordinator.consumer.consumer_group import CONSUMER, ConsumerGroup
+from kohort.coordinator.consumer.consumer_leaving import current_hash
+from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.progress import keep_alive
 from kohort.coordinator.consumer.refusing import Refusal, not_a_consumer_group
+from kohort.coordinator.consumer.request_changes import Changes
 from kohort.coordinator.consumer.timers import stop_all
 from kohort.coordinator.consumer.values import (
     ClassicMetadata,
@@ -31,8 +31,8 @@ from kohort.coordinator.context import OnWritten
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Cause, Transition
 from kohort.coordinator.group import Group
-from kohort.coordinator.records import group_key
-from kohort.protocol.consumer import (
+from kohort.coordinator.offsets_topic_records import group_key
+from kohort.protocol.consumer_protocol import (
     Assignment,
     ImpossibleLengthError,
     Subscription,

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from math import inf
 from uuid import UUID
 
-from kohort.coordinator.consumer.group import ConsumerGroup
+from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.values import CurrentAssignment
 from kohort.protocol.errors import ErrorCode
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from kohort.coordinator.consumer.member import FIRST, ConsumerMember
-from kohort.coordinator.consumer.records import key_of
-from kohort.coordinator.consumer.states import GroupState
+from kohort.coordinator.consumer.consumer_group_records import key_of
+from kohort.coordinator.consumer.consumer_member import FIRST, ConsumerMember
+from kohort.coordinator.consumer.consumer_states import GroupState
 from kohort.coordinator.consumer.values import (
     NO_TARGET,
     Change,
@@ -27,7 +27,7 @@ from kohort.coordinator.offsets import CommittedOffset
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from kohort.coordinator.consumer.host import ConsumerHost
+    from kohort.coordinator.consumer.consumer_host import ConsumerHost
 
 FIRST_EPOCH = 1
 """The group epoch and target epoch of a group before anything was written (Kafka 4.3)."""

@@ -7,7 +7,7 @@ it, and fail with it (`writing.py`). So nobody is answered before what came befo
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from kohort.coordinator.consumer.records import key_of, value_of
+from kohort.coordinator.consumer.consumer_group_records import key_of, value_of
 from kohort.coordinator.consumer.values import Change, Kind
 from kohort.coordinator.consumer.writing import GroupWrites
 from kohort.coordinator.context import OnWritten
@@ -15,7 +15,7 @@ from kohort.coordinator.effects import Cause, Transition
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from kohort.coordinator.consumer.group import ConsumerGroup
+    from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 
 Record = tuple[bytes, bytes | None]
 """Key and value; None deletes."""

@@ -3,11 +3,11 @@
 from typing import ClassVar
 
 from kohort.coordinator.context import Shard
-from kohort.coordinator.records import UnreadableRecord
-from kohort.coordinator.transactions.coordinator import TransactionCoordinator
+from kohort.coordinator.offsets_topic_records import UnreadableRecord
 from kohort.coordinator.transactions.ending import finish
-from kohort.coordinator.transactions.records import read_transaction_key, read_transaction_value
 from kohort.coordinator.transactions.transaction import ENDING, Transaction
+from kohort.coordinator.transactions.transaction_coordinator import TransactionCoordinator
+from kohort.coordinator.transactions.transaction_records import read_transaction_key, read_transaction_value
 from kohort.protocol.batches import CONTROL, BatchInfo, keys_and_values
 
 

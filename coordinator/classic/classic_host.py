@@ -4,13 +4,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from kohort.coordinator.context import OnWritten
+from kohort.coordinator.coordinator_settings import GroupSettings
 from kohort.coordinator.effects import Effect
-from kohort.coordinator.settings import GroupSettings
 from kohort.protocol.batches import EncodedRecords
 from kohort.purgatory import Purgatory
 
 if TYPE_CHECKING:
-    from kohort.coordinator.classic.group import ClassicGroup
+    from kohort.coordinator.classic.classic_group import ClassicGroup
     from kohort.coordinator.classic.observer import Observer
 
 

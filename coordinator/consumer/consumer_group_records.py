@@ -4,7 +4,7 @@ import struct
 from collections.abc import Callable, Iterable
 from uuid import UUID
 
-from kohort.coordinator.consumer.states import MemberState
+from kohort.coordinator.consumer.consumer_states import MemberState
 from kohort.coordinator.consumer.values import (
     Change,
     ClassicMetadata,
@@ -17,7 +17,7 @@ from kohort.coordinator.consumer.values import (
     Target,
     TargetEpoch,
 )
-from kohort.coordinator.records import RecordReader, UnreadableRecord
+from kohort.coordinator.offsets_topic_records import RecordReader, UnreadableRecord
 from kohort.protocol.wire import INT, SHORT, compact_bytes, compact_length, compact_string, string, tag
 
 _LONG = struct.Struct(">q")

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterable
 
-from kohort.coordinator.classic.host import GroupHost
-from kohort.coordinator.classic.member import Member, Protocols
+from kohort.coordinator.classic.classic_host import GroupHost
+from kohort.coordinator.classic.classic_member import Member, Protocols
 from kohort.coordinator.classic.states import ALLOWED_FROM, DELETE, REBALANCES, State
 from kohort.coordinator.classic.voting import select_protocol
 from kohort.coordinator.effects import Cause, Transition
 from kohort.coordinator.event_state import GroupEventState
 from kohort.coordinator.group import Group
 from kohort.coordinator.offsets import CommittedOffset
-from kohort.coordinator.records import group_key
-from kohort.protocol.consumer import subscribed_topics
+from kohort.coordinator.offsets_topic_records import group_key
+from kohort.protocol.consumer_protocol import subscribed_topics
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
 

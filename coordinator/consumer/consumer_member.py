@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from kohort.coordinator.consumer.states import MemberState
+from kohort.coordinator.consumer.consumer_states import MemberState
 from kohort.coordinator.consumer.values import CurrentAssignment, MemberMetadata
 
 if TYPE_CHECKING:

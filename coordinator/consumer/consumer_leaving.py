@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from kohort.coordinator.consumer.changes import Changes
-from kohort.coordinator.consumer.group import ConsumerGroup
+from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.hashing import group_hash
-from kohort.coordinator.consumer.member import ConsumerMember
 from kohort.coordinator.consumer.refusing import Refusal, fenced_instance, unknown_instance, unknown_member
+from kohort.coordinator.consumer.request_changes import Changes
 from kohort.coordinator.consumer.timers import start, stop, stop_all
 from kohort.coordinator.consumer.values import STEPPING_OUT_EPOCH, GroupEpoch, Kind
 from kohort.coordinator.context import OnWritten

@@ -4,18 +4,18 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from kohort.coordinator.context import OnWritten
+from kohort.coordinator.coordinator_settings import GroupSettings
 from kohort.coordinator.effects import Cause, Effect
-from kohort.coordinator.settings import GroupSettings
-from kohort.coordinator.topics import TopicView
+from kohort.coordinator.topic_info import TopicView
 from kohort.protocol.batches import EncodedRecords
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import Purgatory
 
 if TYPE_CHECKING:
-    from kohort.coordinator.classic.group import ClassicGroup
-    from kohort.coordinator.consumer.changes import Changes
-    from kohort.coordinator.consumer.group import ConsumerGroup
-    from kohort.coordinator.consumer.member import ConsumerMember
+    from kohort.coordinator.classic.classic_group import ClassicGroup
+    from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+    from kohort.coordinator.consumer.consumer_member import ConsumerMember
+    from kohort.coordinator.consumer.request_changes import Changes
     from kohort.coordinator.consumer.writing import GroupWrites
 
 
@@ -72,5 +72,5 @@ class ConsumerHost(Protocol):
         leaving: "Iterable[ConsumerMember]" = (),
         replaced: bool = False,
     ) -> bool:
-        """Makes a group classic if only classic members are left; see conversion.py."""
+        """Makes a group classic if only classic members are left; see group_conversion.py."""
         ...

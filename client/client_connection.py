@@ -61,6 +61,11 @@ class ClientConnection:
         """The answer to a request of an API, in the newest version that both sides speak. Raises BrokerError."""
         return self._ask(name, self.version(name), request)
 
+    def speaks(self, name: str) -> bool:
+        """Whether both sides speak an API in some version; known once `open` is over."""
+        low, high = self._theirs.get(API_BY_NAME[name].key, (0, -1))
+        return low <= min(self._newest[name], high)
+
     def version(self, name: str) -> int:
         """The newest of an API that both sides speak; known once `open` is over. Raises BrokerError."""
         low, high = self._theirs.get(API_BY_NAME[name].key, (0, -1))

@@ -58,6 +58,10 @@ def _differences(before: SeenGroup | None, now: SeenGroup, owners: dict[TopicPar
     if before is None:
         return [f"new, {now.state}"]
     differences = [f"{before.state} → {now.state}"] if before.state != now.state else []
+    if before.group_type != now.group_type:
+        differences.append(f"{before.group_type} → {now.group_type} protocol")
+    if now.epoch is not None and before.epoch is not None and before.epoch != now.epoch:
+        differences.append(f"epoch {before.epoch} → {now.epoch}")
     if before.coordinator != now.coordinator:
         differences.append(f"coordinator {before.coordinator} → {now.coordinator}")
     differences += [str(each) for each in now.rebalances if each.is_over and each not in before.rebalances]

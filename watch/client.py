@@ -21,6 +21,7 @@ SPOKEN = {
     "metadata": 12,
     "list_groups": 5,
     "describe_groups": 6,
+    "consumer_group_describe": 1,
     "offset_fetch": 9,  # from 10 on topics are named by id
     "list_offsets": 7,
 }
@@ -72,6 +73,10 @@ class Broker:
             return self._connection.version(name)
         except BrokerError as problem:
             raise BrokerError(f"{self.address}: {problem}") from None
+
+    def speaks(self, name: str) -> bool:
+        """Whether the broker serves an API, once it has answered anything."""
+        return self._connection.speaks(name)
 
     async def _open(self) -> None:
         if self._until is not None and time.monotonic() > self._until:

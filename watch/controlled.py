@@ -111,12 +111,12 @@ def _group(state: Any) -> SeenGroup:
         state["protocol"],
         CLASSIC,
         tuple(_member(each) for each in state["members"]),
-        {(topic, int(part)): lag for topic, lags in state["lags"].items() for part, lag in lags.items()},
-        tuple(
+        lags={(topic, int(part)): lag for topic, lags in state["lags"].items() for part, lag in lags.items()},
+        waits=tuple(
             SeenWait(", ".join(each["for_whom"]), each["what"], each["ends_in_ms"], each["then"])
             for each in state["waits"]
         ),
-        tuple(_rebalance(each) for each in state["rebalances"]),
+        rebalances=tuple(_rebalance(each) for each in state["rebalances"]),
     )
 
 
@@ -127,9 +127,9 @@ def _member(state: Any) -> SeenMember:
         state["client_host"],
         state["instance_id"],
         tuple((topic, part) for topic, parts in state["partitions"].items() for part in parts),
-        state["session_ends_in_ms"],
-        state["is_alive"],
-        state["waits_for"],
+        session_ends_in_ms=state["session_ends_in_ms"],
+        is_alive=state["is_alive"],
+        waits_for=state["waits_for"],
     )
 
 

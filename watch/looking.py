@@ -13,18 +13,22 @@ from typing import Any
 
 from kohort.broker.address import parse_address
 from kohort.client.security import OPEN, Security
-from kohort.protocol.consumer_protocol import assigned_partitions
 from kohort.protocol.errors import ErrorCode
-from kohort.protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember, DescribeGroupsRequest
-from kohort.protocol.messages.list_groups import ListedGroup, ListGroupsRequest
+from kohort.protocol.messages.consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+)
+from kohort.protocol.messages.consumer_group_describe import DescribedGroup as DescribedConsumerGroup
+from kohort.protocol.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
+from kohort.protocol.messages.list_groups import ListGroupsRequest
 from kohort.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from kohort.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from kohort.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from kohort.protocol.topic_partition import TopicPartition
 from kohort.watch.client import Broker, BrokerError
-from kohort.watch.snapshot import CLASSIC, SeenGroup, SeenMember, Snapshot
+from kohort.watch.described import seen_classic, seen_consumer, seen_listed, type_of
+from kohort.watch.snapshot import CLASSIC, CONSUMER, SeenGroup, Snapshot
 
-CONSUMER = "consumer"
 LATEST = -1
 MOST_BROKERS = 1_000
 """A connection is made to each one; no cluster is as large."""
@@ -104,17 +108,42 @@ class WatchedCluster:
             listed = {each.group_id: each for each in answer.groups if fnmatchcase(each.group_id, self._pattern)}
             if not listed:
                 return [], ""
-            described = await broker.ask("describe_groups", DescribeGroupsRequest(groups=tuple(listed)))
+            classic = await self._classic(broker, [name for name, each in listed.items() if type_of(each) == CLASSIC])
+            consumer = await self._consumer(
+                broker, [name for name, each in listed.items() if type_of(each) == CONSUMER]
+            )
         except BrokerError as problem:
             return [], str(problem)
-        groups, refused = [], ""
-        for each in described.groups:
-            described = listed[each.group_id]
-            if each.error_code is ErrorCode.none or not _is_classic(described):
-                groups.append(_seen(described, each, node_id))
-            elif each.error_code is not ErrorCode.group_id_not_found:  # else it was deleted meanwhile
-                refused = f"{broker.address} does not describe {each.group_id}: {each.error_code.name.upper()}"
+        errors = {each.group_id: each.error_code for each in classic}
+        errors |= {each.group_id: each.error_code for each in consumer}
+        groups = [seen_listed(each, node_id) for name, each in listed.items() if name not in errors]
+        groups += [seen_classic(each, node_id) for each in classic if each.error_code is ErrorCode.none]
+        groups += [seen_consumer(each, node_id) for each in consumer if each.error_code is ErrorCode.none]
+        refused = ""
+        for group_id, error in errors.items():
+            # a group that is not found was deleted, or changed its protocol, since it was listed
+            if error not in (ErrorCode.none, ErrorCode.group_id_not_found):
+                refused = f"{broker.address} does not describe {group_id}: {error.name.upper()}"
         return groups, refused
+
+    @staticmethod
+    async def _classic(broker: Broker, group_ids: list[str]) -> tuple[DescribedGroup, ...]:
+        if not group_ids:
+            return ()
+        answer: DescribeGroupsResponse = await broker.ask(
+            "describe_groups", DescribeGroupsRequest(groups=tuple(group_ids))
+        )
+        return answer.groups
+
+    @staticmethod
+    async def _consumer(broker: Broker, group_ids: list[str]) -> tuple[DescribedConsumerGroup, ...]:
+        """Nothing from brokers that do not describe such groups: before Kafka 4.0."""
+        if not group_ids or not broker.speaks("consumer_group_describe"):
+            return ()
+        answer: ConsumerGroupDescribeResponse = await broker.ask(
+            "consumer_group_describe", ConsumerGroupDescribeRequest(group_ids=tuple(group_ids))
+        )
+        return answer.groups
 
     async def _committed(
         self, groups: list[SeenGroup], brokers: dict[int, Broker], problems: list[str]
@@ -175,33 +204,6 @@ def _latest(wanted: dict[str, list[int]]) -> ListOffsetsRequest:
             for name, partitions in wanted.items()
         ),
     )
-
-
-def _is_classic(listed: ListedGroup) -> bool:
-    """Whether DescribeGroups knows it. Brokers that name no type have classic groups only."""
-    return listed.group_type.lower() in ("", CLASSIC)
-
-
-def _seen(listed: ListedGroup, described: DescribedGroup, node_id: int) -> SeenGroup:
-    if not _is_classic(listed):
-        return SeenGroup(listed.group_id, listed.group_state, node_id, "", listed.group_type.lower(), None)
-    of_consumers = described.protocol_type == CONSUMER
-    members = tuple(_member(each, of_consumers) for each in described.members)
-    return SeenGroup(listed.group_id, described.group_state, node_id, described.protocol_data, CLASSIC, members)
-
-
-def _member(described: DescribedGroupMember, of_consumers: bool) -> SeenMember:
-    return SeenMember(
-        described.member_id,
-        described.client_id,
-        described.client_host.lstrip("/"),
-        described.group_instance_id,
-        _owned(described.member_assignment) if of_consumers else (),
-    )
-
-
-def _owned(assignment: bytes) -> tuple[TopicPartition, ...]:
-    return tuple((topic, each) for topic, parts in (assigned_partitions(assignment) or {}).items() for each in parts)
 
 
 def _offsets(topics: Iterable[Any]) -> dict[TopicPartition, int]:

@@ -9,18 +9,27 @@ from kohort.protocol.topic_partition import TopicPartition
 
 STABLE = "Stable"
 CLASSIC = "classic"
+CONSUMER = "consumer"
+AWAY = -2
+"""The epoch of a static member that has left for a short time."""
 
 
 @dataclass(frozen=True)
 class SeenMember:
-    """A member of a group, as DescribeGroups tells."""
+    """A member of a group, as DescribeGroups or ConsumerGroupDescribe tells."""
 
     member_id: str
     client_id: str
     host: str
     instance_id: str | None = None
     owns: tuple[TopicPartition, ...] = ()
-    """Told only while the group is stable."""
+    """In a classic group told only while the group is stable."""
+    target: tuple[TopicPartition, ...] | None = None
+    """What it is to own when it has reconciled. None: in a classic group."""
+    epoch: int | None = None
+    """AWAY: it is static and will come back. None: in a classic group."""
+    speaks: str = ""
+    """The protocol that it speaks, where a group may have both kinds of members and the broker tells."""
     session_ends_in_ms: int | None = None
     """On the brokers' clock. This and what follows only a control address tells; None: no timer runs, or not told."""
     is_alive: bool = True
@@ -31,6 +40,16 @@ class SeenMember:
     def name(self) -> str:
         """What a person calls it."""
         return self.instance_id or self.client_id or self.member_id
+
+    @property
+    def to_give_up(self) -> tuple[TopicPartition, ...]:
+        """Partitions that it owns and is not to own any more; others may wait for them."""
+        return () if self.target is None else tuple(each for each in self.owns if each not in self.target)
+
+    @property
+    def to_get(self) -> tuple[TopicPartition, ...]:
+        """Partitions that it is to own and does not own yet."""
+        return tuple(each for each in self.target or () if each not in self.owns)
 
 
 @dataclass(frozen=True)
@@ -83,7 +102,11 @@ class SeenGroup:
     """The assignor; empty while none is chosen."""
     group_type: str = CLASSIC
     members: tuple[SeenMember, ...] | None = ()
-    """None: not told, as of groups of the protocol of KIP-848."""
+    """None: not told, as of share groups, or by brokers that do not describe consumer groups."""
+    epoch: int | None = None
+    """Of a consumer group; None: of any other."""
+    target_epoch: int | None = None
+    """The epoch for which its target assignment was computed. The group is assigning while this is behind."""
     lags: Mapping[TopicPartition, int] = field(default_factory=dict)
     """Records between what is committed and the end of the partition, where both are known."""
     waits: tuple[SeenWait, ...] = ()
@@ -103,8 +126,11 @@ class SeenGroup:
 
     @property
     def unowned(self) -> tuple[TopicPartition, ...]:
-        """Partitions that the group has committed for, and no member has. Nobody knows while it is not stable."""
-        if self.members is None or self.state != STABLE:
+        """Partitions that the group has committed for, and no member has.
+
+        Nobody knows of a classic group that is not stable. Consumer groups always tell.
+        """
+        if not self.members or (self.state != STABLE and self.group_type != CONSUMER):
             return ()
         owners = self.owners
         return tuple(topic_partition for topic_partition in sorted(self.lags) if topic_partition not in owners)

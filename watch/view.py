@@ -12,7 +12,7 @@ from rich.table import Table
 from kohort.protocol.topic_partition import TopicPartition
 from kohort.protocol.visible import visible
 from kohort.watch.changes import Change
-from kohort.watch.snapshot import SeenGroup, SeenMember, SeenRebalance, SeenWait, Snapshot
+from kohort.watch.snapshot import AWAY, CLASSIC, SeenGroup, SeenMember, SeenRebalance, SeenWait, Snapshot
 from kohort.watch.text import Text
 
 STATE_STYLES = {
@@ -20,6 +20,8 @@ STATE_STYLES = {
     "Empty": "dim",
     "PreparingRebalance": "bold red",
     "CompletingRebalance": "bold yellow",
+    "Assigning": "bold yellow",
+    "Reconciling": "bold yellow",
     "Dead": "dim",
 }
 MOST_CHANGES = 8
@@ -122,17 +124,39 @@ def _members(group: SeenGroup, has_session: bool) -> Table:
     for name in ("member", "host", "owns"):
         table.add_column(name, no_wrap=True, overflow="ellipsis")
     table.add_column("lag", justify="right", no_wrap=True)
+    has_epoch = group.epoch is not None
+    if has_epoch:
+        table.add_column("epoch", justify="right", no_wrap=True)
+        table.add_column("reconciles", no_wrap=True, overflow="ellipsis")
     if has_session:
         table.add_column("session ends", no_wrap=True, overflow="ellipsis")
     for member in sorted(group.members or (), key=lambda each: (each.name, each.member_id)):
         lags = [group.lags[topic_partition] for topic_partition in member.owns if topic_partition in group.lags]
-        name = member.name + (" (static)" if member.instance_id else "")
-        cells = [Text(name), Text(member.host), Text(ranges(member.owns) or UNKNOWN)]
-        table.add_row(*cells, _number(sum(lags) if lags else None), *([_session(member)] if has_session else []))
+        cells = [Text(_called(member)), Text(member.host), Text(ranges(member.owns) or UNKNOWN)]
+        more = [_epoch(member), _reconciles(member)] if has_epoch else []
+        more += [_session(member)] if has_session else []
+        table.add_row(*cells, _number(sum(lags) if lags else None), *more)
     if group.unowned:
         lag = sum(group.lags[topic_partition] for topic_partition in group.unowned)
         table.add_row(Text("nobody", "bold red"), "", Text(ranges(group.unowned)), _number(lag))
     return table
+
+
+def _called(member: SeenMember) -> str:
+    kinds = ["static"] if member.instance_id else []
+    kinds += ["classic"] if member.speaks == CLASSIC else []
+    return member.name + (f" ({', '.join(kinds)})" if kinds else "")
+
+
+def _epoch(member: SeenMember) -> Text:
+    return Text("away", "yellow") if member.epoch == AWAY else Text(f"{member.epoch}")
+
+
+def _reconciles(member: SeenMember) -> Text:
+    """What it has still to give up, and what it waits for."""
+    steps = [f"gives up {ranges(member.to_give_up)}"] if member.to_give_up else []
+    steps += [f"waits for {ranges(member.to_get)}"] if member.to_get else []
+    return Text("; ".join(steps), "yellow")
 
 
 def _session(member: SeenMember) -> Text:
@@ -171,12 +195,15 @@ def _about(group: SeenGroup) -> str:
     if group.members is None:
         return f"{group.group_type} protocol, whose members this view is not told"
     count = len(group.members)
-    members = f"{count} member{'s' if count != 1 else ''}"
-    return (
-        f"{members}  {group.protocol}  node {group.coordinator}"
-        if group.protocol
-        else f"{members}  node {group.coordinator}"
-    )
+    parts = [f"{count} member{'s' if count != 1 else ''}", group.protocol, _epochs(group), f"node {group.coordinator}"]
+    return "  ".join(part for part in parts if part)
+
+
+def _epochs(group: SeenGroup) -> str:
+    if group.epoch is None:
+        return ""
+    behind = f", assigned for {group.target_epoch}" if group.target_epoch != group.epoch else ""
+    return f"epoch {group.epoch}{behind}"
 
 
 def _change(change: Change) -> Text:

@@ -67,3 +67,14 @@ def test_a_group_that_could_not_be_seen_is_not_gone() -> None:
 def test_of_groups_whose_members_are_not_told_the_state_is() -> None:
     other = SeenGroup("new", "Stable", 1, group_type="consumer", members=None)
     assert told((other,), (replace(other, state="Assigning"),)) == [[], ["Stable → Assigning"]]
+
+
+def test_a_consumer_group_from_one_epoch_to_the_next_and_a_group_that_changes_its_protocol() -> None:
+    new = replace(ALONE, group_type="consumer", epoch=4, target_epoch=4)
+    both = replace(BOTH, group_type="consumer", epoch=5, target_epoch=5)
+    assert told((ALONE,), (new,), (replace(both, state="Reconciling"),), (both,)) == [
+        [],
+        ["classic → consumer protocol"],
+        ["Stable → Reconciling; epoch 4 → 5; bob joined"],
+        ["Reconciling → Stable; 1 partition moved"],
+    ]

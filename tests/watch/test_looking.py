@@ -5,6 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.consumer_group_describe import (
+    Assignment,
+    ConsumerGroupDescribeResponse,
+    Member,
+    TopicPartitions,
+)
+from kohort.protocol.messages.consumer_group_describe import DescribedGroup as DescribedConsumerGroup
 from kohort.protocol.messages.describe_groups import DescribedGroup, DescribeGroupsResponse
 from kohort.protocol.messages.list_groups import ListedGroup, ListGroupsResponse
 from kohort.watch.client import Broker
@@ -21,6 +28,9 @@ class Scripted(Broker):
 
     async def ask(self, name: str, request: Any) -> Any:
         return self._answers[name]
+
+    def speaks(self, name: str) -> bool:
+        return name in self._answers
 
 
 def listed(*groups: tuple[str, str], error: ErrorCode = ErrorCode.none) -> ListGroupsResponse:
@@ -66,10 +76,67 @@ async def test_a_group_that_has_moved_meanwhile_is_a_problem_and_one_that_is_gon
     )
 
 
-async def test_a_group_of_the_newer_protocol_is_known_by_its_listing_only() -> None:
-    broker = Scripted(
-        list_groups=listed(("newer", "Consumer")), describe_groups=described(newer=ErrorCode.group_id_not_found)
+def assignment(**topics: tuple[int, ...]) -> Assignment:
+    return Assignment(
+        topic_partitions=tuple(
+            TopicPartitions(topic_id=None, topic_name=name, partitions=parts) for name, parts in topics.items()
+        )
     )
+
+
+def member(name: str, epoch: int, owns: Assignment, target: Assignment, kind: int = 1) -> Member:
+    return Member(
+        member_id=f"{name}-id", member_epoch=epoch, client_id=name, client_host="/10.0.0.1",
+        subscribed_topic_names=("orders",), assignment=owns, target_assignment=target, member_type=kind,
+    )  # fmt: skip
+
+
+async def test_a_consumer_group_tells_epochs_members_of_both_protocols_and_who_reconciles() -> None:
+    """ada has to give up partition 2, which bob waits for; eve is a classic member."""
+    group = DescribedConsumerGroup(
+        error_code=ErrorCode.none, group_id="newer", group_state="Reconciling", group_epoch=5, assignment_epoch=4,
+        assignor_name="uniform",
+        members=(
+            member("ada", 3, assignment(orders=(0, 2)), assignment(orders=(0,))),
+            member("bob", 4, assignment(), assignment(orders=(2,))),
+            member("eve", 4, assignment(orders=(1,)), assignment(orders=(1,)), kind=0),
+        ),
+    )  # fmt: skip
+    broker = Scripted(
+        list_groups=listed(("newer", "Consumer")),
+        consumer_group_describe=ConsumerGroupDescribeResponse(groups=(group,)),
+    )
+    (seen,), problem = await groups_of(broker)
+    assert problem == ""
+    assert (seen.state, seen.group_type, seen.protocol) == ("Reconciling", "consumer", "uniform")
+    assert (seen.epoch, seen.target_epoch, seen.coordinator) == (5, 4, 7)
+    assert seen.members is not None
+    assert [(each.name, each.epoch, each.speaks, each.to_give_up, each.to_get) for each in seen.members] == [
+        ("ada", 3, "consumer", (("orders", 2),), ()),
+        ("bob", 4, "consumer", (), (("orders", 2),)),
+        ("eve", 4, "classic", (), ()),
+    ]
+
+
+async def test_both_kinds_of_groups_are_asked_for_and_what_is_refused_is_a_problem() -> None:
+    broker = Scripted(
+        list_groups=listed(("older", "Classic"), ("newer", "Consumer"), ("gone", "Consumer"), ("shared", "Share")),
+        describe_groups=described(older=ErrorCode.none),
+        consumer_group_describe=ConsumerGroupDescribeResponse(
+            groups=(
+                DescribedConsumerGroup(error_code=ErrorCode.topic_authorization_failed, group_id="newer"),
+                DescribedConsumerGroup(error_code=ErrorCode.group_id_not_found, group_id="gone"),
+            )
+        ),
+    )
+    assert await groups_of(broker) == (
+        [SeenGroup("shared", "Stable", 7, group_type="share", members=None), SeenGroup("older", "Empty", 7)],
+        "broker-1:9092 does not describe newer: TOPIC_AUTHORIZATION_FAILED",
+    )
+
+
+async def test_a_broker_that_does_not_describe_consumer_groups_lists_them() -> None:
+    broker = Scripted(list_groups=listed(("newer", "Consumer")))
     assert await groups_of(broker) == ([SeenGroup("newer", "Stable", 7, group_type="consumer", members=None)], "")
 
 

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from io import StringIO
 from typing import Any
 
@@ -96,9 +97,37 @@ def test_while_it_rebalances_nobody_knows_who_owns_what() -> None:
     assert "nobody" not in told
 
 
-def test_a_group_of_the_other_protocol_says_what_is_not_told() -> None:
-    told = drawn(SeenGroup("new", "Stable", 1, group_type="consumer", members=None, lags={("orders", 0): 5}))
-    assert "new  Stable  consumer protocol, whose members this view is not told  lag 5" in told
+def test_a_consumer_group_says_who_reconciles() -> None:
+    ada = SeenMember(
+        "ada-1", "ada", "10.0.0.1", None, (("orders", 0), ("orders", 2)), (("orders", 0),), epoch=3, speaks="consumer"
+    )
+    bob = SeenMember("bob-1", "bob", "10.0.0.2", "one", (), (("orders", 2),), epoch=4, speaks="consumer")
+    eve = SeenMember("eve-1", "eve", "10.0.0.3", None, (("orders", 1),), (("orders", 1),), epoch=4, speaks="classic")
+    away = SeenMember("joe-1", "joe", "10.0.0.4", "two", (), (), epoch=-2, speaks="consumer")
+    group = SeenGroup(
+        "new", "Reconciling", 1, "uniform", "consumer", (ada, bob, eve, away), epoch=5, target_epoch=4,
+        lags={("orders", 0): 5, ("orders", 3): 9},
+    )  # fmt: skip
+    told = drawn(group)
+    assert (
+        told
+        == """\
+kohort watch here  3 brokers, 1 group  14:02:11
+
+new  Reconciling  4 members  uniform  epoch 5, assigned for 4  node 1  lag 14
+  member         host      owns        lag  epoch  reconciles
+  ada            10.0.0.1  orders 0 2    5      3  gives up orders 2
+  eve (classic)  10.0.0.3  orders 1      –      4
+  one (static)   10.0.0.2  –             –      4  waits for orders 2
+  two (static)   10.0.0.4  –             –   away
+  nobody                   orders 3      9"""
+    )
+    assert "epoch 4  node 1" in drawn(replace(group, epoch=4))
+
+
+def test_a_group_of_another_kind_says_what_is_not_told() -> None:
+    told = drawn(SeenGroup("new", "Stable", 1, group_type="share", members=None, lags={("orders", 0): 5}))
+    assert "new  Stable  share protocol, whose members this view is not told  lag 5" in told
 
 
 def test_what_changed_stands_below_the_newest_first() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import pty
 import signal
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from aiokafka import AIOKafkaConsumer
+from confluent_kafka import Consumer as ConfluentConsumer
 from kafka import KafkaConsumer
 
 from kohort.testing import Cluster
@@ -70,6 +72,51 @@ async def test_members_owners_and_lag_of_three_nodes() -> None:
         assert (await WatchedCluster(kafka.bootstrap, "other*").look(8.0)).groups == ()
         assert (await watched.look(9.0)).groups == (SeenGroup("billing", "Empty", group.coordinator, lags=group.lags),)
         watched.close()
+
+
+async def test_a_consumer_group_with_members_of_both_protocols() -> None:
+    async with Cluster() as kafka:
+        kafka.topics.create("orders", partitions=4)
+        watched = WatchedCluster(kafka.bootstrap)
+        ada = consumer(kafka, "ada")
+        await ada.start()
+        bob = ConfluentConsumer(
+            {
+                "bootstrap.servers": kafka.bootstrap,
+                "group.id": "billing",
+                "client.id": "bob",
+                "group.protocol": "consumer",
+            }
+        )
+        try:
+            bob.subscribe(["orders"])
+            await until(
+                watched, lambda group: group.state == "Stable" and len(set(group.owners.values())) == 2, bob, ada
+            )
+            (group,) = (await watched.look(7.0)).groups
+        finally:
+            bob.close()
+            await ada.stop()
+            watched.close()
+        assert (group.group_type, group.protocol, group.epoch) == ("consumer", "uniform", group.target_epoch)
+        assert group.members is not None
+        seen = {
+            member.name: (member.speaks, member.epoch, member.to_give_up, member.to_get) for member in group.members
+        }
+        assert seen == {"ada": ("classic", group.epoch, (), ()), "bob": ("consumer", group.epoch, (), ())}
+        assert sorted(group.owners) == [("orders", number) for number in range(4)]
+
+
+async def until(
+    watched: WatchedCluster, holds: Callable[[SeenGroup], bool], bob: ConfluentConsumer, ada: AIOKafkaConsumer
+) -> None:
+    """Both poll until the only group is so."""
+    while True:
+        await asyncio.to_thread(bob.poll, 0.05)
+        await ada.getmany(timeout_ms=50)
+        groups = (await watched.look(0.0)).groups
+        if groups and groups[0].members and holds(groups[0]):
+            return
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -1,0 +1,73 @@
+"""What ListGroups, DescribeGroups and ConsumerGroupDescribe tell of a group, as what was seen."""
+
+from __future__ import annotations
+
+from kohort.protocol.consumer_protocol import assigned_partitions
+from kohort.protocol.messages.consumer_group_describe import Assignment, Member
+from kohort.protocol.messages.consumer_group_describe import DescribedGroup as DescribedConsumerGroup
+from kohort.protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember
+from kohort.protocol.messages.list_groups import ListedGroup
+from kohort.protocol.topic_partition import TopicPartition
+from kohort.watch.snapshot import CLASSIC, CONSUMER, SeenGroup, SeenMember
+
+_SPOKEN = {0: CLASSIC, 1: CONSUMER}
+"""By member type (KIP-1099); brokers before Kafka 4.1 do not tell it."""
+
+
+def type_of(listed: ListedGroup) -> str:
+    """The type of a group. Brokers that name none have classic groups only."""
+    return listed.group_type.lower() or CLASSIC
+
+
+def seen_listed(listed: ListedGroup, node_id: int) -> SeenGroup:
+    """A group of which no more is told. `node_id`: of its coordinator, here and below."""
+    return SeenGroup(listed.group_id, listed.group_state, node_id, "", type_of(listed), None)
+
+
+def seen_classic(described: DescribedGroup, node_id: int) -> SeenGroup:
+    """A classic group, with who owns what where the members are consumers."""
+    of_consumers = described.protocol_type == CONSUMER
+    members = tuple(_classic_member(each, of_consumers) for each in described.members)
+    return SeenGroup(described.group_id, described.group_state, node_id, described.protocol_data, CLASSIC, members)
+
+
+def _classic_member(described: DescribedGroupMember, of_consumers: bool) -> SeenMember:
+    owned = (assigned_partitions(described.member_assignment) or {}) if of_consumers else {}
+    return SeenMember(
+        described.member_id,
+        described.client_id,
+        described.client_host.lstrip("/"),
+        described.group_instance_id,
+        tuple((topic, each) for topic, parts in owned.items() for each in parts),
+    )
+
+
+def seen_consumer(described: DescribedConsumerGroup, node_id: int) -> SeenGroup:
+    """A consumer group, with members of both protocols."""
+    return SeenGroup(
+        described.group_id,
+        described.group_state,
+        node_id,
+        described.assignor_name,
+        CONSUMER,
+        tuple(_member(each) for each in described.members),
+        epoch=described.group_epoch,
+        target_epoch=described.assignment_epoch,
+    )
+
+
+def _member(described: Member) -> SeenMember:
+    return SeenMember(
+        described.member_id,
+        described.client_id,
+        described.client_host.lstrip("/"),
+        described.instance_id,
+        _partitions(described.assignment),
+        target=_partitions(described.target_assignment),
+        epoch=described.member_epoch,
+        speaks=_SPOKEN.get(described.member_type, ""),
+    )
+
+
+def _partitions(assignment: Assignment) -> tuple[TopicPartition, ...]:
+    return tuple((each.topic_name, number) for each in assignment.topic_partitions for number in each.partitions)

@@ -104,7 +104,7 @@ class SeenGroup:
     members: tuple[SeenMember, ...] | None = ()
     """None: not told, as of share groups, or by brokers that do not describe consumer groups."""
     epoch: int | None = None
-    """Of a consumer group; None: of any other."""
+    """Only consumer groups have one; None: any other group."""
     target_epoch: int | None = None
     """The epoch for which its target assignment was computed. The group is assigning while this is behind."""
     lags: Mapping[TopicPartition, int] = field(default_factory=dict)

@@ -1,5 +1,14 @@
 """HOST:PORT, read and written."""
 
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+HIGHEST_PORT = 65_535
+_HOST = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_.])?|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*(%\w+)?")
+"""A name, an IPv4 address, or an IPv6 address."""
+
 
 class AddressError(ValueError):
     """A text that is no address. Says in one sentence what one looks like."""
@@ -13,9 +22,64 @@ def parse_address(text: str) -> tuple[str, int]:
         host = host[1:-1]
     if not colon or not host or (":" in host and not bracketed):
         raise AddressError(f"{text} is no address; write HOST:PORT, as in 127.0.0.1:9092, localhost:0 or [::1]:9092")
-    if not port.isascii() or not port.isdigit() or int(port) > 65_535:
+    if not port.isascii() or not port.isdigit() or int(port) > HIGHEST_PORT:
         raise AddressError(f"{text} has no port; write HOST:PORT with a port from 0 (any free one) to 65535")
     return host, int(port)
+
+
+class Advertised:
+    """What clients are told of where the nodes are, in the order of the nodes. Kafka: `advertised.listeners`."""
+
+    __slots__ = ("_nodes",)
+
+    def __init__(self, nodes: Sequence[tuple[str, int]] = ()) -> None:
+        """`nodes`: host and port of each; a port of 0 is the one it listens on. None: what each client has dialled."""
+        self._nodes = nodes
+
+    def address(self, index: int, dialled: str, port: int) -> tuple[str, int]:
+        """Where a client that has dialled host `dialled` reaches the node at `index`, which listens on `port`."""
+        if not self._nodes:
+            return dialled, port
+        host, mapped = self._nodes[index]
+        return host, mapped or port
+
+
+def parse_advertised(text: str, nodes: int) -> Advertised:
+    """Reads `--advertise`: HOST, HOST:PORT, or one of them for each node, with commas between.
+
+    A single HOST is that of all nodes, each on the port it listens on; after a single HOST:PORT the next nodes have the
+    next ports. Raises AddressError.
+    """
+    if not text:
+        return Advertised()
+    given = [_host_and_port(each.strip()) for each in text.split(",")]
+    if len(given) == 1:
+        host, port = given[0]
+        if port and port + nodes - 1 > HIGHEST_PORT:
+            raise AddressError(
+                f"--advertise {text}: {nodes} nodes from port {port} on need ports beyond {HIGHEST_PORT}"
+            )
+        given = [(host, port + index if port else 0) for index in range(nodes)]
+    if len(given) != nodes:
+        there_are = "there is 1 node" if nodes == 1 else f"there are {nodes} nodes"
+        raise AddressError(
+            f"--advertise names {len(given)} addresses, and {there_are}; name one address, or one for each"
+        )
+    return Advertised(given)
+
+
+def _host_and_port(text: str) -> tuple[str, int]:
+    """Host, and port or 0, of one node."""
+    bracketed = text.startswith("[") and text.endswith("]")
+    if (":" in text and not bracketed and text.count(":") == 1) or "]:" in text:
+        host, port = parse_address(text)
+        if not port:
+            raise AddressError(f"--advertise {text} tells clients to dial port 0; name the port they reach it by")
+    else:
+        host, port = text.strip("[]") if bracketed else text, 0
+    if not _HOST.fullmatch(host):
+        raise AddressError(f"--advertise {text} names no host; write HOST or HOST:PORT, as in localhost:19092")
+    return host, port
 
 
 def show_address(host: str, port: int) -> str:

@@ -32,6 +32,20 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(import_module(f"{self._package}.{name}"), name)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Names the nearest command when there is none of that name."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as problem:
+            from difflib import get_close_matches  # 1 ms: not for everybody
+
+            near = get_close_matches(args[0], self._table, n=1)
+            if not near:
+                raise
+            raise click.UsageError(f"{problem.message} Did you mean {near[0]!r}?", ctx) from None
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """From the table."""
         with formatter.section("Commands"):

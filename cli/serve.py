@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from kohort.broker.address import AddressError, parse_address
+from kohort.broker.address import HIGHEST_PORT, AddressError, parse_address, parse_advertised
 from kohort.broker.control_token import TokenError, checked
 from kohort.broker.lean_imports import without
 from kohort.broker.settings.broker_settings import PROFILES, SettingError, Settings
@@ -28,7 +28,13 @@ _TEST_SETTINGS = [f"{name}={value}" for name, value in PROFILES["test"].items()]
     "--listen", default="127.0.0.1:9092", show_default=True, metavar="HOST:PORT", help="Port 0: any free one."
 )
 @click.option("--nodes", default=1, show_default=True, type=click.IntRange(1, 100), help="On consecutive ports.")
-@click.option("--advertise", default="", metavar="HOST", help="Told to clients instead of the address they dialled.")
+@click.option(
+    "--advertise",
+    default="",
+    metavar="HOST[:PORT],...",
+    help="What clients are told instead of the host they dialled: one address, or one for each node. Without a PORT it "
+    "is the one the node listens on; with one, for mapped ports, the next nodes have the next ports.",
+)
 @click.option(
     "--profile",
     type=click.Choice(sorted(PROFILES)),
@@ -121,9 +127,12 @@ def serve(
     """
     try:
         host, port = parse_address(listen)
+        advertised = parse_advertised(advertise, nodes)
         settings = Settings(read_settings(config, assignments), profile, nodes)
-        if port and port + nodes - 1 > 65_535:
-            raise AddressError(f"{nodes} nodes from port {port} on need ports beyond 65535; choose a lower one")
+        if port and port + nodes - 1 > HIGHEST_PORT:
+            raise AddressError(
+                f"{nodes} nodes from port {port} on need ports beyond {HIGHEST_PORT}; choose a lower one"
+            )
         controlled = None if control is None else control_at(control, control_token, control_names)
     except (AddressError, SettingError, TokenError) as problem:
         refuse(str(problem))
@@ -144,7 +153,7 @@ def serve(
     log.configure(level=log_level, json=log_format == "json", writer=LineWriter(STDERR))
     sentence = ""
     try:
-        run(settings, host, port, nodes, advertise, controlled, Places(event_log, data_dir, fsync, restore_topics))
+        run(settings, host, port, nodes, advertised, controlled, Places(event_log, data_dir, fsync, restore_topics))
     except (ListenError, EventLogError, DataDirectoryError) as problem:
         sentence = str(problem)
     finally:

@@ -8,6 +8,7 @@ from random import Random
 from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
+from kohort.broker.address import Advertised
 from kohort.broker.clock import Clock
 from kohort.broker.cluster.assembly import new_node, new_topics, show_coordinators_topics, start_sweeps, start_upkeep
 from kohort.broker.cluster.group_events import GroupEvents
@@ -56,17 +57,17 @@ class Cluster:
         clock: Clock,
         nodes: int = 1,
         seed: int | None = None,
-        advertise: str = "",
+        advertised: Advertised | None = None,
         directory: DataDirectory | None = None,
     ) -> None:
         """`seed`: of everything that is left to chance; None takes one from the system.
 
+        `advertised`: what clients are told of where the nodes are; None: the host each has dialled.
         `directory`: where logs are kept, and what it holds is taken over; None: in memory. Raises DataDirectoryError.
         """
         self.settings = settings
         self.clock = clock
-        self.advertise = advertise
-        """The host that clients are told; empty: the one each has dialled."""
+        self.advertised = advertised or Advertised()
         self.random = Random(seed)
         self.cluster_id = urlsafe_b64encode(self.random.randbytes(16)).decode()[:22]
         self.on_wakeup_changed: Callable[[], None] = _nobody_cares

@@ -37,4 +37,8 @@ class Node:
         The host is the one the client dialled, unless `--advertise` names another: whoever reached one node reaches
         the others in the same way.
         """
-        return self.cluster.advertise or ticket.listener[0], self.port
+        return self.address(ticket.listener[0])
+
+    def address(self, dialled: str) -> tuple[str, int]:
+        """Host and port under which a client that dialled the host `dialled` reaches this node."""
+        return self.cluster.advertised.address(self.id - self.cluster.nodes[0].id, dialled, self.port)

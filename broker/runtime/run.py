@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import uvloop
 
-from kohort.broker.address import reachable, show_address
+from kohort.broker.address import Advertised, reachable, show_address
 from kohort.broker.clock import Clock
 from kohort.broker.cluster.cluster import Cluster
 from kohort.broker.job_thread import JobThread
@@ -77,18 +77,24 @@ def run(
     host: str,
     port: int,
     nodes: int,
-    advertise: str,
+    advertised: Advertised,
     control: Control | None = None,
     places: Places = NOWHERE,
 ) -> None:
     """Serves until SIGINT or SIGTERM. Raises ListenError, EventLogError, DataDirectoryError."""
     raise_file_limit()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(settings, host, port, nodes, advertise, control, places))
+        runner.run(_serve(settings, host, port, nodes, advertised, control, places))
 
 
 async def _serve(
-    settings: Settings, host: str, port: int, nodes: int, advertise: str, control: Control | None, places: Places
+    settings: Settings,
+    host: str,
+    port: int,
+    nodes: int,
+    advertised: Advertised,
+    control: Control | None,
+    places: Places,
 ) -> None:
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(_caught_by_loop)
@@ -97,7 +103,7 @@ async def _serve(
         log.info(f"{name} has no meaning here", setting=name)
     clock = log.clock if control is None else control.clock
     with _directory(places) as directory:
-        cluster = Cluster(settings, clock, nodes, advertise=advertise, directory=directory)
+        cluster = Cluster(settings, clock, nodes, advertised=advertised, directory=directory)
         if control is not None:
             control.attach(cluster)
         server = Server(cluster, Registry(), loop)
@@ -115,8 +121,8 @@ async def _until_stopped(cluster: Cluster, server: Server, host: str, port: int,
         cluster.offsets_topic.create(cluster.clock.now_ms())
     log.later = lambda flush: loop.call_later(RENDER_LOGS_AFTER_S, flush)
     try:
-        advertised = cluster.advertise or reachable(host)
-        ready = "READY bootstrap=" + ",".join(show_address(advertised, node.port) for node in cluster.nodes)
+        dialled = reachable(host)
+        ready = "READY bootstrap=" + ",".join(show_address(*node.address(dialled)) for node in cluster.nodes)
         async with AsyncExitStack() as open_:
             if control is not None:
                 ready += f" control={await open_.enter_async_context(control.serve(server))}"

@@ -6,7 +6,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
-from kohort.broker.address import parse_address
+from kohort.broker.address import Advertised, parse_address
 from kohort.broker.cluster.cluster import Cluster
 from kohort.broker.logs import log
 from kohort.broker.runtime.run import run
@@ -35,4 +35,4 @@ async def _nowhere() -> AsyncIterator[str]:
 
 
 if __name__ == "__main__":
-    run(Settings({}, "test", 1), *parse_address(sys.argv[1]), 1, "", OnlyRecorder())
+    run(Settings({}, "test", 1), *parse_address(sys.argv[1]), 1, Advertised(), OnlyRecorder())

@@ -32,6 +32,7 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
         (("--set", "group.max.sise=5"), "did you mean group.max.size"),
         (("--listen", "9092"), "9092 is no address; write HOST:PORT"),
         (("--listen", "127.0.0.1:65535", "--nodes", "2"), "need ports beyond 65535"),
+        (("--advertise", "a,b"), "--advertise names 2 addresses, and there is 1 node"),
         (("--control", "here"), "here is no address; write HOST:PORT"),
         (("--control", "0.0.0.0:0"), "could control this broker; set a token with KOHORT_CONTROL_TOKEN"),
         (("--control", ":0", "--control-token", "s3cret\n"), "the control token begins or ends with a blank"),
@@ -43,6 +44,12 @@ def test_mistakes_end_with_one_sentence_and_exit_code_2(arguments: tuple[str, ..
     assert ended.stdout == ""
     assert sentence in ended.stderr
     assert len(ended.stderr.splitlines()) == 1
+
+
+def test_a_misspelt_command_hears_the_nearest() -> None:
+    ended = run("serv")
+    assert ended.returncode == 2
+    assert "Did you mean 'serve'?" in ended.stderr
 
 
 def test_a_port_in_use_is_told_with_a_way_out() -> None:

@@ -13,8 +13,8 @@ def asked(client: Client, version: int, *keys: str, key_type: int = 0) -> list[t
     return [(c.node_id, c.host, c.port, c.error_code.name, c.error_message) for c in response.coordinators]
 
 
-def ready(nodes: int = 1) -> Broker:
-    broker = Broker(nodes)
+def ready(nodes: int = 1, advertise: str = "") -> Broker:
+    broker = Broker(nodes, advertise)
     broker.cluster.offsets_topic.create(broker.clock.now_ms())
     return broker
 
@@ -72,6 +72,14 @@ def test_everybody_is_told_the_address_they_dialled() -> None:
 
 
 def test_unless_another_is_advertised() -> None:
-    broker = Broker(advertise="kohort.example")
-    broker.cluster.offsets_topic.create(0)
+    broker = ready(advertise="kohort.example")
     assert asked(broker.client(), 4, "")[0][1:3] == ("kohort.example", 9092)
+
+
+def test_mapped_ports_are_advertised_node_by_node() -> None:
+    broker = ready(2, advertise="localhost:19092")
+    assert asked(broker.client(), 4, "")[0][1:3] == ("localhost", 19_092)
+    assert asked(broker.client(), 4, "a")[0][1:3] == ("localhost", 19_093)
+    broker = ready(2, advertise="one.example:29092, [::1]:9")
+    assert asked(broker.client(), 4, "")[0][1:3] == ("one.example", 29_092)
+    assert asked(broker.client(), 4, "a")[0][1:3] == ("::1", 9)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from kohort.broker.address import parse_advertised
 from kohort.broker.clock import ManualClock
 from kohort.broker.cluster.cluster import Cluster
 from kohort.broker.runtime.connection import Connection
@@ -105,7 +106,12 @@ class Broker:
         given = {name.replace("_", "."): str(value) for name, value in settings.items()}
         self.clock = clock or ManualClock()
         self.cluster = Cluster(
-            Settings(given, nodes=nodes), self.clock, nodes, seed=seed, advertise=advertise, directory=directory
+            Settings(given, nodes=nodes),
+            self.clock,
+            nodes,
+            seed=seed,
+            advertised=parse_advertised(advertise, nodes),
+            directory=directory,
         )
         for number, node in enumerate(self.cluster.nodes):
             node.port = 9092 + number

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kohort.control.waiting import Waiters
 
 if TYPE_CHECKING:
-    from kohort.broker.cluster.cluster import Cluster
+    from kohort.broker.cluster.broker_cluster import BrokerCluster
     from kohort.broker.runtime.server import Server
     from kohort.control.lab_clock import LabClock
 
@@ -19,7 +19,7 @@ class Brokers:
     server: Server
     """Made after the laboratory; see `Laboratory.attach`."""
 
-    def __init__(self, cluster: Cluster, clock: LabClock) -> None:
+    def __init__(self, cluster: BrokerCluster, clock: LabClock) -> None:
         self.cluster = cluster
         self.clock = clock
         self.waiters = Waiters()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from kohort.broker.cluster.effects import perform
+from kohort.broker.cluster.performing import perform
 from kohort.broker.runtime.error_response import error_response
 from kohort.broker.ticket import CloseConnection, Ticket
 from kohort.control.gate_points import ANSWER, REQUEST

@@ -27,14 +27,14 @@ from kohort.coordinator.classic.classic_member import Member
 from kohort.coordinator.consumer.progress import keep_alive
 
 if TYPE_CHECKING:
-    from kohort.broker.cluster.cluster import Cluster
+    from kohort.broker.cluster.broker_cluster import BrokerCluster
     from kohort.broker.runtime.server import Server
 
 
 class Laboratory:
     """Clock, faults and gates of a cluster, and who of its members is alive."""
 
-    def __init__(self, cluster: Cluster, clock: LabClock) -> None:
+    def __init__(self, cluster: BrokerCluster, clock: LabClock) -> None:
         self.cluster = cluster
         self.clock = clock
         self.brokers = brokers = Brokers(cluster, clock)

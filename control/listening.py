@@ -10,7 +10,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from kohort.broker.address import show_address
-from kohort.broker.cluster.cluster import Cluster
+from kohort.broker.cluster.broker_cluster import BrokerCluster
 from kohort.broker.logs import log
 from kohort.broker.runtime.server import ListenError, Server, bind
 from kohort.control.admission import is_loopback
@@ -36,7 +36,7 @@ class Control:
         self._host, self._port, self._token, self._names = host, port, token, tuple(names)
         self.clock = LabClock(log.clock)
 
-    def attach(self, cluster: Cluster) -> None:
+    def attach(self, cluster: BrokerCluster) -> None:
         """Makes the laboratory of a cluster."""
         self._laboratory = Laboratory(cluster, self.clock)
 

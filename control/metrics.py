@@ -14,7 +14,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric, SummaryMetricFamily
 from prometheus_client.registry import Collector, CollectorRegistry
 
-from kohort.broker.cluster.cluster import Cluster
+from kohort.broker.cluster.broker_cluster import BrokerCluster
 from kohort.broker.cluster.group_events import Recorded
 from kohort.broker.cluster.node import Node
 from kohort.coordinator.classic.states import State
@@ -31,7 +31,7 @@ US_PER_S = 1_000_000
 class Metrics(Collector):
     """The metrics of one cluster."""
 
-    def __init__(self, cluster: Cluster, most_groups: int = MOST_GROUPS) -> None:
+    def __init__(self, cluster: BrokerCluster, most_groups: int = MOST_GROUPS) -> None:
         self._cluster = cluster
         self._counts: Counts | None = None
         self._most_groups = most_groups
@@ -97,7 +97,7 @@ class Counts:
             self.beyond_limit += 1
 
 
-def of_now(cluster: Cluster) -> Iterator[Metric]:
+def of_now(cluster: BrokerCluster) -> Iterator[Metric]:
     """What there is."""
     groups = GaugeMetricFamily(f"{PREFIX}group_count", "Groups, by state", labels=["node", "protocol", "state"])
     members = GaugeMetricFamily(f"{PREFIX}member_count", "Members of all groups", labels=["node"])
@@ -119,7 +119,7 @@ def of_now(cluster: Cluster) -> Iterator[Metric]:
     yield from (groups, members, offsets, partitions)
 
 
-def of_counts(counts: Counts, cluster: Cluster) -> Iterator[Metric]:
+def of_counts(counts: Counts, cluster: BrokerCluster) -> Iterator[Metric]:
     """What has happened."""
     yield _by_cause("rebalance", "Rebalances that began, by cause", counts.rebalances)
     yield _by_cause("member_removal", "Members that were removed or left, by cause", counts.removals)

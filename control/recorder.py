@@ -10,7 +10,7 @@ from kohort.broker.logs import log
 from kohort.control.history import Rebalance, describe, rebalances
 
 if TYPE_CHECKING:
-    from kohort.broker.cluster.cluster import Cluster
+    from kohort.broker.cluster.broker_cluster import BrokerCluster
     from kohort.broker.cluster.group_events import Recorded
     from kohort.coordinator.events import GroupEvent
 
@@ -23,7 +23,7 @@ Listener = Callable[["Recorded"], None]
 class Recorder:
     """Listens from the moment it is started."""
 
-    def __init__(self, cluster: Cluster, kept: int = EVENTS_KEPT) -> None:
+    def __init__(self, cluster: BrokerCluster, kept: int = EVENTS_KEPT) -> None:
         self._cluster = cluster
         self._kept = kept
         self._events: deque[Recorded] = deque()

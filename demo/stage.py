@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kohort.broker.address import show_address
-from kohort.broker.cluster.cluster import Cluster
+from kohort.broker.cluster.broker_cluster import BrokerCluster
 from kohort.broker.cluster.event_log import EventLog
 from kohort.broker.logs import log
 from kohort.broker.runtime.registry import Registry
@@ -33,7 +33,7 @@ class Stage:
     def __init__(self, seed: int, topic: str, partitions: int) -> None:
         self.topic = topic
         self.partitions = partitions
-        self.cluster = Cluster(Settings({}, "test", NODES), log.clock, NODES, seed)
+        self.cluster = BrokerCluster(Settings({}, "test", NODES), log.clock, NODES, seed)
         self._server: Server | None = None
         self._events: EventLog | None = None
 

@@ -33,7 +33,7 @@ from kohort.protocol.batches import (
     read_batch,
 )
 from kohort.protocol.errors import DecodeError
-from kohort.storage.records import Newest, later_by, records_in_steps
+from kohort.storage.batch_records import Newest, later_by, records_in_steps
 from kohort.storage.segment import Chunk, batches_of
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from struct import Struct
 
 from kohort.storage import leader_epochs, memory
+from kohort.storage.batch_records import find_time
 from kohort.storage.compaction import Compaction
 from kohort.storage.memory import Memory
 from kohort.storage.producers import Producers
-from kohort.storage.records import find_time
 from kohort.storage.segment import CHUNK_BYTES, NO_ROOM, Chunk, Segment, batches_of, first_at_or_after
 from kohort.storage.store import IN_MEMORY, Epochs, Found, Merged, Store
 from kohort.storage.topic_configs import LogConfig

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from warnings import warn
 
 from kohort.broker.address import show_address
-from kohort.broker.cluster.cluster import Cluster as BrokerCluster
+from kohort.broker.cluster.broker_cluster import BrokerCluster
 from kohort.broker.cluster.node import Node
 from kohort.broker.logs import log
 from kohort.broker.runtime.registry import Registry

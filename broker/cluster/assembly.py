@@ -18,11 +18,11 @@ from kohort.purgatory import DelayedOperation
 from kohort.storage.topics import Topics
 
 if TYPE_CHECKING:
-    from kohort.broker.cluster.cluster import Cluster
+    from kohort.broker.cluster.broker_cluster import BrokerCluster
     from kohort.broker.settings.broker_settings import Settings
 
 
-def new_node(cluster: Cluster, node_id: int) -> Node:
+def new_node(cluster: BrokerCluster, node_id: int) -> Node:
     """A node with its two coordinators, which are told of partitions later."""
     settings = cluster.settings
     coordinator = GroupCoordinator(
@@ -43,7 +43,7 @@ def new_node(cluster: Cluster, node_id: int) -> Node:
     return Node(cluster, node_id, coordinator, transactions)
 
 
-def new_topics(cluster: Cluster) -> Topics:
+def new_topics(cluster: BrokerCluster) -> Topics:
     """No topics yet, with the defaults that the broker's settings give them."""
     settings = cluster.settings
     return Topics(
@@ -59,7 +59,7 @@ def new_topics(cluster: Cluster) -> Topics:
     )
 
 
-def show_coordinators_topics(cluster: Cluster) -> None:
+def show_coordinators_topics(cluster: BrokerCluster) -> None:
     """Coordinators of consumer groups assign what is there, with the settings of the group."""
     topics = ClusterTopics(cluster.topics, cluster.settings.broker_rack)
     for coordinator in cluster.coordinators:
@@ -67,7 +67,7 @@ def show_coordinators_topics(cluster: Cluster) -> None:
         coordinator.consumer_config = cluster.group_configs.consumer_config
 
 
-def start_sweeps(cluster: Cluster, now_ms: int) -> None:
+def start_sweeps(cluster: BrokerCluster, now_ms: int) -> None:
     """From now on coordinators drop what has expired."""
     for coordinator in cluster.coordinators:
         cluster.purgatory.wait(Sweep(coordinator, now_ms))
@@ -76,7 +76,7 @@ def start_sweeps(cluster: Cluster, now_ms: int) -> None:
         cluster.purgatory.wait(RemoveExpired(node.transactions, now_ms))
 
 
-def start_upkeep(cluster: Cluster, now_ms: int) -> None:
+def start_upkeep(cluster: BrokerCluster, now_ms: int) -> None:
     """From now on logs drop what is old, and are compacted."""
     _Upkeep(cluster).wait(now_ms)
 
@@ -86,7 +86,7 @@ class _Upkeep(DelayedOperation):
 
     __slots__ = ("_cluster",)
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: BrokerCluster) -> None:
         super().__init__(0)
         self._cluster = cluster
 

@@ -14,7 +14,7 @@ from kohort.storage.topics import Partition, Topic
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from kohort.broker.cluster.cluster import Cluster
+    from kohort.broker.cluster.broker_cluster import BrokerCluster
     from kohort.broker.cluster.node import Node
     from kohort.broker.cluster.replay import Loader, Replay
 
@@ -26,7 +26,7 @@ class CoordinatedTopic(ABC):
     keeps: ClassVar[str]
     """What is in it, as a log line names one."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: BrokerCluster) -> None:
         self._cluster = cluster
         self._topic: Topic | None = None
         self._creation: DelayedOperation | None = None

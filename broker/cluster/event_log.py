@@ -15,16 +15,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kohort.broker.cluster.effects import perform
 from kohort.broker.cluster.event_files import EventFile, EventFiles, finish_left_over
 from kohort.broker.cluster.group_events import EventLogError
+from kohort.broker.cluster.performing import perform
 from kohort.broker.job_thread import JOBS_HERE, Jobs
 from kohort.broker.logs import log
 from kohort.coordinator.events import COLUMNS
 from kohort.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
-    from kohort.broker.cluster.cluster import Cluster
+    from kohort.broker.cluster.broker_cluster import BrokerCluster
     from kohort.broker.cluster.group_events import Recorded
 
 SCHEMA = 1
@@ -43,7 +43,7 @@ Later = Callable[[float, Callable[[], None]], object]
 class EventLog:
     """Listens to a cluster's group events, and has them written."""
 
-    def __init__(self, cluster: Cluster, directory: Path, later: Later, jobs: Jobs = JOBS_HERE) -> None:
+    def __init__(self, cluster: BrokerCluster, directory: Path, later: Later, jobs: Jobs = JOBS_HERE) -> None:
         """`jobs`: where files are written; unless given, in the caller's thread."""
         self._cluster = cluster
         self._directory = directory
@@ -149,7 +149,7 @@ class EventLog:
 
 
 @contextmanager
-def written(cluster: Cluster, directory: Path, later: Later, jobs: Jobs = JOBS_HERE) -> Iterator[EventLog]:
+def written(cluster: BrokerCluster, directory: Path, later: Later, jobs: Jobs = JOBS_HERE) -> Iterator[EventLog]:
     """A cluster's events are, until the end of the context, which is the end of the cluster. Raises EventLogError."""
     events = EventLog(cluster, directory, later, jobs)
     events.open()

@@ -11,7 +11,7 @@ from kohort.coordinator.classic.observer import UNOBSERVED
 from kohort.coordinator.events import Client, GroupEvent
 
 if TYPE_CHECKING:
-    from kohort.broker.cluster.cluster import Cluster
+    from kohort.broker.cluster.broker_cluster import BrokerCluster
     from kohort.coordinator.coordinator import GroupCoordinator
 
 
@@ -43,7 +43,7 @@ class GroupEvents:
     A listener is called in the middle of a turn: it puts down what it is told, and works on it later.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: BrokerCluster) -> None:
         self._cluster = cluster
         self._listeners: list[Listener] = []
         self._numbers: dict[int, int] = {}

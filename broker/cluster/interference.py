@@ -26,7 +26,7 @@ Report = Callable[[int], None]
 
 
 class Interference:
-    """Lets everything happen as it would. Who wants otherwise overrides a method and sets `Cluster.interference`."""
+    """Lets everything happen as it would. To change that, override a method and set `BrokerCluster.interference`."""
 
     # Requests
 

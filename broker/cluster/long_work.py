@@ -16,7 +16,7 @@ from kohort.broker.short_text import short_text
 from kohort.broker.ticket import NO_REPLY, CloseConnection
 
 if TYPE_CHECKING:
-    from kohort.broker.cluster.cluster import Cluster
+    from kohort.broker.cluster.broker_cluster import BrokerCluster
     from kohort.broker.ticket import Ticket
 
 T = TypeVar("T")
@@ -25,7 +25,7 @@ T = TypeVar("T")
 class LongWork:
     """The long work of a cluster. Without a server all of it is done at once."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: BrokerCluster) -> None:
         self.jobs: Jobs = JOBS_HERE
         self.act: Callable[[Callable[[int], None]], None] = lambda action: action(cluster.clock.now_ms())
         """Does something together with what follows from it (`Server.act`)."""

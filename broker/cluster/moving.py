@@ -17,7 +17,7 @@ from kohort.storage.topics import Partition, Topic
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from kohort.broker.cluster.cluster import Cluster
+    from kohort.broker.cluster.broker_cluster import BrokerCluster
     from kohort.broker.cluster.node import Node
 
 
@@ -25,7 +25,7 @@ class MoveError(Exception):
     """What cannot be done; the text is a sentence for whoever asked."""
 
 
-def move_leader(cluster: Cluster, topic: Topic, partition: Partition, node_id: int, now_ms: int) -> None:
+def move_leader(cluster: BrokerCluster, topic: Topic, partition: Partition, node_id: int, now_ms: int) -> None:
     """Lets `node_id` lead, and prefers it from now on. Raises MoveError.
 
     As Kafka's tools do it: the replicas are reassigned, the new leader first, and it is elected. A node that had no
@@ -43,7 +43,9 @@ def move_leader(cluster: Cluster, topic: Topic, partition: Partition, node_id: i
     elect_preferred(cluster, topic, partition, now_ms)
 
 
-def reassign(cluster: Cluster, topic: Topic, partition: Partition, replicas: tuple[int, ...], now_ms: int) -> None:
+def reassign(
+    cluster: BrokerCluster, topic: Topic, partition: Partition, replicas: tuple[int, ...], now_ms: int
+) -> None:
     """Gives a partition other replicas, in order of preference, at once: there is nothing to copy.
 
     Who leads goes on if it is among them. If one has been taken away the epoch grows all the same, as in Kafka.
@@ -61,7 +63,7 @@ def reassign(cluster: Cluster, topic: Topic, partition: Partition, replicas: tup
         _balance_later(cluster, now_ms)
 
 
-def elect_preferred(cluster: Cluster, topic: Topic, partition: Partition, now_ms: int) -> ErrorCode:
+def elect_preferred(cluster: BrokerCluster, topic: Topic, partition: Partition, now_ms: int) -> ErrorCode:
     """Lets the first replica lead.
 
     Answers ELECTION_NOT_NEEDED if it does, PREFERRED_LEADER_NOT_AVAILABLE if its node is stopped.
@@ -76,7 +78,7 @@ def elect_preferred(cluster: Cluster, topic: Topic, partition: Partition, now_ms
     return ErrorCode.none
 
 
-def elect_any(cluster: Cluster, topic: Topic, partition: Partition, now_ms: int) -> ErrorCode:
+def elect_any(cluster: BrokerCluster, topic: Topic, partition: Partition, now_ms: int) -> ErrorCode:
     """Lets any replica lead that runs (an unclean election, which here loses nothing).
 
     Answers ELECTION_NOT_NEEDED if there is a leader, ELIGIBLE_LEADERS_NOT_AVAILABLE if no replica runs.
@@ -91,7 +93,7 @@ def elect_any(cluster: Cluster, topic: Topic, partition: Partition, now_ms: int)
     return ErrorCode.none
 
 
-def stop_node(cluster: Cluster, node: Node, now_ms: int) -> None:
+def stop_node(cluster: BrokerCluster, node: Node, now_ms: int) -> None:
     """Takes a node out of the cluster. What it leads, its next running replica leads from now on, or nobody.
 
     Its connections are the server's to close. Source: Kafka's controlled shutdown.
@@ -109,7 +111,7 @@ def stop_node(cluster: Cluster, node: Node, now_ms: int) -> None:
     log.info(f"node {node.id} is stopped; {moved} partitions have another leader{without}", node=node.id)
 
 
-def start_node(cluster: Cluster, node: Node, now_ms: int) -> None:
+def start_node(cluster: BrokerCluster, node: Node, now_ms: int) -> None:
     """Brings a node back. It leads at once what had no leader; what it is preferred for, when that is balanced again.
 
     That is after `leader.imbalance.check.interval.seconds`, unless somebody asks for an election before.
@@ -125,7 +127,7 @@ def start_node(cluster: Cluster, node: Node, now_ms: int) -> None:
     _balance_later(cluster, now_ms)
 
 
-def _lead(cluster: Cluster, topic: Topic, partition: Partition, node_id: int, now_ms: int) -> None:
+def _lead(cluster: BrokerCluster, topic: Topic, partition: Partition, node_id: int, now_ms: int) -> None:
     """Begins a leader epoch. The coordinator of its groups moves along, and fetches that wait hear of it."""
     coordinated = cluster.coordinated.get(topic.name) if partition.leader != node_id else None
     if coordinated is not None and not cluster.interference.hides_loss(topic, partition):
@@ -140,7 +142,7 @@ def _lead(cluster: Cluster, topic: Topic, partition: Partition, node_id: int, no
         coordinated.elected(partition, now_ms)
 
 
-def _note(cluster: Cluster, topic: Topic, partition: Partition) -> None:
+def _note(cluster: BrokerCluster, topic: Topic, partition: Partition) -> None:
     """Has the data directory remember it. If the disk fails, it moves all the same."""
     try:
         cluster.topics.moved(topic, partition)
@@ -148,7 +150,7 @@ def _note(cluster: Cluster, topic: Topic, partition: Partition) -> None:
         cluster.storage_failed(f"{topic.name}-{partition.index}, who leads it", problem)
 
 
-def _partitions(cluster: Cluster) -> Iterator[tuple[Topic, Partition]]:
+def _partitions(cluster: BrokerCluster) -> Iterator[tuple[Topic, Partition]]:
     return ((topic, partition) for topic in cluster.topics for partition in topic.partitions)
 
 
@@ -166,7 +168,7 @@ def _listed(numbers: Iterable[int]) -> str:
     return ", ".join(map(str, numbers))
 
 
-def _balance_later(cluster: Cluster, now_ms: int) -> None:
+def _balance_later(cluster: BrokerCluster, now_ms: int) -> None:
     settings = cluster.settings
     if settings.auto_leader_rebalance_enable and cluster.balancing is None:
         cluster.balancing = _Balancing(cluster, now_ms + settings.leader_imbalance_check_interval_seconds * 1_000)
@@ -178,7 +180,7 @@ class _Balancing(DelayedOperation):
 
     __slots__ = ("_cluster",)
 
-    def __init__(self, cluster: Cluster, deadline_ms: int) -> None:
+    def __init__(self, cluster: BrokerCluster, deadline_ms: int) -> None:
         super().__init__(deadline_ms)
         self._cluster = cluster
 

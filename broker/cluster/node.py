@@ -8,7 +8,7 @@ from kohort.broker.cluster.fetch_sessions import FetchSessions
 from kohort.broker.ticket import Ticket
 
 if TYPE_CHECKING:
-    from kohort.broker.cluster.cluster import Cluster
+    from kohort.broker.cluster.broker_cluster import BrokerCluster
     from kohort.coordinator.coordinator import GroupCoordinator
     from kohort.coordinator.transactions.transaction_coordinator import TransactionCoordinator
 
@@ -19,7 +19,7 @@ class Node:
     __slots__ = ("cluster", "coordinator", "fetch_sessions", "id", "port", "running", "transactions")
 
     def __init__(
-        self, cluster: Cluster, node_id: int, coordinator: GroupCoordinator, transactions: TransactionCoordinator
+        self, cluster: BrokerCluster, node_id: int, coordinator: GroupCoordinator, transactions: TransactionCoordinator
     ) -> None:
         self.id = node_id
         self.cluster = cluster

@@ -11,14 +11,14 @@ from kohort.storage.refusal import Refusal
 from kohort.storage.topic_configs import TOPIC_CONFIGS
 
 if TYPE_CHECKING:
-    from kohort.broker.cluster.cluster import Cluster
+    from kohort.broker.cluster.broker_cluster import BrokerCluster
     from kohort.storage.disk.directory import DataDirectory
 
 UNKNOWN_PRODUCER_IDS = 1_000_000
 """Ids that may have been handed out when that is noted nowhere: producers that have written nothing are not seen."""
 
 
-def take_over(cluster: Cluster, directory: DataDirectory, now_ms: int) -> None:
+def take_over(cluster: BrokerCluster, directory: DataDirectory, now_ms: int) -> None:
     """Opens all logs. Every partition begins a leader epoch, as when a broker of Kafka's comes back.
 
     Raises DataDirectoryError.
@@ -31,7 +31,7 @@ def take_over(cluster: Cluster, directory: DataDirectory, now_ms: int) -> None:
         ) from None
 
 
-def _take_over(cluster: Cluster, directory: DataDirectory, now_ms: int) -> None:
+def _take_over(cluster: BrokerCluster, directory: DataDirectory, now_ms: int) -> None:
     topics, saved = cluster.topics, directory.saved
     if directory.cluster_id is not None:
         cluster.cluster_id = directory.cluster_id
@@ -87,7 +87,7 @@ def _refuse_bad_settings(directory: DataDirectory) -> None:
                 )
 
 
-def _usable_group_configs(cluster: Cluster, directory: DataDirectory) -> dict[str, dict[str, str]]:
+def _usable_group_configs(cluster: BrokerCluster, directory: DataDirectory) -> dict[str, dict[str, str]]:
     """What was set for groups, but for what may not be set any more: the broker's limits may be others now."""
     usable = {}
     for group_id, configs in directory.saved.group_configs.items():
@@ -99,13 +99,13 @@ def _usable_group_configs(cluster: Cluster, directory: DataDirectory) -> dict[st
     return usable
 
 
-def _largest_producer_id(cluster: Cluster) -> int:
+def _largest_producer_id(cluster: BrokerCluster) -> int:
     """The largest that batches tell of; -1: none does."""
     known = [part.producers for topic in cluster.topics for part in topic.partitions if part.producers is not None]
     return max((each.producer_id for producers in known for each in producers.described()), default=-1)
 
 
-def _forget_old_producers(cluster: Cluster, now_ms: int) -> None:
+def _forget_old_producers(cluster: BrokerCluster, now_ms: int) -> None:
     """After a restart only record timestamps are known: a producer that writes old timestamps expires at once.
 
     Source: Kafka's `ProducerStateManager.truncateAndReload`.
@@ -116,7 +116,7 @@ def _forget_old_producers(cluster: Cluster, now_ms: int) -> None:
                 partition.producers.expire(now_ms + cluster.clock.epoch_ms)
 
 
-def _adopt(cluster: Cluster, directory: DataDirectory, name: str, count: int) -> None:
+def _adopt(cluster: BrokerCluster, directory: DataDirectory, name: str, count: int) -> None:
     """Makes a topic of folders that nobody has told of; of the internal ones it is known how many there must be."""
     topic_id = directory.id_of(name)
     internal = {each.name: each for each in (cluster.offsets_topic, cluster.transaction_topic)}.get(name)

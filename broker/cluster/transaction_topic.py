@@ -14,7 +14,7 @@ from kohort.protocol.errors import ErrorCode
 from kohort.storage.topics import Partition
 
 if TYPE_CHECKING:
-    from kohort.broker.cluster.cluster import Cluster
+    from kohort.broker.cluster.broker_cluster import BrokerCluster
     from kohort.broker.cluster.node import Node
 
 
@@ -60,7 +60,7 @@ class TransactionTopic(CoordinatedTopic):
         return ErrorCode.none
 
 
-def write_markers(cluster: Cluster, effect: WriteMarkers, now_ms: int) -> ErrorCode:
+def write_markers(cluster: BrokerCluster, effect: WriteMarkers, now_ms: int) -> ErrorCode:
     """Writes the end of a transaction to its partitions, wherever they are led. Those that are gone are left."""
     for topic, index in effect.partitions:
         error = write_marker(cluster, topic, index, effect.producer_id, effect.producer_epoch, effect.marker, now_ms)
@@ -70,7 +70,7 @@ def write_markers(cluster: Cluster, effect: WriteMarkers, now_ms: int) -> ErrorC
 
 
 def write_marker(
-    cluster: Cluster,
+    cluster: BrokerCluster,
     topic_name: str,
     index: int,
     producer_id: int,

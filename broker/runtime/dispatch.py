@@ -6,8 +6,8 @@ from functools import partial
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any
 
-from kohort.broker.cluster.effects import perform
 from kohort.broker.cluster.interference import NO_INTERFERENCE
+from kohort.broker.cluster.performing import perform
 from kohort.broker.logs import log
 from kohort.broker.runtime.error_response import error_response
 from kohort.broker.runtime.registry import Api, Registry
@@ -18,7 +18,7 @@ from kohort.protocol.errors import DecodeError, ErrorCode
 from kohort.protocol.headers import RequestHeader, read_header
 
 if TYPE_CHECKING:
-    from kohort.broker.cluster.cluster import Cluster
+    from kohort.broker.cluster.broker_cluster import BrokerCluster
     from kohort.broker.cluster.interference import Handler
     from kohort.broker.runtime.connection import Connection
     from kohort.broker.slices import Work
@@ -29,7 +29,7 @@ API_VERSIONS = 18
 class Dispatcher:
     """Finds the API of a request, lets it answer, and does what the coordinators want done."""
 
-    def __init__(self, cluster: Cluster, registry: Registry) -> None:
+    def __init__(self, cluster: BrokerCluster, registry: Registry) -> None:
         self.cluster = cluster
         self.registry = registry
         self._loaded = registry.loaded

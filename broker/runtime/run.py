@@ -17,7 +17,7 @@ import uvloop
 
 from kohort.broker.address import Advertised, reachable, show_address
 from kohort.broker.clock import Clock
-from kohort.broker.cluster.cluster import Cluster
+from kohort.broker.cluster.broker_cluster import BrokerCluster
 from kohort.broker.job_thread import JobThread
 from kohort.broker.line_writer import LineWriter
 from kohort.broker.logs import LibraryLines, log
@@ -46,7 +46,7 @@ class Control(Protocol):
         """The brokers', for whoever controls them to move."""
         ...
 
-    def attach(self, cluster: Cluster) -> None:
+    def attach(self, cluster: BrokerCluster) -> None:
         """Comes between the brokers and what they do (`Interference`), before the first connection."""
         ...
 
@@ -103,7 +103,7 @@ async def _serve(
         log.info(f"{name} has no meaning here", setting=name)
     clock = log.clock if control is None else control.clock
     with _directory(places) as directory:
-        cluster = Cluster(settings, clock, nodes, advertised=advertised, directory=directory)
+        cluster = BrokerCluster(settings, clock, nodes, advertised=advertised, directory=directory)
         if control is not None:
             control.attach(cluster)
         server = Server(cluster, Registry(), loop)
@@ -111,7 +111,7 @@ async def _serve(
             await _until_stopped(cluster, server, host, port, control)
 
 
-async def _until_stopped(cluster: Cluster, server: Server, host: str, port: int, control: Control | None) -> None:
+async def _until_stopped(cluster: BrokerCluster, server: Server, host: str, port: int, control: Control | None) -> None:
     loop = server.loop
     stopped = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -142,7 +142,7 @@ def _directory(places: Places) -> Iterator[DataDirectory | None]:
     if places.data_dir is None:
         yield None
         return
-    from kohort.broker.cluster.syncing import ALWAYS, NEVER
+    from kohort.broker.cluster.disk_syncing import ALWAYS, NEVER
     from kohort.storage.disk.directory import DataDirectory
     from kohort.storage.disk.files import Disk
 
@@ -168,7 +168,7 @@ def _synced(server: Server, places: Places) -> Iterator[None]:
     if directory is None or places.fsync == "never":
         yield
         return
-    from kohort.broker.cluster.syncing import ALWAYS, SyncNowAndThen, Syncs, SyncThreads
+    from kohort.broker.cluster.disk_syncing import ALWAYS, SyncNowAndThen, Syncs, SyncThreads
 
     threads = SyncThreads(server.loop)
     syncs = Syncs(server.cluster, directory.disk, threads, server.loop.call_soon)
@@ -184,7 +184,7 @@ def _synced(server: Server, places: Places) -> Iterator[None]:
 
 
 @contextmanager
-def _events_written(cluster: Cluster, directory: Path | None, loop: asyncio.AbstractEventLoop) -> Iterator[None]:
+def _events_written(cluster: BrokerCluster, directory: Path | None, loop: asyncio.AbstractEventLoop) -> Iterator[None]:
     if directory is None:
         yield
         return

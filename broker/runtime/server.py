@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kohort.broker.address import show_address
-from kohort.broker.cluster.effects import perform
+from kohort.broker.cluster.performing import perform
 from kohort.broker.runtime.connection import Connection
 from kohort.broker.runtime.dispatch import Dispatcher
 from kohort.broker.runtime.paused_reading import PausedReading
@@ -20,7 +20,7 @@ from kohort.purgatory import DelayedOperation
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kohort.broker.cluster.cluster import Cluster
+    from kohort.broker.cluster.broker_cluster import BrokerCluster
     from kohort.broker.cluster.node import Node
     from kohort.broker.runtime.registry import Registry
 
@@ -43,7 +43,7 @@ class ListenError(Exception):
 class Server:
     """Accepts connections for all nodes, and calls the purgatory when something in it falls due."""
 
-    def __init__(self, cluster: Cluster, registry: Registry, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, cluster: BrokerCluster, registry: Registry, loop: asyncio.AbstractEventLoop) -> None:
         self.cluster = cluster
         self.clock = cluster.clock
         self.loop = loop

@@ -5,7 +5,7 @@ Source: Kafka's `OffsetIndex` and `TimeIndex`.
 
 from struct import Struct
 
-from kohort.storage.disk.segment import FileSegment
+from kohort.storage.disk.file_segment import FileSegment
 
 OFFSET_INDEX, TIME_INDEX = ".index", ".timeindex"
 """Endings that take the place of `.log`."""

@@ -8,10 +8,10 @@ from pathlib import Path
 from uuid import UUID
 
 from kohort.storage.disk.checkpoints import LEADER_EPOCHS, PARTITION_METADATA, checkpoint, partition_metadata
+from kohort.storage.disk.file_segment import FileSegment
 from kohort.storage.disk.files import Disk, File
 from kohort.storage.disk.indexes import OFFSET_INDEX, TIME_INDEX, offset_index, time_index
 from kohort.storage.disk.recovery import CLEANED, SWAP, segment_path
-from kohort.storage.disk.segment import FileSegment
 from kohort.storage.segment import Segment
 from kohort.storage.store import Epochs, Found, Merged
 

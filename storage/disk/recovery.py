@@ -19,8 +19,8 @@ import google_crc32c
 from kohort.protocol.batches import HEADER_SIZE, MAGIC, NO_PRODUCER, read_batch
 from kohort.protocol.errors import DecodeError
 from kohort.storage.disk.checkpoints import CheckpointError, read_epochs
+from kohort.storage.disk.file_segment import FileSegment
 from kohort.storage.disk.files import Disk
-from kohort.storage.disk.segment import FileSegment
 from kohort.storage.producers import Producers
 from kohort.storage.segment import Segment
 from kohort.storage.store import Epochs, Found

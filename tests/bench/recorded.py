@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from kohort.broker.address import Advertised, parse_address
-from kohort.broker.cluster.cluster import Cluster
+from kohort.broker.cluster.broker_cluster import BrokerCluster
 from kohort.broker.logs import log
 from kohort.broker.runtime.run import run
 from kohort.broker.runtime.server import Server
@@ -20,7 +20,7 @@ class OnlyRecorder:
 
     clock = log.clock
 
-    def attach(self, cluster: Cluster) -> None:
+    def attach(self, cluster: BrokerCluster) -> None:
         """The plain APIs, and somebody who listens to what happens."""
         Recorder(cluster).start()
 

@@ -5,7 +5,7 @@ from io import StringIO
 
 import pytest
 
-from kohort.broker.cluster.effects import describe, perform
+from kohort.broker.cluster.performing import describe, perform
 from kohort.broker.slices import Work
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.effects import Append, Cause, GroupWarning, Reply, Transition

@@ -18,10 +18,10 @@ from click.testing import CliRunner
 from kohort.broker import job_thread
 from kohort.broker.cluster import event_files
 from kohort.broker.cluster import event_log as module
-from kohort.broker.cluster.effects import perform
 from kohort.broker.cluster.event_files import EventFile, finish_left_over
 from kohort.broker.cluster.event_log import EventLog
 from kohort.broker.cluster.group_events import EventLogError
+from kohort.broker.cluster.performing import perform
 from kohort.broker.job_thread import JOBS_HERE, Jobs, JobThread
 from kohort.cli.main import main
 from kohort.coordinator.classic.observer import UNOBSERVED

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from kohort.broker.clock import ManualClock
-from kohort.broker.cluster.cluster import Cluster
+from kohort.broker.cluster.broker_cluster import BrokerCluster
 from kohort.broker.settings.broker_settings import SettingError, Settings
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages import alter_configs, incremental_alter_configs
@@ -16,6 +15,7 @@ from kohort.protocol.messages.describe_configs import DescribeConfigsResource
 from kohort.storage.disk.directory import DataDirectory
 from tests.support.broker import Broker, Client
 from tests.support.data_requests import given_topic
+from tests.support.manual_clock import ManualClock
 
 E = ErrorCode
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
@@ -219,9 +219,9 @@ def test_resources_are_listed_groups_only_if_something_is_set_for_them() -> None
 
 
 def test_they_outlive_the_broker_that_keeps_its_logs_on_disk(tmp_path: Path) -> None:
-    def cluster() -> tuple[Cluster, DataDirectory]:
+    def cluster() -> tuple[BrokerCluster, DataDirectory]:
         directory = DataDirectory(tmp_path)
-        return Cluster(Settings(), ManualClock(), seed=1, directory=directory), directory
+        return BrokerCluster(Settings(), ManualClock(), seed=1, directory=directory), directory
 
     first, directory = cluster()
     first.group_configs.configure("g", {SESSION: "50000"})

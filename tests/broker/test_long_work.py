@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kohort.broker.apis.produce.checking import DECOMPRESSED_PER_TURN, RECORDS_PER_TURN
+from kohort.broker.apis.produce.batch_checking import DECOMPRESSED_PER_TURN, RECORDS_PER_TURN
 from kohort.broker.cluster.moving import move_leader
 from kohort.protocol.errors import ErrorCode
 from kohort.storage.validation import ERRORS_ANSWERED
@@ -200,7 +200,7 @@ def test_work_that_fails_ends_its_connection_only(
     def fails(*_: Any) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("kohort.broker.apis.produce.handler.check_all", fails)
+    monkeypatch.setattr("kohort.broker.apis.produce.produce_handler.check_all", fails)
     sends(ada, many())
     with pytest.raises(ZeroDivisionError):  # which the thread logs
         thread.works()

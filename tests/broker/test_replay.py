@@ -4,9 +4,8 @@ from io import StringIO
 
 import pytest
 
-from kohort.broker.clock import ManualClock
 from kohort.broker.cluster import replay
-from kohort.broker.cluster.cluster import Cluster
+from kohort.broker.cluster.broker_cluster import BrokerCluster
 from kohort.broker.settings.broker_settings import Settings
 from kohort.coordinator.context import Shard
 from kohort.coordinator.coordinator import GroupCoordinator
@@ -16,6 +15,7 @@ from kohort.protocol.batches import COMPRESSION_MASK
 from kohort.storage.log import PartitionLog
 from kohort.storage.topics import Topic
 from tests.support.batches import Pair, batch
+from tests.support.manual_clock import ManualClock
 
 GZIP = 1
 
@@ -32,7 +32,7 @@ class Place:
 
     def __init__(self) -> None:
         self.clock = ManualClock()
-        self.cluster = Cluster(Settings({"offsets.topic.num.partitions": "1"}), self.clock, seed=1)
+        self.cluster = BrokerCluster(Settings({"offsets.topic.num.partitions": "1"}), self.clock, seed=1)
         topic = self.cluster.topics.create("kept", 1)
         assert isinstance(topic, Topic)
         self.log: PartitionLog = topic.partitions[0].log

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from kohort.broker.clock import SystemClock
-from kohort.broker.cluster.cluster import Cluster
+from kohort.broker.cluster.broker_cluster import BrokerCluster
 from kohort.broker.runtime.registry import Registry
 from kohort.broker.runtime.server import ListenError, Server, bind
 from kohort.broker.settings.broker_settings import Settings
@@ -18,7 +18,7 @@ from tests.support.frames import frame, heartbeat, message
 
 @asynccontextmanager
 async def serving(host: str = "127.0.0.1", nodes: int = 1) -> AsyncIterator[Server]:
-    cluster = Cluster(Settings(nodes=nodes), SystemClock(), nodes)
+    cluster = BrokerCluster(Settings(nodes=nodes), SystemClock(), nodes)
     server = Server(cluster, Registry(), asyncio.get_running_loop())
     await server.listen(host, 0)
     try:

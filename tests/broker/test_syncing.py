@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kohort.broker.cluster.syncing import SyncNowAndThen, Syncs, SyncThreads, _sync
+from kohort.broker.cluster.disk_syncing import SyncNowAndThen, Syncs, SyncThreads, _sync
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from kohort.storage.disk.directory import DataDirectory

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kohort.broker.cluster.cluster import Cluster
+from kohort.broker.cluster.broker_cluster import BrokerCluster
 from kohort.broker.runtime.registry import Registry
 from kohort.broker.runtime.server import Server
 from kohort.broker.settings.broker_settings import Settings
@@ -28,7 +28,7 @@ class LabStage(Stage):
 
     def make_server(self, profile: Profile) -> Server:
         clock = LabClock(self.clock)
-        cluster = Cluster(Settings(profile.settings, nodes=profile.nodes), clock, profile.nodes, seed=1)
+        cluster = BrokerCluster(Settings(profile.settings, nodes=profile.nodes), clock, profile.nodes, seed=1)
         self.laboratory = Laboratory(cluster, clock)
         server = Server(cluster, Registry(), self.loop)  # type: ignore[arg-type]
         self.laboratory.attach(server)

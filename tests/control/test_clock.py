@@ -2,9 +2,9 @@
 
 import pytest
 
-from kohort.broker.clock import ManualClock
 from kohort.control.lab_clock import LabClock
 from tests.control.talking import Lab
+from tests.support.manual_clock import ManualClock
 
 
 def test_it_runs_with_the_machine_until_told_otherwise() -> None:

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from kohort.broker.clock import ManualClock
-from kohort.broker.cluster import syncing
-from kohort.broker.cluster.syncing import ALWAYS, NEVER, SyncNowAndThen, Syncs
+from kohort.broker.cluster import disk_syncing
+from kohort.broker.cluster.disk_syncing import ALWAYS, NEVER, SyncNowAndThen, Syncs
 from kohort.broker.logs import log
 from kohort.storage.disk import ownership
 from kohort.storage.disk import partition as partitions
@@ -19,6 +18,7 @@ from kohort.storage.disk.directory import DataDirectory
 from kohort.storage.disk.files import Disk, Unsynced
 from tests.support.broker import Broker, Client
 from tests.support.frames import frame, message
+from tests.support.manual_clock import ManualClock
 
 EPOCH_MS = 1_700_000_000_000
 SETTINGS = {  # groups that nobody is in any more stay
@@ -95,7 +95,10 @@ class AtOnce:
 @contextmanager
 def no_threads() -> Iterator[None]:
     """Everything happens in the thread of the test."""
-    with patch.object(partitions, "ThreadPoolExecutor", AtOnce), patch.object(syncing, "ThreadPoolExecutor", AtOnce):
+    with (
+        patch.object(partitions, "ThreadPoolExecutor", AtOnce),
+        patch.object(disk_syncing, "ThreadPoolExecutor", AtOnce),
+    ):
         yield
 
 

@@ -194,7 +194,7 @@ def test_one_that_may_not_be_written(used_before: bool, anybodys: Path) -> None:
     before = contents(path)
     # Root may write everywhere, and somebody else cannot load the program: loaded first, then given up.
     script = (
-        "import os, kohort.broker.runtime.run, kohort.broker.cluster.group_events, kohort.broker.cluster.syncing\n"
+        "import os, kohort.broker.runtime.run, kohort.broker.cluster.group_events, kohort.broker.cluster.disk_syncing\n"
         "import kohort.storage.disk.directory\n"
         "from kohort.cli.main import main\n"
         "main.get_command(None, 'serve')\n"

@@ -6,9 +6,9 @@ import tracemalloc
 
 import pytest
 
+from kohort.storage.batch_records import COMPACTED_AT_ONCE, DECOMPRESSED_AT_ONCE, Newest
 from kohort.storage.compaction import Compaction
 from kohort.storage.log import PartitionLog
-from kohort.storage.records import COMPACTED_AT_ONCE, DECOMPRESSED_AT_ONCE, Newest
 from kohort.storage.topic_configs import LogConfig
 from tests.storage.odd_batches import GZIP, ZSTD, batch, gz, record, zstd
 from tests.support.batches import contents, result_of

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kohort.storage.disk.checking import check_segment
+from kohort.storage.disk.file_segment import FileSegment
 from kohort.storage.disk.files import Disk
-from kohort.storage.disk.segment import FileSegment
 from kohort.storage.segment import Chunk, MemorySegment
 from tests.support.batches import batch
 

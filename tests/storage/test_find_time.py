@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kohort.protocol.batches import LOG_APPEND_TIME, iterate_records, read_batch
-from kohort.storage.records import SEARCHED_AT_ONCE, SEARCHED_BYTES, find_time
+from kohort.storage.batch_records import SEARCHED_AT_ONCE, SEARCHED_BYTES, find_time
 from tests.storage.odd_batches import GZIP, ZSTD, batch, gz, record, zstd
 
 BASE = 1_000_000

@@ -12,8 +12,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kohort.protocol.errors import DecodeError, ErrorCode
+from kohort.storage.batch_records import Newest
 from kohort.storage.record_checks import BadRecordsError, Survey, records_in_short, survey
-from kohort.storage.records import Newest
 from tests.storage.odd_batches import header, record
 from tests.support.batches import result_of, varint
 

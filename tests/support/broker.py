@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kohort.broker.address import parse_advertised
-from kohort.broker.clock import ManualClock
-from kohort.broker.cluster.cluster import Cluster
+from kohort.broker.cluster.broker_cluster import BrokerCluster
 from kohort.broker.runtime.connection import Connection
 from kohort.broker.runtime.registry import Api, Registry
 from kohort.broker.runtime.server import Server
@@ -15,6 +14,7 @@ from kohort.broker.settings.broker_settings import Settings
 from kohort.protocol.api_keys import API_BY_NAME
 from kohort.storage.disk.directory import DataDirectory
 from tests.support.frames import frame, message
+from tests.support.manual_clock import ManualClock
 from tests.support.still_loop import StillLoop
 
 
@@ -105,7 +105,7 @@ class Broker:
     ) -> None:
         given = {name.replace("_", "."): str(value) for name, value in settings.items()}
         self.clock = clock or ManualClock()
-        self.cluster = Cluster(
+        self.cluster = BrokerCluster(
             Settings(given, nodes=nodes),
             self.clock,
             nodes,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kohort.broker.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 
 
 class StillLoop:

@@ -6,14 +6,14 @@ import re
 from itertools import groupby
 from uuid import UUID
 
-from kohort.broker.cluster.cluster import Cluster
+from kohort.broker.cluster.broker_cluster import BrokerCluster
 from kohort.coordinator.effects import OFFSETS_TOPIC
 from kohort.pipeline.records.record_codec import decode
 from kohort.protocol.batches import CONTROL, keys_and_values, read_batch
 from tests.talk.values import Value, from_bytes
 
 
-def records_since(cluster: Cluster, group_id: str, offset: int) -> tuple[list[Value], int]:
+def records_since(cluster: BrokerCluster, group_id: str, offset: int) -> tuple[list[Value], int]:
     """A group's records from `offset` on, tombstones with a null value, and the offset to go on from."""
     topic = cluster.topics.by_name(OFFSETS_TOPIC)
     assert topic is not None, "the offsets topic is there"

@@ -11,9 +11,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from kohort.broker.clock import ManualClock
-from kohort.broker.cluster.cluster import Cluster
-from kohort.broker.cluster.syncing import Syncs
+from kohort.broker.cluster.broker_cluster import BrokerCluster
+from kohort.broker.cluster.disk_syncing import Syncs
 from kohort.broker.logs import log
 from kohort.broker.runtime.connection import Connection
 from kohort.broker.runtime.registry import Registry
@@ -23,6 +22,7 @@ from kohort.coordinator.classic.states import State
 from kohort.coordinator.effects import OFFSETS_TOPIC
 from kohort.storage.disk.directory import DataDirectory
 from kohort.storage.disk.files import Disk, Unsynced
+from tests.support.manual_clock import ManualClock
 from tests.talk.profiles import Profile
 
 FIRST_PORT = 9092
@@ -173,11 +173,11 @@ class Stage:
         """The server and its cluster; nobody has connected, and nothing has been created."""
         settings = Settings(profile.settings, nodes=profile.nodes)
         if self._data_dir is None:
-            cluster = Cluster(settings, self.clock, profile.nodes, seed=1)
+            cluster = BrokerCluster(settings, self.clock, profile.nodes, seed=1)
             return Server(cluster, REGISTRY, self.loop)  # type: ignore[arg-type]
         disk = Disk(keeps_unsynced=True)
         directory = DataDirectory(self._data_dir, disk=disk, delays=True)
-        cluster = Cluster(settings, self.clock, profile.nodes, seed=1, directory=directory)
+        cluster = BrokerCluster(settings, self.clock, profile.nodes, seed=1, directory=directory)
         server = Server(cluster, REGISTRY, self.loop)  # type: ignore[arg-type]
         cluster.syncs = Syncs(cluster, disk, InThisThread(), self.loop.call_soon)
         cluster.syncs.act = server.act

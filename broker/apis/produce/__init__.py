@@ -1,3 +1,3 @@
 """Produce: checks batches and appends them."""
 
-from kohort.broker.apis.produce.handler import handle as handle
+from kohort.broker.apis.produce.produce_handler import handle as handle

@@ -21,7 +21,7 @@ from kohort.purgatory import DelayedOperation
 if TYPE_CHECKING:
     import asyncio
 
-    from kohort.broker.cluster.cluster import Cluster
+    from kohort.broker.cluster.broker_cluster import BrokerCluster
     from kohort.storage.disk.files import Disk, Unsynced
     from kohort.storage.topics import Partition
 
@@ -47,7 +47,9 @@ class Threads(Protocol):
 class Syncs:
     """The syncs of a cluster."""
 
-    def __init__(self, cluster: Cluster, disk: Disk, threads: Threads, soon: Callable[[Callable[[], None]], object]):
+    def __init__(
+        self, cluster: BrokerCluster, disk: Disk, threads: Threads, soon: Callable[[Callable[[], None]], object]
+    ):
         """`soon` runs something when the requests that have come together are through."""
         self.act: Callable[[Callable[[int], None]], None] = lambda action: action(cluster.clock.now_ms())
         """Does something together with what follows from it (`Server.act`)."""
@@ -168,7 +170,7 @@ class SyncNowAndThen(DelayedOperation):
 
     __slots__ = ("_cluster", "_interval_ms", "_syncs")
 
-    def __init__(self, cluster: Cluster, syncs: Syncs, interval_ms: int) -> None:
+    def __init__(self, cluster: BrokerCluster, syncs: Syncs, interval_ms: int) -> None:
         super().__init__(0)
         self._cluster = cluster
         self._syncs = syncs

@@ -23,12 +23,12 @@ from kohort.coordinator.events import GroupEvent
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from kohort.broker.cluster.cluster import Cluster
+    from kohort.broker.cluster.broker_cluster import BrokerCluster
     from kohort.broker.cluster.node import Node
     from kohort.coordinator.context import CoordinatorContext
 
 
-def perform(cluster: Cluster, now_ms: int) -> None:
+def perform(cluster: BrokerCluster, now_ms: int) -> None:
     """Does what is to be done, together with what follows from it: an append, once reported, lets replies go."""
     for node in cluster.nodes:
         effects = node.coordinator.effects
@@ -55,7 +55,7 @@ def perform(cluster: Cluster, now_ms: int) -> None:
             perform(cluster, now_ms)
 
 
-def _do_append(cluster: Cluster, node: Node, effect: Append, now_ms: int) -> None:
+def _do_append(cluster: BrokerCluster, node: Node, effect: Append, now_ms: int) -> None:
     coordinator = node.coordinator if effect.topic is OFFSETS_TOPIC else node.transactions
     if cluster.interference is NO_INTERFERENCE:
         _report(cluster, coordinator, effect.token, *_append(cluster, effect, now_ms), now_ms)
@@ -69,7 +69,7 @@ def _do_append(cluster: Cluster, node: Node, effect: Append, now_ms: int) -> Non
 
 
 def _report(
-    cluster: Cluster,
+    cluster: BrokerCluster,
     coordinator: CoordinatorContext,
     token: int,
     error: ErrorCode,
@@ -99,7 +99,7 @@ def _log(effect: Effect) -> None:
         log.warning(f"{effect.group_id}: {effect.text}", group=effect.group_id)
 
 
-def _append(cluster: Cluster, effect: Append, now_ms: int) -> tuple[ErrorCode, int | None]:
+def _append(cluster: BrokerCluster, effect: Append, now_ms: int) -> tuple[ErrorCode, int | None]:
     try:
         if effect.topic is TRANSACTION_TOPIC:
             topic = cluster.transaction_topic
@@ -115,7 +115,7 @@ def _append(cluster: Cluster, effect: Append, now_ms: int) -> tuple[ErrorCode, i
         return ErrorCode.unknown_server_error, None
 
 
-def _write_markers(cluster: Cluster, effect: WriteMarkers, now_ms: int) -> ErrorCode:
+def _write_markers(cluster: BrokerCluster, effect: WriteMarkers, now_ms: int) -> ErrorCode:
     from kohort.broker.cluster.transaction_topic import write_markers
 
     try:

@@ -28,7 +28,7 @@ from kohort.purgatory import DelayedOperation, Purgatory
 from kohort.storage.topics import Partition, Topic
 
 if TYPE_CHECKING:
-    from kohort.broker.cluster.syncing import Syncs
+    from kohort.broker.cluster.disk_syncing import Syncs
     from kohort.storage.disk.directory import DataDirectory
 
 
@@ -48,7 +48,7 @@ class Coordinated(Protocol):
         ...
 
 
-class Cluster:
+class BrokerCluster:
     """One or several nodes in one process."""
 
     def __init__(

@@ -76,22 +76,27 @@ _NEITHER = "Neither topic name nor id were specified."
 def _delete(
     node: Node, names: list[str], ids: list[UUID], all_ids: set[UUID], now_ms: int
 ) -> Iterator[DeletableTopicResult | None]:
-    """What becomes of names and ids of which each was given once; None in between. `all_ids`: all that were given."""
+    """What becomes of names and ids of which each was given once; None in between. `all_ids`: all that were given.
+
+    Each is looked up once more when its turn comes: another request may have deleted it in between.
+    """
     topics = node.cluster.topics
-    found = {each: topics.by_id(each) for each in ids}
+    found: dict[UUID, str | None] = dict.fromkeys(ids)
     for name in names:
         topic = topics.by_name(name)
         if topic is None:
-            message = "This server does not host this topic-partition."
-            yield _refused(name, None, ErrorCode.unknown_topic_or_partition, message)
+            yield _unknown(name)
         elif topic.topic_id in all_ids:
             found.pop(topic.topic_id, None)
             message = "The provided topic name maps to an ID that was already supplied."
             yield _refused(name, topic.topic_id, _INVALID, message)
         else:
-            found[topic.topic_id] = topic
-    for topic_id, topic in found.items():
-        if topic is None:
+            found[topic.topic_id] = name
+    for topic_id, given_name in found.items():
+        topic = topics.by_id(topic_id)
+        if topic is None and given_name is not None:
+            yield _unknown(given_name)
+        elif topic is None:
             yield _refused(None, topic_id, ErrorCode.unknown_topic_id, "This server does not host this topic ID.")
         else:
             yield from _forget(node, topic, now_ms)
@@ -107,6 +112,11 @@ def _forget(node: Node, topic: Topic, now_ms: int) -> Iterator[None]:
         if not number % SHORT:
             yield
     yield from cluster.topic_deleted(topic, now_ms)
+
+
+def _unknown(name: str) -> DeletableTopicResult:
+    message = "This server does not host this topic-partition."
+    return _refused(name, None, ErrorCode.unknown_topic_or_partition, message)
 
 
 def _refused(

@@ -247,6 +247,29 @@ def test_a_topic_is_deleted_a_few_groups_at_a_time() -> None:
         assert list(offsets.topics) == ["two"]
 
 
+@pytest.mark.parametrize("by_id", [False, True])
+def test_a_topic_that_another_request_has_deleted_in_between_is_unknown(by_id: bool) -> None:
+    """Its successor of the same name is another topic, and stays."""
+    broker, client = ready()
+    topics = broker.cluster.topics
+    one, two = topics.by_name("one"), topics.by_name("two")
+    assert one is not None
+    assert two is not None
+    asked = tuple(
+        DeleteTopicState(name=None, topic_id=each.topic_id) if by_id else DeleteTopicState(name=each.name)
+        for each in (one, two)
+    )
+    client.says(frame("delete_topics", 6, 1, topics=asked, timeout_ms=1_000))
+    topics.delete(two)
+    successor = topics.create("two", 1, 1, {})
+    while broker.loop.run_soon():
+        pass
+    ((_, response),) = client.hears("delete_topics", 6)
+    unknown = ErrorCode.unknown_topic_id if by_id else ErrorCode.unknown_topic_or_partition
+    assert [each.error_code for each in response.responses] == [ErrorCode.none, unknown]
+    assert topics.by_name("two") is successor
+
+
 def test_settings_of_many_topics_are_answered_in_their_order() -> None:
     broker, client = ready()
     given = (AlterableConfig(name="retention.ms", value="1000"),)

@@ -56,8 +56,8 @@ check: lint  ## the same, and the fast tests: what every commit passes
 crash: $(VENV)/.test  ## a broker killed ROUNDS=200 times under load, and a disk whose calls fail, each CALLS=1st one
 	$(BIN)/python -m tests.crash $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(CALLS),--calls $(CALLS)) $(if $(SEED),--seed $(SEED))
 
-fuzz: $(VENV)/.test  ## requests that nobody should send, for a minute; FRAMES=1000000 of them, SEED=7 again
-	$(BIN)/python -m tests.fuzz $(if $(FRAMES),--frames $(FRAMES)) $(if $(SEED),--seed $(SEED))
+fuzz: $(VENV)/.test  ## requests that nobody should send, for a minute; FRAMES=1000000 of them, SEED=7 again, ONLY=disk
+	$(BIN)/python -m tests.fuzz $(if $(FRAMES),--frames $(FRAMES)) $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY))
 
 conformance: $(VENV)/.test  ## conversations recorded from a real Kafka, when ../shared is there
 	$(BIN)/python -m tests.conformance --shared $(SHARED)

@@ -12,6 +12,7 @@ from struct import Struct, unpack
 from typing import TYPE_CHECKING, cast
 
 from kohort.broker.logs import log
+from kohort.broker.runtime.turns import COUNTED_NS, LITTLE_NS
 from kohort.broker.ticket import Ticket
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ class Connection(asyncio.Protocol):
         "heard_at_ms",
         "in_turn",
         "listener",
+        "load_ns",
         "node",
         "server",
     )
@@ -72,6 +74,8 @@ class Connection(asyncio.Protocol):
         self.heard_at_ms = 0
         """When bytes last came or went; what `connections.max.idle.ms` counts from."""
         self.in_turn = False
+        self.load_ns = LITTLE_NS + 1
+        """How long it is served at a time: a mean in which what is long ago counts little."""
         self.client_host = ""
         self.client_software: str | None = None
         self.listener = ("", 0)
@@ -146,11 +150,13 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Bytes have come."""
         server = self.server
+        turns = server.turns
         self.heard_at_ms = now_ms = server.clock.now_ms()
-        if self._obstacles:
-            self._keep(data)
+        if self._obstacles or (turns.spent_ns and turns.is_full(self.load_ns)):
+            self._wait_with(data)
             return
         self.in_turn = True
+        before_ns = turns.now_ns()
         try:
             size = len(data) - 4
             if not self._received and 0 < size == _SIZE.unpack_from(data)[0] <= server.request_max_bytes:
@@ -161,7 +167,7 @@ class Connection(asyncio.Protocol):
                     self._received += data
                 else:
                     self._received = data
-                self._handle_received(now_ms, server.turns.end_ns())
+                self._handle_received(now_ms, turns.end_ns())
             if self._out:
                 self._write()
         except Exception:
@@ -169,6 +175,12 @@ class Connection(asyncio.Protocol):
         self.in_turn = False
         if server.woken:
             server.end_turn(now_ms)
+        took_ns = turns.now_ns() - before_ns
+        if took_ns > COUNTED_NS:
+            turns.spend(took_ns)
+            self.was_served(took_ns)
+        elif self.load_ns > LITTLE_NS:
+            self.was_served(took_ns)
 
     def pause_writing(self) -> None:
         """The client does not read fast enough."""
@@ -280,6 +292,12 @@ class Connection(asyncio.Protocol):
             self._reading_paused = False
             self._transport.resume_reading()
 
+    def was_served(self, took_ns: int) -> None:
+        """Notes how long a turn took."""
+        load_ns = self.load_ns
+        if took_ns > COUNTED_NS or load_ns > LITTLE_NS:
+            self.load_ns = load_ns + ((took_ns - load_ns) >> 4)
+
     def close(self, reason: str) -> None:
         """Hangs up, after what has been answered; one line in the log says why."""
         if self.closed:
@@ -309,6 +327,13 @@ class Connection(asyncio.Protocol):
         action, self._when_gone = self._when_gone, None
         if action is not None:
             action()
+
+    def _wait_with(self, data: bytes) -> None:
+        """Keeps what has come for when nothing is in the way any more, or for a turn if nothing is."""
+        self._keep(data)
+        if not self._obstacles:
+            self._obstacles |= IN_ROW
+            self.server.turns.stand_in_row(self)
 
     def _keep(self, data: bytes) -> None:
         """Puts bytes aside for when nothing is in the way any more."""

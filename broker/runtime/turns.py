@@ -7,6 +7,10 @@ to do: those with long requests, those with many requests behind one another, th
 others were. Between two rounds of the row the event loop reads all sockets, so that whoever asks for little waits for
 one round at most.
 
+What sockets have brought is handled at once while that takes no longer than a round. After that connections whose
+requests have taken long lately (`Connection.load_ns`) stand in the row, so that many such clients are no longer in the
+way of others than one is. New connections do, too: they have yet to show how much they ask for.
+
 Turns are measured on the machine's clock, whatever is done to the brokers'.
 """
 
@@ -28,6 +32,12 @@ TURN_US = 2_000
 ROUND_US = 5_000
 """How long the row is served before sockets are read again. One turn may begin just before that is over."""
 
+COUNTED_NS = 200_000
+"""Whoever is served for less has asked for little."""
+
+LITTLE_NS = 500_000
+"""Whoever is served for less on average asks for little, and is handled at once after a full round, too."""
+
 
 class Turns:
     """The row of connections that have more to do."""
@@ -39,6 +49,8 @@ class Turns:
         self._served = served
         self._row: deque[Connection] = deque()
         self._round_is_due = False
+        self.spent_ns = 0
+        """How long what sockets have brought has taken to handle since they were looked at."""
         self.now_ns = clock.machine_ns
 
     def __bool__(self) -> bool:
@@ -49,6 +61,20 @@ class Turns:
         """When a turn that begins now is over. It is at once, after one request or step, if others stand in the row."""
         return self.now_ns() + (0 if self._row else TURN_US * 1_000)
 
+    def is_full(self, load_ns: int) -> bool:
+        """Whether a connection that has just sent something is to stand in the row. `load_ns`: its own."""
+        spent_ns = self.spent_ns
+        return spent_ns > ROUND_US * 1_000 and (load_ns > LITTLE_NS or spent_ns > 2 * ROUND_US * 1_000)
+
+    def spend(self, took_ns: int) -> None:
+        """Counts how long a connection was served when its socket brought something."""
+        if not self.spent_ns:
+            self._loop.call_soon(self._looks_at_sockets)
+        self.spent_ns += took_ns
+
+    def _looks_at_sockets(self) -> None:
+        self.spent_ns = 0
+
     def stand_in_row(self, connection: Connection) -> None:
         """Gives `connection` a turn after all who stand there already. Each stands there once at most."""
         self._row.append(connection)
@@ -58,11 +84,16 @@ class Turns:
 
     def serve(self, waiting: deque[Connection], now_ms: int) -> None:
         """Lets connections go on one after the other, for ROUND_US. Who is left stays in `waiting`."""
-        until_ns = self.now_ns() + ROUND_US * 1_000
+        before_ns = self.now_ns()
+        until_ns = before_ns + ROUND_US * 1_000
         while waiting:
-            waiting.popleft().go_on(now_ms)  # raises nothing; it may add itself, and others
-            if self.now_ns() >= until_ns:
+            connection = waiting.popleft()
+            connection.go_on(now_ms)  # raises nothing; it may add itself, and others
+            now_ns = self.now_ns()
+            connection.was_served(now_ns - before_ns)
+            if now_ns >= until_ns:
                 return
+            before_ns = now_ns
 
     def _round(self) -> None:
         now_ms = self._clock.now_ms()

@@ -21,6 +21,7 @@ from tests.fuzz import reading
 from tests.fuzz.live import Live
 from tests.fuzz.shrinking import Batch, shrunk
 
+KINDS = ("read", "memory", "disk")
 READ_WITHOUT_BROKER = 30_000
 SECONDS = 15
 SHRINKING_S = 120
@@ -34,9 +35,11 @@ def main() -> int:
         signal.signal(ending, signal.default_int_handler)  # or else the broker outlives this process
     print(f"seed {seed}; make fuzz SEED={seed} makes the same frames again", flush=True)
     try:
-        wrong = _reads(seed, arguments.frames or READ_WITHOUT_BROKER)
-        for where in ("memory", "disk"):
-            wrong |= _storms(where, seed, arguments.frames)
+        kinds = (arguments.only,) if arguments.only else KINDS
+        wrong = "read" in kinds and _reads(seed, arguments.frames or READ_WITHOUT_BROKER)
+        for where in kinds:
+            if where != "read":
+                wrong |= _storms(where, seed, arguments.frames)
     except KeyboardInterrupt:
         print(f"\ninterrupted; seed {seed}", file=sys.stderr)
         return 130
@@ -47,6 +50,7 @@ def main() -> int:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--frames", type=int, help=f"of each kind; without it a broker is fuzzed for {SECONDS} s")
+    parser.add_argument("--only", choices=KINDS, help="read without a broker, or sent to one in memory or on disk")
     parser.add_argument("--seed", type=int, default=SystemRandom().randrange(1 << 32))
     return parser.parse_args()
 

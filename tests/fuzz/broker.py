@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -36,7 +37,9 @@ class Broker:
     """Runs until it is stopped. `mistakes`: what the log tells of bugs, each once."""
 
     def __init__(self, data_dir: Path | None = None) -> None:
-        command = [sys.executable, "-m", "kohort.cli", "serve", "--listen", "127.0.0.1:0", "--log-level", "warning"]
+        report = os.environ.get("STEPS")
+        module = ["kohort.cli"] if report is None else ["tests.stalls.steps", report]
+        command = [sys.executable, "-m", *module, "serve", "--listen", "127.0.0.1:0", "--log-level", "warning"]
         for name, value in SETTINGS.items():
             command += ["--set", f"{name}={value}"]
         if data_dir is not None:

@@ -16,15 +16,15 @@ from typing import Any
 from kohort.protocol.messages.delete_topics import DeleteTopicState
 from tests.fuzz.broker import Broker
 from tests.fuzz.shrinking import Batch
-from tests.fuzz.storm import CLIENTS, Counts, Storm, connect
+from tests.fuzz.storm import CLIENTS, Counts, Storm, connect, loads
 from tests.fuzz.wire import Waiting
 
 BYSTANDERS = 200
 LATE_MS = 100
-"""A heartbeat that takes the broker longer is one too late."""
+"""A heartbeat for which the broker works longer is one too late (see sentinel.py)."""
 
 SERVED_WITHIN_MS = 10_000
-"""Anybody else must be answered in this time by the clock, on a busy machine too: a session is that long."""
+"""Everybody must be answered in this time by the clock, on a busy machine too: a session is that long."""
 
 GROWTH_MB = 64
 """What the broker may have more at the end, when topics and groups are gone."""
@@ -92,6 +92,7 @@ class Live:
         broker = await asyncio.to_thread(Broker, self.data_dir)
         watchers: list[Watcher] = []
         try:
+            await loads(broker.port, self.random)
             bystanders = await Watcher.starts("bystanders", broker.port, BYSTANDERS)
             watchers.append(bystanders)
             echo_port = await bystanders.tells("echo_port")
@@ -116,6 +117,7 @@ class Live:
         self.counts = storm.counts
         wire = await Waiting.to(broker.port)
         await storm.learns(wire)
+        await _tidy(wire)
         self.figures["rss_before_mb"] = broker.rss_mb()
         end_s, learns_s = monotonic() + seconds, 0.0
         for _ in range(CLIENTS):
@@ -155,8 +157,9 @@ class Live:
         if self.figures["worst_of_broker_ms"] > LATE_MS:
             late = ", ".join(sentinel.found("late")[:10])
             self.problems.append(f"heartbeats of the sentinel were answered too late: {late}")
-        if self.figures["bystanders_worst_ms"] > SERVED_WITHIN_MS:
-            self.problems.append(f"somebody else waited for {self.figures['bystanders_worst_ms']:.0f} ms")
+        for name in ("worst_ms", "bystanders_worst_ms"):
+            if self.figures[name] > SERVED_WITHIN_MS:
+                self.problems.append(f"somebody waited for {self.figures[name]:.0f} ms ({name})")
         after_mb, before_mb = self.figures.get("rss_after_mb", 0), self.figures["rss_before_mb"]
         if after_mb > before_mb + GROWTH_MB:
             self.problems.append(f"the broker has {after_mb:.0f} MB, and had {before_mb:.0f} MB at first")

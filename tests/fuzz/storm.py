@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
 
@@ -11,12 +12,15 @@ from kohort.protocol.messages.fetch import FetchPartition, FetchTopic
 from kohort.protocol.messages.metadata import MetadataRequestTopic
 from kohort.protocol.wire import INT
 from tests.fuzz.mutations import HUGE, mutate
-from tests.fuzz.requests import GROUPS, TOPICS, TRANSACTIONS, VERY_LARGE, Pool
+from tests.fuzz.requests import GROUPS, TOPICS, TRANSACTIONS, VERY_LARGE, Pool, Requests
 from tests.fuzz.wire import Waiting, join, request
+from tests.protocol.messages import VERSIONS
 
 CLIENTS = 64
 PATIENCE_S = 1.0
 """How long a client waits for answers before it hangs up; some requests are never answered."""
+
+LOADS_WITHIN_S = 2.0
 
 OF_EACH = 12
 """Bodies to start with, of each API and version."""
@@ -98,6 +102,21 @@ class Storm:
             return pool.frame(name, version, mutate(random, body))
         raw = mutate(random, pool.frame(name, version, body)[4:])
         return (random.choice(HUGE)[:4] if random.random() < 0.2 else INT.pack(len(raw))) + raw
+
+
+async def loads(port: int, random: Random) -> None:
+    """Asks once in each version of each API, before anything is measured: code is loaded at its first use."""
+    requests = Requests(random)
+
+    async def asks(name: str, version: int) -> None:
+        wire = await Waiting.to(port)
+        with suppress(TimeoutError, OSError, EOFError):  # some wait for long, some are never answered
+            async with asyncio.timeout(LOADS_WITHIN_S):
+                await wire.exchanges(requests.frame(name, version, requests.body(name, version)))
+        wire.close()
+
+    for start in range(0, len(VERSIONS), CLIENTS):
+        await asyncio.gather(*(asks(*pair) for pair in VERSIONS[start : start + CLIENTS]))
 
 
 def _from_the_start(topic: str) -> FetchTopic:

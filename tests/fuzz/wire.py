@@ -84,3 +84,7 @@ class Waiting:
     async def asks(self, name: str, version: int, **fields_: Any) -> Any:
         """The response to a request."""
         return load(name).read_response(version, await self.exchanges(request(name, version, **fields_)))[1]
+
+    def close(self) -> None:
+        """Hangs up."""
+        self._writer.close()

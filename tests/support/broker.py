@@ -118,6 +118,8 @@ class Broker:
         self.loop = StillLoop(self.clock)
         self.registry = Registry()
         self.server = Server(self.cluster, self.registry, self.loop)  # type: ignore[arg-type]
+        self.stopwatch: Stopwatch | None = None
+        """What its turns are measured with, if a test has given it one."""
 
     def api(self, name: str) -> Api:
         """An API, whose handler a test may replace."""
@@ -133,9 +135,14 @@ class Stopwatch:
     """The machine's time of a broker whose own clock stands still: each look at it takes a while."""
 
     def __init__(self, broker: Broker, us_a_look: int) -> None:
+        broker.stopwatch = self
         self.us_a_look = us_a_look
         self._now_us = 0
         broker.server.turns.now_ns = self._look
+
+    def passes(self, us: int) -> None:
+        """Something takes so long."""
+        self._now_us += us
 
     def _look(self) -> int:
         self._now_us += self.us_a_look

@@ -33,10 +33,10 @@ ROUND_US = 5_000
 """How long the row is served before sockets are read again. One turn may begin just before that is over."""
 
 COUNTED_NS = 200_000
-"""Whoever is served for less has asked for little."""
+"""Less than this is not counted: the request asked for little."""
 
 LITTLE_NS = 500_000
-"""Whoever is served for less on average asks for little, and is handled at once after a full round, too."""
+"""A connection that is served for less on average asks for little. It is handled at once after a full round, too."""
 
 
 class Turns:

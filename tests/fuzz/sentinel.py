@@ -32,7 +32,7 @@ class Sentinel:
     def __init__(self, port: int, pid: int, echo_port: int) -> None:
         self._waits = [Path(f"/proc/{each}/schedstat") for each in (pid, "self")]
         self._processor_clock = ~pid << 3 | 2
-        """The processor time of the process, all threads (`clock_getcpuclockid`)."""
+        """The processor time of the process, all threads (POSIX has a clock for each process)."""
         self._wire = Blocking(port)
         self._echo = socket.create_connection(("127.0.0.1", echo_port))
         self._echo.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -6,7 +6,7 @@ import json
 import subprocess
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from uuid import uuid4
 
@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from kohort.demo.reports import Closed, Consumed, Owns, Report, Revoked, read
 from kohort.demo.workers.consumer import Part
-from tests.clients.libraries import command_of
+from tests.clients.libraries import BY_NAME, command_of
 
 PATIENCE_S = 40
 """How long anything may take on a machine with better things to do; what works takes a fraction of a second."""
@@ -23,6 +23,13 @@ SESSION_TIMEOUT_MS = 3_000
 LONG_SESSION_MS = PATIENCE_S * 1000
 """Longer than a client may take to find a broker again that was away."""
 CALM_S = 1.0
+CLOCK_STEP_S = 0.001
+"""Clocks of some languages have no finer steps."""
+CLOCKS_S = time.time() - time.monotonic()
+"""From the clock of reports in Python to the wall clock, which all others can read."""
+
+Stretch = tuple[float, float, int, str]
+"""From when to when somebody owned a partition, by the wall clock; which one, and who."""
 
 
 class Member:
@@ -39,6 +46,9 @@ class Member:
         self.generations: list[int] = []
         """The generation of each batch."""
         self.closed = False
+        self._since: dict[int, float] = {}
+        """Since when it owns what it owns."""
+        self._stretches: list[Stretch] = []
         self._changed = changed
         self._process = subprocess.Popen(
             [*command_of(part.library), json.dumps(asdict(part))],
@@ -60,6 +70,7 @@ class Member:
         """kill -9."""
         self._process.kill()
         self._end()
+        self._give_up(self.owns, time.time())
 
     def stop(self) -> None:
         """Closes the consumer: it commits, and leaves the group unless it is static."""
@@ -89,19 +100,36 @@ class Member:
 
     def _note(self, report: Report) -> None:
         match report:
-            case Owns(_, partitions):
+            case Owns(at, partitions):
                 self.owns |= set(partitions)
-            case Revoked(_, partitions):
+                for partition in partitions:
+                    self._since.setdefault(partition, self._wall_s(at))
+            case Revoked(at, partitions):
                 self.owns -= set(partitions)
                 self.revoked += partitions
+                self._give_up(partitions, self._wall_s(at))
             case Consumed(_, generation, _, ranges):
                 self.generations.append(generation)
                 for partition, first, last in ranges:
                     self.consumed += ((partition, offset) for offset in range(first, last + 1))
             case Closed():
                 self.closed = True
+                self._give_up(self.owns, time.time())
             case _:
                 pass
+
+    def _wall_s(self, at: float) -> float:
+        return at + CLOCKS_S if BY_NAME[self.library].language == "Python" else at
+
+    def _give_up(self, partitions: Iterable[int], at: float) -> None:
+        for partition in partitions:
+            if partition in self._since:
+                self._stretches.append((self._since.pop(partition), at, partition, self.name))
+
+    def stretches(self) -> list[Stretch]:
+        """When it owned what, up to now."""
+        now = time.time()
+        return [*self._stretches, *((since, now, partition, self.name) for partition, since in self._since.items())]
 
 
 class Company:
@@ -196,6 +224,20 @@ class Company:
         self.until(
             lambda: expected <= {record for member in members for record in member.consumed}, "every record is consumed"
         )
+
+    def assert_never_two_owners(self) -> None:
+        """No partition was somebody's before another one had let go of it, by what members were told, and when."""
+        stretches = sorted(each for member in self.members for each in member.stretches())
+        last: dict[int, Stretch] = {}
+        for stretch in stretches:
+            since, until, partition, name = stretch
+            before = last.get(partition)
+            if before is not None and name != before[3]:
+                assert since >= before[1] - CLOCK_STEP_S, (
+                    f"partition {partition} was {name}'s {before[1] - since:.3f} s before {before[3]} let go of it"
+                )
+            if before is None or until > before[1]:
+                last[partition] = stretch
 
     def __str__(self) -> str:
         return "; ".join(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients.company import Company
-from tests.clients.libraries import OTHERS, PYTHON, Missing, command_of
+from tests.clients.libraries import OTHERS, PYTHON, Library, Missing, command_of
 from tests.clients.serving import ELSEWHERE, serving
 
 HERE = Path(__file__).parent
@@ -41,12 +41,20 @@ def library(request: pytest.FixtureRequest) -> str:
     return name
 
 
-@pytest.fixture(
-    params=[library.name for library in PYTHON]
-    + [pytest.param(library.name, marks=pytest.mark.libraries) for library in OTHERS]
-)
+def _marked(library: Library) -> object:
+    return pytest.param(library.name, marks=() if library in PYTHON else pytest.mark.libraries)
+
+
+@pytest.fixture(params=[_marked(library) for library in (*PYTHON, *OTHERS)])
 def any_library(request: pytest.FixtureRequest) -> str:
     """Each of the client libraries in any language; skipped where it cannot run."""
+    name: str = request.param
+    return usable(name)
+
+
+@pytest.fixture(params=[_marked(library) for library in (*PYTHON, *OTHERS) if library.consumer_protocol])
+def modern_library(request: pytest.FixtureRequest) -> str:
+    """Each of the client libraries that know the consumer protocol; skipped where it cannot run."""
     name: str = request.param
     return usable(name)
 

@@ -43,6 +43,10 @@ class Library:
     """Whether it knows cooperative rebalancing (KIP-429)."""
     generations: bool = True
     """Whether it tells the generation of what it reads."""
+    consumer_protocol: bool = False
+    """Whether it knows the consumer protocol (KIP-848)."""
+    steps_out: bool = True
+    """Whether its static members step out of a group of that protocol as Kafka demands it."""
 
 
 def in_python(name: str) -> Library:
@@ -51,7 +55,7 @@ def in_python(name: str) -> Library:
     def command() -> list[str]:
         return [sys.executable, "-m", "kohort.demo.workers.consuming"]
 
-    return Library(name, "Python", command, cooperative=name != "aiokafka")
+    return Library(name, "Python", command, cooperative=name != "aiokafka", consumer_protocol=name == "confluent-kafka")
 
 
 def java(version: str, *, static: bool = True, cooperative: bool = True) -> Library:
@@ -67,11 +71,18 @@ def java(version: str, *, static: bool = True, cooperative: bool = True) -> Libr
             (folder / "built").touch()
         return ["java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", f"{folder}:{jars}/*", "Worker"]
 
-    known = version >= "2.5"
-    return Library(f"kafka-clients {version}", "Java", command, static, cooperative, generations=known)
+    return Library(
+        f"kafka-clients {version}",
+        "Java",
+        command,
+        static,
+        cooperative,
+        generations=version >= "2.5",
+        consumer_protocol=version >= "4.0",
+    )
 
 
-def go(name: str, folder: str, *, cooperative: bool) -> Library:
+def go(name: str, folder: str, *, cooperative: bool, consumer_protocol: bool = False) -> Library:
     """A library in Go."""
 
     def command() -> list[str]:
@@ -80,7 +91,10 @@ def go(name: str, folder: str, *, cooperative: bool) -> Library:
             run(["go", "build", "-o", str(built), "."], HERE / folder)
         return [str(built)]
 
-    return Library(name, "Go", command, cooperative=cooperative)
+    # franz-go 1.22.2 leaves out the group instance id, which Kafka and kohort refuse (INVALID_REQUEST).
+    return Library(
+        name, "Go", command, cooperative=cooperative, consumer_protocol=consumer_protocol, steps_out=name != "franz-go"
+    )
 
 
 def kafkajs() -> list[str]:
@@ -118,10 +132,10 @@ OTHERS = [
     java("4.3.0"),
     java("2.8.2"),
     java("1.1.1", static=False, cooperative=False),
-    go("franz-go", "franz_go", cooperative=True),
+    go("franz-go", "franz_go", cooperative=True, consumer_protocol=True),
     go("sarama", "sarama", cooperative=False),
     Library("kafkajs", "Node.js", kafkajs, static=False, cooperative=False),
-    Library("rdkafka (Rust)", "Rust", rust_rdkafka, generations=False),
+    Library("rdkafka (Rust)", "Rust", rust_rdkafka, generations=False, consumer_protocol=True),
 ]
 BY_NAME = {library.name: library for library in (*PYTHON, *OTHERS)}
 

@@ -9,6 +9,7 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 
 from kohort.demo.libraries import LIBRARIES
 from tests.clients.company import LONG_SESSION_MS, PATIENCE_S, SESSION_TIMEOUT_MS, Company, Member
+from tests.clients.conftest import usable
 from tests.clients.libraries import BY_NAME
 from tests.clients.serving import ELSEWHERE
 from tests.clients.test_moving import Admin, cluster, partition_of
@@ -40,8 +41,11 @@ def miss_after(company: Company, session_timeout_ms: int) -> None:
     done.result(PATIENCE_S)
 
 
-def joins(company: Company, name: str, *, instance: str | None = None, topic: str | None = None) -> Member:
-    return company.join(name, LIBRARY, protocol="consumer", instance=instance, topic=topic)
+def joins(
+    company: Company, name: str, library: str = LIBRARY, *, instance: str | None = None, topic: str | None = None
+) -> Member:
+    """A member of the consumer protocol."""
+    return company.join(name, library, protocol="consumer", instance=instance, topic=topic)
 
 
 def kind_of(company: Company) -> str:
@@ -52,54 +56,60 @@ def kind_of(company: Company) -> str:
 
 
 @pytest.mark.flaky(reruns=1)  # ada read a record twice once, on a busy machine: not explained yet
-def test_members_join_late_and_leave(group: Company) -> None:
+def test_members_join_late_and_leave(group: Company, modern_library: str) -> None:
     sent = group.produce(10)
-    ada, bob = joins(group, "ada"), joins(group, "bob")
+    ada, bob = joins(group, "ada", modern_library), joins(group, "bob", modern_library)
     group.until_shared_by(ada, bob)
     assert kind_of(group) == "CONSUMER"
-    eve = joins(group, "eve")
+    eve = joins(group, "eve", modern_library)
     group.until_shared_by(ada, bob, eve)
     bob.stop()
     group.until_shared_by(ada, eve)
     sent |= group.produce(10)
     group.until_consumed(sent, ada, bob, eve)
     assert len(ada.consumed) == len(set(ada.consumed))
+    group.assert_never_two_owners()
 
 
-def test_only_what_moves_is_given_up(group: Company) -> None:
-    ada = joins(group, "ada")
+def test_only_what_moves_is_given_up(group: Company, modern_library: str) -> None:
+    ada = joins(group, "ada", modern_library)
     group.until_shared_by(ada)
-    bob = joins(group, "bob")
+    bob = joins(group, "bob", modern_library)
     group.until_shared_by(ada, bob)
     group.until_calm()
     assert len(ada.revoked) == len(group.partitions) // 2
     assert not bob.revoked
 
 
-def test_a_crashed_member_is_missed_after_the_session_timeout(group: Company) -> None:
-    ada, bob = joins(group, "ada"), joins(group, "bob")
+def test_a_crashed_member_is_missed_after_the_session_timeout(group: Company, modern_library: str) -> None:
+    ada, bob = joins(group, "ada", modern_library), joins(group, "bob", modern_library)
     group.until_shared_by(ada, bob)
     bob.crash()
     group.until_shared_by(ada)
     sent = group.produce(10)
     group.until_consumed(sent, ada)
+    group.assert_never_two_owners()
 
 
-def test_a_pattern_finds_its_topic(group: Company) -> None:
-    ada, bob = joins(group, "ada", topic=f"^{group.topic[:-1]}.$"), joins(group, "bob")
+def test_a_pattern_finds_its_topic(group: Company, modern_library: str) -> None:
+    ada = joins(group, "ada", modern_library, topic=f"^{group.topic[:-1]}.$")
+    bob = joins(group, "bob", modern_library)
     group.until_shared_by(ada, bob)
     sent = group.produce(10)
     group.until_consumed(sent, ada, bob)
 
 
-def test_a_static_member_comes_back_to_its_partitions(group: Company) -> None:
+def test_a_static_member_comes_back_to_its_partitions(group: Company, modern_library: str) -> None:
+    if not BY_NAME[modern_library].steps_out:
+        pytest.skip(f"{modern_library} steps out without its group instance id, which Kafka refuses, too")
     miss_after(group, PATIENCE_S * 1000)
-    ada, bob = joins(group, "ada", instance="i-ada"), joins(group, "bob", instance="i-bob")
+    ada = joins(group, "ada", modern_library, instance="i-ada")
+    bob = joins(group, "bob", modern_library, instance="i-bob")
     group.until_shared_by(ada, bob)
     group.until_calm()
     had, moved = set(bob.owns), len(ada.revoked)
     bob.stop()
-    again = joins(group, "bob again", instance="i-bob")
+    again = joins(group, "bob again", modern_library, instance="i-bob")
     group.until_shared_by(ada, again)
     assert again.owns == had
     assert len(ada.revoked) == moved
@@ -110,20 +120,44 @@ def test_a_static_member_comes_back_to_its_partitions(group: Company) -> None:
 # A group that changes its protocol while it lives
 
 
-@pytest.mark.parametrize("cooperative", [False, True], ids=["eager", "cooperative"])
-@pytest.mark.parametrize("library", LIBRARIES)
-def test_a_group_moves_to_the_consumer_protocol_and_back(group: Company, library: str, cooperative: bool) -> None:
-    """Member by member, while records come; none is lost, and whenever it is quiet none has two owners."""
-    if cooperative and (library == LIBRARY or not BY_NAME[library].cooperative):
-        pytest.skip(f"{library}: no cooperative rebalancing, or one that cannot be taken over (see below)")
-    classic = [group.join(f"classic {number}", library, cooperative=cooperative) for number in range(3)]
+MOVES = [
+    (LIBRARY, LIBRARY, False),
+    ("kafka-python", LIBRARY, False),
+    ("kafka-python", LIBRARY, True),
+    ("aiokafka", LIBRARY, False),
+    ("kafka-clients 4.3.0", "kafka-clients 4.3.0", False),
+    ("kafka-clients 4.3.0", "kafka-clients 4.3.0", True),
+    ("kafka-clients 2.8.2", "franz-go", True),
+    ("franz-go", LIBRARY, True),
+    ("sarama", "rdkafka (Rust)", False),
+    ("kafkajs", "kafka-clients 4.3.0", False),
+    ("rdkafka (Rust)", "franz-go", False),
+]
+"""The library of the classic members, the one of the consumer members, and whether the first are cooperative."""
+
+
+def move(classic: str, modern: str, cooperative: bool) -> object:
+    """One of the moves as a test's parameters."""
+    here = {"aiokafka", "kafka-python", LIBRARY}
+    marks = () if {classic, modern} <= here else pytest.mark.libraries
+    name = f"{classic}-{'cooperative' if cooperative else 'eager'}-{modern}"
+    return pytest.param(classic, modern, cooperative, id=name, marks=marks)
+
+
+@pytest.mark.parametrize(("library", "modern_library", "cooperative"), [move(*each) for each in MOVES])
+def test_a_group_moves_to_the_consumer_protocol_and_back(
+    group: Company, library: str, modern_library: str, cooperative: bool
+) -> None:
+    """Member by member, while records come; none is lost, and none of its partitions ever has two owners."""
+    usable(library), usable(modern_library)
+    classic = [group.join(f"classic {number}", library, cooperative=cooperative) for number in range(2)]
     group.until_shared_by(*classic)
     sent = group.produce(5)
     assert kind_of(group) == "CLASSIC"
 
     modern: list[Member] = []
     while classic:
-        modern.append(joins(group, f"modern {len(modern)}"))
+        modern.append(joins(group, f"modern {len(modern)}", modern_library))
         group.until_shared_by(*classic, *modern)
         sent |= group.produce(5)
         group.until_consumed(sent, *group.members)
@@ -144,6 +178,7 @@ def test_a_group_moves_to_the_consumer_protocol_and_back(group: Company, library
     assert kind_of(group) == "CLASSIC"
     sent |= group.produce(5)
     group.until_consumed(sent, *group.members)
+    group.assert_never_two_owners()
 
 
 def test_a_group_with_librdkafkas_sticky_assignor_stays_classic(group: Company) -> None:
@@ -182,13 +217,38 @@ def test_members_of_all_libraries_share_a_group_of_both_protocols(group: Company
 # Coordinators that move, and brokers that are killed
 
 
-@pytest.mark.skipif(bool(ELSEWHERE), reason="an Apache Kafka has no control address")
-def test_the_coordinator_moves(cluster: tuple[Company, Admin]) -> None:
-    """Nobody has to join again. A group of both protocols goes on too."""
-    company, admin = cluster
-    members = [joins(company, "ada"), joins(company, "bob"), company.join("cem", "kafka-python")]
+CREWS = [
+    pytest.param((LIBRARY, LIBRARY), "kafka-python", id="Python"),
+    pytest.param(
+        ("kafka-clients 4.3.0", "franz-go", "rdkafka (Rust)", LIBRARY),
+        "kafka-clients 2.8.2",
+        id="several languages",
+        marks=pytest.mark.libraries,
+    ),
+]
+"""The libraries of a group's consumer members, and the one of its classic member."""
+
+
+def crew(company: Company, modern: tuple[str, ...], classic: str) -> list[Member]:
+    """A group of both protocols; its second member is static."""
+    for library in (*modern, classic):
+        usable(library)
+    members = [
+        joins(company, f"modern {number}", library, instance="i-static" if number == 1 else None)
+        for number, library in enumerate(modern)
+    ]
+    members.append(company.join("classic", classic))
     company.until_shared_by(*members)
     company.until_calm()
+    return members
+
+
+@pytest.mark.skipif(bool(ELSEWHERE), reason="an Apache Kafka has no control address")
+@pytest.mark.parametrize(("modern", "classic"), CREWS)
+def test_the_coordinator_moves(cluster: tuple[Company, Admin], modern: tuple[str, ...], classic: str) -> None:
+    """Nobody has to join again. A group of both protocols goes on too."""
+    company, admin = cluster
+    members = crew(company, modern, classic)
     owned = [set(member.owns) for member in members]
     expected: set[tuple[int, int]] = set()
     for node in ("1", "2", "3", "1"):
@@ -200,16 +260,18 @@ def test_the_coordinator_moves(cluster: tuple[Company, Admin]) -> None:
     company.until_shared_by(*members, eve)
     for member in (*members, eve):
         member.stop()
+    company.assert_never_two_owners()
 
 
 @pytest.mark.skipif(bool(ELSEWHERE), reason="somebody else's broker is not ours to kill")
 @pytest.mark.parametrize("fsync", ["never", "always"])
-def test_members_go_on_after_a_kill_as_if_nothing_had_been(tmp_path: Path, fsync: str) -> None:
+@pytest.mark.parametrize(("modern", "classic"), CREWS)
+def test_members_go_on_after_a_kill_as_if_nothing_had_been(
+    tmp_path: Path, modern: tuple[str, ...], classic: str, fsync: str
+) -> None:
     made = Company(start(tmp_path, (*SERVE, "--fsync", fsync)), session_timeout_ms=LONG_SESSION_MS)
     try:
-        members = [joins(made, "ada"), joins(made, "bob", instance="i-bob"), made.join("cem", "aiokafka")]
-        made.until_shared_by(*members)
-        made.until_calm()
+        members = crew(made, modern, classic)
         expected = made.produce(5)
         made.until_consumed(expected, *members)
         owned = [set(member.owns) for member in members]
@@ -222,6 +284,7 @@ def test_members_go_on_after_a_kill_as_if_nothing_had_been(tmp_path: Path, fsync
         restart(tmp_path)
         expected |= made.produce(5)
         made.until_consumed(expected, *members, eve)
+        made.assert_never_two_owners()
     finally:
         made.dissolve()
         kill(tmp_path)

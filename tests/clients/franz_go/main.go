@@ -22,12 +22,18 @@ type Part struct {
 	Group       string  `json:"group"`
 	Instance    *string `json:"instance"`
 	Cooperative bool    `json:"cooperative"`
+	Protocol    string  `json:"protocol"`
 	SessionMS   int     `json:"session_timeout_ms"`
 	HeartbeatMS int     `json:"heartbeat_interval_ms"`
 	MaxPollMS   int     `json:"max_poll_interval_ms"`
 }
 
 var reporting sync.Mutex
+
+// now is the wall clock in seconds, by which the reports of several processes compare.
+func now() float64 {
+	return float64(time.Now().UnixMicro()) / 1e6
+}
 
 func report(values ...any) {
 	line, err := json.Marshal(values)
@@ -75,7 +81,11 @@ func main() {
 func options(part Part) []kgo.Opt {
 	told := func(what string) func(context.Context, *kgo.Client, map[string][]int32) {
 		return func(_ context.Context, _ *kgo.Client, moved map[string][]int32) {
-			report(what, 0, append([]int32{}, moved[part.Topic]...))
+			partitions := []int32{} // of the one topic, whose name may be a pattern here
+			for _, each := range moved {
+				partitions = append(partitions, each...)
+			}
+			report(what, now(), partitions)
 		}
 	}
 	opts := []kgo.Opt{
@@ -99,10 +109,15 @@ func options(part Part) []kgo.Opt {
 		}),
 		kgo.OnPartitionsLost(told("Revoked")),
 	}
-	if part.Cooperative {
+	if part.Protocol == "consumer" {
+		opts = append(opts, kgo.ServerSideBalancer(), kgo.Balancers(kgo.StickyBalancer())) // asks for uniform
+	} else if part.Cooperative {
 		opts = append(opts, kgo.Balancers(kgo.CooperativeStickyBalancer()))
 	} else {
 		opts = append(opts, kgo.Balancers(kgo.RangeBalancer()))
+	}
+	if strings.HasPrefix(part.Topic, "^") {
+		opts = append(opts, kgo.ConsumeRegex())
 	}
 	if part.Instance != nil {
 		opts = append(opts, kgo.InstanceID(*part.Instance))
@@ -124,7 +139,7 @@ func consume(ctx context.Context, client *kgo.Client) {
 		})
 		if len(ranges) > 0 {
 			_, generation := client.GroupMetadata()
-			report("Consumed", 0, generation, "", ranges)
+			report("Consumed", now(), generation, "", ranges)
 			client.MarkCommitRecords(fetches.Records()...)
 		}
 	}

@@ -3,10 +3,12 @@ import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.lang.reflect.Method;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;
 import java.util.List;
+import java.util.Locale;
 import java.util.Properties;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -33,8 +35,6 @@ public final class Worker {
         settings.put("bootstrap.servers", text(part, "bootstrap"));
         settings.put("client.id", text(part, "name"));
         settings.put("group.id", text(part, "group"));
-        settings.put("session.timeout.ms", number(part, "session_timeout_ms"));
-        settings.put("heartbeat.interval.ms", number(part, "heartbeat_interval_ms"));
         settings.put("max.poll.interval.ms", number(part, "max_poll_interval_ms"));
         settings.put("auto.offset.reset", "earliest");
         settings.put("enable.auto.commit", "true");
@@ -45,8 +45,14 @@ public final class Worker {
         if (text(part, "instance") != null) {
             settings.put("group.instance.id", text(part, "instance"));
         }
-        String assignor = part.contains("\"cooperative\": true") ? "CooperativeStickyAssignor" : "RangeAssignor";
-        settings.put("partition.assignment.strategy", "org.apache.kafka.clients.consumer." + assignor);
+        if ("consumer".equals(text(part, "protocol"))) {
+            settings.put("group.protocol", "consumer");
+        } else {
+            String assignor = part.contains("\"cooperative\": true") ? "CooperativeStickyAssignor" : "RangeAssignor";
+            settings.put("partition.assignment.strategy", "org.apache.kafka.clients.consumer." + assignor);
+            settings.put("session.timeout.ms", number(part, "session_timeout_ms"));
+            settings.put("heartbeat.interval.ms", number(part, "heartbeat_interval_ms"));
+        }
         report("[\"Ready\"]");
         BufferedReader orders = new BufferedReader(new InputStreamReader(System.in));
         stopping = "stop".equals(orders.readLine());
@@ -74,7 +80,7 @@ public final class Worker {
     }
 
     private static void consume(Consumer<byte[], byte[]> consumer, String topic) throws Exception {
-        consumer.subscribe(Collections.singletonList(topic), new Callbacks());
+        subscribe(consumer, topic);
         while (!stopping) {
             ConsumerRecords<byte[], byte[]> records = poll(consumer);
             if (!records.isEmpty()) {
@@ -82,6 +88,16 @@ public final class Worker {
             }
         }
         consumer.close();
+    }
+
+    private static void subscribe(Consumer<byte[], byte[]> consumer, String topic) throws Exception {
+        if (!topic.startsWith("^")) {
+            consumer.subscribe(Collections.singletonList(topic), new Callbacks());
+            return;
+        }
+        Class<?> pattern = Class.forName("org.apache.kafka.clients.consumer.SubscriptionPattern"); // from 4.0 on
+        Method subscribe = Consumer.class.getMethod("subscribe", pattern, ConsumerRebalanceListener.class);
+        subscribe.invoke(consumer, pattern.getConstructor(String.class).newInstance(topic), new Callbacks());
     }
 
     @SuppressWarnings("unchecked")
@@ -111,7 +127,7 @@ public final class Worker {
             }
             ranges.add("[" + partition.partition() + ", " + first + ", " + last + "]");
         }
-        return "[\"Consumed\", 0, " + generation(consumer) + ", \"\", " + ranges + "]";
+        return "[\"Consumed\", " + now() + ", " + generation(consumer) + ", \"\", " + ranges + "]";
     }
 
     private static int generation(Consumer<byte[], byte[]> consumer) throws Exception {
@@ -126,6 +142,12 @@ public final class Worker {
     private static synchronized void report(String line) {
         REPORTS.println(line);
         REPORTS.flush();
+    }
+
+    /** The wall clock in seconds, by which the reports of several processes compare. */
+    private static String now() {
+        Instant now = Instant.now();
+        return String.format(Locale.ROOT, "%d.%06d", now.getEpochSecond(), now.getNano() / 1000);
     }
 
     private static String text(String part, String name) {
@@ -157,7 +179,7 @@ public final class Worker {
             for (TopicPartition each : partitions) {
                 numbers.add(each.partition());
             }
-            report("[\"" + what + "\", 0, " + numbers + "]");
+            report("[\"" + what + "\", " + now() + ", " + numbers + "]");
         }
     }
 }

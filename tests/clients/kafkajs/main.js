@@ -18,14 +18,14 @@ async function main() {
   let owned = []
   let generation = -1
   const revoke = () => {
-    if (owned.length) report('Revoked', 0, owned)
+    if (owned.length) report('Revoked', Date.now() / 1000, owned)
     owned = []
   }
   consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
     revoke()
     owned = payload.memberAssignment[part.topic] ?? []
     generation = payload.generationId ?? -1
-    report('Owns', 0, owned)
+    report('Owns', Date.now() / 1000, owned)
   })
   consumer.on(consumer.events.REBALANCING, revoke)
   report('Ready')
@@ -43,7 +43,7 @@ async function main() {
       eachBatch: async ({ batch, resolveOffset, heartbeat, commitOffsetsIfNecessary }) => {
         const first = Number(batch.firstOffset())
         const last = Number(batch.lastOffset())
-        if (batch.messages.length) report('Consumed', 0, generation, '', [[batch.partition, first, last]])
+        if (batch.messages.length) report('Consumed', Date.now() / 1000, generation, '', [[batch.partition, first, last]])
         resolveOffset(batch.lastOffset())
         await commitOffsetsIfNecessary()
         await heartbeat()

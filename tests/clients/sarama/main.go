@@ -29,6 +29,11 @@ type Part struct {
 
 var reporting sync.Mutex
 
+// now is the wall clock in seconds, by which the reports of several processes compare.
+func now() float64 {
+	return float64(time.Now().UnixMicro()) / 1e6
+}
+
 func report(values ...any) {
 	line, err := json.Marshal(values)
 	if err != nil {
@@ -96,12 +101,12 @@ func settings(part Part) *sarama.Config {
 type handler struct{ topic string }
 
 func (h handler) Setup(session sarama.ConsumerGroupSession) error {
-	report("Owns", 0, append([]int32{}, session.Claims()[h.topic]...))
+	report("Owns", now(), append([]int32{}, session.Claims()[h.topic]...))
 	return nil
 }
 
 func (h handler) Cleanup(session sarama.ConsumerGroupSession) error {
-	report("Revoked", 0, append([]int32{}, session.Claims()[h.topic]...))
+	report("Revoked", now(), append([]int32{}, session.Claims()[h.topic]...))
 	return nil
 }
 
@@ -113,7 +118,7 @@ func (h handler) ConsumeClaim(session sarama.ConsumerGroupSession, claim sarama.
 				return nil
 			}
 			offset := message.Offset
-			report("Consumed", 0, session.GenerationID(), "", [][3]int64{{int64(message.Partition), offset, offset}})
+			report("Consumed", now(), session.GenerationID(), "", [][3]int64{{int64(message.Partition), offset, offset}})
 			session.MarkMessage(message, "")
 		case <-session.Context().Done():
 			return nil

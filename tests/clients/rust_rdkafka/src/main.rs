@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rdkafka::client::ClientContext;
 use rdkafka::config::ClientConfig;
@@ -23,6 +23,7 @@ struct Part {
     group: String,
     instance: Option<String>,
     cooperative: bool,
+    protocol: String,
     session_timeout_ms: u32,
     heartbeat_interval_ms: u32,
     max_poll_interval_ms: u32,
@@ -35,12 +36,17 @@ fn report(line: Value) {
     }
 }
 
+/// The wall clock in seconds, by which the reports of several processes compare.
+fn now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock that is right").as_secs_f64()
+}
+
 struct Callbacks;
 
 impl Callbacks {
     fn tell(what: &str, list: &TopicPartitionList) {
         let partitions: Vec<i32> = list.elements().iter().map(|each| each.partition()).collect();
-        report(json!([what, 0, partitions]));
+        report(json!([what, now(), partitions]));
     }
 }
 
@@ -80,14 +86,18 @@ fn make(part: &Part) -> BaseConsumer<Callbacks> {
         .set("bootstrap.servers", &part.bootstrap)
         .set("client.id", &part.name)
         .set("group.id", &part.group)
-        .set("session.timeout.ms", part.session_timeout_ms.to_string())
-        .set("heartbeat.interval.ms", part.heartbeat_interval_ms.to_string())
+        .set("group.protocol", &part.protocol)
         .set("max.poll.interval.ms", part.max_poll_interval_ms.to_string())
         .set("auto.offset.reset", "earliest")
         .set("auto.commit.interval.ms", "200")
         .set("enable.auto.offset.store", "false")
-        .set("fetch.wait.max.ms", "100")
-        .set("partition.assignment.strategy", if part.cooperative { "cooperative-sticky" } else { "range" });
+        .set("fetch.wait.max.ms", "100");
+    if part.protocol == "classic" {
+        config
+            .set("partition.assignment.strategy", if part.cooperative { "cooperative-sticky" } else { "range" })
+            .set("session.timeout.ms", part.session_timeout_ms.to_string())
+            .set("heartbeat.interval.ms", part.heartbeat_interval_ms.to_string());
+    }
     if let Some(instance) = &part.instance {
         config.set("group.instance.id", instance);
     }
@@ -108,7 +118,7 @@ fn main() {
         match consumer.poll(Duration::from_millis(100)) {
             Some(Ok(message)) => {
                 // The generation is not told by this library.
-                report(json!(["Consumed", 0, -1, "", [[message.partition(), message.offset(), message.offset()]]]));
+                report(json!(["Consumed", now(), -1, "", [[message.partition(), message.offset(), message.offset()]]]));
                 if let Err(problem) = consumer.store_offset_from_message(&message) {
                     eprintln!("{problem}");
                 }

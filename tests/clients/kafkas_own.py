@@ -16,6 +16,7 @@ JAVA = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx256m"]
 TOOLS = "org.apache.kafka.tools."
 CLASSES = {
     "kafka-topics": TOOLS + "TopicCommand",
+    "kafka-groups": TOOLS + "GroupsCommand",
     "kafka-consumer-groups": TOOLS + "consumer.group.ConsumerGroupCommand",
     "kafka-console-producer": TOOLS + "ConsoleProducer",
     "kafka-console-consumer": TOOLS + "consumer.ConsoleConsumer",

@@ -11,6 +11,7 @@ from confluent_kafka import Producer
 from tests.clients.company import Company
 from tests.clients.kafkas_own import class_path, said, table
 from tests.clients.libraries import Missing
+from tests.clients.processes import eventually
 
 pytestmark = [pytest.mark.libraries, pytest.mark.timeout(600)]
 
@@ -102,12 +103,64 @@ def test_groups_are_listed_described_reset_and_deleted(bootstrap: str, shared: C
     assert shared.group not in groups("--list").split()
 
 
-def test_the_verifiable_consumer_reads_what_the_verifiable_producer_wrote(bootstrap: str) -> None:
+def test_groups_of_the_consumer_protocol_are_listed_described_reset_and_deleted(
+    bootstrap: str, company: Company
+) -> None:
+    address = ["--bootstrap-server", bootstrap]
+    group = ["--group", company.group]
+
+    def groups(*arguments: str) -> str:
+        return said("kafka-consumer-groups", *address, *arguments)
+
+    def listed(*arguments: str) -> dict[str, list[str]]:
+        rows = said("kafka-groups", *address, "--list", *arguments).splitlines()
+        return {name: rest for name, *rest in (row.split() for row in rows if row.strip())}
+
+    said("kafka-configs", *address, *group, "--alter", "--add-config", "consumer.session.timeout.ms=2000")
+    ada, bob = company.join("ada", "confluent-kafka", protocol="consumer"), company.join("bob", "kafka-python")
+    company.until_shared_by(ada, bob)
+    company.until_consumed(company.produce(3), ada, bob)
+    assert listed("--group-type", "consumer")[company.group] == ["Consumer", "consumer"]
+    assert company.group not in listed("--group-type", "classic")
+    assert f"{company.group} Stable" in " ".join(groups("--list", "--state").split())
+
+    (state,) = table(groups("--describe", *group, "--state", "--verbose"))
+    assert (state["ASSIGNMENT-STRATEGY"], state["#MEMBERS"]) == ("uniform", "2")
+    assert state["GROUP-EPOCH"] == state["TARGET-ASSIGNMENT-EPOCH"]
+    members = {row["CLIENT-ID"]: row for row in table(groups("--describe", *group, "--members", "--verbose"))}
+    for member, upgraded in ((ada, "true"), (bob, "false")):
+        row = members[member.name]
+        assert row["CURRENT-ASSIGNMENT"] == row["TARGET-ASSIGNMENT"] == f"{company.topic}:{_numbers(member.owns)}"
+        assert (row["CURRENT-EPOCH"], row["UPGRADED"]) == (state["GROUP-EPOCH"], upgraded)
+    rows = table(groups("--describe", *group, "--offsets"))
+    owners = {int(row["PARTITION"]): row["CLIENT-ID"] for row in rows}
+    assert owners == {each: member.name for member in (ada, bob) for each in member.owns}
+    assert {row["LOG-END-OFFSET"] for row in rows} == {"3"}
+
+    assert "GroupSubscribedToTopicException" in groups("--delete-offsets", *group, "--topic", company.topic)
+    assert "GroupNotEmptyException" in groups("--delete", *group)
+    bob.stop()
+    company.until_shared_by(ada)
+    ada.crash()
+    eventually(lambda: f"{company.group} Empty" in " ".join(groups("--list", "--state").split()), "ada is missed")
+    groups("--reset-offsets", *group, "--topic", company.topic, "--to-earliest", "--execute")
+    assert {row["CURRENT-OFFSET"] for row in table(groups("--describe", *group))} == {"0"}
+    groups("--delete-offsets", *group, "--topic", company.topic)
+    groups("--delete", *group)
+    assert company.group not in listed()
+
+
+def _numbers(partitions: set[int]) -> str:
+    return ",".join(str(each) for each in sorted(partitions))
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_the_verifiable_consumer_reads_what_the_verifiable_producer_wrote(bootstrap: str, protocol: str) -> None:
     name, group = f"topic-{uuid4().hex[:8]}", f"group-{uuid4().hex[:8]}"
     told = said("kafka-verifiable-producer", "--bootstrap-server", bootstrap, "--topic", name, "--max-messages", "100")
     assert [json.loads(line) for line in told.splitlines()][-1]["sent"] == 100
     options = ["--bootstrap-server", bootstrap, "--topic", name, "--group-id", group, "--max-messages", "100"]
-    told = said("kafka-verifiable-consumer", *options, "--reset-policy", "earliest")
+    told = said("kafka-verifiable-consumer", *options, "--reset-policy", "earliest", "--group-protocol", protocol)
     events = [json.loads(line) for line in told.splitlines()]
     assert sum(event["count"] for event in events if event["name"] == "records_consumed") == 100
     assert any(event["name"] == "offsets_committed" and event["success"] for event in events)

@@ -12,6 +12,6 @@ def settings(profile: str) -> None:
     """List the settings that mean something here: value, what is allowed, what it is about."""
     for setting, value in Settings(profile=profile):
         say(f"{setting.name}={setting.show(value)}")
-        say(f"    {setting.doc}; {setting.allowed}")
+        say(f"    {setting.documentation}; {setting.values.allowed}")
     say()
     say("Kafka's other broker settings are accepted, and have no meaning here.")

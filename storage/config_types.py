@@ -1,11 +1,16 @@
-"""The types of settings, and how a setting of a topic or a group is declared and checked: limits, Kafka's words.
+"""How a setting of a broker, a topic or a group is declared: its type, the values it may have, its default.
 
-Values of topics' and groups' settings stay text, as clients send and read them; the broker's own have typed values
-(`broker/settings/setting.py`). Both read a text in the same way. Source: Kafka's `ConfigDef`.
+A broker's settings have typed values (`broker/settings/broker_settings.py`). Those of topics and groups stay text, as
+clients send and read them. Source: Kafka's `ConfigDef`.
 """
+
+from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, overload
+
+T = TypeVar("T")
 
 SHORT_MAX = 2**15 - 1
 INT_MAX = 2**31 - 1
@@ -17,25 +22,93 @@ BOOLEAN, STRING, INT, SHORT, LONG, DOUBLE, LIST = 1, 2, 3, 4, 5, 6, 7
 _NUMBER_NAMES = {INT: "INT", LONG: "LONG", DOUBLE: "DOUBLE"}
 
 Check = Callable[[str, str], str | None]
-"""Takes a name and a value; answers what is wrong with it in Kafka's words, or None."""
+"""Takes a name and a text; answers what is wrong with it in Kafka's words, or None."""
+
+
+class SettingError(ValueError):
+    """A setting that cannot be used. The text is one sentence for the person who wrote the setting."""
 
 
 @dataclass(frozen=True, slots=True)
-class Config:
-    """One setting."""
+class Values:
+    """The values that a setting may have."""
 
-    name: str
     kind: int
-    default: str
-    synonym: str | None
-    """The broker setting that is its default; None: there is none."""
-    documentation: str
+    """The type, as DescribeConfigs numbers it."""
     check: Check
+    allowed: str
+    """The allowed values in words, behind "it must be"."""
+
+    def parse(self, text: str) -> Any:
+        """The typed value of a text that `check` has nothing against."""
+        text = text.strip()
+        if self.kind == BOOLEAN:
+            return parse_boolean(text)
+        if self.kind == LIST:
+            return tuple(split_list(text))
+        return text if self.kind == STRING else parse_number(self.kind, text)
+
+
+class Setting(Generic[T]):
+    """A setting: its name, the values it may have, its default, one line of documentation.
+
+    A broker's settings are attributes of a class; an attribute's name with dots for underscores is the setting's name.
+    Values live in the instance's `__dict__`, so that reading one costs what any attribute costs.
+    """
+
+    def __init__(self, name: str, values: Values, default: T, documentation: str, synonym: str | None = None) -> None:
+        self.name = name
+        """Empty until the attribute is named, for a broker's settings."""
+        self.kind = values.kind
+        """The type, as DescribeConfigs numbers it."""
+        self.values = values
+        self.default = default
+        self.documentation = documentation
+        self.synonym = synonym
+        """The broker setting that is the default of a topic's or group's; None: there is none."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name.replace("_", ".")
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Setting[T]: ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> T: ...
+    def __get__(self, instance: object | None, owner: type) -> Any:
+        assert instance is None, "instances hold their own values"
+        return self
 
     @property
     def is_list(self) -> bool:
         """Whether APPEND and SUBTRACT may be used on it."""
         return self.kind == LIST
+
+    @property
+    def default_text(self) -> str:
+        """The default, as one would write it."""
+        return self.show(self.default)
+
+    def read(self, text: str) -> T:
+        """The value that `text` stands for; raises SettingError with the allowed values."""
+        if self.problem(text) is not None:
+            raise SettingError(
+                f"{self.name}={text.strip()} is not allowed: it must be {self.values.allowed}; "
+                f"the default is {self.default_text or 'none'}"
+            )
+        value: T = self.values.parse(text)
+        return value
+
+    def problem(self, text: str) -> str | None:
+        """What is wrong with a text, in Kafka's words; None: nothing."""
+        return self.values.check(self.name, text)
+
+    def show(self, value: T) -> str:
+        """A value as one would write it in a file of settings."""
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if isinstance(value, tuple):
+            return ",".join(value)
+        return "" if value is None else str(value)
 
 
 def bad_value(name: str, value: object, problem: str) -> str:
@@ -43,7 +116,7 @@ def bad_value(name: str, value: object, problem: str) -> str:
     return f"Invalid value {value} for configuration {name}: {problem}"
 
 
-def number(kind: int, lowest: float, highest: float | None = None, also: int | None = None) -> Check:
+def number(kind: int, lowest: float, highest: float | None = None, also: int | None = None) -> Values:
     """A number between two limits; `also` is one more value that is allowed."""
 
     def check(name: str, value: str) -> str | None:
@@ -59,7 +132,8 @@ def number(kind: int, lowest: float, highest: float | None = None, also: int | N
             return bad_value(name, parsed, f"Value must be no more than {highest}")
         return None
 
-    return check
+    most = _most(kind) if highest is None else highest
+    return Values(kind, check, f"a {'whole ' * (kind != DOUBLE)}number from {lowest} to {most}")
 
 
 def parse_number(kind: int, value: str) -> float | None:
@@ -70,8 +144,11 @@ def parse_number(kind: int, value: str) -> float | None:
         number = int(value)
     except ValueError:
         return None
-    most = {SHORT: SHORT_MAX, INT: INT_MAX}.get(kind, LONG_MAX)
-    return number if -most - 1 <= number <= most and "_" not in value else None
+    return number if -_most(kind) - 1 <= number <= _most(kind) and "_" not in value else None
+
+
+def _most(kind: int) -> int:
+    return {SHORT: SHORT_MAX, INT: INT_MAX}.get(kind, LONG_MAX)
 
 
 def parse_boolean(value: str) -> bool | None:
@@ -79,14 +156,17 @@ def parse_boolean(value: str) -> bool | None:
     return {"true": True, "false": False}.get(value.strip().lower())
 
 
-def boolean(name: str, value: str) -> str | None:
-    """True or false, in any case."""
+def _boolean(name: str, value: str) -> str | None:
     if parse_boolean(value) is not None:
         return None
     return bad_value(name, value, "Expected value to be either true or false")
 
 
-def one_of(*words: str) -> Check:
+TRUE_OR_FALSE = Values(BOOLEAN, _boolean, "true or false")
+"""True or false, in any case."""
+
+
+def one_of(*words: str) -> Values:
     """One of a few words."""
 
     def check(name: str, value: str) -> str | None:
@@ -94,10 +174,10 @@ def one_of(*words: str) -> Check:
             return None
         return bad_value(name, value, "String must be one of: " + ", ".join(words))
 
-    return check
+    return Values(STRING, check, "one of " + ", ".join(words))
 
 
-def list_of(*words: str) -> Check:
+def list_of(*words: str) -> Values:
     """Any of a few words, separated by commas."""
 
     def check(name: str, value: str) -> str | None:
@@ -108,7 +188,7 @@ def list_of(*words: str) -> Check:
                 return bad_value(name, word, "String must be one of: " + ", ".join(words))
         return None
 
-    return check
+    return Values(LIST, check, "a list of " + ", ".join(words))
 
 
 def split_list(value: str) -> list[str]:

@@ -7,6 +7,7 @@ Source: what Kafka 4.3.0 answers to CreateTopics, DescribeConfigs and Incrementa
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from kohort.storage.config_types import (
     BOOLEAN,
@@ -15,11 +16,10 @@ from kohort.storage.config_types import (
     LIST,
     LONG,
     LONG_MAX,
-    STRING,
-    Check,
-    Config,
+    TRUE_OR_FALSE,
+    Setting,
+    Values,
     bad_value,
-    boolean,
     list_of,
     number,
     one_of,
@@ -40,11 +40,14 @@ def _throttled_replicas(name: str, value: str) -> str | None:
     )
 
 
-def _never_true(problem: str) -> Check:
-    def check(name: str, value: str) -> str | None:
-        return boolean(name, value) or (problem if value.strip().lower() == "true" else None)
+_THROTTLED_REPLICAS = Values(LIST, _throttled_replicas, "* or a list of partition:node")
 
-    return check
+
+def _never_true(problem: str) -> Values:
+    def check(name: str, value: str) -> str | None:
+        return TRUE_OR_FALSE.check(name, value) or (problem if value.strip().lower() == "true" else None)
+
+    return Values(BOOLEAN, check, "false")
 
 
 _NO_TIERS = (
@@ -52,149 +55,126 @@ _NO_TIERS = (
 )
 _NOT_USED = "Kept, and without effect here."
 
-TOPIC_CONFIGS: dict[str, Config] = {
+TOPIC_CONFIGS: dict[str, Setting[Any]] = {
     config.name: config
     for config in (
-        Config(
+        Setting(
             "cleanup.policy",
-            LIST,
-            "delete",
-            "log.cleanup.policy",
-            "What happens to old records: `delete` drops them by retention, `compact` keeps the last one of each key.",
             list_of("compact", "delete"),
+            ("delete",),
+            "What happens to old records: `delete` drops them by retention, `compact` keeps the last one of each key.",
+            "log.cleanup.policy",
         ),
-        Config("compression.gzip.level", INT, "-1", "compression.gzip.level", _NOT_USED, number(INT, 1, 9, also=-1)),
-        Config("compression.lz4.level", INT, "9", "compression.lz4.level", _NOT_USED, number(INT, 1, 17)),
-        Config(
+        Setting("compression.gzip.level", number(INT, 1, 9, also=-1), -1, _NOT_USED, "compression.gzip.level"),
+        Setting("compression.lz4.level", number(INT, 1, 17), 9, _NOT_USED, "compression.lz4.level"),
+        Setting(
             "compression.type",
-            STRING,
-            "producer",
-            "compression.type",
-            "How batches are stored. Here always as the producer sent them.",
             one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
+            "producer",
+            "How batches are stored. Here always as the producer sent them.",
+            "compression.type",
         ),
-        Config("compression.zstd.level", INT, "3", "compression.zstd.level", _NOT_USED, number(INT, -131072, 22)),
-        Config(
+        Setting("compression.zstd.level", number(INT, -131072, 22), 3, _NOT_USED, "compression.zstd.level"),
+        Setting(
             "delete.retention.ms",
-            LONG,
-            "86400000",
-            "log.cleaner.delete.retention.ms",
+            number(LONG, 0),
+            86_400_000,
             "How long a compacted topic keeps a tombstone.",
-            number(LONG, 0),
+            "log.cleaner.delete.retention.ms",
         ),
-        Config("file.delete.delay.ms", LONG, "60000", "log.segment.delete.delay.ms", _NOT_USED, number(LONG, 0)),
-        Config("flush.messages", LONG, str(LONG_MAX), "log.flush.interval.messages", _NOT_USED, number(LONG, 1)),
-        Config("flush.ms", LONG, str(LONG_MAX), None, _NOT_USED, number(LONG, 0)),
-        Config("follower.replication.throttled.replicas", LIST, "", None, _NOT_USED, _throttled_replicas),
-        Config("index.interval.bytes", INT, "4096", "log.index.interval.bytes", _NOT_USED, number(INT, 0)),
-        Config("leader.replication.throttled.replicas", LIST, "", None, _NOT_USED, _throttled_replicas),
-        Config("local.retention.bytes", LONG, "-2", "log.local.retention.bytes", _NOT_USED, number(LONG, -2)),
-        Config("local.retention.ms", LONG, "-2", "log.local.retention.ms", _NOT_USED, number(LONG, -2)),
-        Config(
+        Setting("file.delete.delay.ms", number(LONG, 0), 60_000, _NOT_USED, "log.segment.delete.delay.ms"),
+        Setting("flush.messages", number(LONG, 1), LONG_MAX, _NOT_USED, "log.flush.interval.messages"),
+        Setting("flush.ms", number(LONG, 0), LONG_MAX, _NOT_USED),
+        Setting("follower.replication.throttled.replicas", _THROTTLED_REPLICAS, (), _NOT_USED),
+        Setting("index.interval.bytes", number(INT, 0), 4_096, _NOT_USED, "log.index.interval.bytes"),
+        Setting("leader.replication.throttled.replicas", _THROTTLED_REPLICAS, (), _NOT_USED),
+        Setting("local.retention.bytes", number(LONG, -2), -2, _NOT_USED, "log.local.retention.bytes"),
+        Setting("local.retention.ms", number(LONG, -2), -2, _NOT_USED, "log.local.retention.ms"),
+        Setting(
             "max.compaction.lag.ms",
-            LONG,
-            str(LONG_MAX),
-            "log.cleaner.max.compaction.lag.ms",
-            "How long a record of a compacted topic may stay uncompacted once its segment is closed.",
             number(LONG, 1),
+            LONG_MAX,
+            "How long a record of a compacted topic may stay uncompacted once its segment is closed.",
+            "log.cleaner.max.compaction.lag.ms",
         ),
-        Config(
+        Setting(
             "max.message.bytes",
-            INT,
-            "1048588",
-            "message.max.bytes",
-            "The largest record batch, as it is sent.",
             number(INT, 0),
+            1_048_588,
+            "The largest record batch, as it is sent.",
+            "message.max.bytes",
         ),
-        Config(
+        Setting(
             "message.timestamp.after.max.ms",
-            LONG,
-            "3600000",
-            "log.message.timestamp.after.max.ms",
+            number(LONG, 0),
+            3_600_000,
             "How far ahead of the broker's clock a record's time may be.",
-            number(LONG, 0),
+            "log.message.timestamp.after.max.ms",
         ),
-        Config(
+        Setting(
             "message.timestamp.before.max.ms",
-            LONG,
-            str(LONG_MAX),
-            "log.message.timestamp.before.max.ms",
+            number(LONG, 0),
+            LONG_MAX,
             "How far behind the broker's clock a record's time may be.",
-            number(LONG, 0),
+            "log.message.timestamp.before.max.ms",
         ),
-        Config(
+        Setting(
             "message.timestamp.type",
-            STRING,
-            "CreateTime",
-            "log.message.timestamp.type",
-            "Whose time a record carries: the producer's, or the broker's when it was appended.",
             one_of("CreateTime", "LogAppendTime"),
+            "CreateTime",
+            "Whose time a record carries: the producer's, or the broker's when it was appended.",
+            "log.message.timestamp.type",
         ),
-        Config(
+        Setting(
             "min.cleanable.dirty.ratio",
-            DOUBLE,
-            "0.5",
-            "log.cleaner.min.cleanable.ratio",
-            "The share of a compacted log that must be uncompacted before it is compacted again.",
             number(DOUBLE, 0, 1),
+            0.5,
+            "The share of a compacted log that must be uncompacted before it is compacted again.",
+            "log.cleaner.min.cleanable.ratio",
         ),
-        Config(
+        Setting(
             "min.compaction.lag.ms",
-            LONG,
-            "0",
-            "log.cleaner.min.compaction.lag.ms",
-            "How long a record of a compacted topic stays as it is.",
             number(LONG, 0),
+            0,
+            "How long a record of a compacted topic stays as it is.",
+            "log.cleaner.min.compaction.lag.ms",
         ),
-        Config(
+        Setting(
             "min.insync.replicas",
-            INT,
-            "1",
-            "min.insync.replicas",
-            "How many of a partition's nodes must run for a producer that wants all of them to have a record.",
             number(INT, 1),
+            1,
+            "How many of a partition's nodes must run for a producer that wants all of them to have a record.",
+            "min.insync.replicas",
         ),
-        Config("preallocate", BOOLEAN, "false", "log.preallocate", _NOT_USED, boolean),
-        Config("remote.log.copy.disable", BOOLEAN, "false", None, _NOT_USED, boolean),
-        Config("remote.log.delete.on.disable", BOOLEAN, "false", None, _NOT_USED, boolean),
-        Config("remote.storage.enable", BOOLEAN, "false", None, _NOT_USED, _never_true(_NO_TIERS)),
-        Config(
+        Setting("preallocate", TRUE_OR_FALSE, False, _NOT_USED, "log.preallocate"),
+        Setting("remote.log.copy.disable", TRUE_OR_FALSE, False, _NOT_USED),
+        Setting("remote.log.delete.on.disable", TRUE_OR_FALSE, False, _NOT_USED),
+        Setting("remote.storage.enable", _never_true(_NO_TIERS), False, _NOT_USED),
+        Setting(
             "retention.bytes",
-            LONG,
-            "-1",
-            "log.retention.bytes",
-            "How many bytes of a partition are kept, in whole segments; -1: all.",
             number(LONG, -LONG_MAX - 1),
+            -1,
+            "How many bytes of a partition are kept, in whole segments; -1: all.",
+            "log.retention.bytes",
         ),
-        Config(
+        Setting(
             "retention.ms",
-            LONG,
-            "604800000",
-            "log.retention.ms",
-            "How long records are kept, in whole segments; -1: for ever.",
             number(LONG, -1),
+            604_800_000,
+            "How long records are kept, in whole segments; -1: for ever.",
+            "log.retention.ms",
         ),
-        Config(
+        Setting(
             "segment.bytes",
-            INT,
-            "1073741824",
-            "log.segment.bytes",
-            "The size at which a new segment begins; in memory one begins much earlier.",
             number(INT, 1 << 20),
+            1_073_741_824,
+            "The size at which a new segment begins; in memory one begins much earlier.",
+            "log.segment.bytes",
         ),
-        Config("segment.index.bytes", INT, "10485760", "log.index.size.max.bytes", _NOT_USED, number(INT, 4)),
-        Config("segment.jitter.ms", LONG, "0", "log.roll.jitter.ms", _NOT_USED, number(LONG, 0)),
-        Config(
-            "segment.ms", LONG, "604800000", "log.roll.ms", "The age at which a new segment begins.", number(LONG, 1)
-        ),
-        Config(
-            "unclean.leader.election.enable",
-            BOOLEAN,
-            "false",
-            "unclean.leader.election.enable",
-            _NOT_USED,
-            boolean,
-        ),
+        Setting("segment.index.bytes", number(INT, 4), 10_485_760, _NOT_USED, "log.index.size.max.bytes"),
+        Setting("segment.jitter.ms", number(LONG, 0), 0, _NOT_USED, "log.roll.jitter.ms"),
+        Setting("segment.ms", number(LONG, 1), 604_800_000, "The age at which a new segment begins.", "log.roll.ms"),
+        Setting("unclean.leader.election.enable", TRUE_OR_FALSE, False, _NOT_USED, "unclean.leader.election.enable"),
     )
 }
 """Every setting of a topic, by name."""
@@ -255,7 +235,7 @@ def refusal_of(given: Iterable[tuple[str, str]], defaults: Mapping[str, str]) ->
         if name not in TOPIC_CONFIGS:
             return f"Unknown topic config name: {name}"
     for name, value in given:
-        problem = TOPIC_CONFIGS[name].check(name, value)
+        problem = TOPIC_CONFIGS[name].problem(value)
         if problem is not None:
             return problem
     values = {**defaults, **dict(given)}

@@ -106,7 +106,7 @@ class Topics:
         where logs are kept; None: in memory.
         """
         self.placement = Placement(node_ids)
-        self.defaults: dict[str, str] = {name: config.default for name, config in TOPIC_CONFIGS.items()}
+        self.defaults: dict[str, str] = {name: config.default_text for name, config in TOPIC_CONFIGS.items()}
         self.defaults.update(defaults or {})
         self.memory = memory if memory is not None else Memory()
         self._new_id = new_id

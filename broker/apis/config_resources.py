@@ -122,7 +122,7 @@ class AlterableBroker:
     def list_setting(self, name: str) -> str | None:
         """The default of a topics' setting that brokers have too."""
         config = _OF_TOPICS.get(name)
-        return config.default if config is not None and config.is_list else None
+        return config.default_text if config is not None and config.is_list else None
 
     def configure(self, configs: Mapping[str, str], *, validate_only: bool) -> Refusal | None:
         """Tells what is wrong; and that nothing can be altered, unless it is a dry run."""
@@ -130,7 +130,7 @@ class AlterableBroker:
         if fixed:
             message = f"Cannot update these configs dynamically: [{', '.join(fixed)}]"
             return Refusal(ErrorCode.invalid_request, message)
-        problems = (_OF_TOPICS[name].check(name, value) for name, value in configs.items() if name in _OF_TOPICS)
+        problems = (_OF_TOPICS[name].values.check(name, value) for name, value in configs.items() if name in _OF_TOPICS)
         problem = next((each for each in problems if each is not None), None)
         return None if problem is None else Refusal(ErrorCode.invalid_request, problem)
 

@@ -144,14 +144,14 @@ def _topic_synonyms(node: Node, topic: Topic, name: str) -> Iterable[DescribeCon
         value = node.cluster.settings.given[given]
         yield DescribeConfigsSynonym(name=given, value=value, source=STATIC_BROKER_CONFIG)
     if config.synonym is not None and config.synonym not in FINER_FIRST:  # those have no default of their own
-        yield DescribeConfigsSynonym(name=config.synonym, value=config.default, source=DEFAULT_CONFIG)
+        yield DescribeConfigsSynonym(name=config.synonym, value=config.default_text, source=DEFAULT_CONFIG)
 
 
 def _of_group(group_configs: GroupConfigs, group_id: str) -> Iterable[DescribeConfigsResourceResult]:
     own = group_configs.of(group_id)
     for name, config in sorted(GROUP_CONFIGS.items()):
         synonym = config.synonym or name
-        synonyms = [DescribeConfigsSynonym(name=synonym, value=config.default, source=DEFAULT_CONFIG)]
+        synonyms = [DescribeConfigsSynonym(name=synonym, value=config.default_text, source=DEFAULT_CONFIG)]
         if synonym in group_configs.given:
             value = group_configs.given[synonym]
             synonyms.insert(0, DescribeConfigsSynonym(name=synonym, value=value, source=STATIC_BROKER_CONFIG))
@@ -190,7 +190,7 @@ def _of_broker(settings: Settings) -> Iterable[DescribeConfigsResourceResult]:
             is_sensitive=False,
             synonyms=tuple(synonyms),
             config_type=setting.kind,
-            documentation=setting.doc,
+            documentation=setting.documentation,
         )
 
 

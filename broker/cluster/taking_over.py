@@ -79,7 +79,7 @@ def _refuse_bad_settings(directory: DataDirectory) -> None:
     """A setting that cannot be read must not end in a log that is kept otherwise. Unknown names are passed over."""
     for topic in directory.saved.topics.values():
         for name, value in topic.configs.items():
-            problem = TOPIC_CONFIGS[name].check(name, value) if name in TOPIC_CONFIGS else None
+            problem = TOPIC_CONFIGS[name].problem(value) if name in TOPIC_CONFIGS else None
             if problem is not None:
                 raise DataDirectoryError(
                     f"{directory.path / JOURNAL}, topic {topic.name}: {problem}; mend that line; nothing has been "

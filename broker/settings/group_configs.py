@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from kohort.coordinator.consumer.consumer_host import ConsumerConfig
 from kohort.protocol.errors import ErrorCode
-from kohort.storage.config_types import BOOLEAN, INT, STRING, Config, bad_value, boolean, number, one_of
+from kohort.storage.config_types import BOOLEAN, INT, STRING, TRUE_OR_FALSE, Setting, Values, bad_value, number, one_of
 from kohort.storage.refusal import Refusal
 
 _DURATION = re.compile(r"(?i)\+?P(?=.)(\+?\d+D)?(T(?=.)(\+?\d+H)?(\+?\d+M)?(\+?\d+([.,]\d{0,9})?S)?)?")
@@ -32,16 +33,18 @@ def _offset_reset(name: str, value: str) -> str | None:
     return bad_value(name, word, problem)
 
 
+_OFFSET_RESET = Values(STRING, _offset_reset, "earliest, latest or by_duration:PnDTnHnMn.nS")
+
 _NOT_SERVED = " Kept, and without effect: such groups are not served here."
 
 
-def _integer(name: str, default: int, lowest: int, documentation: str) -> Config:
+def _integer(name: str, default: int, lowest: int, documentation: str) -> Setting[Any]:
     if not name.startswith("consumer."):
         documentation += _NOT_SERVED
-    return Config(name, INT, str(default), f"group.{name}", documentation, number(INT, lowest))
+    return Setting(name, number(INT, lowest), default, documentation, f"group.{name}")
 
 
-def _timing(kind: str) -> tuple[Config, ...]:
+def _timing(kind: str) -> tuple[Setting[Any], ...]:
     """The three settings that groups of each newer protocol have."""
     return (
         _integer(
@@ -52,38 +55,32 @@ def _timing(kind: str) -> tuple[Config, ...]:
     )
 
 
-GROUP_CONFIGS: dict[str, Config] = {
+GROUP_CONFIGS: dict[str, Setting[Any]] = {
     config.name: config
     for config in (
         *_timing("consumer"),
         *_timing("share"),
         *_timing("streams"),
-        Config(
+        Setting(
             "share.auto.offset.reset",
-            STRING,
+            _OFFSET_RESET,
             "latest",
-            None,
             "Where a share group begins: earliest, latest, or by_duration: and how long ago." + _NOT_SERVED,
-            _offset_reset,
         ),
         _integer("share.delivery.count.limit", 5, 2, "How often a record is delivered to a share group."),
-        Config(
+        Setting(
             "share.isolation.level",
-            STRING,
-            "read_uncommitted",
-            None,
-            "Whether a share group is delivered records of transactions that are open or were aborted." + _NOT_SERVED,
             one_of("read_committed", "read_uncommitted"),
+            "read_uncommitted",
+            "Whether a share group is delivered records of transactions that are open or were aborted." + _NOT_SERVED,
         ),
         _integer("share.partition.max.record.locks", 2_000, 100, "Records a share group may hold of a partition."),
         _integer("share.record.lock.duration.ms", 30_000, 1_000, "How long a member of a share group holds a record."),
-        Config(
+        Setting(
             "share.renew.acknowledge.enable",
-            BOOLEAN,
-            "true",
-            None,
+            TRUE_OR_FALSE,
+            True,
             "Whether members of a share group may hold a record for longer." + _NOT_SERVED,
-            boolean,
         ),
         _integer("streams.initial.rebalance.delay.ms", 3_000, 0, "How long a new streams group waits for members."),
         _integer("streams.num.standby.replicas", 0, 0, "Standby copies of each task of a streams group."),
@@ -138,7 +135,7 @@ _BOUNDS = (
 
 BROKER_SETTINGS: dict[str, int] = {
     **{bound.broker_setting: bound.default for bound in _BOUNDS},
-    **{each.synonym: int(each.default) for each in GROUP_CONFIGS.values() if each.synonym is not None},
+    **{each.synonym: each.default for each in GROUP_CONFIGS.values() if each.synonym is not None},
 }
 """Kafka's settings of the broker that are defaults or limits of groups' settings; all are whole numbers."""
 
@@ -171,9 +168,9 @@ class GroupConfigs:
         """What was set for a group."""
         return self._configs.get(group_id, {})
 
-    def default(self, config: Config) -> str:
+    def default(self, config: Setting[Any]) -> str:
         """What a group has where nothing is set for it."""
-        return config.default if config.synonym is None else self.given.get(config.synonym, config.default)
+        return self.given.get(config.synonym or "", config.default_text)
 
     def consumer_config(self, group_id: str) -> ConsumerConfig:
         """What counts for a consumer group now, within the broker's limits (KIP-1240)."""
@@ -224,7 +221,7 @@ class GroupConfigs:
             if name not in GROUP_CONFIGS:
                 return f"Unknown group config name: {name}"
         for name, value in configs.items():
-            problem = GROUP_CONFIGS[name].check(name, value)
+            problem = GROUP_CONFIGS[name].problem(value)
             if problem is not None:
                 return problem
         numbers = {name: int(configs.get(name, self.default(config))) for name, config in _NUMBERS.items()}

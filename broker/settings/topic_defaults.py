@@ -31,7 +31,7 @@ def topic_defaults(settings: Settings) -> dict[str, str]:
     defaults = {}
     for name, config in TOPIC_CONFIGS.items():
         value = None if config.synonym is None else _value(settings, config.synonym)
-        defaults[name] = config.default if value is None else value
+        defaults[name] = config.default_text if value is None else value
     return defaults
 
 

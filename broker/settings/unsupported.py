@@ -314,5 +314,5 @@ def refuse_unless_foreign(name: str, value: str, known: Mapping[str, Setting[Any
     near = get_close_matches(name, [*known, *FOREIGN], 1)
     if not near:
         raise SettingError(f"there is no setting {name}; `kohort settings` lists those there are")
-    hint = f", {known[near[0]].allowed}" if near[0] in known else ""
+    hint = f", {known[near[0]].values.allowed}" if near[0] in known else ""
     raise SettingError(f"there is no setting {name}; did you mean {near[0]}{hint}?")

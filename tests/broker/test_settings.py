@@ -85,7 +85,7 @@ def test_no_name_is_said_twice() -> None:
 
 def test_every_setting_is_documented_and_shows_what_it_reads() -> None:
     for setting, value in Settings():
-        assert setting.doc
+        assert setting.documentation
         if value not in (None, ""):
             assert setting.read(setting.show(value)) == value
 

@@ -152,7 +152,7 @@ def test_deleting_a_topic_drops_its_records_and_a_new_one_is_another() -> None:
 
 
 def test_every_default_is_allowed() -> None:
-    assert refusal_of([(name, config.default) for name, config in TOPIC_CONFIGS.items()], {}) is None
+    assert refusal_of([(name, config.default_text) for name, config in TOPIC_CONFIGS.items()], {}) is None
     assert list(TOPIC_CONFIGS) == sorted(TOPIC_CONFIGS)
 
 

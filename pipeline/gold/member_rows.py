@@ -20,7 +20,7 @@ def member_session_rows(analysis: GroupAnalysis) -> list[MemberSessionRow]:
             "generations": s.generations,
             "end_kind": s.end_kind,
             "end_confidence": s.end_confidence,
-            "predecessor_member": s.predecessor,
+            "predecessor_member": s.predecessor.member.member_id if s.predecessor is not None else None,
             "day": day_of(s.first_ms),
         }
         for s in analysis.sessions

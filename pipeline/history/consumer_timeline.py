@@ -14,6 +14,8 @@ from kohort.pipeline.silver.silver_rows import GroupRecord
 
 STABLE, UNREVOKED, UNRELEASED = 0, 1, 2
 LEFT_FOR_A_WHILE = -2
+REMOVAL_WITHIN_MS = 2000
+"""An event and the record of the same removal are not further apart."""
 
 
 @dataclass(slots=True)
@@ -28,6 +30,20 @@ class Wait:
     ended: str = ""
     topic_partitions: set[TopicPartition] = field(default_factory=set)
     rebalance_timeout_ms: int | None = None
+
+
+@dataclass(slots=True)
+class Stay:
+    """A member id's time in the group. Clients choose their ids and may come back under the same one.
+
+    end_ms: None for one that is still there. converted: it ended with the group's conversion to the classic protocol,
+    in which the member goes on.
+    """
+
+    member: Member
+    start_ms: int
+    end_ms: int | None = None
+    converted: bool = False
 
 
 @dataclass(slots=True)
@@ -63,8 +79,8 @@ class ConsumerTimeline:
     """Static members that left for a short time: when, who."""
     returned: list[tuple[int, str, str]] = field(default_factory=list)
     """Static members taken back without an epoch: when, instance id, new member id."""
-    removed: dict[str, tuple[int, int, Member]] = field(default_factory=dict)
-    """Members that are gone: when, their last state, who they were."""
+    stays: list[Stay] = field(default_factory=list)
+    """By start."""
 
 
 def member_named_by(record: GroupRecord) -> str:
@@ -82,6 +98,7 @@ class _Walk:
         self.owner: dict[TopicPartition, str] = {}
         self.unowned: dict[TopicPartition, int] = {}
         self.waits: dict[str, Wait] = {}
+        self.stays: dict[str, Stay] = {}
         self.hash: int | None = None
         self.number = 0
         self.rows, self.parts = by_offset(group.members), by_offset(group.parts)
@@ -107,8 +124,9 @@ class _Walk:
     def member(self, record: GroupRecord) -> None:
         member_id = member_named_by(record)
         if record.is_tombstone:
-            if member := self.members.pop(member_id, None):
-                self.timeline.removed[member_id] = (record.ts_ms, member.state, member)
+            self.members.pop(member_id, None)
+            if stay := self.stays.pop(member_id, None):
+                stay.end_ms = record.ts_ms
             return
         row = self.rows[record.offset][0]
         was = self.members.get(member_id)
@@ -126,6 +144,11 @@ class _Walk:
         if was is not None:
             fresh.epoch, fresh.state = was.epoch, was.state
         self.members[member_id] = fresh
+        stay = self.stays.get(member_id)
+        if stay is None:
+            self.stays[member_id] = stay = Stay(fresh, record.ts_ms)
+            self.timeline.stays.append(stay)
+        stay.member = fresh
 
     def current(self, record: GroupRecord) -> None:
         member_id, now = member_named_by(record), record.ts_ms
@@ -133,8 +156,6 @@ class _Walk:
             self.end_wait(member_id, now, "gone")
             self.assign(member_id, set(), now)
             self.assigned.pop(member_id, None)
-            if member := self.members.get(member_id):
-                self.timeline.removed[member_id] = (now, member.state, member)
             return
         row = self.rows[record.offset][0]
         member = self.members.get(member_id)
@@ -289,10 +310,14 @@ class _Walk:
             epoch.generation = Generation(self.number, bump.ts_ms, None, {}, {}, "consumer", "consumer")
 
     def why_gone(self, member: Member, now: int) -> tuple[str, str]:
-        for event in self.group.events:
-            removed = event.kind == "member_removed" and event.member_id == member.member_id
-            if removed and event.cause and abs(event.ts - now) < 2000:
-                return event.cause, "certain"
+        removals = [
+            event
+            for event in self.group.events
+            if event.kind == "member_removed" and event.member_id == member.member_id and event.cause
+        ]
+        nearest = min(removals, key=lambda event: abs(event.ts - now), default=None)
+        if nearest is not None and nearest.cause and abs(nearest.ts - now) < REMOVAL_WITHIN_MS:
+            return nearest.cause, "certain"
         wait = self.waits.get(member.member_id)
         timeout = wait.rebalance_timeout_ms if wait is not None and wait.state == UNREVOKED else None
         if wait is not None and timeout and abs(now - wait.start_ms - timeout) <= 1000:
@@ -314,8 +339,10 @@ def consumer_timeline(group: GroupInput) -> ConsumerTimeline | None:
             if operation and record.op_id == operation[0].op_id:  # converted back: who stands here is not gone
                 walk.operation(operation)
                 operation = []
-                for row in walk.rows.get(record.offset, ()):
-                    walk.timeline.removed.pop(row.member_id, None)
+                stayed = {row.member_id for row in walk.rows.get(record.offset, ())}
+                for stay in walk.timeline.stays:
+                    if stay.end_ms == record.ts_ms and stay.member.member_id in stayed:
+                        stay.converted = True
             continue
         # one millisecond can hold a conversion and the joiner's own operation: a member after an epoch begins a new one
         again = (

@@ -28,7 +28,8 @@ class GroupEvents:
     rejoined: list[GroupEvent] = field(default_factory=list)
     synced: list[GroupEvent] = field(default_factory=list)
     evictions: list[tuple[int, list[str]]] = field(default_factory=list)
-    removals: dict[str, Removal] = field(default_factory=dict)
+    removals: dict[str, list[Removal]] = field(default_factory=dict)
+    """By member id. A client of the consumer protocol keeps its id when it comes back."""
     fenced: list[GroupEvent] = field(default_factory=list)
     replaced: list[GroupEvent] = field(default_factory=list)
     rejected: list[GroupEvent] = field(default_factory=list)
@@ -59,8 +60,8 @@ class GroupEvents:
             if kind in ("barrier_evicted", "join_completed", "rebalance_completed") and event.evicted:
                 result.evictions.append((event.ts, list(event.evicted)))
             if kind == "member_removed" and event.member_id:
-                result.removals[event.member_id] = Removal(
-                    event.ts, event.member_id, event.cause or "unknown", event.client_reason
+                result.removals.setdefault(event.member_id, []).append(
+                    Removal(event.ts, event.member_id, event.cause or "unknown", event.client_reason)
                 )
             if event.member_id and event.client_id:
                 result.names.setdefault(event.member_id, event.client_id)
@@ -68,7 +69,7 @@ class GroupEvents:
             result.origin = "text_log"
         for ts, members in result.evictions:
             for member_id in members:
-                result.removals.setdefault(member_id, Removal(ts, member_id, "barrier_timeout", None))
+                result.removals.setdefault(member_id, [Removal(ts, member_id, "barrier_timeout", None)])
         return result
 
     def start_of(self, gen_from: int, gen_to: int, after_ms: int, barrier_ms: int) -> GroupEvent | None:
@@ -92,7 +93,12 @@ class GroupEvents:
 
     def removed_between(self, start_ms: int, end_ms: int) -> list[Removal]:
         """Members taken out while a rebalance was open, its first and last moment included."""
-        return [r for r in self.removals.values() if start_ms - _SLACK_MS <= r.ts_ms <= end_ms + _SLACK_MS]
+        every = (removal for of_member in self.removals.values() for removal in of_member)
+        return [r for r in every if start_ms - _SLACK_MS <= r.ts_ms <= end_ms + _SLACK_MS]
+
+    def removal_of(self, member_id: str | None, near_ms: int) -> Removal | None:
+        """Why a member was taken out; the one nearest to a moment if that happened several times."""
+        return min(self.removals.get(member_id or "", ()), key=lambda r: abs(r.ts_ms - near_ms), default=None)
 
     def rejoin_delays(self, start_ms: int, barrier_ms: int) -> dict[str, int]:
         """Member id -> microseconds from the rebalance's start to its join."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kohort.pipeline.history.classic_timeline import Timeline
 from kohort.pipeline.history.commit_history import CommitHistory
-from kohort.pipeline.history.consumer_timeline import UNREVOKED, ConsumerTimeline
+from kohort.pipeline.history.consumer_timeline import REMOVAL_WITHIN_MS, ConsumerTimeline, Stay
 from kohort.pipeline.history.days import day_of
 from kohort.pipeline.history.departures import departure
 from kohort.pipeline.history.events_by_kind import GroupEvents
@@ -31,9 +31,13 @@ _ENDS = {
 }
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Session:
-    """One member id's life. end_kind: left / poll_timeout / session_expired / barrier / replaced / unknown / alive."""
+    """One stay of a member id in the group.
+
+    end_kind: left / poll_timeout / session_expired / barrier / epoch_timeout / replaced / unknown / alive.
+    stay: the last of its stays under the consumer protocol. predecessor: the earlier session of its client.
+    """
 
     member: Member
     first_ms: int
@@ -41,7 +45,8 @@ class Session:
     generations: int = 1
     end_kind: str = "alive"
     end_confidence: str = "certain"
-    predecessor: str | None = None
+    predecessor: Session | None = field(default=None, repr=False)
+    stay: Stay | None = None
 
     @property
     def life_ms(self) -> int:
@@ -57,8 +62,27 @@ def member_sessions(
     events: GroupEvents,
     commits: CommitHistory,
 ) -> list[Session]:
+    sessions = _classic_sessions(group, generations, timeline)
+    if consumer is not None:
+        sessions = _with_stays(group, generations, consumer, sessions)
+    last = generations[-1] if generations else None
+    gone = timeline.gone_ms and last is not None and last.end_ms is not None
+    for session in sessions:
+        if session.stay is None or session.stay.converted:
+            _ending(session, last, bool(gone), timeline, rebalances, events, commits)
+        elif session.stay.end_ms is not None and consumer is not None:
+            _end_of_stay(session, session.stay.end_ms, consumer, rebalances, events)
+    sessions += _late_arrivals(group, sessions, events)
+    _predecessors(sessions)
+    return sorted(sessions, key=lambda s: (s.first_ms, s.member.member_id))
+
+
+def _classic_sessions(group: GroupInput, generations: list[Generation], timeline: Timeline) -> list[Session]:
+    """A coordinator makes up the ids of classic members, so that each has one session."""
     sessions: dict[str, Session] = {}
     for generation in generations:
+        if generation.kind != "classic":
+            continue
         for member in generation.members.values():
             session = sessions.get(member.member_id)
             if session is None:
@@ -71,32 +95,30 @@ def member_sessions(
         begun = swap.generation.barrier_ms or swap.generation.stable_ms
         sessions.setdefault(swap.old.member_id, Session(swap.old, begun, swap.ts_ms))
         sessions.setdefault(swap.new.member_id, Session(swap.new, swap.ts_ms, swap.ts_ms)).first_ms = swap.ts_ms
-    if consumer is not None:
-        _epoch_members(group, consumer, sessions)
-    last = generations[-1] if generations else None
-    gone = timeline.gone_ms and last is not None and last.end_ms is not None
-    for session in sessions.values():
-        _ending(session, last, bool(gone), timeline, consumer, rebalances, events, commits)
-    _late_arrivals(group, sessions, events)
-    _predecessors(list(sessions.values()))
-    return sorted(sessions.values(), key=lambda s: (s.first_ms, s.member.member_id))
+    return list(sessions.values())
 
 
-def _epoch_members(group: GroupInput, consumer: ConsumerTimeline, sessions: dict[str, Session]) -> None:
-    """Members of new-protocol groups join and leave between settled epochs; their own records say when."""
-    for epoch in consumer.epochs:
-        for member_id in epoch.joined:
-            member = epoch.trigger if epoch.trigger and epoch.trigger.member_id == member_id else None
-            if member_id not in sessions and member is not None:
-                sessions[member_id] = Session(member, epoch.start_ms, group.until_ms)
-            elif member_id in sessions:
-                sessions[member_id].first_ms = min(sessions[member_id].first_ms, epoch.start_ms)
-    for member_id, (ts_ms, _, member) in consumer.removed.items():
-        session = sessions.setdefault(member_id, Session(member, ts_ms, ts_ms))
-        session.last_ms = ts_ms
-    for ts_ms, _, member_id in consumer.returned:
-        if member_id in sessions:
-            sessions[member_id].first_ms = min(sessions[member_id].first_ms, ts_ms)
+def _with_stays(
+    group: GroupInput, generations: list[Generation], consumer: ConsumerTimeline, classic: list[Session]
+) -> list[Session]:
+    """A session for each stay under the consumer protocol; what a conversion cut in two is one session."""
+    of_member = {session.member.member_id: session for session in classic}
+    epochs = [generation for generation in generations if generation.kind == "consumer"]
+    sessions = list(classic)
+    for stay in consumer.stays:
+        end_ms = group.until_ms if stay.end_ms is None else stay.end_ms
+        lived = sum(stay.member.member_id in g.members and stay.start_ms <= g.stable_ms <= end_ms for g in epochs)
+        session = of_member.get(stay.member.member_id)
+        if session is None or not (session.stay is None or session.stay.converted):
+            session = Session(stay.member, stay.start_ms, end_ms, 0)
+            sessions.append(session)
+            of_member[stay.member.member_id] = session
+        session.first_ms = min(session.first_ms, stay.start_ms)
+        if not stay.converted or end_ms > session.last_ms:
+            session.last_ms = end_ms
+        session.generations += lived
+        session.member, session.stay = stay.member, stay
+    return sessions
 
 
 def _ending(
@@ -104,25 +126,18 @@ def _ending(
     last: Generation | None,
     gone: bool,
     timeline: Timeline,
-    consumer: ConsumerTimeline | None,
     rebalances: list[Rebalance],
     events: GroupEvents,
     commits: CommitHistory,
 ) -> None:
     member_id = session.member.member_id
-    removal = events.removals.get(member_id)
+    removal = events.removal_of(member_id, session.last_ms)
     if removal is not None:
         session.end_kind, session.last_ms = _ENDS.get(removal.cause, "unknown"), removal.ts_ms
         return
     swap = next((swap for swap in timeline.swaps if swap.old.member_id == member_id), None)
     if swap is not None:
         session.end_kind, session.last_ms = "replaced", swap.ts_ms
-        return
-    if consumer is not None and member_id in consumer.removed:
-        ts_ms, state, member = consumer.removed[member_id]
-        returned = any(instance == member.instance_id for _, instance, _ in consumer.returned if member.instance_id)
-        session.end_kind = "replaced" if returned else ("epoch_timeout" if state == UNREVOKED else "left")
-        session.end_confidence, session.last_ms = "possible", ts_ms
         return
     if last is not None and member_id in last.members and not gone:
         return
@@ -144,29 +159,58 @@ def _ending(
     session.end_kind, session.end_confidence = "unknown", "possible"
 
 
-def _late_arrivals(group: GroupInput, sessions: dict[str, Session], events: GroupEvents) -> None:
+def _end_of_stay(
+    session: Session, end_ms: int, consumer: ConsumerTimeline, rebalances: list[Rebalance], events: GroupEvents
+) -> None:
+    """How a stay under the consumer protocol ended: its records say when, an event why."""
+    member = session.member
+    removal = events.removal_of(member.member_id, end_ms)
+    if removal is not None and abs(removal.ts_ms - end_ms) < REMOVAL_WITHIN_MS:
+        session.end_kind = _ENDS.get(removal.cause, "unknown")
+        return
+    taken_over = member.instance_id and any(
+        ts == end_ms and instance == member.instance_id for ts, instance, _ in consumer.returned
+    )
+    if taken_over:
+        session.end_kind = "replaced"
+        return
+    for r in rebalances:
+        if r.is_epoch and member.member_id in r.left and r.begin_ms == end_ms:
+            alone = r.why.trigger_member == member.member_id
+            session.end_kind = _ENDS.get(r.why.cause, "left") if alone else "left"
+            session.end_confidence = r.why.confidence if alone else "possible"
+            return
+    session.end_kind, session.end_confidence = "left", "possible"
+
+
+def _late_arrivals(group: GroupInput, sessions: list[Session], events: GroupEvents) -> list[Session]:
     """Members that came and went inside one rebalance never stand in a generation; events know them."""
+    known = {session.member.member_id for session in sessions}
+    late = []
     for event in group.events:
         member_id = event.member_id
-        if event.kind != "member_added" or not member_id or member_id in sessions:
+        if event.kind != "member_added" or not member_id or member_id in known:
             continue
-        removal = events.removals.get(member_id)
+        known.add(member_id)
+        removal = events.removal_of(member_id, event.ts)
         member = Member(member_id, event.instance_id, event.client_id or "", event.client_host or "")
         session = Session(member, event.ts, removal.ts_ms if removal else group.until_ms, 0)
         if removal is not None:
             session.end_kind = _ENDS.get(removal.cause, "unknown")
-        sessions[member_id] = session
+        late.append(session)
+    return late
 
 
 def _predecessors(sessions: list[Session]) -> None:
     """The earlier life of the same client: ended before, or was replaced by, this one."""
     by_client: dict[str, list[Session]] = {}
+    by_member: dict[str, Session] = {}
     for session in sorted(sessions, key=lambda s: s.first_ms):
         name = session.member.instance_id or session.member.client_id
         earlier = [s for s in by_client.get(name, []) if s.last_ms <= session.first_ms + 1000 and s.end_kind != "alive"]
-        if earlier:
-            session.predecessor = earlier[-1].member.member_id
+        session.predecessor = by_member.get(session.member.member_id) or (earlier[-1] if earlier else None)
         by_client.setdefault(name, []).append(session)
+        by_member[session.member.member_id] = session
 
 
 def lives(sessions: list[Session]) -> dict[str, list[Session]]:

@@ -74,7 +74,7 @@ def _opening(
     if done is not None and abs(done.ts - barrier_ms) < 1000:
         prepare_us = done.duration_us or prepare_us
     cause, reason = started.cause or "unknown", started.client_reason
-    removal = events.removals.get(started.member_id or "")
+    removal = events.removal_of(started.member_id, start_ms)
     if cause == "leave_explicit" and removal is not None and removal.cause == "leave_poll_timeout":
         cause, reason = "leave_poll_timeout", removal.reason
     return Opening(

@@ -121,8 +121,7 @@ def _session_timeout(analysis: GroupAnalysis, findings: list[Finding]) -> list[P
         away = [
             new.first_ms - old.last_ms
             for new in analysis.sessions
-            for old in analysis.sessions
-            if new.predecessor == old.member.member_id and new.member.instance_id
+            if (old := new.predecessor) is not None and new.member.instance_id
         ]
         unserved = [row["ms"] for f in findings if f.rule == "R12" for row in f.evidence["away"]]
         times = sorted(t for t in away + unserved if t > 0)

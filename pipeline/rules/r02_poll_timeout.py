@@ -53,10 +53,10 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
 
 def _looks_like_one(analysis: GroupAnalysis, session: Session) -> bool:
     timeout = session.member.rebalance_timeout_ms
-    removal = analysis.events.removals.get(session.member.member_id)
+    removal = analysis.events.removal_of(session.member.member_id, session.last_ms)
     if not timeout or (removal is not None and removal.reason):
         return False
-    if not any(other.predecessor == session.member.member_id for other in analysis.sessions):
+    if not any(other.predecessor is session for other in analysis.sessions):
         return False
     generation = analysis.ownership.generation_at(session.last_ms - 1)
     if generation is None or session.member.member_id not in generation.members:

@@ -51,7 +51,7 @@ def _left_for_a_while(analysis: GroupAnalysis, session: Session) -> bool:
 def _came_back_ms(analysis: GroupAnalysis, session: Session) -> int | None:
     timeout = session.member.session_timeout_ms or 45_000
     for other in analysis.sessions:
-        if other.predecessor == session.member.member_id:
+        if other.predecessor is session:
             away = other.first_ms - session.last_ms
             if away <= BACK_WITHIN_SESSIONS * timeout:
                 return max(0, away)

@@ -16,10 +16,9 @@ RESTART_WITHIN_MS = 5 * 60_000
 
 def restarts(analysis: GroupAnalysis) -> list[tuple[Session, Session]]:
     """(old life, new life) of dynamic clients that closed in an orderly way and came back."""
-    by_id = {session.member.member_id: session for session in analysis.sessions}
     found = []
     for session in analysis.sessions:
-        old = by_id.get(session.predecessor or "")
+        old = session.predecessor
         if old is None or session.member.instance_id or old.end_kind not in ("left", "unknown"):
             continue
         if session.first_ms - old.last_ms <= RESTART_WITHIN_MS and not _emptied_between(analysis, old, session):

@@ -19,9 +19,7 @@ WINDOW_MS = 30 * 60_000
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     returning = {s.predecessor for s in analysis.sessions if s.predecessor}
     steps = [(s.first_ms, 1) for s in analysis.sessions if not s.predecessor]
-    steps += [
-        (s.last_ms, -1) for s in analysis.sessions if s.end_kind == "left" and s.member.member_id not in returning
-    ]
+    steps += [(s.last_ms, -1) for s in analysis.sessions if s.end_kind == "left" and s not in returning]
     steps.sort()
     turns = [now for (_, was), (now, step) in itertools.pairwise(steps) if step != was]
     if busiest(turns, WINDOW_MS) < TURNS:

@@ -60,7 +60,9 @@ def _away(analysis: GroupAnalysis) -> list[tuple[str, int, int, bool]]:
     for left_ms, name in analysis.consumer.away:
         back = [ts for ts, instance, _ in analysis.consumer.returned if instance == name and ts >= left_ms]
         gone = [
-            ts for ts, _, member in analysis.consumer.removed.values() if member.instance_id == name and ts >= left_ms
+            stay.end_ms
+            for stay in analysis.consumer.stays
+            if stay.end_ms is not None and stay.member.instance_id == name and stay.end_ms >= left_ms
         ]
         expired = bool(gone) and (not back or min(gone) < min(back))
         end = min(gone) if expired else (min(back) if back else analysis.group.until_ms)

@@ -31,6 +31,10 @@ class Wait:
     topic_partitions: set[TopicPartition] = field(default_factory=set)
     rebalance_timeout_ms: int | None = None
 
+    def length_ms(self, until_ms: int) -> int:
+        """Up to its end, or to the end of what was looked at."""
+        return (until_ms if self.end_ms is None else self.end_ms) - self.start_ms
+
 
 @dataclass(slots=True)
 class Stay:
@@ -66,6 +70,8 @@ class Epoch:
     downtime: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)
     """Partitions that were nobody's: from, to."""
     superseded: bool = False
+    resubscribed: set[str] = field(default_factory=set)
+    """Topics that members who were there before subscribed to, or not any more, with this epoch."""
 
 
 @dataclass(slots=True)
@@ -304,6 +310,8 @@ class _Walk:
         assert bump.epoch is not None
         self.number = bump.epoch
         epoch = Epoch(self.number, bump.ts_ms, cause, confidence, trigger, before, joined, gone)
+        for member_id in changed:
+            epoch.resubscribed |= set(old[member_id].topics or ()) ^ set(self.members[member_id].topics or ())
         self.timeline.epochs.append(epoch)
         if not set(self.members) - set(gone):
             epoch.stable_ms = bump.ts_ms

@@ -21,6 +21,7 @@ USUAL_GAP_MS = 1000
 LATE_MS = 1000
 """After a timeout, until the coordinator or the client has acted on it."""
 SHARE_OF_TIMEOUT = 0.7
+TIMES_USUAL = 3
 
 
 @dataclass(slots=True)
@@ -53,6 +54,27 @@ def departure(r: RebalanceFacts, laggard: Laggard | None, member_id: str, commit
     if ahead >= SHARE_OF_TIMEOUT * session > 0:
         return Verdict("session_expired", "likely", member_id)
     return Verdict("leave_explicit", "likely", member_id)
+
+
+def departure_from_consumer_group(facts: RebalanceFacts, member_id: str, commits: CommitHistory) -> Verdict:
+    """Whether a member closed in an orderly way, was silent for its poll interval, or for a session.
+
+    Consumers commit when they close. The session timeout of the consumer protocol is the broker's and in no record, so
+    that any silence that the others didn't share, and that is no poll interval, is taken for a session.
+    """
+    mine = facts.before.parts_of(member_id)
+    last = commits.last_of(mine, facts.seen_ms)
+    of_others = commits.last_of(set(facts.before.owners) - mine, facts.seen_ms)
+    usual = usual_gap_ms(mine, commits)
+    if last is None or facts.seen_ms - last <= TIMES_USUAL * usual + LATE_MS:
+        return Verdict("leave_explicit", "possible", member_id)
+    silent_ms = facts.seen_ms - last
+    if of_others is not None and facts.seen_ms - of_others >= silent_ms / 2:
+        return Verdict("leave_explicit", "possible", member_id)
+    own = facts.before.members[member_id].rebalance_timeout_ms or 0
+    if 0 < SHARE_OF_BARRIER * own <= silent_ms:
+        return Verdict("leave_poll_timeout", "likely", member_id)
+    return Verdict("session_expired", "likely", member_id)
 
 
 def whole_barrier(silent_ms: int, timeout_ms: int) -> bool:

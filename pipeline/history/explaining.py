@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kohort.pipeline.history.causes import cause_without_events
 from kohort.pipeline.history.commit_history import CommitHistory
+from kohort.pipeline.history.departures import departure_from_consumer_group
 from kohort.pipeline.history.events_by_kind import GroupEvents
 from kohort.pipeline.history.inputs import TopicPartition
 from kohort.pipeline.history.laggards import find_laggard
@@ -59,6 +60,9 @@ def _cause(facts: RebalanceFacts, laggard: Laggard | None, commits: CommitHistor
         verdict = cause_without_events(facts, laggard, commits)
         cause, confidence, member = verdict.cause, verdict.confidence, verdict.member
     if facts.is_epoch:
+        if cause == "leave_explicit" and confidence == "possible" and member in facts.before.members:
+            verdict = departure_from_consumer_group(facts, member, commits)
+            return verdict.cause, verdict.confidence, member
         return cause, confidence, member
     if facts.kind == "followup":
         cause = "cooperative_followup"

@@ -65,7 +65,8 @@ def _facts(
 def _opening(
     before: Generation, after: Generation, earliest_ms: int, barrier_ms: int, events: GroupEvents
 ) -> Opening | None:
-    started = events.start_of(before.number, after.number, earliest_ms, barrier_ms)
+    # a conversion has no beginning of its own: it happens when the last member of the consumer protocol leaves
+    started = None if after.conversion else events.start_of(before.number, after.number, earliest_ms, barrier_ms)
     if started is None:
         return None
     start_ms = min(started.ts, barrier_ms)

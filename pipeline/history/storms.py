@@ -28,7 +28,12 @@ class Storm:
 
     @property
     def busy_ms(self) -> int:
-        return sum(max(0, r.stable_ms - r.begin_ms) for r in self.rebalances)
+        """Time in which at least one of them went on: epochs of the consumer protocol overlap."""
+        busy_ms, until_ms = 0, self.start_ms
+        for r in sorted(self.rebalances, key=lambda r: r.begin_ms):
+            busy_ms += max(0, r.stable_ms - max(r.begin_ms, until_ms))
+            until_ms = max(until_ms, r.stable_ms)
+        return busy_ms
 
     @property
     def share(self) -> float:

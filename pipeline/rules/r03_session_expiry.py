@@ -1,4 +1,4 @@
-"""R03: a session expired. Either the process was back soon after, or it died without leaving the group."""
+"""R03: a session expired. Either the process was back soon after, or it was not: it died, as a rule."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.member_sessions import Session
 from kohort.pipeline.rules.finding import WARNING, Finding, listed, seconds, times, weakest
 from kohort.pipeline.rules.r05_crash_loop import find as crash_loops
+from kohort.pipeline.rules.r16_coordinator_moved import lost_with_a_move
+from kohort.pipeline.rules.session_settings import beat_setting, session_setting
 
 ID = "R03"
 BACK_WITHIN_SESSIONS = 2
@@ -15,11 +17,13 @@ BACK_WITHIN_SESSIONS = 2
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     looping = {client for finding in crash_loops(analysis) for client in finding.clients}
+    without_coordinator = lost_with_a_move(analysis)
     expired = [
         session
         for session in analysis.sessions
         if session.end_kind == "session_expired"
         and session.member.name not in looping
+        and session not in without_coordinator
         and not _with_the_group(analysis, session)
         and not _left_for_a_while(analysis, session)
     ]
@@ -68,9 +72,10 @@ def _alive(analysis: GroupAnalysis, sessions: list[Session]) -> Finding:
         weakest(session.end_confidence for session in sessions),
         f"the session of {listed(clients)} expired {times(len(sessions))}"
         + (f" (session timeout {seconds(timeout)})" if timeout else "")
-        + ", but it came back soon after as a new member: the process was paused or cut off, not dead",
+        + ", but it came back soon after and had to join anew: the process was paused or cut off, not dead",
         "Look for pauses first: garbage collection, CPU throttling, a suspended host, the network. Then set "
-        "session.timeout.ms to twice the longest pause, and heartbeat.interval.ms to at most a third of it.",
+        f"{session_setting(sessions[0].member)} to twice the longest pause, and {beat_setting(sessions[0].member)} to at "
+        "most a third of it.",
         sessions[0].last_ms,
         sessions[-1].last_ms,
         clients,
@@ -90,15 +95,17 @@ def _dead(analysis: GroupAnalysis, sessions: list[Session]) -> Finding:
     unserved = [_unserved_ms(analysis, session) for session in sessions]
     return Finding(
         ID,
-        "A member died without leaving the group",
+        "A member's session expired, and it did not come back",
         WARNING,
         weakest(session.end_confidence for session in sessions),
-        f"{listed(clients)} stopped without leaving the group; the partitions had no reader until the session timeout"
+        f"{listed(clients)} stopped sending heartbeats without leaving the group, and did not come back; the partitions had "
+        "no reader until the session timeout"
         + (f" ({seconds(timeout)})" if timeout else "")
         + " was over"
         + (f", up to {seconds(max(unserved))}" if max(unserved, default=0) else ""),
-        "Find out why the process ended (killed, out of memory, host lost). Close the consumer when the process stops. A "
-        "shorter session.timeout.ms finds a dead member sooner, at the price of more false alarms.",
+        "Find out why the process ended (killed, out of memory, host lost), or what kept it from closing its consumer in "
+        f"time. A shorter {session_setting(sessions[0].member)} finds a dead member sooner, at the price of more false "
+        "alarms.",
         sessions[0].last_ms,
         sessions[-1].last_ms,
         clients,

@@ -1,4 +1,8 @@
-"""R04: a rolling deploy with dynamic members: each restart is a leave and a join."""
+"""R04: a rolling deploy with dynamic members: each restart is a leave and a join.
+
+In a consumer group the others go on reading, so that it is worth a warning only if it left partitions without a reader
+for long. A deploy that changes the protocol is expected once.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,16 @@ from collections.abc import Iterator
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.member_sessions import Session
+from kohort.pipeline.history.rebalance import Rebalance
 from kohort.pipeline.rules.finding import CERTAIN, INFO, LIKELY, WARNING, Finding, listed, several
+from kohort.pipeline.rules.session_settings import session_setting
 
 ID = "R04"
 WINDOW_MS = 15 * 60_000
 SHARE_OF_CLIENTS = 0.6
 RESTART_WITHIN_MS = 5 * 60_000
+MUCH_PARTITION_S = 60
+_CHEAPER = " In a consumer group (group.protocol=consumer) the others go on reading meanwhile."
 
 
 def restarts(analysis: GroupAnalysis) -> list[tuple[Session, Session]]:
@@ -46,32 +54,42 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     counted = [r for r in inside if r.kind != "followup"]
     if len(counted) < 1.5 * len(hits):
         return
-    protocols = list(dict.fromkeys(r.after.protocol for r in inside if r.after.protocol))
-    changed = len(protocols) > 1
+    protocols = _protocols(inside)
+    moved = {new.member.speaks for old, new in hits if old.member.speaks != new.member.speaks}
+    changed = len(protocols) > 1 or bool(moved)
+    unserved_s = sum(r.cost.unavailable_partition_s[1] for r in inside)
+    of_epochs = all(r.is_epoch for r in inside)
     text = f"rolling restart of {several(len(clients), 'client')} ({listed(clients)}): {several(len(hits), 'restart')} "
     text += f"cost {several(len(counted), 'rebalance')}"
-    if changed:
+    if moved:
+        text += f"; with it clients changed to the {' and the '.join(sorted(moved))} protocol, which is expected once"
+    elif changed:
         text += f"; meanwhile the protocol changed ({' -> '.join(protocols)}), which is expected once"
     yield Finding(
         ID,
         "Rolling restart with dynamic members",
-        INFO if changed else WARNING,
+        INFO if changed or (of_epochs and unserved_s < MUCH_PARTITION_S) else WARNING,
         CERTAIN if analysis.events.any or analysis.consumer else LIKELY,
         text,
-        "Use static membership (group.instance.id, one per process) with a session.timeout.ms longer than a restart: "
-        "restarts then cause no rebalance. With the new protocol they are cheap.",
+        "Use static membership (group.instance.id, one per process), with a restart shorter than "
+        f"{session_setting(hits[-1][1].member)}: restarts then cause no rebalance.{'' if of_epochs else _CHEAPER}",
         start,
         end,
         clients,
         {
             "restarts": len(hits),
             "rebalances_caused": len(counted),
-            "unavailable_partition_s_hi": round(sum(r.cost.unavailable_partition_s[1] for r in inside), 3),
+            "unavailable_partition_s_hi": round(unserved_s, 3),
             "protocols": protocols,
             "restart_ms": [new.first_ms - old.last_ms for old, new in hits],
             "rebalances": [r.number for r in counted],
         },
     )
+
+
+def _protocols(rebalances: list[Rebalance]) -> list[str]:
+    """The assignors of classic groups, and that a group became a consumer group, in their order."""
+    return list(dict.fromkeys(r.after.protocol for r in rebalances if r.after.protocol))
 
 
 def _densest(hits: list[tuple[Session, Session]]) -> list[tuple[Session, Session]]:

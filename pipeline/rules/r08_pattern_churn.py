@@ -13,6 +13,7 @@ from kohort.pipeline.rules.finding import CERTAIN, INFO, WARNING, Finding, busie
 ID = "R08"
 OFTEN_AN_HOUR = 3
 AT_LEAST = 2
+_FOUND_BY_CLIENTS = ", and raise metadata.max.age.ms so that several new topics are found at once"
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
@@ -37,7 +38,10 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
                 topics |= set(found) ^ set(known[regex])
                 pattern = regex
             known[regex] = found
-        moments += [r.begin_ms for r in analysis.rebalances if r.is_epoch and r.why.cause == "metadata_changed"]
+        for epoch in analysis.consumer.epochs:
+            if epoch.cause == "metadata_changed":
+                moments.append(epoch.start_ms)
+                topics |= epoch.resubscribed
     if len(moments) < AT_LEAST:
         return
     often = busiest(moments, 3_600_000) >= OFTEN_AN_HOUR
@@ -49,8 +53,8 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         f"the subscribed topics changed {times(len(moments))} without a change of members ({listed(sorted(topics))})"
         + (f", by the pattern {pattern}" if pattern else "")
         + "; each change makes the group rebalance",
-        "If a pattern finds new topics, narrow it, and raise metadata.max.age.ms so that several new topics are found at "
-        "once. If the application changes its subscription, change it for all members at once.",
+        f"If a pattern finds new topics, narrow it{'' if analysis.consumer else _FOUND_BY_CLIENTS}. If the application "
+        "changes its subscription, change it for all members at once.",
         min(moments),
         max(moments),
         [],

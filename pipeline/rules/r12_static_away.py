@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.rules.finding import CERTAIN, INFO, LIKELY, WARNING, Finding, listed, seconds, times
+from kohort.pipeline.rules.session_settings import session_setting
 
 ID = "R12"
 SHARE_OF_SESSION = 0.5
@@ -38,7 +39,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         WARNING if late or longest >= 60_000 else INFO,
         CERTAIN if analysis.consumer else LIKELY,
         text,
-        "Set session.timeout.ms to about twice the restart time: restarts then cause no rebalance, and partitions don't "
+        f"Set {_setting(analysis)} to about twice the restart time: restarts then cause no rebalance, and partitions don't "
         "wait long. Remove a member that is gone for good by its instance id.",
         hits[0][1],
         hits[-1][2],
@@ -50,6 +51,11 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
             "away": [{"instance": name, "from_ms": start, "ms": end - start} for name, start, end, _ in hits],
         },
     )
+
+
+def _setting(analysis: GroupAnalysis) -> str:
+    static = [session.member for session in analysis.sessions if session.member.instance_id]
+    return session_setting(static[-1])
 
 
 def _away(analysis: GroupAnalysis) -> list[tuple[str, int, int, bool]]:

@@ -1,23 +1,24 @@
-"""R16: the group's coordinator moved to another broker."""
+"""R16: the group's coordinator moved to another broker, or its broker restarted."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
-from kohort.pipeline.rules.finding import CERTAIN, INFO, WARNING, Finding, seconds, several
+from kohort.pipeline.history.member_sessions import Session
+from kohort.pipeline.rules.finding import CERTAIN, INFO, WARNING, Finding, listed, seconds, several
 
 ID = "R16"
 AFTERWARDS_MS = 60_000
 LONG_SILENCE_MS = 30_000
+LATE_MS = 1_500
+"""An expiry may come so much later than the timeout says."""
+SESSION_OF_CONSUMERS_MS = 60_000
+"""The longest that brokers allow members of the consumer protocol by default; their own is in no record."""
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
-    moves = [
-        (ts, epoch)
-        for ts, epoch in analysis.group.coordinator_moves
-        if (generation := analysis.ownership.generation_at(ts)) is not None and generation.size
-    ]
+    moves = _moves(analysis)
     if not moves:
         return
     first, last = moves[0][0], moves[-1][0]
@@ -30,12 +31,14 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         for r in analysis.rebalances
         if any(ts <= r.begin_ms <= ts + AFTERWARDS_MS for ts, _ in moves) and r.after.size
     ]
-    text = "the coordinator moved to another broker"
+    lost = list(dict.fromkeys(session.member.name for session in lost_with_a_move(analysis)))
+    text = "the group's coordinator moved to another broker, or its broker restarted"
     text += f"; around that time no partition advanced for up to {seconds(longest)}" if longest else ""
     text += f"; {several(len(after), 'rebalance')} within a minute" if after else "; no rebalance followed"
+    text += f"; the sessions of {listed(lost)} expired, as they did not reach it in time" if lost else ""
     yield Finding(
         ID,
-        "The coordinator moved",
+        "The coordinator moved or restarted",
         WARNING if longest >= LONG_SILENCE_MS or len(after) > 1 else INFO,
         CERTAIN,
         text,
@@ -48,6 +51,46 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
             "moves": sorted({epoch for _, epoch in moves}),
             "moments_ms": [ts for ts, _ in moves],
             "longest_silence_ms": longest,
+            "sessions_lost": len(lost),
             "rebalances": [r.number for r in after],
         },
     )
+
+
+def _moves(analysis: GroupAnalysis) -> list[tuple[int, int]]:
+    """When, and to which epoch of the offsets partition, while the group had members."""
+    return [
+        (ts, epoch)
+        for ts, epoch in analysis.group.coordinator_moves
+        if (generation := analysis.ownership.generation_at(ts)) is not None and generation.size
+    ]
+
+
+def lost_with_a_move(analysis: GroupAnalysis) -> list[Session]:
+    """Sessions that expired although only the coordinator had gone: their clients joined anew at the next one.
+
+    A coordinator that takes over gives every member a whole session. Such a member has committed nothing since, and its
+    client was back before that session was over.
+    """
+    moments = [ts for ts, _ in _moves(analysis)]
+    return [
+        session
+        for session in analysis.sessions
+        if session.end_kind == "session_expired" and any(_lost_with(analysis, session, ts) for ts in moments)
+    ]
+
+
+def _lost_with(analysis: GroupAnalysis, session: Session, moved_ms: int) -> bool:
+    whole_ms = (session.member.session_timeout_ms or SESSION_OF_CONSUMERS_MS) + LATE_MS
+    if not session.first_ms <= moved_ms <= session.last_ms <= moved_ms + whole_ms:
+        return False
+    generation = analysis.ownership.generation_at(moved_ms)
+    mine = generation.parts_of(session.member.member_id) if generation is not None else set()
+    last = analysis.commits.last_of(mine, session.last_ms)
+    if last is not None and last > moved_ms:
+        return False
+    return any(
+        other is not session and other.member.logical == session.member.logical
+        and moved_ms <= other.first_ms <= session.last_ms + whole_ms
+        for other in analysis.sessions
+    )  # fmt: skip

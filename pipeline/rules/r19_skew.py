@@ -35,11 +35,11 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
 def _skewed(generation: Generation, skew: Skew, by_count: bool) -> Finding:
     if by_count:
         text = (
-            f"members have between {skew.min_parts} and {skew.max_parts} partitions in generation {generation.number}"
+            f"members have between {skew.min_parts} and {skew.max_parts} partitions in "
+            f"{'epoch' if generation.kind == 'consumer' else 'generation'} {generation.number}"
         )
-        advice = (
-            "range gives the first partitions of every topic to the same member. Use cooperative-sticky or uniform."
-        )
+        better = "the assignor uniform" if generation.kind == "consumer" else "cooperative-sticky or uniform"
+        advice = f"range gives the first partitions of every topic to the same member. Use {better}."
     else:
         text = f"{skew.hot_member} advances {skew.weighted or 0:.1f} times as many records as the average member"
         advice = "Look for a hot key or a hot partition. More partitions or another key spread the load."

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.rules.finding import CERTAIN, INFO, LIKELY, WARNING, Finding, listed, seconds, several, times
+from kohort.pipeline.rules.r16_coordinator_moved import lost_with_a_move
 
 ID = "R21"
 UNCOMMITTED_MS = 5000
@@ -45,9 +46,10 @@ def _after_a_move(analysis: GroupAnalysis) -> Iterator[Finding]:
 
 def _handed_over_uncommitted(analysis: GroupAnalysis) -> Iterator[Finding]:
     """Heartbeats went on until a session timeout before the expiry; commits had stopped long before."""
+    without_coordinator = lost_with_a_move(analysis)
     for session in analysis.sessions:
         timeout = session.member.session_timeout_ms
-        if session.end_kind not in ("session_expired", "barrier") or not timeout:
+        if session.end_kind not in ("session_expired", "barrier") or not timeout or session in without_coordinator:
             continue
         generation = analysis.ownership.generation_at(session.last_ms - 1)
         mine = generation.parts_of(session.member.member_id) if generation else set()

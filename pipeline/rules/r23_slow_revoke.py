@@ -1,4 +1,7 @@
-"""R23: a member of the new protocol takes long to give up partitions, and others wait for them."""
+"""R23: a member of the consumer protocol takes long to give up partitions, and others wait for them.
+
+Its records show both: from when to when it had partitions to give up, and from when to when others waited for partitions.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,12 @@ from collections.abc import Iterator
 
 from kohort.pipeline.history.consumer_timeline import UNRELEASED, UNREVOKED, Wait
 from kohort.pipeline.history.group_analysis import GroupAnalysis
-from kohort.pipeline.rules.finding import CERTAIN, WARNING, Finding, listed, seconds, times
+from kohort.pipeline.rules.finding import CERTAIN, CRITICAL, WARNING, Finding, listed, seconds, times
 
 ID = "R23"
 SHARE_OF_TIMEOUT = 0.5
 LONG_MS = 5000
+SHORTEST_MS = 2000
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
@@ -18,46 +22,83 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         return
     by_client: dict[str, list[Wait]] = {}
     until = analysis.group.until_ms
-    waits = analysis.consumer.waits
-    for wait in waits:
+    for wait in analysis.consumer.waits:
         if wait.state != UNREVOKED:
             continue
-        length = (wait.end_ms or until) - wait.start_ms
         share = SHARE_OF_TIMEOUT * wait.rebalance_timeout_ms if wait.rebalance_timeout_ms else LONG_MS
-        if length >= min(share, LONG_MS) and length >= 2000:
+        if wait.length_ms(until) >= max(SHORTEST_MS, min(share, LONG_MS)):
             by_client.setdefault(wait.client, []).append(wait)
     for client, hits in by_client.items():
-        lengths = [(wait.end_ms or until) - wait.start_ms for wait in hits]
-        waiting = sorted(
-            {
-                other.client
-                for other in waits
-                for wait in hits
-                if other.state == UNRELEASED
-                and other.start_ms < (wait.end_ms or until)
-                and (other.end_ms or until) > wait.start_ms
-            }
-        )
-        timeout = hits[-1].rebalance_timeout_ms
-        yield Finding(
-            ID,
-            "A member is slow to give up partitions",
-            WARNING,
-            CERTAIN,
-            f"{client} took up to {seconds(max(lengths))} to revoke, {times(len(hits))}"
-            + (f"; {listed(waiting)} waited for it" if waiting else "")
-            + ". In that time it reads nothing, not even from the partitions that it keeps",
-            "The revoke callback is slow: do less in it. A lower max.poll.interval.ms"
-            + (f" (now {seconds(timeout)})" if timeout else "")
-            + " limits how long others wait.",
-            hits[0].start_ms,
-            hits[-1].end_ms or until,
-            [client],
-            {
-                "times": len(hits),
-                "revoke_ms": lengths,
-                "longest_ms": max(lengths),
-                "waiting": waiting,
-                "rebalance_timeout_ms": timeout,
-            },
-        )
+        yield _finding(analysis, client, sorted(hits, key=lambda wait: wait.start_ms))
+
+
+def _finding(analysis: GroupAnalysis, client: str, hits: list[Wait]) -> Finding:
+    until = analysis.group.until_ms
+    lengths = [wait.length_ms(until) for wait in hits]
+    waited = _waited(analysis, hits)
+    fenced = [wait for wait in hits if _fenced(analysis, wait)]
+    timeout = hits[-1].rebalance_timeout_ms
+    text = f"{client} took up to {seconds(max(lengths))} to give up partitions, {times(len(hits))}"
+    if waited:
+        text += f"; {listed(f'{name} waited {seconds(length)} for them' for name, length in waited.items())}"
+    if fenced:
+        text += f"; the coordinator removed {client} when its rebalance timeout was over"
+    if all(_stood_still(analysis, wait) for wait in hits):
+        text += "; meanwhile it committed nothing for the partitions that it keeps, either"
+    return Finding(
+        ID,
+        "A member is slow to give up partitions",
+        CRITICAL if fenced else WARNING,
+        CERTAIN,
+        text,
+        "Its revoke callback is slow, or the batch that it works on when it is asked. Do less in the callback, and use a "
+        "smaller max.poll.records. A lower max.poll.interval.ms"
+        + (f" (now {seconds(timeout)})" if timeout else "")
+        + " limits how long others wait.",
+        hits[0].start_ms,
+        hits[-1].end_ms or until,
+        [client],
+        {
+            "times": len(hits),
+            "revoke_ms": lengths,
+            "longest_ms": max(lengths),
+            "waiting": sorted(waited),
+            "waited_ms": waited,
+            "fenced": len(fenced),
+            "rebalance_timeout_ms": timeout,
+        },
+    )
+
+
+def _waited(analysis: GroupAnalysis, hits: list[Wait]) -> dict[str, int]:
+    """How long each other member waited for partitions while this one had some to give up, the longest first."""
+    until = analysis.group.until_ms
+    assert analysis.consumer is not None
+    waited: dict[str, int] = {}
+    for other in analysis.consumer.waits:
+        if other.state != UNRELEASED:
+            continue
+        for wait in hits:
+            both = min(wait.end_ms or until, other.end_ms or until) - max(wait.start_ms, other.start_ms)
+            if both > 0 and other.member_id != wait.member_id:
+                waited[other.client] = waited.get(other.client, 0) + both
+    return dict(sorted(waited.items(), key=lambda each: -each[1]))
+
+
+def _fenced(analysis: GroupAnalysis, wait: Wait) -> bool:
+    """An event says why it is gone; without one, that it is gone just when its timeout is over."""
+    return wait.ended == "gone" and any(
+        session.member.member_id == wait.member_id
+        and session.end_kind == "epoch_timeout"
+        and abs(session.last_ms - (wait.end_ms or 0)) < 1000
+        for session in analysis.sessions
+    )
+
+
+def _stood_still(analysis: GroupAnalysis, wait: Wait) -> bool:
+    """Whether partitions that it keeps were committed before, and not while it gave up others."""
+    generation = analysis.ownership.generation_at(wait.start_ms - 1)
+    mine = generation.parts_of(wait.member_id) if generation is not None else set()
+    end_ms = wait.end_ms or analysis.group.until_ms
+    last = analysis.commits.last_of(mine - wait.topic_partitions, end_ms - 1)
+    return last is not None and last <= wait.start_ms + 1000

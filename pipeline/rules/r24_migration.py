@@ -1,35 +1,62 @@
-"""R24: the group changes between the classic and the new protocol."""
+"""R24: the group changes between the classic and the consumer protocol."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kohort.pipeline.history.conversions import CLASSIC, CONSUMER, Migration, migrations
 from kohort.pipeline.history.group_analysis import GroupAnalysis
-from kohort.pipeline.rules.finding import CERTAIN, INFO, WARNING, Finding, busiest, times
+from kohort.pipeline.rules.finding import CERTAIN, INFO, WARNING, Finding, busiest, listed, seconds, several, times
 
 ID = "R24"
-FLAPPING_A_DAY = 2
+FLAPPING_A_DAY = 3
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
-    moments = [r.begin_ms for r in analysis.rebalances if r.kind == "conversion"]
-    if not moments:
-        moments = [ts for ts, _ in analysis.timeline.conversions]
+    found = migrations(analysis.generations, analysis.rebalances, analysis.group.until_ms)
+    moments = [each.converted_ms for each in found] or [ts for ts, _ in analysis.timeline.conversions]
     if not moments:
         return
     flapping = busiest(moments, 86_400_000) >= FLAPPING_A_DAY
+    directions = {each.to for each in found}
+    title = "Migration between the protocols"
+    title += ", back and forth" if flapping else (", there and back" if directions == {CLASSIC, CONSUMER} else "")
     yield Finding(
         ID,
-        "Migration between the protocols" + (", back and forth" if flapping else ""),
+        title,
         WARNING if flapping else INFO,
         CERTAIN,
-        f"the group was converted between the classic and the new protocol {times(len(moments))}",
-        "Finish the rollout and set group.protocol everywhere: the group converts back when its last member of the new "
-        "protocol leaves."
-        if flapping
-        else "This is expected once, in a live migration by rolling restart.",
-        min(moments),
-        max(moments),
+        f"the group was converted between the classic and the consumer protocol {times(len(moments))}"
+        + "".join(f"; {_told(each)}" for each in found[-2:]),
+        _advice(found, flapping),
+        min([each.start_ms for each in found] or moments),
+        max([each.end_ms for each in found] or moments),
         [],
-        {"conversions": len(moments), "moments_ms": moments},
+        {
+            "conversions": len(moments),
+            "moments_ms": moments,
+            "to": [each.to for each in found],
+            "took_ms": [each.end_ms - each.start_ms for each in found],
+            "unavailable_partition_s_hi": [round(each.partition_s, 3) for each in found],
+            "delayed_records": [each.delayed_records for each in found],
+            "classic_members": list(found[-1].left) if found else [],
+            "rebalances": sorted({r.number for each in found for r in each.rebalances}),
+        },
     )
+
+
+def _told(migration: Migration) -> str:
+    cost = f"{several(len(migration.rebalances), 'rebalance')}, {migration.partition_s:.1f} partition-seconds without a reader"
+    took = seconds(migration.end_ms - migration.start_ms)
+    if migration.left:
+        return f"{listed(migration.left)} still spoke the classic protocol {took} after that ({cost} so far)"
+    return f"the move to the {migration.to} protocol took {took} and cost {cost}"
+
+
+def _advice(found: list[Migration], flapping: bool) -> str:
+    if flapping or (found and found[-1].left):
+        return (
+            "Finish the rollout and set group.protocol everywhere: the group converts back when its last member of the "
+            "consumer protocol leaves."
+        )
+    return "This is expected once, in a live migration by rolling restart."

@@ -1,4 +1,5 @@
-"""R28: members of one group run with different timeouts; the join barrier waits for the largest."""
+"""R28: members of one group run with different timeouts. The join barrier of a classic group waits for the largest; in a
+consumer group each member may take as long as its own says to give up partitions."""
 
 from __future__ import annotations
 
@@ -19,10 +20,15 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
             continue
         largest = max(rebalance, default=0)
         slowest = sorted(m.name for m in members if m.rebalance_timeout_ms == largest)
+        is_epoch = generation.kind == "consumer"
+        longest = f"up to {seconds(largest)}, {listed(slowest)}"
+        effect = f"others may wait for partitions for as long as their owner's says ({longest})"
+        if not is_epoch:
+            effect = f"the join barrier waits for the largest ({seconds(largest)}, {listed(slowest)})"
         yield Finding(
             ID,
             "Mixed settings in one group",
-            WARNING if rebalance and largest >= 2 * min(rebalance) else INFO,
+            WARNING if not is_epoch and rebalance and largest >= 2 * min(rebalance) else INFO,
             CERTAIN,
             "members differ: "
             + " and ".join(
@@ -30,12 +36,9 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
                 for name, values in (("session.timeout.ms", sessions), ("max.poll.interval.ms", rebalance))
                 if len(values) > 1
             )
-            + (
-                f"; the join barrier waits for the largest ({seconds(largest)}, {listed(slowest)})"
-                if len(rebalance) > 1
-                else ""
-            ),
-            "Give all members the same settings: the join barrier waits for the largest timeout of all.",
+            + (f"; {effect}" if len(rebalance) > 1 else ""),
+            "Give all members the same settings"
+            + ("." if is_epoch else ": the join barrier waits for the largest timeout of all."),
             generation.stable_ms,
             generation.end_ms or analysis.group.until_ms,
             slowest,

@@ -56,11 +56,16 @@ def departure(r: RebalanceFacts, laggard: Laggard | None, member_id: str, commit
     return Verdict("leave_explicit", "likely", member_id)
 
 
-def departure_from_consumer_group(facts: RebalanceFacts, member_id: str, commits: CommitHistory) -> Verdict:
+def departure_from_consumer_group(
+    facts: RebalanceFacts, member_id: str, commits: CommitHistory, slow_to_revoke_ms: int, moved_ms: list[int]
+) -> Verdict:
     """Whether a member closed in an orderly way, was silent for its poll interval, or for a session.
 
-    Consumers commit when they close. The session timeout of the consumer protocol is the broker's and in no record, so
-    that any silence that the others didn't share, and that is no poll interval, is taken for a session.
+    Consumers commit when they close, before their revoke callback. The session timeout of the consumer protocol is the
+    broker's and in no record. So a silence is taken for a session if the others didn't share it, if it is no poll
+    interval, and if it is longer than the member ever took to revoke.
+
+    slow_to_revoke_ms: the longest that it ever took. moved_ms: when the coordinator moved, or restarted.
     """
     mine = facts.before.parts_of(member_id)
     last = commits.last_of(mine, facts.seen_ms)
@@ -69,6 +74,10 @@ def departure_from_consumer_group(facts: RebalanceFacts, member_id: str, commits
     if last is None or facts.seen_ms - last <= TIMES_USUAL * usual + LATE_MS:
         return Verdict("leave_explicit", "possible", member_id)
     silent_ms = facts.seen_ms - last
+    if any(last <= moved <= facts.seen_ms for moved in moved_ms):
+        return Verdict("session_expired", "likely", member_id)
+    if silent_ms * SHARE_OF_TIMEOUT <= slow_to_revoke_ms:
+        return Verdict("leave_explicit", "possible", member_id)
     if of_others is not None and facts.seen_ms - of_others >= silent_ms / 2:
         return Verdict("leave_explicit", "possible", member_id)
     own = facts.before.members[member_id].rebalance_timeout_ms or 0

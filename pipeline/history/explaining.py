@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kohort.pipeline.history.causes import cause_without_events
 from kohort.pipeline.history.commit_history import CommitHistory
+from kohort.pipeline.history.consumer_timeline import UNREVOKED, ConsumerTimeline
 from kohort.pipeline.history.departures import departure_from_consumer_group
 from kohort.pipeline.history.events_by_kind import GroupEvents
 from kohort.pipeline.history.inputs import TopicPartition
@@ -11,11 +14,19 @@ from kohort.pipeline.history.laggards import find_laggard
 from kohort.pipeline.history.rebalance import Cost, Explanation, Laggard, Rebalance, RebalanceFacts, begin_ms
 
 
-def explained(rebalances: list[RebalanceFacts], commits: CommitHistory, events: GroupEvents) -> list[Rebalance]:
-    """The rebalances of a group, in their order."""
+def explained(
+    rebalances: list[RebalanceFacts],
+    commits: CommitHistory,
+    events: GroupEvents,
+    consumer: ConsumerTimeline | None,
+    moved_ms: list[int],
+) -> list[Rebalance]:
+    """The rebalances of a group, in their order. moved_ms: when its coordinator moved, or restarted."""
     result = []
     for number, facts in enumerate(rebalances, 1):
         why = _explanation(facts, commits, events)
+        if _is_open_question(why, facts):
+            why = _how_it_left(why, facts, commits, consumer, moved_ms)
         result.append(Rebalance.of(number, facts, why, _cost(facts, why, commits)))
     return result
 
@@ -49,6 +60,27 @@ def _explanation(facts: RebalanceFacts, commits: CommitHistory, events: GroupEve
     )
 
 
+def _is_open_question(why: Explanation, facts: RebalanceFacts) -> bool:
+    """Whether a member is gone from a consumer group and no event says why: leaves and expiries look the same."""
+    gone = why.trigger_member in facts.before.members
+    return facts.is_epoch and gone and (why.cause, why.confidence) == ("leave_explicit", "possible")
+
+
+def _how_it_left(
+    why: Explanation,
+    facts: RebalanceFacts,
+    commits: CommitHistory,
+    consumer: ConsumerTimeline | None,
+    moved_ms: list[int],
+) -> Explanation:
+    assert why.trigger_member is not None
+    waits = consumer.waits if consumer is not None else []
+    revokes = (w for w in waits if w.member_id == why.trigger_member and w.state == UNREVOKED)
+    slowest_ms = max((wait.length_ms(facts.seen_ms) for wait in revokes), default=0)
+    verdict = departure_from_consumer_group(facts, why.trigger_member, commits, slowest_ms, moved_ms)
+    return replace(why, cause=verdict.cause, confidence=verdict.confidence)
+
+
 def _cause(facts: RebalanceFacts, laggard: Laggard | None, commits: CommitHistory) -> tuple[str, str, str | None]:
     """Cause, confidence, and the member that triggered it."""
     opening = facts.opening
@@ -60,9 +92,6 @@ def _cause(facts: RebalanceFacts, laggard: Laggard | None, commits: CommitHistor
         verdict = cause_without_events(facts, laggard, commits)
         cause, confidence, member = verdict.cause, verdict.confidence, verdict.member
     if facts.is_epoch:
-        if cause == "leave_explicit" and confidence == "possible" and member in facts.before.members:
-            verdict = departure_from_consumer_group(facts, member, commits)
-            return verdict.cause, verdict.confidence, member
         return cause, confidence, member
     if facts.kind == "followup":
         cause = "cooperative_followup"

@@ -82,7 +82,7 @@ def analyse(group: GroupInput) -> GroupAnalysis:
         facts.sort(key=lambda r: (r.seen_ms, r.stable_ms))
         generations.sort(key=lambda g: g.stable_ms)
     commits = CommitHistory.of(group, sorted((r.seen_ms, r.stable_ms) for r in facts))
-    rebalances = explained(facts, commits, events)
+    rebalances = explained(facts, commits, events, consumer, [ts for ts, _ in group.coordinator_moves])
     ownership = Ownership(generations)
     sessions = member_sessions(group, generations, timeline, consumer, rebalances, events, commits)
     storms = find_storms(group.group_id, rebalances)

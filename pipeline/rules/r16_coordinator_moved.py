@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.member_sessions import Session
-from kohort.pipeline.rules.finding import CERTAIN, INFO, WARNING, Finding, listed, seconds, several
+from kohort.pipeline.rules.finding import CERTAIN, INFO, POSSIBLE, WARNING, Finding, listed, seconds, several
 
 ID = "R16"
 AFTERWARDS_MS = 60_000
@@ -76,8 +76,13 @@ def lost_with_a_move(analysis: GroupAnalysis) -> list[Session]:
     return [
         session
         for session in analysis.sessions
-        if session.end_kind == "session_expired" and any(_lost_with(analysis, session, ts) for ts in moments)
+        if _may_have_expired(session) and any(_lost_with(analysis, session, ts) for ts in moments)
     ]
+
+
+def _may_have_expired(session: Session) -> bool:
+    """The log of a consumer group doesn't tell an expiry from a leave."""
+    return session.end_kind == "session_expired" or (session.end_kind == "left" and session.end_confidence == POSSIBLE)
 
 
 def _lost_with(analysis: GroupAnalysis, session: Session, moved_ms: int) -> bool:

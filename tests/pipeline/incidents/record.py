@@ -1,0 +1,184 @@
+"""Plays all incidents and records what a broker wrote of them, with what really happened.
+
+    python -m tests.pipeline.incidents.record kafka OUT.tar.gz     # a real Kafka 4.3; needs Java 17 and Maven
+    python -m tests.pipeline.incidents.record kohort OUT.tar.gz
+
+It takes four minutes. The result holds `segments/` (the offsets topic), `broker.log` or `events/`, `log-ends.jsonl`,
+`topics.json`, and `truth.jsonl`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+from confluent_kafka import TopicCollection
+from confluent_kafka.admin import AdminClient
+
+from tests import restarting
+from tests.pipeline.incidents.stage import PATIENCE_S, Stage, Truth, play
+from tests.pipeline.incidents.stories import TO_THE_END, WAVES
+from tests.support.shared_folder import SHARED
+
+SETTINGS = {
+    "group.consumer.session.timeout.ms": "6000",
+    "group.consumer.min.session.timeout.ms": "1000",
+    "group.consumer.heartbeat.interval.ms": "1000",
+    "group.consumer.min.heartbeat.interval.ms": "100",
+    "group.min.session.timeout.ms": "1000",
+    "group.initial.rebalance.delay.ms": "500",
+    "offsets.topic.num.partitions": "4",
+}
+AFTERWARDS_S = 15
+"""For how long the groups that are left alone go on after the restart."""
+LAYOUT = "[%d] %p %m (%c)%n"
+"""As in the log4j2.yaml that Kafka comes with."""
+
+
+class Cluster(Protocol):
+    """A broker that can be restarted, and what it writes."""
+
+    bootstrap: str
+
+    def restart(self) -> None:
+        """In an orderly way, with its data."""
+
+    def copy(self, out: Path) -> None:
+        """Everything the analysis may read."""
+
+
+class Kafka:
+    """The real one."""
+
+    def __init__(self, folder: Path, port: int) -> None:
+        self._folder, self._port = folder, port
+        self._script = SHARED / "conformance" / "kafka"
+        settings = [word for name, value in SETTINGS.items() for word in ("--set", f"{name}={value}")]
+        self.bootstrap = self._run("start", *settings).strip()
+        (place,) = (self._cluster() / "node-1").glob("log4j2.properties")
+        pattern = "appender.file.layout.pattern = "
+        lines = [pattern + LAYOUT if line.startswith(pattern) else line for line in place.read_text().splitlines()]
+        place.write_text("\n".join(lines) + "\n")
+        self.restart()
+
+    def restart(self) -> None:
+        self._run("restart")
+
+    def copy(self, out: Path) -> None:
+        node = self._cluster() / "node-1"
+        _copy_segments(node / "data", out)
+        lines = [line for line in (node / "server.log").open() if "[GroupCoordinator" in line and line.startswith("[")]
+        (out / "broker.log").write_text("".join(lines))
+
+    def stop(self) -> None:
+        self._run("stop")
+
+    def _run(self, action: str, *options: str) -> str:
+        return subprocess.check_output(
+            [sys.executable, str(self._script), action, "--port", str(self._port), *options], text=True
+        )
+
+    def _cluster(self) -> Path:
+        return Path.home() / ".cache" / "kohort-reference" / "clusters" / str(self._port)
+
+
+class Kohort:
+    """This project's."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        settings = [word for name, value in SETTINGS.items() for word in ("--set", f"{name}={value}")]
+        command = [sys.executable, "-m", "kohort.cli", "serve", "--event-log", str(folder / "events"), *settings]
+        self.bootstrap = restarting.start(folder, command)
+
+    def restart(self) -> None:
+        restarting.kill(self._folder, signal.SIGTERM)
+        command = json.loads((self._folder / "command").read_text())
+        restarting.start(self._folder, command, (self._folder / "address").read_text())
+
+    def copy(self, out: Path) -> None:
+        _copy_segments(self._folder / "data", out)
+        shutil.copytree(self._folder / "events", out / "events")
+
+    def stop(self) -> None:
+        restarting.kill(self._folder, signal.SIGTERM)
+
+
+@contextmanager
+def cluster(kind: str, folder: Path, port: int) -> Iterator[Cluster]:
+    """One that is running."""
+    found = Kafka(folder, port) if kind == "kafka" else Kohort(folder)
+    try:
+        yield found
+    finally:
+        found.stop()
+
+
+def record(found: Cluster, out: Path) -> None:
+    """Plays everything, and leaves the recording in a folder."""
+    with (out / "truth.jsonl").open("w") as truth, (out / "log-ends.jsonl").open("w") as log_ends:
+        stage = Stage(found.bootstrap, Truth(truth), log_ends)
+        try:
+            left = [story(stage) for story in TO_THE_END]
+            for number, wave in enumerate(WAVES, 1):
+                print(f"wave {number}: {', '.join(story.__name__ for story in wave)}", file=sys.stderr)
+                play(*[partial(story, stage) for story in wave])
+            for group in left:
+                group.tell("broker_stops")
+            found.restart()
+            for group in left:
+                group.tell("broker_is_back")
+            time.sleep(AFTERWARDS_S)
+            for group in left:
+                group.tell("recording_end")
+            found.copy(out)
+        finally:
+            stage.ends()
+    (out / "topics.json").write_text(json.dumps(_topics(found.bootstrap), indent=1))
+
+
+def _topics(bootstrap: str) -> list[dict[str, object]]:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    names = [name for name in admin.list_topics(timeout=PATIENCE_S).topics if not name.startswith("__")]
+    described = admin.describe_topics(TopicCollection(names))
+    return [{"name": name, "topic_id": str(described[name].result(PATIENCE_S).topic_id)} for name in sorted(names)]
+
+
+def _copy_segments(data: Path, out: Path) -> None:
+    for log in sorted(data.glob("__consumer_offsets-*/*.log")):
+        place = out / "segments" / log.parent.name
+        place.mkdir(parents=True, exist_ok=True)
+        shutil.copy(log, place)
+
+
+def main() -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kind", choices=["kafka", "kohort"])
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--port", type=int, default=31710, help="of the real Kafka")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder, out = Path(name) / "broker", Path(name) / "out"
+        folder.mkdir()
+        out.mkdir()
+        with cluster(options.kind, folder, options.port) as found:
+            record(found, out)
+        with tarfile.open(options.out, "w:gz") as packed:
+            packed.add(out, "")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,224 @@
+"""What incidents are made of: a cluster, topics with records, groups, and members in processes of their own."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, TextIO
+
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic, OffsetSpec
+
+PARTITIONS = 4
+PATIENCE_S = 60
+RECORDS_A_SECOND = 5
+"""In each partition."""
+SAMPLE_S = 2.0
+
+
+class Truth:
+    """What really happened, a line of JSON each."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file, self._lock = file, threading.Lock()
+
+    def tell(self, group: str, event: str, **more: object) -> None:
+        """Something that was done to a group, now."""
+        self.write({"ms": time.time_ns() // 1_000_000, "group": group, "event": event, **more})
+
+    def write(self, line: dict[str, object]) -> None:
+        with self._lock:
+            self._file.write(json.dumps(line) + "\n")
+
+
+class Member:
+    """One process in a group."""
+
+    def __init__(
+        self, group: Group, name: str, config: dict[str, Any], topics: list[str], slow_revoke_s: float
+    ) -> None:
+        self.name = name
+        self._group = group
+        config = {
+            "bootstrap.servers": group.stage.bootstrap,
+            "client.id": name,
+            "group.id": group.name,
+            "auto.offset.reset": "earliest",
+            "auto.commit.interval.ms": 1000,
+            "topic.metadata.refresh.interval.ms": 2_000,
+            **config,
+        }
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", f"{__package__}.member", name, json.dumps(config), ",".join(topics), str(slow_revoke_s)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )  # fmt: skip
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def order(self, text: str) -> None:
+        """`subscribe A,B` or `stall SECONDS`."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(text + "\n")
+        self._process.stdin.flush()
+
+    def signal(self, number: signal.Signals) -> None:
+        """SIGKILL, SIGSTOP, SIGCONT."""
+        self._group.tell("signal", member=self.name, signal=number.name)
+        self._process.send_signal(number)
+
+    def stop(self) -> None:
+        """Closes the consumer and waits for that."""
+        self._group.tell("stop", member=self.name)
+        self.order("stop")
+        self._process.wait(PATIENCE_S)
+
+    def end(self) -> None:
+        """Whatever it does."""
+        self._process.kill()
+        self._process.wait(PATIENCE_S)
+
+    @property
+    def is_there(self) -> bool:
+        return self._process.poll() is None
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self._group.stage.truth.write({**json.loads(line), "group": self._group.name})
+
+
+class Group:
+    """A group, its topic of the same name, and its members."""
+
+    def __init__(self, stage: Stage, name: str) -> None:
+        self.stage, self.name = stage, name
+        self.members: list[Member] = []
+
+    def tell(self, event: str, **more: object) -> None:
+        self.stage.truth.tell(self.name, event, **more)
+
+    def starts(
+        self,
+        name: str,
+        *,
+        topics: list[str] | None = None,
+        protocol: str = "consumer",
+        instance: str | None = None,
+        max_poll_ms: int = 20_000,
+        slow_revoke_s: float = 0,
+    ) -> Member:
+        """A process that joins. `slow_revoke_s`: how long its first revoke callback takes."""
+        config: dict[str, Any] = {"group.protocol": protocol, "max.poll.interval.ms": max_poll_ms}
+        if instance is not None:
+            config["group.instance.id"] = instance
+        if protocol == "classic":
+            config["session.timeout.ms"] = 6_000
+        self.tell("start", member=name, protocol=protocol, instance=instance)
+        member = Member(self, name, config, topics or [self.name], slow_revoke_s)
+        self.members.append(member)
+        return member
+
+    def all_stop(self) -> None:
+        """One after the other."""
+        for member in self.members:
+            if member.is_there:
+                member.stop()
+                time.sleep(0.5)
+
+
+class Stage:
+    """A cluster; topics are written to from their creation on."""
+
+    def __init__(self, bootstrap: str, truth: Truth, log_ends: TextIO) -> None:
+        self.bootstrap, self.truth = bootstrap, truth
+        self.admin = AdminClient({"bootstrap.servers": bootstrap, "topic.metadata.refresh.interval.ms": 1_000})
+        self.groups: list[Group] = []
+        self._topics: dict[str, int] = {}
+        self._log_ends = log_ends
+        self._over = threading.Event()
+        self._threads = [threading.Thread(target=each, daemon=True) for each in (self._produce, self._sample)]
+        for thread in self._threads:
+            thread.start()
+
+    def group(self, name: str, *, partitions: int = PARTITIONS) -> Group:
+        """A new group with a topic."""
+        self.topic(name, partitions)
+        group = Group(self, name)
+        self.groups.append(group)
+        return group
+
+    def topic(self, name: str, partitions: int = PARTITIONS) -> None:
+        """A new topic."""
+        self.admin.create_topics([NewTopic(name, partitions, 1)])[name].result(PATIENCE_S)
+        self._topics[name] = partitions
+
+    def grow(self, name: str, partitions: int) -> None:
+        """More partitions for a topic."""
+        self.admin.create_partitions([NewPartitions(name, partitions)])[name].result(PATIENCE_S)
+        self._topics[name] = partitions
+
+    def ends(self) -> None:
+        """Ends whoever is left, and what runs beside."""
+        for group in self.groups:
+            for member in group.members:
+                member.end()
+        self._over.set()
+        for thread in self._threads:
+            thread.join(PATIENCE_S)
+
+    def _produce(self) -> None:
+        refresh = {"topic.metadata.refresh.interval.ms": 500}
+        producer = Producer({"bootstrap.servers": self.bootstrap, "linger.ms": 50, **refresh})
+        while not self._over.wait(1 / RECORDS_A_SECOND):
+            for name, partitions in list(self._topics.items()):
+                for partition in range(partitions):
+                    try:
+                        producer.produce(name, b"x", partition=partition)
+                    except KafkaException as problem:
+                        if problem.args[0].code() != KafkaError._UNKNOWN_PARTITION:  # it is a new one
+                            raise
+            producer.poll(0)
+        producer.flush(PATIENCE_S)
+
+    def _sample(self) -> None:
+        while not self._over.wait(SAMPLE_S):
+            places = [TopicPartition(name, n) for name, count in list(self._topics.items()) for n in range(count)]
+            if not places:
+                continue
+            asked = self.admin.list_offsets({each: OffsetSpec.latest() for each in places}, request_timeout=PATIENCE_S)
+            ends: dict[str, dict[int, int]] = {}
+            for place, answer in asked.items():
+                try:
+                    ends.setdefault(place.topic, {})[place.partition] = answer.result(PATIENCE_S).offset
+                except KafkaException as problem:  # a new partition, or the broker is away
+                    print(f"no sample of {place.topic}-{place.partition}: {problem}", file=sys.stderr)
+            now_ms = time.time_ns() // 1_000_000
+            for topic, log_end in ends.items():
+                row = {"sampled_ms": now_ms, "topic": topic, "log_start": dict.fromkeys(log_end, 0), "log_end": log_end}
+                self._log_ends.write(json.dumps(row) + "\n")
+
+
+def play(*stories: Callable[[], None]) -> None:
+    """All at the same time. Raises what one of them raises."""
+    problems: list[BaseException] = []
+
+    def one(story: Callable[[], None]) -> None:
+        try:
+            story()
+        except BaseException as problem:
+            problems.append(problem)
+
+    threads = [threading.Thread(target=one, args=(story,)) for story in stories]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if problems:
+        raise problems[0]

@@ -1,0 +1,243 @@
+"""Incidents of consumer groups, as a real Kafka 4.3 and kohort wrote them down, are told with their culprits and lengths.
+
+`incidents/record.py` made the recordings, `incidents/stories.py` is what was done; `truth.jsonl` in each is when.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+import tarfile
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import pytest
+
+from kohort.pipeline.history.group_analysis import GroupAnalysis, analyse
+from kohort.pipeline.history.inputs import GroupInput
+from kohort.pipeline.rules.diagnose import diagnose
+from kohort.pipeline.rules.finding import Finding
+from kohort.pipeline.silver.parquet_files import Writer, publish
+from kohort.pipeline.silver.read_sources import ingest
+from kohort.pipeline.sources.found import find_sources
+from tests.pipeline.local_groups import load_groups
+
+RECORDINGS = Path(__file__).parent / "incidents" / "recordings"
+SESSION_MS = 6_000
+"""What the recorded brokers let pass before they miss a consumer member."""
+
+SERIOUS: dict[str, tuple[str, list[str]] | None] = {
+    "quiet": None,
+    "quiet-mixed": None,
+    "static-restarts": None,
+    "coordinator-restarts": None,
+    "topic-grows": None,
+    "pattern": None,
+    "mixed-settings": None,
+    "migrates": None,
+    "migrates-back": None,
+    "rolling": None,
+    "held-back": ("R23", ["c-2"]),
+    "never-given-up": ("R23", ["c-2"]),
+    "poll-timeout": ("R02", ["c-2"]),
+    "killed": ("R03", ["c-3"]),
+    "frozen": ("R03", ["c-3"]),
+    "crash-loop": ("R05", ["c-2"]),
+    "storm": ("R06", []),
+    "static-away": ("R12", ["i-2"]),
+    "subscriptions": ("R08", []),
+    "idle": ("R18", []),
+}
+"""The one rule that gives a warning about each group, and whom it names; None where nobody is to be alarmed."""
+
+SAID: dict[str, str] = {
+    "quiet-mixed": "R24",
+    "static-restarts": "R12",
+    "coordinator-restarts": "R16",
+    "topic-grows": "R07",
+    "pattern": "R08",
+    "mixed-settings": "R28",
+    "migrates": "R24",
+    "migrates-back": "R24",
+    "rolling": "R04",
+}
+"""What is said of groups about which nobody is to be alarmed."""
+
+OF_CLASSIC_GROUPS = re.compile(r"\bgenerations?\b|\bleader\b|JoinGroup|SyncGroup|join barrier", re.IGNORECASE)
+
+
+@dataclass
+class Recording:
+    """One broker's account of all incidents, and what really happened."""
+
+    folder: Path
+
+    @cached_property
+    def groups(self) -> dict[str, GroupInput]:
+        sources, issues = find_sources([str(self.folder)])
+        assert not issues
+        silver = self.folder / "silver"
+        with Writer(silver, "0") as writer:
+            ingest(sources, "", writer)
+        publish(silver, "0", [writer.task])
+        return load_groups(silver)
+
+    @cached_property
+    def analyses(self) -> dict[str, GroupAnalysis]:
+        return {name: analyse(group) for name, group in self.groups.items()}
+
+    def log_alone(self, name: str) -> GroupAnalysis:
+        """What the offsets topic tells, without a broker's log, an event log or samples of log ends."""
+        alone = copy.copy(self.groups[name])
+        alone.events, alone.ends = [], {}
+        return analyse(alone)
+
+    def truth(self, group: str, event: str, member: str | None = None) -> list[int]:
+        """When something happened to a group."""
+        rows = map(json.loads, (self.folder / "truth.jsonl").read_text().splitlines())
+        return [
+            row["ms"]
+            for row in rows
+            if (row["group"], row["event"]) == (group, event) and member in (None, row.get("member"))
+        ]
+
+
+@pytest.fixture(scope="module", params=["kafka-4.3", "kohort"])
+def recording(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Recording:
+    folder = tmp_path_factory.mktemp(request.param)
+    with tarfile.open(RECORDINGS / f"{request.param}.tar.gz") as packed:
+        packed.extractall(folder, filter="data")
+    return Recording(folder)
+
+
+def warnings(analysis: GroupAnalysis) -> list[Finding]:
+    """Without the one about the restart of the broker, where members really lost their sessions by it."""
+    found = [finding for finding in diagnose(analysis) if finding.severity != "info"]
+    return [finding for finding in found if finding.rule != "R16" or not finding.evidence["sessions_lost"]]
+
+
+def only(recording: Recording, group: str, rule: str) -> Finding:
+    (finding,) = [each for each in diagnose(recording.analyses[group]) if each.rule == rule]
+    return finding
+
+
+@pytest.mark.parametrize("group", SERIOUS)
+def test_one_warning_names_the_culprit_and_quiet_groups_get_none(recording: Recording, group: str) -> None:
+    found = [(finding.rule, finding.clients) for finding in warnings(recording.analyses[group])]
+    expected = SERIOUS[group]
+    if expected is None:
+        assert found == []
+        assert SAID.get(group) in {None, *(finding.rule for finding in diagnose(recording.analyses[group]))}
+    else:
+        rule, clients = expected
+        assert [each for each, _ in found] == [rule]
+        assert found[0][1] == clients or not clients
+
+
+@pytest.mark.parametrize("group", SERIOUS)
+def test_the_log_alone_names_the_same_and_is_sure_only_of_what_it_says(recording: Recording, group: str) -> None:
+    """What a silence means is never certain; records of waits, subscriptions and members are."""
+    expected = SERIOUS[group]
+    found = warnings(recording.log_alone(group))
+    assert [finding.rule for finding in found] == ([] if expected is None else [expected[0]])
+    for finding in found:
+        if finding.rule in ("R02", "R03", "R05", "R06"):
+            assert finding.confidence != "certain", finding.text
+
+
+def test_nothing_is_said_in_the_words_of_classic_groups(recording: Recording) -> None:
+    for name, analysis in recording.analyses.items():
+        if name.startswith(("migrates", "quiet-mixed")):
+            continue
+        for finding in diagnose(analysis):
+            assert not OF_CLASSIC_GROUPS.search(f"{finding.title} {finding.text} {finding.advice}"), finding.text
+
+
+@pytest.mark.parametrize("group", ["held-back", "never-given-up"])
+def test_how_long_others_waited_for_partitions(recording: Recording, group: str) -> None:
+    """From the moment at which c-2 was asked for them until it let them go, or was thrown out."""
+    finding = only(recording, group, "R23")
+    (began,) = recording.truth(group, "revoke_begin", "c-2")[:1]
+    (got,) = [ms for ms in recording.truth(group, "assigned", "c-1") if ms > began][:1]
+    assert list(finding.evidence["waited_ms"]) == ["c-1"]
+    assert finding.evidence["waited_ms"]["c-1"] == pytest.approx(got - began, abs=1_500)
+    assert finding.evidence["fenced"] == (group == "never-given-up")
+    assert finding.severity == ("critical" if group == "never-given-up" else "warning")
+    if group == "never-given-up":
+        assert finding.evidence["longest_ms"] == pytest.approx(8_000, abs=300)
+
+
+def test_a_member_that_died_is_missed_after_its_session(recording: Recording) -> None:
+    finding = only(recording, "killed", "R03")
+    (killed,) = recording.truth("killed", "signal", "c-3")
+    assert finding.start_ms == pytest.approx(killed + SESSION_MS, abs=1_500)
+    assert not finding.evidence["came_back"]
+
+
+def test_a_member_that_was_frozen_comes_back_under_its_own_id(recording: Recording) -> None:
+    finding = only(recording, "frozen", "R03")
+    stopped, woken = recording.truth("frozen", "signal", "c-3")
+    assert finding.evidence["came_back"]
+    (away,) = finding.evidence["back_after_ms"]
+    assert away == pytest.approx(woken - stopped - SESSION_MS, abs=3_500), "its client waits before it asks again"
+    lives = [each for each in recording.analyses["frozen"].sessions if each.member.name == "c-3"]
+    assert len(lives) == 2
+    assert len({each.member.member_id for each in lives}) == 1
+    assert lives[1].predecessor is lives[0]
+
+
+def test_a_poll_timeout_shows_each_time(recording: Recording) -> None:
+    finding = only(recording, "poll-timeout", "R02")
+    assert finding.evidence["times"] == 2
+    assert finding.evidence["max_poll_interval_ms"] == 8_000
+    for left, stalled in zip(finding.evidence["left_ms"], recording.truth("poll-timeout", "slow_begin"), strict=True):
+        assert stalled < left < stalled + 14_000
+
+
+def test_every_crash_of_a_loop_is_counted(recording: Recording) -> None:
+    assert only(recording, "crash-loop", "R05").evidence["crashes"] == 4
+
+
+@pytest.mark.parametrize(("group", "to"), [("migrates", ["consumer"]), ("migrates-back", ["consumer", "classic"])])
+def test_a_migration_says_how_long_it_took_and_what_it_cost(recording: Recording, group: str, to: list[str]) -> None:
+    evidence = only(recording, group, "R24").evidence
+    assert evidence["to"] == to
+    assert evidence["classic_members"] == []
+    starts, stops = recording.truth(group, "start"), recording.truth(group, "stop")
+    began, ended = starts[3], stops[2]  # three classic members; the first of the consumer protocol, the last that stops
+    assert evidence["took_ms"][0] == pytest.approx(ended - began, abs=4_000)
+    assert all(0 < cost < 60 for cost in evidence["unavailable_partition_s_hi"])
+
+
+def test_who_has_not_moved_yet_is_named(recording: Recording) -> None:
+    assert only(recording, "quiet-mixed", "R24").evidence["classic_members"] == ["c-1", "c-2"]
+
+
+def test_changes_of_subscriptions_are_counted_with_their_topics(recording: Recording) -> None:
+    evidence = only(recording, "subscriptions", "R08").evidence
+    assert (evidence["times"], evidence["topics"]) == (4, ["subscriptions-more"])
+    evidence = only(recording, "pattern", "R08").evidence
+    assert (evidence["times"], evidence["topics"]) == (2, ["pattern-1", "pattern-2"])
+
+
+def test_static_members_come_back_without_a_rebalance_or_too_late(recording: Recording) -> None:
+    assert only(recording, "static-restarts", "R12").evidence["times"] == 3
+    assert only(recording, "static-restarts", "R12").evidence["expired"] == []
+    assert only(recording, "static-away", "R12").evidence["expired"] == ["i-2"]
+
+
+@pytest.mark.parametrize("group", ["quiet", "quiet-mixed", "coordinator-restarts"])
+def test_a_restart_of_the_broker_is_laid_at_nobodys_door(recording: Recording, group: str) -> None:
+    """Members that could not reach it in time joined anew; that is the restart's doing, not theirs."""
+    found = {finding.rule for finding in diagnose(recording.analyses[group])}
+    assert found <= {"R16", "R24"}
+    (back,) = recording.truth(group, "broker_is_back")
+    assert only(recording, group, "R16").evidence["moments_ms"][-1] == pytest.approx(back, abs=5_000)
+
+
+def test_no_storm_lasts_longer_than_its_time(recording: Recording) -> None:
+    storms = [storm for analysis in recording.analyses.values() for storm in analysis.storms]
+    assert storms
+    assert all(storm.share <= 1 for storm in storms)

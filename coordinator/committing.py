@@ -132,9 +132,8 @@ class Commit:
             group.commits_in_flight -= 1
         if error is _NONE:
             topics = _offsets_of(coordinator, self.request.group_id, now_ms).topics
-            observed = coordinator.observer is not UNOBSERVED
-            if observed and (group is None or isinstance(group, ClassicGroup)):
-                coordinator.observer.committed(group, self.request.member_id, len(self._accepted))
+            if coordinator.observer is not UNOBSERVED:
+                _tell_commit(coordinator, group, self.request.member_id, len(self._accepted))
             wall_ms, expire_ms = self._wall_ms, self._expire_ms
             for name, partition, committed, offset, epoch in self._accepted:
                 committed.take(offset, epoch, wall_ms, expire_ms)
@@ -220,9 +219,20 @@ def _commit_of_consumer_group(
         ((topic_id, each.partition_index) for _, topic_id, topic in commit.topics for each in topic.partitions),
         knows_epochs=commit.knows_epochs,
     )
-    if error is _NONE and commit.store(coordinator, group, now_ms):
+    if error is not _NONE:
+        epoch = request.generation_id_or_member_epoch
+        coordinator.consumer_observer.commit_rejected(group, request.member_id, epoch, error, commit.ticket)
+    elif commit.store(coordinator, group, now_ms):
         return None
     return commit.answer(error)
+
+
+def _tell_commit(coordinator: GroupCoordinator, group: Group | None, member_id: str, partitions: int) -> None:
+    """Tells whoever listens of a commit."""
+    if isinstance(group, ConsumerGroup):
+        coordinator.consumer_observer.committed(group, member_id, partitions)
+    elif group is None or isinstance(group, ClassicGroup):
+        coordinator.observer.committed(group, member_id, partitions)
 
 
 def _check(group: ClassicGroup, request: OffsetCommitRequest, now_ms: int) -> ErrorCode:

@@ -51,11 +51,7 @@ def txn_offset_commit(
     INVALID_PRODUCER_EPOCH.
     """
     error = check_committer(coordinator, committer, commits)
-    known = coordinator.groups.get(committer.group_id)
-    if error is ErrorCode.none:
-        coordinator.observer.committed(known, committer.member_id, len(commits))
-    elif known is not None:
-        coordinator.observer.commit_rejected(known, committer.member_id, committer.generation_id, error, None)
+    _tell(coordinator, committer, len(commits), error)
     if error is not ErrorCode.none or not commits:
         return on_written(error, now_ms)
     wall_ms = coordinator.wall_ms(now_ms)
@@ -93,6 +89,22 @@ def txn_offset_commit(
         producer=(committer.producer_id, committer.producer_epoch),
     )
     return None
+
+
+def _tell(coordinator: GroupCoordinator, committer: Committer, partitions: int, error: ErrorCode) -> None:
+    """Tells whoever listens what became of a commit."""
+    member_id, generation_id = committer.member_id, committer.generation_id
+    known = coordinator.groups.get(committer.group_id)
+    consumer_group = coordinator.consumer_groups.get(committer.group_id)
+    if consumer_group is not None:
+        if error is ErrorCode.none:
+            coordinator.consumer_observer.committed(consumer_group, member_id, partitions)
+        else:
+            coordinator.consumer_observer.commit_rejected(consumer_group, member_id, generation_id, error, None)
+    elif error is ErrorCode.none:
+        coordinator.observer.committed(known, member_id, partitions)
+    elif known is not None:
+        coordinator.observer.commit_rejected(known, member_id, generation_id, error, None)
 
 
 def check_committer(

@@ -12,6 +12,8 @@ from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.observer import UNOBSERVED, Observer
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_host import ConsumerConfig
+from kohort.coordinator.consumer.consumer_observer import UNOBSERVED as NO_CONSUMER_OBSERVER
+from kohort.coordinator.consumer.consumer_observer import ConsumerObserver
 from kohort.coordinator.context import CoordinatorContext, OnWritten, Shard
 from kohort.coordinator.coordinator_settings import GroupSettings
 from kohort.coordinator.effects import OFFSETS_TOPIC, Append, Cause, Effect
@@ -64,6 +66,8 @@ class GroupCoordinator(CoordinatorContext):
         """Partition and producer id of transactions that have committed offsets, and the groups whose they are."""
         self.observer: Observer = UNOBSERVED
         """Makes group events of what happens, while somebody listens."""
+        self.consumer_observer: ConsumerObserver = NO_CONSUMER_OBSERVER
+        """Makes group events of what happens to consumer groups."""
 
     def availability(self, group_id: str) -> ErrorCode:
         """Whether this node may speak for a group that it does not know: NONE, NOT_COORDINATOR or still loading."""
@@ -82,6 +86,10 @@ class GroupCoordinator(CoordinatorContext):
         if error is ErrorCode.none and not is_storable(group_id):
             return ErrorCode.unknown_server_error
         return error
+
+    def observe(self, observer: Observer = UNOBSERVED, consumers: ConsumerObserver = NO_CONSUMER_OBSERVER) -> None:
+        """Tells these from now on what happens to groups; without arguments nobody."""
+        self.observer, self.consumer_observer = observer, consumers
 
     def partition_availability(self, partition: int) -> ErrorCode:
         """NONE, or why this node does not serve the groups of a partition of `__consumer_offsets`."""

@@ -156,6 +156,8 @@ def _report_expired(coordinator: GroupCoordinator, group: Group, partitions: int
     def written(error: ErrorCode, _: int) -> None:
         if error is ErrorCode.none and isinstance(group, ClassicGroup):
             coordinator.observer.offsets_expired(group, partitions)
+        elif error is ErrorCode.none and isinstance(group, ConsumerGroup):
+            coordinator.consumer_observer.offsets_expired(group, partitions)
 
     return written
 
@@ -251,4 +253,5 @@ def _dissolve(coordinator: GroupCoordinator, group: Group, now_ms: int) -> None:
     if isinstance(group, ClassicGroup):
         dissolve_but_for_offsets(group, ErrorCode.none, Cause("group_deleted"), now_ms)
     elif isinstance(group, ConsumerGroup):
+        coordinator.consumer_observer.group_gone(group, "group_deleted")
         coordinator.forget_consumer_group(group)

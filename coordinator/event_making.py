@@ -114,35 +114,39 @@ class EventMaker:
         if "rebalance_id" not in values and kind in OF_A_REBALANCE:
             values["rebalance_id"] = self.of(group).rebalance_id
         self.coordinator.effects.append(
-            GroupEvent(
-                ts=now_us // US_PER_MS + self.coordinator.epoch_ms,
-                mono_us=now_us,
-                co_partition=group.partition,
-                co_epoch=self.epoch(group.partition),
+            self.event(
+                kind,
+                group.partition,
+                client,
+                now_us,
                 group_id=group.group_id,
                 protocol_type=group.protocol_type,
                 protocol=group.protocol_name,
-                kind=kind,
-                client_id=client.client_id or None,
-                client_host=client.client_host or None,
-                client_software=client.client_software,
-                client_reason=reason[:LONGEST_REASON] or None,
+                reason=reason,
                 **values,
             )
         )
 
-    def _emit_of_partition(self, kind: str, partition: int, duration_us: int) -> None:
-        now_us = self.now_us()
-        self.coordinator.effects.append(
-            GroupEvent(
-                ts=now_us // US_PER_MS + self.coordinator.epoch_ms,
-                mono_us=now_us,
-                co_partition=partition,
-                co_epoch=self.epoch(partition),
-                kind=kind,
-                duration_us=duration_us,
-            )
+    def event(
+        self, kind: str, partition: int, client: Client, now_us: int, *, reason: str = "", **values: Any
+    ) -> GroupEvent:
+        """An event of a group that lives in a partition of `__consumer_offsets`; it is not put among the effects."""
+        return GroupEvent(
+            ts=now_us // US_PER_MS + self.coordinator.epoch_ms,
+            mono_us=now_us,
+            co_partition=partition,
+            co_epoch=self.epoch(partition),
+            kind=kind,
+            client_id=client.client_id or None,
+            client_host=client.client_host or None,
+            client_software=client.client_software,
+            client_reason=reason[:LONGEST_REASON] or None,
+            **values,
         )
+
+    def _emit_of_partition(self, kind: str, partition: int, duration_us: int) -> None:
+        event = self.event(kind, partition, NOBODY_KNOWN, self.now_us(), duration_us=duration_us)
+        self.coordinator.effects.append(event)
 
 
 def share_of(group: "ClassicGroup", assignment: bytes) -> frozenset[TopicPartition] | None:

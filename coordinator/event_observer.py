@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from kohort.coordinator.classic.observer import Observer
 from kohort.coordinator.classic.states import State
+from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+from kohort.coordinator.consumer_event_observer import ConsumerEventObserver
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.event_making import US_PER_MS, EventMaker, share_of
 from kohort.coordinator.event_state import GroupEventState
 from kohort.coordinator.event_timers import HalfTime, StatsTimer
 from kohort.coordinator.events import NOBODY_KNOWN, Client
-from kohort.coordinator.member_stats import MemberStats
+from kohort.coordinator.member_stats import MemberStats, flushed
 from kohort.coordinator.owners import still_owned
 from kohort.protocol.consumer_protocol import ImpossibleLengthError, subscribed_topics
 from kohort.protocol.errors import ErrorCode
@@ -38,6 +40,8 @@ class EventObserver(EventMaker, Observer):
             for member in group.members.values():
                 member.stats = None
             self._meet(group)
+        self.consumers = ConsumerEventObserver(self)
+        """For the consumer groups of the same coordinator."""
         StatsTimer(self)
 
     # Members
@@ -333,14 +337,8 @@ class EventObserver(EventMaker, Observer):
 
     def flush_stats_of(self, group: "ClassicGroup", member: "Member") -> None:
         """What a member's heartbeats and commits came to since it was last told."""
-        stats = self.stats_of(member)
-        beats = stats.take_beats()
-        if beats is not None:
-            self._of_member("heartbeat_stats", group, member, duration_us=beats.longest_us, detail=beats.detail)
-        if stats.commits or stats.rejected:
-            detail = {"n": str(stats.commits), "rejected": str(stats.rejected)}
-            self._of_member("commit_stats", group, member, partitions=stats.committed_partitions, detail=detail)
-            stats.commits = stats.rejected = stats.committed_partitions = 0
+        for kind, values in flushed(self.stats_of(member)):
+            self._of_member(kind, group, member, **values)
 
     def flush_refusals(self, group: "ClassicGroup") -> None:
         """How many refusals came after the first of their kind; the next one is told at once again."""
@@ -360,14 +358,14 @@ class EventObserver(EventMaker, Observer):
         self._emit("group_created", group, cause=cause, members=0, group_type="simple" if cause is None else "classic")
 
     def group_gone(self, group: "ClassicGroup", cause: str) -> None:
-        """It was deleted, or its coordinator has moved."""
+        """It was deleted, its coordinator has moved, or it is a consumer group now."""
         for member in group.members.values():
             self.flush_stats_of(group, member)
         self.flush_refusals(group)
         self._no_half_time(self.of(group))
         if cause == "coordinator_failover":
             self._emit("group_unloaded", group, state=True, cause=cause, members=len(group.members))
-        else:
+        elif cause != "protocol_migration":  # its consumer group, or the one that is back, is told of
             known = cause if cause == "group_deleted" else "unknown"
             offset = self.coordinator.appended_offset if known == "group_deleted" else None
             self._emit("group_deleted", group, state=True, cause=known, log_offset=offset)
@@ -384,11 +382,14 @@ class EventObserver(EventMaker, Observer):
         """Microseconds since then; 0 where nobody listened yet."""
         return 0 if began_us is None else self.now_us() - began_us
 
-    def elected(self, partition: int, groups: Iterable["ClassicGroup"], began_us: int | None) -> None:
+    def elected(self, partition: int, groups: Iterable["ClassicGroup | ConsumerGroup"], began_us: int | None) -> None:
         """This node coordinates a partition's groups from now on."""
         load_us = self._since(began_us)
         self._epochs[partition] = self.epoch_of(partition)
         for group in groups:
+            if isinstance(group, ConsumerGroup):
+                self.consumers.loaded(group, load_us)
+                continue
             self._meet(group)
             members, generation_id = len(group.members), group.generation_id
             self._emit("group_loaded", group, duration_us=load_us, members=members, generation=generation_id)
@@ -412,6 +413,7 @@ class EventObserver(EventMaker, Observer):
                 if member.stats is not None:
                     self.flush_stats_of(group, member)
             self.flush_refusals(group)
+        self.consumers.flush_stats()
 
 
 def name_of(error: ErrorCode) -> str:

@@ -16,7 +16,7 @@ from kohort.coordinator.consumer.consumer_leaving import current_hash
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.progress import keep_alive
 from kohort.coordinator.consumer.refusing import Refusal, not_a_consumer_group
-from kohort.coordinator.consumer.request_changes import Changes
+from kohort.coordinator.consumer.request_changes import Changes, Conversion
 from kohort.coordinator.consumer.timers import stop_all
 from kohort.coordinator.consumer.values import (
     ClassicMetadata,
@@ -29,6 +29,7 @@ from kohort.coordinator.consumer.values import (
 )
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.coordinator import GroupCoordinator
+from kohort.coordinator.describing import CLASSIC
 from kohort.coordinator.effects import Cause, Transition
 from kohort.coordinator.group import Group
 from kohort.coordinator.offsets_topic_records import group_key
@@ -160,6 +161,7 @@ def _move_in(
         current = CurrentAssignment(epoch=epoch, previous_epoch=epoch, assigned=assigned)
         changes.make(Kind.CURRENT, member_id, current)
         keep_alive(group, group.members[member_id], now_ms)
+    changes.converts = Conversion(classic, CLASSIC, CONSUMER, len(members), len(changes.made))
 
 
 def _takes_over(coordinator: GroupCoordinator, classic: ClassicGroup, now_ms: int) -> tuple[ConsumerGroup, Changes]:
@@ -172,6 +174,7 @@ def _takes_over(coordinator: GroupCoordinator, classic: ClassicGroup, now_ms: in
     group = coordinator.create_consumer_group(classic.group_id)
     move_offsets(classic, group)
     changes = Changes(group)
+    changes.converts = Conversion(classic, CLASSIC, CONSUMER, 0, 0)
     changes.delete_first(group_key(classic.group_id))
 
     def undo(now_ms: int) -> None:
@@ -204,7 +207,6 @@ def _revive(classic: ClassicGroup, now_ms: int, *, rebalance: bool) -> None:
             cause,
         )
     )
-    coordinator.observer.group_created(classic)
     for member in classic.members.values():
         sessions.extend(classic, member, now_ms)
     if rebalance and classic.members:
@@ -230,6 +232,7 @@ def replace_empty_consumer_group(
 ) -> None:
     """Gives the place of a consumer group without members, and its offsets, to a classic one that was just created."""
     changes = Changes(group)
+    changes.converts = Conversion(classic, CONSUMER, CLASSIC, 0, 0)
     changes.write_last([(key, None) for key in group.record_keys()])
     coordinator.forget_consumer_group(group)
     move_offsets(group, classic)
@@ -273,10 +276,12 @@ def downgrade_if_classic(
         return False
     changes.write_last([(key, None) for key in group.record_keys()])
     changes.write_last([group_entry(classic)])
+    changes.converts = Conversion(classic, CONSUMER, CLASSIC, len(left), 0)
+    changes.leaving = [each for each in group.members.values() if each.member_id in gone]
     _hand_over(coordinator, group, classic, changes, now_ms)
+    changes.write(now_ms, cause, on_written)
     if gone or group.target_epoch < group.epoch:
         prepare_rebalance(classic, cause, now_ms)
-    changes.write(now_ms, cause, on_written)
     return True
 
 

@@ -188,7 +188,7 @@ class Loading:
         loaded = (
             self._groups.keys() | pending.keys() | {group_id for group_id, offsets in self._offsets.items() if offsets}
         )
-        groups = []
+        groups: list[ClassicGroup] = []
         for group_id in sorted(loaded - self._consumer_groups.keys()):
             group = coordinator.create_group(group_id, now_ms)
             groups.append(group)
@@ -201,7 +201,8 @@ class Loading:
             self._give_offsets(consumer_group, pending)
             consumer_group.index_anew()
             begin_sessions(consumer_group, now_ms)
-        coordinator.observer.elected(self._partition, groups, self._began_us)
+        found: list[ClassicGroup | ConsumerGroup] = [*groups, *self._consumer_groups.values()]
+        coordinator.observer.elected(self._partition, found, self._began_us)
         for group in groups:
             if len(group.members) > coordinator.settings.group_max_size:
                 prepare_rebalance(group, Cause("over_capacity"), now_ms)
@@ -263,6 +264,7 @@ def unload(coordinator: GroupCoordinator, partition: int, now_ms: int) -> None:
     for consumer_group in [g for g in coordinator.consumer_groups.values() if g.partition == partition]:
         for member in consumer_group.members.values():
             stop_all(consumer_group, member)
+        coordinator.consumer_observer.group_gone(consumer_group, "coordinator_failover")
         coordinator.forget_consumer_group(consumer_group)
     observer.resigned(partition, began_us)
 

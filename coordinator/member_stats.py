@@ -1,7 +1,8 @@
 """Heartbeats and commits of members in sums: one row a minute each, not one a heartbeat (offsets-topic §9.2)."""
 
 from collections import defaultdict
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 
 class Beats(NamedTuple):
@@ -40,6 +41,17 @@ class MemberStats:
         p50, p99, longest = (max(0, percentile(gaps, total, share)) for share in (0.50, 0.99, 1.0))
         detail = {"n": str(total), "p50_us": str(p50 * 1000), "p99_us": str(p99 * 1000)}
         return Beats(longest * 1000, detail)
+
+
+def flushed(stats: MemberStats) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What a member's heartbeats and commits came to since this was last asked: kinds of events, and what they say."""
+    beats = stats.take_beats()
+    if beats is not None:
+        yield "heartbeat_stats", {"duration_us": beats.longest_us, "detail": beats.detail}
+    if stats.commits or stats.rejected:
+        detail = {"n": str(stats.commits), "rejected": str(stats.rejected)}
+        yield "commit_stats", {"partitions": stats.committed_partitions, "detail": detail}
+        stats.commits = stats.rejected = stats.committed_partitions = 0
 
 
 def percentile(counts: dict[int, int], total: int, share: float) -> int:

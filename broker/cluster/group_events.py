@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kohort.broker.logs import log
 from kohort.broker.ticket import Ticket
-from kohort.coordinator.classic.observer import UNOBSERVED
 from kohort.coordinator.events import Client, GroupEvent
 
 if TYPE_CHECKING:
@@ -60,14 +59,15 @@ class GroupEvents:
 
             self._boot_id = self._boot_id or token_hex(4)
             for coordinator in self._cluster.coordinators:
-                coordinator.observer = EventObserver(coordinator, self._cluster.clock.now_us, client_of, self._epoch)
+                observer = EventObserver(coordinator, self._cluster.clock.now_us, client_of, self._epoch)
+                coordinator.observe(observer, observer.consumers)
 
     def leave(self, listener: Listener) -> None:
         """Tells `listener` nothing more."""
         self._listeners.remove(listener)
         if not self._listeners:
             for coordinator in self._cluster.coordinators:
-                coordinator.observer = UNOBSERVED
+                coordinator.observe()
 
     def take(self, coordinator: GroupCoordinator, event: GroupEvent) -> None:
         """The next event of a coordinator."""

@@ -10,6 +10,7 @@ from kohort.protocol.errors import ErrorCode
 if TYPE_CHECKING:
     from kohort.coordinator.classic.classic_group import ClassicGroup
     from kohort.coordinator.classic.classic_member import Member, Protocols
+    from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 
 
 class Observer:
@@ -88,7 +89,7 @@ class Observer:
         """A group that was not there before; without a cause it is a simple one."""
 
     def group_gone(self, group: "ClassicGroup", cause: str) -> None:
-        """It was deleted, or its coordinator has moved."""
+        """It was deleted, its coordinator has moved, or it is a consumer group now."""
 
     def offsets_expired(self, group: "ClassicGroup", partitions: int) -> None:
         """Offsets that are too old have been deleted."""
@@ -97,8 +98,8 @@ class Observer:
         """When a load or an unload begins, for `elected` and `resigned`; None: nobody measures it."""
         return None
 
-    def elected(self, partition: int, groups: Iterable["ClassicGroup"], began_us: int | None) -> None:
-        """The node coordinates a partition's groups from now on."""
+    def elected(self, partition: int, groups: Iterable["ClassicGroup | ConsumerGroup"], began_us: int | None) -> None:
+        """The node coordinates a partition's groups, of either protocol, from now on."""
 
     def resigned(self, partition: int, began_us: int | None) -> None:
         """The node no longer coordinates a partition's groups."""

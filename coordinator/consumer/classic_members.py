@@ -57,6 +57,7 @@ def join(group: ConsumerGroup, request: JoinGroupRequest, joiner: Joiner, now_ms
     if subscription is None:
         return join_refused(ErrorCode.inconsistent_group_protocol, member_id)
     changes = Changes(group)
+    changes.ticket = joiner.ticket
     holder = None if instance_id is None else group.member_of_instance(instance_id)
     found = _check_static(group, member_id, instance_id) or find_or_replace(
         group, changes, member_id, 0, instance_id, classic=True
@@ -238,6 +239,8 @@ def heartbeat(
     if generation_id != member.current.epoch:
         return ErrorCode.illegal_generation
     keep_alive(group, member, now_ms)
+    if member.stats is not None:
+        group.coordinator.consumer_observer.heard(group, member, now_ms)
     if not _should_rejoin(group, member):
         return ErrorCode.none
     if member.join_timer is None or member.join_timer.completed:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from kohort.coordinator.consumer.consumer_event_state import ConsumerEventState
 from kohort.coordinator.consumer.consumer_group_records import key_of
 from kohort.coordinator.consumer.consumer_member import FIRST, ConsumerMember
 from kohort.coordinator.consumer.consumer_states import GroupState
@@ -48,6 +49,7 @@ class ConsumerGroup(Group):
         "classic_count",
         "coordinator",
         "epoch",
+        "event_state",
         "members",
         "metadata_hash",
         "names",
@@ -91,6 +93,8 @@ class ConsumerGroup(Group):
         """The version of the topics that the metadata hash is right for; None: it is not known."""
         self.resolving = False
         """Whether patterns are about to be resolved."""
+        self.event_state: ConsumerEventState | None = None
+        """What whoever makes events of this has to remember."""
 
     @property
     def state(self) -> GroupState:

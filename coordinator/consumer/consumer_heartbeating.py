@@ -59,6 +59,8 @@ def consumer_group_heartbeat(
         member = _at_rest(group, request, sender)
         if member is not None:
             keep_alive(group, member, now_ms)
+            if member.stats is not None:
+                coordinator.consumer_observer.heard(group, member, now_ms)
             return _answer_unchanged(group, member, sender, now_ms)
     return _beat(coordinator, request, sender, now_ms)
 
@@ -123,8 +125,19 @@ def _beat(
     refusal = _join_or_go_on(group, changes, request, sender, now_ms)
     if refusal is not None:
         changes.abandon(now_ms)
+        _tell_refusal(coordinator, request, refusal, sender)
         return refused(refusal)
     return None
+
+
+def _tell_refusal(
+    coordinator: GroupCoordinator, request: ConsumerGroupHeartbeatRequest, refusal: Refusal, sender: Sender
+) -> None:
+    """Tells whoever listens; a group that only would have been there has no events."""
+    group = coordinator.consumer_groups.get(request.group_id)
+    if group is not None:
+        who = request.member_id, request.instance_id, request.member_epoch
+        coordinator.consumer_observer.refused(group, *who, refusal.error, sender.ticket)
 
 
 def _join_or_go_on(
@@ -156,6 +169,9 @@ def _join_or_go_on(
     if not advance_member(group, member, changes, reported, subscription_changed, now_ms):
         return UNKNOWN_STATE
     keep_alive(group, member, now_ms)
+    if known is not None and member.stats is not None:
+        group.coordinator.consumer_observer.heard(group, member, now_ms)
+    changes.ticket = sender.ticket
     response = _response(group, member, request, had)
     cause = "join_new" if known is None else "metadata_changed" if subscription_changed else "sent_a_heartbeat"
     changes.write(now_ms, cause_of(member, cause), _replying(group, sender, response))
@@ -242,6 +258,7 @@ def _leave(
         return refused(group_missing(request.group_id) if error is ErrorCode.none else Refusal(error))
     member = find_leaver(group, request.member_id, request.instance_id)
     if isinstance(member, Refusal):
+        _tell_refusal(coordinator, request, member, sender)
         return refused(member)
     response = ConsumerGroupHeartbeatResponse(
         error_code=ErrorCode.none, member_id=member.member_id, member_epoch=request.member_epoch

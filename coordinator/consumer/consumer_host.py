@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kohort.coordinator.classic.classic_group import ClassicGroup
     from kohort.coordinator.consumer.consumer_group import ConsumerGroup
     from kohort.coordinator.consumer.consumer_member import ConsumerMember
+    from kohort.coordinator.consumer.consumer_observer import ConsumerObserver
     from kohort.coordinator.consumer.request_changes import Changes
     from kohort.coordinator.consumer.writing import GroupWrites
 
@@ -41,6 +42,8 @@ class ConsumerHost(Protocol):
     """By group id, what is being written, also of groups that have changed their protocol meanwhile."""
     consumer_config: Callable[[str], ConsumerConfig]
     """The settings of a group, by its id."""
+    consumer_observer: "ConsumerObserver"
+    appended_offset: int | None
 
     def wall_ms(self, now_ms: int) -> int:
         """The wall clock at a monotonic moment."""

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from kohort.coordinator.consumer.consumer_states import MemberState
 from kohort.coordinator.consumer.values import CurrentAssignment, MemberMetadata
+from kohort.coordinator.member_stats import MemberStats
 
 if TYPE_CHECKING:
     from kohort.coordinator.consumer.timers import Timer
@@ -14,7 +15,7 @@ FIRST = CurrentAssignment()
 class ConsumerMember:
     """One member. `metadata` and `current` are replaced as a whole."""
 
-    __slots__ = ("current", "join_timer", "member_id", "metadata", "revocation", "session", "sync_timer")
+    __slots__ = ("current", "join_timer", "member_id", "metadata", "revocation", "session", "stats", "sync_timer")
 
     def __init__(self, member_id: str, metadata: MemberMetadata, current: CurrentAssignment = FIRST) -> None:
         self.member_id = member_id
@@ -28,6 +29,8 @@ class ConsumerMember:
         """Ends the membership of a classic member that was told to rejoin and does not."""
         self.sync_timer: Timer | None = None
         """Ends the membership of a classic member that joined and does not sync."""
+        self.stats: MemberStats | None = None
+        """Its heartbeats and commits in sums, while somebody listens."""
 
     @property
     def is_classic(self) -> bool:

@@ -59,5 +59,6 @@ def _would_be_refused(
 def _created(coordinator: GroupCoordinator, group_id: str) -> tuple[ConsumerGroup, Changes]:
     group = coordinator.create_consumer_group(group_id)
     changes = Changes(group)
+    changes.creates = True
     changes.on_undo(lambda now_ms: coordinator.forget_consumer_group(group))
     return group, changes

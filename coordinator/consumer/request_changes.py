@@ -5,7 +5,7 @@ it, and fail with it (`writing.py`). So nobody is answered before what came befo
 """
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kohort.coordinator.consumer.consumer_group_records import key_of, value_of
 from kohort.coordinator.consumer.values import Change, Kind
@@ -15,10 +15,24 @@ from kohort.coordinator.effects import Cause, Transition
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
+    from kohort.coordinator.classic.classic_group import ClassicGroup
     from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+    from kohort.coordinator.consumer.consumer_member import ConsumerMember
 
 Record = tuple[bytes, bytes | None]
 """Key and value; None deletes."""
+
+
+class Conversion(NamedTuple):
+    """A group that changes its protocol with a batch, for whoever makes events of it."""
+
+    classic: "ClassicGroup"
+    """What it was before, or is from now on."""
+    from_protocol: str
+    to_protocol: str
+    members: int
+    carried_over: int
+    """How many changes only say what was so before."""
 
 
 class Changes:
@@ -28,11 +42,18 @@ class Changes:
         "_before",
         "_changes",
         "_first",
-        "_from_state",
         "_last",
         "_on_written",
         "_undos",
+        "assignor_us",
+        "converts",
+        "creates",
+        "epoch_cause",
+        "from_state",
         "group",
+        "last_offset",
+        "leaving",
+        "ticket",
     )
 
     def __init__(self, group: "ConsumerGroup") -> None:
@@ -45,7 +66,21 @@ class Changes:
         """Records of another kind that come last."""
         self._undos: list[Callable[[int], None]] = []
         self._on_written: list[OnWritten] = []
-        self._from_state = group.state.value
+        self.from_state = group.state.value
+        """The group's state before."""
+        self.last_offset: int | None = None
+        """Where the last record stands in the log, once it is written, if the shell told."""
+        self.creates = False
+        """Whether the group is new."""
+        self.converts: Conversion | None = None
+        self.leaving: Iterable[ConsumerMember] = ()
+        """Members that go with the group's protocol, so that no change says it."""
+        self.epoch_cause = ""
+        """Why the group has another epoch, where it is not what the request is about."""
+        self.assignor_us = 0
+        """How long the assignor took, if somebody listens."""
+        self.ticket: object | None = None
+        """The request's, if a member has sent it for itself."""
 
     def __bool__(self) -> bool:
         return bool(self._changes or self._first or self._last)
@@ -55,6 +90,16 @@ class Changes:
         change = Change(kind, name, value)
         self._changes.append(change)
         self._before.append(self.group.apply(change))
+
+    @property
+    def made(self) -> list[tuple[Change, object]]:
+        """The changes, and the values that they replaced."""
+        return list(zip(self._changes, self._before, strict=True))
+
+    def offset_of(self, number: int) -> int | None:
+        """Where the record of a change stands in the log; None: not known."""
+        behind = len(self._changes) + len(self._last) - number - 1
+        return None if self.last_offset is None else self.last_offset - behind
 
     def delete_first(self, key: bytes) -> None:
         """Deletes a record of another kind first of all, for example that of the group which this one replaces."""
@@ -82,6 +127,9 @@ class Changes:
             else:
                 on_written(ErrorCode.none, now_ms)
             return
+        told = group.coordinator.consumer_observer.changed(self, cause)
+        if told is not None:
+            self.then(told)
         self.then(on_written)
         if writes is None:
             unwritten[group.group_id] = GroupWrites(group.coordinator, self, now_ms)
@@ -97,6 +145,11 @@ class Changes:
         """In the order in which they are written."""
         own = [(key_of(self.group.group_id, change.kind, change.name), value_of(change)) for change in self._changes]
         return [*self._first, *own, *self._last]
+
+    @property
+    def record_count(self) -> int:
+        """How many records it has."""
+        return len(self._first) + len(self._changes) + len(self._last)
 
     def answer(self, error: ErrorCode, now_ms: int) -> None:
         """Lets everybody go on who waits for this."""
@@ -117,13 +170,14 @@ class Changes:
         for undo in reversed(self._undos):
             undo(now_ms)
         resume_timers(group, members, now_ms)
+        group.coordinator.consumer_observer.taken_back(group)
 
     def _report(self, cause: Cause) -> None:
         group = self.group
         state = group.state.value
-        if state != self._from_state:
+        if state != self.from_state:
             group.coordinator.effects.append(
                 Transition(
-                    group.group_id, group.partition, self._from_state, state, group.epoch, len(group.members), cause
+                    group.group_id, group.partition, self.from_state, state, group.epoch, len(group.members), cause
                 )
             )

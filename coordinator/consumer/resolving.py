@@ -64,6 +64,7 @@ def resolve(group: ConsumerGroup, now_ms: int) -> None:
         changes.make(Kind.REGEX, regex, ResolvedRegex(topics, version, wall_ms))
     if changed or current_hash(group) != group.metadata_hash:
         bump(group, changes)
+        changes.epoch_cause = "regex_changed" if changed else "topic_metadata_changed"
     changes.write(now_ms, Cause("regex_changed"), _ignored)
 
 

@@ -16,7 +16,8 @@ def subscribe(group: ConsumerGroup, changes: Changes, found: Found, wanted: Memb
     """
     before = found.metadata
     new_regex = bool(wanted.topic_regex) and wanted.topic_regex not in group.regex_counts
-    if wanted != before or found.member_id not in group.members:
+    is_new = found.member_id not in group.members
+    if wanted != before or is_new:
         changes.make(Kind.MEMBER, found.member_id, wanted)
     regex_changed = wanted.topic_regex != before.topic_regex
     names_changed = wanted.topic_names != before.topic_names
@@ -25,6 +26,7 @@ def subscribe(group: ConsumerGroup, changes: Changes, found: Found, wanted: Memb
     resolve_if_due(group, now_ms, new_regex=new_regex)
     if names_changed or (regex_changed and (not wanted.topic_regex or wanted.topic_regex in group.regexes)):
         bump(group, changes)
+        changes.epoch_cause = "" if is_new else "metadata_changed"
     else:
         notice_topics(group, changes)
     return names_changed or regex_changed
@@ -37,6 +39,7 @@ def notice_topics(group: ConsumerGroup, changes: Changes) -> None:
         return
     if current_hash(group) != group.metadata_hash:
         bump(group, changes)
+        changes.epoch_cause = "topic_metadata_changed"
     group.checked_version = version
 
 

@@ -22,6 +22,8 @@ def may_compute(group: ConsumerGroup, wall_ms: int) -> bool:
 
 def compute(group: ConsumerGroup, changes: Changes, wall_ms: int) -> None:
     """Computes the target for the group's epoch, and notes it for the members whose share changes."""
+    observer = group.coordinator.consumer_observer
+    began_us = observer.measured_from_us()
     counts: dict[UUID, int] = {}
     members = []
     for member_id in _in_order(group):
@@ -36,6 +38,7 @@ def compute(group: ConsumerGroup, changes: Changes, wall_ms: int) -> None:
         if target != group.targets.get(each.member_id):
             changes.make(Kind.TARGET, each.member_id, target)
     changes.make(Kind.TARGET_EPOCH, None, TargetEpoch(group.epoch, wall_ms))
+    changes.assignor_us = observer.measured_us(began_us)
 
 
 def _in_order(group: ConsumerGroup) -> list[str]:

@@ -73,6 +73,10 @@ class GroupWrites:
             self._take_back(error, now_ms)
             return
         written, self._under_way = self._under_way, []
+        last_offset = self._coordinator.appended_offset
+        for changes in reversed(written):
+            changes.last_offset = last_offset
+            last_offset = None if last_offset is None else last_offset - changes.record_count
         self._go_on(now_ms)
         for changes in written:
             changes.answer(error, now_ms)

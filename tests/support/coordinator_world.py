@@ -103,7 +103,8 @@ class World:
 
     def listen(self) -> None:
         """Somebody listens to group events from now on."""
-        self.coordinator.observer = EventObserver(self.coordinator, lambda: self.now_ms * 1000, _client_of, lambda _: 7)
+        observer = EventObserver(self.coordinator, lambda: self.now_ms * 1000, _client_of, lambda _: 7)
+        self.coordinator.observe(observer, observer.consumers)
 
     def events_of(self, *kinds: str) -> list[GroupEvent]:
         """The events of these kinds so far."""

@@ -22,6 +22,11 @@ class Walk:
         self.world = ConsumerWorld(interval_ms=interval_ms, foo=chance.randint(1, 7), bar=chance.randint(1, 4))
         self.actors = [self._actor(number) for number in range(chance.randint(1, 6))]
         self.said: list[str] = []
+        self.told: set[str] = set()
+        """The members of the group, as events tell of them."""
+        self.in_order = True
+        """Whether they do: a classic group does not wait until it is written that it was a consumer group."""
+        self.world.listen()
 
     def _actor(self, number: int) -> Actor:
         chance = self.chance
@@ -74,6 +79,9 @@ class Walk:
                     world.log[append.partition] += list(append.records)  # type: ignore[arg-type]
                 world.holding = False
                 world.restart()
+                self.told = self._members()  # a group that is loaded is taken as it stands
+                self.in_order = True
+                world.events.clear()
             case "swap":
                 self._swap(actor)
             case "delete":
@@ -125,11 +133,36 @@ class Walk:
 
     # What must hold
 
+    def _members(self) -> set[str]:
+        coordinator = self.world.coordinator
+        classic, group = coordinator.groups.get("g"), coordinator.consumer_groups.get("g")
+        return {*(() if classic is None else classic.members), *(() if group is None else group.members)}
+
+    def _hear(self) -> None:
+        """Takes over what events tell of members."""
+        for event in self.world.events:
+            assert event.member_id is not None or not event.kind.startswith("member_")
+            if event.kind in ("member_added", "member_replaced"):
+                self.told.add(event.member_id or "")
+            gone = event.detail["old_member_id"] if event.kind == "member_replaced" and event.detail else None
+            if gone not in (None, event.member_id):
+                self.told.remove(gone or "")
+            if event.kind == "member_removed":
+                self.told.remove(event.member_id or "")
+            if event.kind == "group_reconciled":
+                assert event.state_to in ("Stable", "Empty")
+        self.world.events.clear()
+
     def check(self) -> None:
         """After every step."""
         holds(self.world)
         if not self.world.held:
             log_and_coordinator_agree(self.world, but_for_classic=self.failing)
+        elif "g" in self.world.coordinator.groups:
+            self.in_order = False
+        if not self.failing and self.in_order:
+            self._hear()
+            assert self.world.held or self.told == self._members(), f"{self.told} were told of, not {self._members()}"
 
     def ends(self) -> None:
         """Nothing fails any more: everybody comes to rest, and every partition has exactly one owner."""

@@ -1,0 +1,420 @@
+"""The events of one batch of changes of a consumer group (offsets-topic §9.5).
+
+All that a group is follows from its records, so its events follow from what the records change.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import UUID
+
+from kohort.coordinator.consumer.consumer_event_state import ConsumerEventState
+from kohort.coordinator.consumer.consumer_group import CONSUMER, ConsumerGroup
+from kohort.coordinator.consumer.consumer_member import FIRST
+from kohort.coordinator.consumer.consumer_states import GroupState, MemberState
+from kohort.coordinator.consumer.request_changes import Changes
+from kohort.coordinator.consumer.targets import is_homogeneous, preferred_assignor
+from kohort.coordinator.consumer.values import (
+    STEPPING_OUT_EPOCH,
+    CurrentAssignment,
+    Kind,
+    MemberMetadata,
+)
+from kohort.coordinator.effects import Cause
+from kohort.coordinator.events import NOBODY_KNOWN, Client, GroupEvent
+from kohort.coordinator.member_stats import MemberStats
+from kohort.coordinator.topic_info import TopicView
+from kohort.protocol.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from kohort.coordinator.event_making import EventMaker
+
+TOO_SLOW = ("epoch_timeout", "barrier_timeout", "sync_timeout")
+"""Causes of removal by which a member held the others up."""
+OF_A_REBALANCE = frozenset({
+    "epoch_bumped", "target_computed", "member_revoking", "member_revoked", "member_assigned", "member_reconciled",
+    "group_reconciled",
+})  # fmt: skip
+
+
+class Made(NamedTuple):
+    """An event, and which of the group's own records of the batch it tells of; None: of none."""
+
+    event: GroupEvent
+    record: int | None
+
+
+class BatchEvents:
+    """Makes the events of one batch, in their order, when the changes count already."""
+
+    def __init__(self, maker: "EventMaker", watched: ConsumerEventState, changes: Changes, cause: Cause) -> None:
+        """`watched`: what is remembered of the group from before the batch."""
+        self._maker = maker
+        self._watched = watched
+        self._changes = changes
+        self._cause = cause
+        self._group = changes.group
+        self._now_us = maker.now_us()
+        self._begin = 0 if changes.converts is None else changes.converts.carried_over
+        self._found = {name: each.metadata for name, each in self._group.members.items()}
+        """Members after the batch."""
+        self._before: dict[str, MemberMetadata | None] = {}
+        """What members that are written about said of themselves before."""
+        self._had: dict[str, CurrentAssignment] = {}
+        """What members that are written about had before."""
+        self._records: dict[tuple[Kind, str | None], int] = {}
+        for number, (change, before) in enumerate(changes.made):
+            self._records[change.kind, change.name] = number
+            if number < self._begin:
+                continue
+            if change.kind is Kind.MEMBER and change.name is not None:
+                self._before.setdefault(change.name, before if isinstance(before, MemberMetadata) else None)
+            elif change.kind is Kind.CURRENT and change.name is not None:
+                self._had.setdefault(change.name, before if isinstance(before, CurrentAssignment) else FIRST)
+        for member in changes.leaving:
+            self._before[member.member_id] = member.metadata
+            self._found.pop(member.member_id, None)
+
+    def make(self) -> list[Made]:
+        """All of them."""
+        converts = self._changes.converts
+        if converts is not None and converts.to_protocol != CONSUMER:
+            return [*self._members(), self._converted()]
+        made = [self._converted()] if converts is not None else []
+        if self._changes.creates:
+            made.append(self._made("group_created", None, cause=self._cause.name, members=0))
+        made += [*self._members(), *self._epoch(), *self._target(), *self._steps(), *self._end()]
+        for name in self._before:  # records may have made a member anew; what was counted of it goes on
+            if name in self._group.members:
+                self._group.members[name].stats = self._watched.stats.get(name)
+        return made
+
+    # Members
+
+    def _converted(self) -> Made:
+        converts = self._changes.converts
+        assert converts is not None, "asked by whoever looked"
+        policy = self._group.coordinator.settings.group_consumer_migration_policy
+        return self._made(
+            "group_converted",
+            None,
+            group_type=converts.to_protocol,
+            cause="protocol_migration",
+            member_id=self._cause.member_id or None,
+            client=Client(self._cause.client_id, self._cause.client_host),
+            members=converts.members,
+            detail={"from": converts.from_protocol, "to": converts.to_protocol, "policy": policy},
+        )
+
+    def _members(self) -> Iterator[Made]:
+        gone = {name for name, before in self._before.items() if before is not None and name not in self._found}
+        successors = self._successors(gone)
+        for name, before in self._before.items():
+            now = self._found.get(name)
+            if name in successors:
+                yield self._replaced(name, successors[name])
+            elif before is None and now is not None:
+                yield self._added(name, now)
+            elif before is not None and now is not None:
+                yield from self._metadata_changed(name, before, now)
+            elif before is not None and name in gone and name not in successors.values():
+                yield self._removed(name, before)
+        for name, had in self._had.items():
+            member = self._group.members.get(name)
+            if member is not None and had.epoch != STEPPING_OUT_EPOCH == member.current.epoch:
+                kept = sum(map(len, member.current.assigned.values()))
+                yield self._of_member("member_stepped_out", name, Kind.CURRENT, partitions=kept)
+
+    def _successors(self, gone: set[str]) -> dict[str, str]:
+        """Who has taken the place of a static member, and of whom; perhaps of itself."""
+        holders = {
+            before.instance_id: name
+            for name, before in self._before.items()
+            if before is not None and before.instance_id is not None
+        }
+        found = {}
+        for name in self._before:
+            now = self._found.get(name)
+            old = None if now is None or now.instance_id is None else holders.get(now.instance_id)
+            if now is None or old is None:
+                continue
+            before = self._before[old]
+            assert before is not None, "it was a member"
+            came_back = self._had.get(old, FIRST).epoch == STEPPING_OUT_EPOCH
+            if (old in gone) if old != name else (came_back or (before.classic is None) != (now.classic is None)):
+                found[name] = old
+        return found
+
+    def _added(self, name: str, metadata: MemberMetadata) -> Made:
+        cause = "join_new" if metadata.instance_id is None else "join_static"
+        self._meet(name)
+        return self._of_member("member_added", name, Kind.MEMBER, cause=cause, detail={"speaks": _speaks(metadata)})
+
+    def _replaced(self, name: str, old: str) -> Made:
+        watched = self._watched
+        if old != name:
+            watched.stats.pop(old, None)
+            watched.owners.renamed(old, name)
+            self._had[name] = self._had.pop(old, FIRST)
+            if old in watched.known:
+                watched.known.discard(old)
+                watched.known.add(name)
+        self._meet(name)
+        bumps = (Kind.GROUP_EPOCH, None) in self._records
+        detail = {"old_member_id": old, "rebalance": "true" if bumps else "false", "speaks": _speaks(self._found[name])}
+        return self._of_member("member_replaced", name, Kind.MEMBER, detail=detail)
+
+    def _metadata_changed(self, name: str, before: MemberMetadata, now: MemberMetadata) -> Iterator[Made]:
+        what = _what_changed(before, now)
+        if what is not None:
+            yield self._of_member("member_metadata_changed", name, Kind.MEMBER, detail={"what": what})
+
+    def _removed(self, name: str, before: MemberMetadata) -> Made:
+        watched = self._watched
+        watched.owners.gone(name, self._now_us)
+        watched.revoking_since_us.pop(name, None)
+        if self._cause.name in TOO_SLOW:
+            watched.evicted.append(name)
+        stats = watched.stats.pop(name, None)
+        software = None if stats is None else stats.client_software
+        return self._made(
+            "member_removed",
+            self._records.get((Kind.MEMBER, name)),
+            client=Client(before.client_id, before.client_host, software),
+            member_id=name,
+            instance_id=before.instance_id,
+            cause=self._cause.name,
+            reason=self._cause.reason,
+            members=len(self._found),
+            duration_us=None if stats is None else (self._now_us // 1_000 - stats.heard_ms) * 1_000,
+            rebalance_timeout_ms=before.rebalance_timeout_ms,
+            detail={"speaks": _speaks(before)},
+        )
+
+    def _meet(self, name: str) -> None:
+        """A member that is new: what is measured of it begins now."""
+        ticket = self._changes.ticket
+        software = None if ticket is None else self._maker.client_of(ticket).client_software
+        self._watched.stats[name] = MemberStats(software, self._now_us // 1_000)
+
+    # Epochs
+
+    def _epoch(self) -> Iterator[Made]:
+        record = self._records.get((Kind.GROUP_EPOCH, None))
+        if record is None or record < self._begin:
+            return
+        watched, group = self._watched, self._group
+        now = set(self._found)
+        evicted = tuple(name for name in watched.evicted if name not in now)
+        stable_us = None if watched.is_open else self._now_us - watched.stable_us
+        watched.rebalances += 1
+        watched.rebalance_id = f"{group.group_id}/{self._maker.epoch(group.partition)}/{watched.rebalances}"
+        watched.started_us, watched.is_open, watched.slowest = self._now_us, True, None
+        yield self._made(
+            "epoch_bumped",
+            record,
+            cause=self._epoch_cause(),
+            reason=self._cause.reason,
+            client=Client(self._cause.client_id, self._cause.client_host),
+            member_id=self._cause.member_id or None,
+            instance_id=self._instance_of(self._cause.member_id),
+            state_from=self._changes.from_state,
+            state_to=(GroupState.ASSIGNING if now else GroupState.EMPTY).value,
+            duration_us=stable_us,
+            members=len(now),
+            joined=tuple(sorted(now - watched.known)),
+            left=tuple(sorted(watched.known - now - set(evicted))),
+            evicted=evicted,
+        )
+        watched.known, watched.evicted = now, []
+
+    def _epoch_cause(self) -> str:
+        name = self._changes.epoch_cause or self._cause.name
+        return "join_static" if name == "join_new" and self._instance_of(self._cause.member_id) is not None else name
+
+    def _instance_of(self, member_id: str) -> str | None:
+        metadata = self._found.get(member_id) or self._before.get(member_id)
+        return None if metadata is None else metadata.instance_id
+
+    def _target(self) -> Iterator[Made]:
+        record = self._records.get((Kind.TARGET_EPOCH, None))
+        if record is None or record < self._begin:
+            return
+        group, topics, watched = self._group, self._group.coordinator.topics, self._watched
+        shares = {name: _share(topics, group.target_of(name)) for name in group.members}
+        names = group.subscribed_names()
+        moves = watched.owners.moves_to(shares, names)
+        watched.owners.assigned(shares, names)
+        changed = sum(kind is Kind.TARGET and number >= self._begin for (kind, _), number in self._records.items())
+        detail = {
+            "changed_members": str(changed),
+            "since_bump_us": str(self._now_us - watched.started_us),
+            "moved": str(moves.moved),
+        }
+        if is_homogeneous(group):
+            detail["fewest_moves"] = str(moves.fewest)
+        yield self._made(
+            "target_computed",
+            record,
+            state_from=GroupState.ASSIGNING.value,
+            state_to=GroupState.RECONCILING.value,
+            duration_us=self._changes.assignor_us,
+            members=len(group.members),
+            partitions=sum(map(len, shares.values())),
+            detail=detail,
+        )
+
+    # What members have
+
+    def _steps(self) -> Iterator[Made]:
+        for name, had in self._had.items():
+            member = self._group.members.get(name)
+            if member is not None:
+                yield from self._step(name, had, member.current)
+
+    def _step(self, name: str, had: CurrentAssignment, has: CurrentAssignment) -> Iterator[Made]:
+        """What a member has come to; how long partitions were nobody's is told of those that it is given."""
+        watched, topics = self._watched, self._group.coordinator.topics
+        before = _share(topics, had.assigned) | _share(topics, had.revoking)
+        assigned, revoking = _share(topics, has.assigned), _share(topics, has.revoking)
+        unowned_us = watched.owners.synced(name, assigned | revoking, self._now_us)
+        if has.epoch == STEPPING_OUT_EPOCH:
+            watched.revoking_since_us.pop(name, None)
+            return
+        lost, gained = before - assigned - revoking, assigned - before
+        if lost:
+            yield self._revoked(name, len(lost))
+        if has.state is not MemberState.UNREVOKED_PARTITIONS:
+            watched.revoking_since_us.pop(name, None)
+        elif len(revoking) > sum(map(len, had.revoking.values())) or name not in watched.revoking_since_us:
+            watched.revoking_since_us.setdefault(name, self._now_us)
+            yield self._since_bump("member_revoking", name, partitions=len(revoking))
+        if gained:
+            detail = {"unowned_us": str(unowned_us)} if unowned_us else None
+            yield self._since_bump("member_assigned", name, partitions=len(gained), detail=detail)
+        target_epoch = self._group.target_epoch
+        arrived = has.state is MemberState.STABLE and has.epoch == target_epoch
+        if arrived and watched.is_open and not (had.state is MemberState.STABLE and had.epoch == target_epoch):
+            yield self._since_bump("member_reconciled", name, partitions=len(assigned))
+
+    def _revoked(self, name: str, partitions: int) -> Made:
+        watched = self._watched
+        since_us = watched.revoking_since_us.get(name)
+        took_us = None if since_us is None else self._now_us - since_us
+        if took_us is not None and (watched.slowest is None or took_us > watched.slowest[1]):
+            watched.slowest = (name, took_us)
+        return self._of_member("member_revoked", name, Kind.CURRENT, partitions=partitions, duration_us=took_us)
+
+    def _since_bump(self, kind: str, name: str, **values: Any) -> Made:
+        since_us = self._now_us - self._watched.started_us
+        return self._of_member(kind, name, Kind.CURRENT, duration_us=since_us, **values)
+
+    def _end(self) -> Iterator[Made]:
+        watched, group = self._watched, self._group
+        if not watched.is_open or group.state not in (GroupState.STABLE, GroupState.EMPTY):
+            return
+        took_us = self._now_us - watched.started_us
+        detail = {"total_us": str(took_us)}
+        if watched.slowest is not None:
+            detail |= {"slowest": watched.slowest[0], "slowest_us": str(watched.slowest[1])}
+        last = next((name for name in reversed(self._had) if name in group.members), None)
+        came_from = GroupState.RECONCILING if group.members else GroupState.EMPTY
+        values: dict[str, Any] = {
+            "state_from": came_from.value,
+            "state_to": group.state.value,
+            "members": len(group.members),
+            "duration_us": took_us,
+            "detail": detail,
+        }
+        if last is None:
+            yield self._made("group_reconciled", None, **values)
+        else:
+            yield self._of_member("group_reconciled", last, Kind.CURRENT, **values)
+        watched.is_open, watched.stable_us, watched.slowest = False, self._now_us, None
+        if not group.members:
+            watched.owners.nobody_is_left()
+
+    # Within
+
+    def _of_member(self, kind: str, name: str, record: Kind, **values: Any) -> Made:
+        metadata, member = self._found[name], self._group.members[name]
+        stats = self._watched.stats.get(name)
+        software = None if stats is None else stats.client_software
+        values.setdefault("members", len(self._found))
+        return self._made(
+            kind,
+            self._records.get((record, name)),
+            client=Client(metadata.client_id, metadata.client_host, software),
+            member_id=name,
+            instance_id=metadata.instance_id,
+            member_epoch=member.current.epoch,
+            session_timeout_ms=session_timeout_of(self._group, metadata),
+            rebalance_timeout_ms=metadata.rebalance_timeout_ms,
+            **values,
+        )
+
+    def _made(self, kind: str, record: int | None, *, client: Client = NOBODY_KNOWN, **values: Any) -> Made:
+        event = consumer_event(self._maker, kind, self._group, client, self._now_us, **values)
+        if kind in OF_A_REBALANCE:
+            event.rebalance_id = self._watched.rebalance_id
+        return Made(event, record)
+
+
+def consumer_event(
+    maker: "EventMaker", kind: str, group: ConsumerGroup, client: Client, now_us: int, **values: Any
+) -> GroupEvent:
+    """An event of a consumer group as it is now."""
+    values.setdefault("group_type", CONSUMER)
+    return maker.event(
+        kind,
+        group.partition,
+        client,
+        now_us,
+        group_id=group.group_id,
+        protocol_type=CONSUMER,
+        protocol=preferred_assignor(group),
+        generation=group.epoch,
+        **values,
+    )
+
+
+def session_timeout_of(group: ConsumerGroup, metadata: MemberMetadata) -> int:
+    """For how long a member may be silent."""
+    if metadata.classic is not None:
+        return metadata.classic.session_timeout_ms
+    return group.coordinator.consumer_config(group.group_id).session_timeout_ms
+
+
+def share_of(group: ConsumerGroup, current: CurrentAssignment) -> frozenset[TopicPartition]:
+    """What a member has, what it is still giving up included."""
+    topics = group.coordinator.topics
+    return _share(topics, current.assigned) | _share(topics, current.revoking)
+
+
+def _share(topics: TopicView, owned: Mapping[UUID, Iterable[int]]) -> frozenset[TopicPartition]:
+    return frozenset((_name(topics, topic_id), number) for topic_id, numbers in owned.items() for number in numbers)
+
+
+def _name(topics: TopicView, topic_id: UUID) -> str:
+    """A topic that is gone has its id only."""
+    topic = topics.by_id(topic_id)
+    return str(topic_id) if topic is None else topic.name
+
+
+def _speaks(metadata: MemberMetadata) -> str:
+    return "consumer" if metadata.classic is None else "classic"
+
+
+def _what_changed(before: MemberMetadata, now: MemberMetadata) -> str | None:
+    """Which part of what a member says of itself differs, if one does. What a classic member owns is no part."""
+    if (before.classic is None) != (now.classic is None):
+        return "protocols"
+    if (before.topic_names, before.topic_regex) != (now.topic_names, now.topic_regex):
+        return "subscription"
+    if before.assignor != now.assignor:
+        return "assignor"
+    if before.rack_id != now.rack_id:
+        return "rack"
+    was, is_now = (None if each.classic is None else each.classic.session_timeout_ms for each in (before, now))
+    if before.rebalance_timeout_ms != now.rebalance_timeout_ms or was != is_now:
+        return "timeouts"
+    return None

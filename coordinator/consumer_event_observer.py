@@ -1,0 +1,251 @@
+"""Turns what happens to consumer groups into events (offsets-topic §9.5), while somebody listens."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from kohort.coordinator.consumer.consumer_event_state import ConsumerEventState
+from kohort.coordinator.consumer.consumer_group import CONSUMER, ConsumerGroup
+from kohort.coordinator.consumer.consumer_member import ConsumerMember
+from kohort.coordinator.consumer.consumer_observer import ConsumerObserver
+from kohort.coordinator.consumer.consumer_states import GroupState
+from kohort.coordinator.consumer.request_changes import Changes
+from kohort.coordinator.consumer.values import CurrentAssignment, Kind
+from kohort.coordinator.consumer_event_making import (
+    BatchEvents,
+    Made,
+    consumer_event,
+    session_timeout_of,
+    share_of,
+)
+from kohort.coordinator.context import OnWritten
+from kohort.coordinator.effects import Cause
+from kohort.coordinator.events import NOBODY_KNOWN, Client
+from kohort.coordinator.member_stats import MemberStats, flushed
+from kohort.coordinator.owners import Owners
+from kohort.protocol.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from kohort.coordinator.event_making import EventMaker
+
+US_PER_MS = 1_000
+FENCING = (ErrorCode.fenced_member_epoch, ErrorCode.fenced_instance_id, ErrorCode.unreleased_instance_id)
+"""Refusals that say that another one is the member, or that the member is further than it thinks."""
+
+
+class ConsumerEventObserver(ConsumerObserver):
+    """Is told what happens to the consumer groups of one coordinator, and says which event that is."""
+
+    def __init__(self, maker: "EventMaker") -> None:
+        self._maker = maker
+        self._effects = maker.coordinator.effects
+        for group in maker.coordinator.consumer_groups.values():
+            self._meet(group)
+
+    # What a batch changes
+
+    def changed(self, changes: Changes, cause: Cause) -> OnWritten:
+        """Its events are made now, and told when it is written.
+
+        A group that becomes classic rebalances at once. So they are told at once, unless others wait to be told before;
+        and if it cannot be written, that the group is what it was.
+        """
+        watched = self._before(changes)
+        made = BatchEvents(self._maker, watched, changes, cause).make()
+        converts = changes.converts
+        becomes_classic = converts is not None and converts.to_protocol != CONSUMER
+        if converts is not None and becomes_classic:
+            self._maker.of(converts.classic).rebalances = watched.rebalances
+        if not becomes_classic or changes.group.group_id in self._maker.coordinator.unwritten:
+            return lambda error, now_ms: self._tell(changes, made) if error is ErrorCode.none else None
+        self._tell(changes, made)
+        return lambda error, now_ms: self._is_back(changes.group) if error is not ErrorCode.none else None
+
+    def _before(self, changes: Changes) -> ConsumerEventState:
+        """What is remembered of a group from before a batch that counts already."""
+        group, converts = changes.group, changes.converts
+        if changes.creates or (converts is not None and converts.to_protocol == CONSUMER):
+            carried = changes.made[: converts.carried_over] if converts is not None else ()
+            shares = {
+                change.name: share_of(group, change.value)
+                for change, _ in carried
+                if change.kind is Kind.CURRENT and isinstance(change.value, CurrentAssignment)
+            }
+            known = {name: share for name, share in shares.items() if name is not None}
+            group.event_state = ConsumerEventState(known, Owners(known), self._maker.now_us())
+            if converts is not None:
+                before = converts.classic.event_state
+                group.event_state.rebalances = 0 if before is None else before.rebalances
+                self._measure(group, known)
+        return self._of(group)
+
+    def _tell(self, changes: Changes, made: Iterable[Made]) -> None:
+        for event, record in made:
+            if record is not None and changes.last_offset is not None:
+                event.log_offset = changes.offset_of(record)
+            self._effects.append(event)
+
+    def _is_back(self, group: ConsumerGroup) -> None:
+        detail = {"from": "classic", "to": CONSUMER}
+        self._emit("group_converted", group, cause="group_store_failed", members=len(group.members), detail=detail)
+
+    def taken_back(self, group: ConsumerGroup) -> None:
+        """What was remembered of the group is not so; it is met anew."""
+        if group.event_state is not None:
+            self._meet(group, group.event_state.rebalances)
+
+    def measured_from_us(self) -> int | None:
+        """Now."""
+        return self._maker.now_us()
+
+    def measured_us(self, began_us: int | None) -> int:
+        """Microseconds since then; 0 where nobody listened yet."""
+        return 0 if began_us is None else self._maker.now_us() - began_us
+
+    # Heartbeats and commits
+
+    def heard(self, group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:
+        """Counts the heartbeat; a member that was silent for more than half of its session timeout is told of."""
+        stats = member.stats
+        assert stats is not None, "asked by whoever looked"
+        gap_ms = now_ms - stats.heard_ms
+        stats.heard_ms = now_ms
+        stats.gaps[gap_ms] += 1
+        if gap_ms + gap_ms > session_timeout_of(group, member.metadata):
+            self._of_member("heartbeat_gap", group, member, duration_us=gap_ms * US_PER_MS)
+
+    def refused(
+        self,
+        group: ConsumerGroup,
+        member_id: str,
+        instance_id: str | None,
+        epoch: int,
+        error: ErrorCode,
+        ticket: object,
+    ) -> None:
+        """Told if the member was fenced; at most one event a minute."""
+        if error in FENCING and self._first(group, member_id, "fenced", NOBODY_KNOWN, epoch):
+            self._emit(
+                "member_fenced",
+                group,
+                self._maker.client_of(ticket),
+                member_id=member_id,
+                instance_id=instance_id,
+                member_epoch=epoch,
+                error=error.name.upper(),
+            )
+
+    def committed(self, group: ConsumerGroup, member_id: str, partitions: int) -> None:
+        """Counts it."""
+        member = group.members.get(member_id)
+        if member is not None and member.stats is not None:
+            member.stats.commits += 1
+            member.stats.committed_partitions += partitions
+
+    def commit_rejected(
+        self, group: ConsumerGroup, member_id: str, epoch: int, error: ErrorCode, ticket: object | None
+    ) -> None:
+        """Told at once the first time, then once a minute how often."""
+        member = group.members.get(member_id)
+        if member is not None and member.stats is not None:
+            member.stats.rejected += 1
+        client = _client(member) if member is not None else NOBODY_KNOWN
+        if member is None and ticket is not None:
+            client = self._maker.client_of(ticket)
+        name = error.name.upper()
+        if self._first(group, member_id, name, client, epoch):
+            self._rejected(group, member_id, name, client, epoch, None)
+
+    def _rejected(
+        self, group: ConsumerGroup, member_id: str, error: str, client: Client, epoch: int, more: int | None
+    ) -> None:
+        detail = None if more is None else {"n": str(more)}
+        who = member_id or None
+        self._emit("commit_rejected", group, client, member_id=who, member_epoch=epoch, error=error, detail=detail)
+
+    def _first(self, group: ConsumerGroup, member_id: str, what: str, client: Client, epoch: int) -> bool:
+        named = self._of(group).named
+        before = named.get((member_id, what))
+        named[member_id, what] = client, epoch, 0 if before is None else before[2] + 1
+        return before is None
+
+    def flush_stats(self) -> None:
+        """Every member's heartbeats and commits, and what was refused, since this was last told."""
+        for group in self._maker.coordinator.consumer_groups.values():
+            self._flush(group)
+
+    def _flush(self, group: ConsumerGroup) -> None:
+        for member in group.members.values():
+            if member.stats is not None:
+                for kind, values in flushed(member.stats):
+                    self._of_member(kind, group, member, **values)
+        named, self._of(group).named = self._of(group).named, {}
+        for (member_id, error), (client, epoch, more) in named.items():
+            if more and error != "fenced":
+                self._rejected(group, member_id, error, client, epoch, more)
+
+    # Groups
+
+    def loaded(self, group: ConsumerGroup, load_us: int) -> None:
+        """This node coordinates it from now on."""
+        self._meet(group)
+        self._emit("group_loaded", group, duration_us=load_us, members=len(group.members))
+
+    def group_gone(self, group: ConsumerGroup, cause: str) -> None:
+        """It was deleted, or its coordinator has moved."""
+        self._flush(group)
+        told: dict[str, Any] = {"state_from": group.state.value, "state_to": "Dead", "cause": cause}
+        if cause == "coordinator_failover":
+            self._emit("group_unloaded", group, members=len(group.members), **told)
+        else:
+            self._emit("group_deleted", group, log_offset=self._maker.coordinator.appended_offset, **told)
+
+    def offsets_expired(self, group: ConsumerGroup, partitions: int) -> None:
+        """The broker has deleted offsets that are too old."""
+        offset = self._maker.coordinator.appended_offset
+        self._emit("offsets_expired", group, partitions=partitions, log_offset=offset)
+
+    # Within
+
+    def _of(self, group: ConsumerGroup) -> ConsumerEventState:
+        if group.event_state is None:
+            self._meet(group)
+        assert group.event_state is not None, "it was just met"
+        return group.event_state
+
+    def _meet(self, group: ConsumerGroup, rebalances: int = 0) -> None:
+        """A group found at work is taken as it stands."""
+        owners = Owners({name: share_of(group, member.current) for name, member in group.members.items()})
+        is_open = group.state in (GroupState.ASSIGNING, GroupState.RECONCILING)
+        group.event_state = ConsumerEventState(group.members, owners, self._maker.now_us(), is_open=is_open)
+        group.event_state.rebalances = rebalances
+        self._measure(group, group.members)
+
+    def _measure(self, group: ConsumerGroup, names: Iterable[str]) -> None:
+        """What is measured of these members begins now."""
+        stats = self._of(group).stats
+        for name in names:
+            stats[name] = MemberStats(None, self._maker.coordinator_ms())
+            if name in group.members:
+                group.members[name].stats = stats[name]
+
+    def _of_member(self, kind: str, group: ConsumerGroup, member: ConsumerMember, **values: Any) -> None:
+        self._emit(
+            kind,
+            group,
+            _client(member),
+            member_id=member.member_id,
+            instance_id=member.metadata.instance_id,
+            member_epoch=member.current.epoch,
+            members=len(group.members),
+            session_timeout_ms=session_timeout_of(group, member.metadata),
+            rebalance_timeout_ms=member.metadata.rebalance_timeout_ms,
+            **values,
+        )
+
+    def _emit(self, kind: str, group: ConsumerGroup, client: Client = NOBODY_KNOWN, **values: Any) -> None:
+        self._effects.append(consumer_event(self._maker, kind, group, client, self._maker.now_us(), **values))
+
+
+def _client(member: ConsumerMember) -> Client:
+    software = None if member.stats is None else member.stats.client_software
+    return Client(member.metadata.client_id, member.metadata.client_host, software)

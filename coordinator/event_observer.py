@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.observer import Observer
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
@@ -18,6 +19,7 @@ from kohort.coordinator.event_making import US_PER_MS, EventMaker, share_of
 from kohort.coordinator.event_state import GroupEventState
 from kohort.coordinator.event_timers import HalfTime, StatsTimer
 from kohort.coordinator.events import NOBODY_KNOWN, Client
+from kohort.coordinator.group import Group
 from kohort.coordinator.member_stats import MemberStats, flushed
 from kohort.coordinator.owners import still_owned
 from kohort.protocol.consumer_protocol import ImpossibleLengthError, subscribed_topics
@@ -25,7 +27,6 @@ from kohort.protocol.errors import ErrorCode
 from kohort.protocol.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
-    from kohort.coordinator.classic.classic_group import ClassicGroup
     from kohort.coordinator.classic.classic_member import Member, Protocols
 
 
@@ -382,17 +383,17 @@ class EventObserver(EventMaker, Observer):
         """Microseconds since then; 0 where nobody listened yet."""
         return 0 if began_us is None else self.now_us() - began_us
 
-    def elected(self, partition: int, groups: Iterable["ClassicGroup | ConsumerGroup"], began_us: int | None) -> None:
+    def elected(self, partition: int, groups: Iterable["Group"], began_us: int | None) -> None:
         """This node coordinates a partition's groups from now on."""
         load_us = self._since(began_us)
         self._epochs[partition] = self.epoch_of(partition)
         for group in groups:
             if isinstance(group, ConsumerGroup):
                 self.consumers.loaded(group, load_us)
-                continue
-            self._meet(group)
-            members, generation_id = len(group.members), group.generation_id
-            self._emit("group_loaded", group, duration_us=load_us, members=members, generation=generation_id)
+            elif isinstance(group, ClassicGroup):
+                self._meet(group)
+                members, generation_id = len(group.members), group.generation_id
+                self._emit("group_loaded", group, duration_us=load_us, members=members, generation=generation_id)
         self._emit_of_partition("coordinator_elected", partition, load_us)
 
     def resigned(self, partition: int, began_us: int | None) -> None:

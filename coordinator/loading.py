@@ -201,7 +201,7 @@ class Loading:
             self._give_offsets(consumer_group, pending)
             consumer_group.index_anew()
             begin_sessions(consumer_group, now_ms)
-        found: list[ClassicGroup | ConsumerGroup] = [*groups, *self._consumer_groups.values()]
+        found: list[Group] = [*groups, *self._consumer_groups.values()]
         coordinator.observer.elected(self._partition, found, self._began_us)
         for group in groups:
             if len(group.members) > coordinator.settings.group_max_size:

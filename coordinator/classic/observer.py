@@ -10,7 +10,7 @@ from kohort.protocol.errors import ErrorCode
 if TYPE_CHECKING:
     from kohort.coordinator.classic.classic_group import ClassicGroup
     from kohort.coordinator.classic.classic_member import Member, Protocols
-    from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+    from kohort.coordinator.group import Group
 
 
 class Observer:
@@ -98,7 +98,7 @@ class Observer:
         """When a load or an unload begins, for `elected` and `resigned`; None: nobody measures it."""
         return None
 
-    def elected(self, partition: int, groups: Iterable["ClassicGroup | ConsumerGroup"], began_us: int | None) -> None:
+    def elected(self, partition: int, groups: Iterable["Group"], began_us: int | None) -> None:
         """The node coordinates a partition's groups, of either protocol, from now on."""
 
     def resigned(self, partition: int, began_us: int | None) -> None:

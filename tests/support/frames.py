@@ -13,7 +13,7 @@ def frame(
 ) -> bytes:
     """A request as it travels, its length included."""
     made = message(name)
-    body = made.write_request(version, correlation_id, "ada", made.request(**fields))
+    body = made.write_request(version, correlation_id, client_id, made.request(**fields))
     return len(body).to_bytes(4, "big") + bytes(body)
 
 

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from kohort.protocol.errors import ErrorCode as E
-from tests.coordinator.consumer.promises import holds, log_and_coordinator_agree
+from tests.coordinator.consumer.promises import log_and_coordinator_agree
 from tests.coordinator.consumer.world import ClassicClient, Consumer, ConsumerWorld
+from tests.support.consumer_groups import one_owner_each
 
 Actor = Consumer | ClassicClient
 
@@ -155,7 +156,7 @@ class Walk:
 
     def check(self) -> None:
         """After every step."""
-        holds(self.world)
+        one_owner_each(self.world.coordinator)
         if not self.world.held:
             log_and_coordinator_agree(self.world, but_for_classic=self.failing)
         elif "g" in self.world.coordinator.groups:

@@ -2,8 +2,9 @@
 
 from kohort.coordinator.offsets_topic_records import GroupKey, read_key
 from kohort.protocol.errors import ErrorCode as E
-from tests.coordinator.consumer.promises import holds, log_and_coordinator_agree
+from tests.coordinator.consumer.promises import log_and_coordinator_agree
 from tests.coordinator.consumer.world import ConsumerWorld
+from tests.support.consumer_groups import one_owner_each
 
 
 def test_what_is_decided_meanwhile_is_the_next_batch() -> None:
@@ -84,7 +85,7 @@ def test_a_group_that_became_classic_writes_behind_that() -> None:
         world.write(error, count=1)
         assert len(world.held) == (1 if error is E.none else 0)
         world.write(E.none)
-        holds(world)
+        one_owner_each(world.coordinator)
         kinds = {type(read_key(key)) for key, _ in world.log[0][written:]}
         assert (GroupKey in kinds) is (error is E.none)
         assert ("g" in world.coordinator.groups) is (error is E.none)

@@ -116,32 +116,6 @@ class ConsumerWorld(World):
         load(other.coordinator, 0, other.log[0], self.now_ms)
         return other
 
-    def picture(self) -> dict[str, Any]:
-        """What the log is to keep of each group."""
-        groups: dict[str, Any] = {}
-        for group_id, group in self.coordinator.consumer_groups.items():
-            groups[group_id] = {
-                "epoch": group.epoch,
-                "hash": group.metadata_hash,
-                "target epoch": (group.target_epoch, group.target_timestamp_ms),
-                "members": {name: (each.metadata, each.current) for name, each in group.members.items()},
-                "targets": {name: {t: p for t, p in each.items() if p} for name, each in group.targets.items()},
-                "regexes": dict(group.regexes),
-                "owners": dict(group.owners),
-                "static": dict(group.static_members),
-                "state": group.state,
-                "counts": (group.names, group.regex_counts, group.assignors, group.classic_count, group.settled),
-            }
-        for group_id, classic in self.coordinator.groups.items():
-            if classic.state.value == "Stable":
-                members = {name: (each.group_instance_id, each.assignment) for name, each in classic.members.items()}
-                groups[group_id] = {"generation": classic.generation_id, "members": members}
-            elif classic.state.value == "Empty" and not classic.pending_joins:
-                groups[group_id] = {"generation": classic.generation_id, "members": {}}
-            else:
-                groups[group_id] = None
-        return groups
-
 
 @dataclass(eq=False)
 class Consumer:

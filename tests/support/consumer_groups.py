@@ -1,0 +1,48 @@
+"""What coordinators know of consumer groups, for comparison; and what always holds for it."""
+
+from typing import Any
+
+from kohort.coordinator.coordinator import GroupCoordinator
+
+
+def one_owner_each(coordinator: GroupCoordinator) -> None:
+    """At every moment: a partition has one owner, epochs are in order, and a group is of one kind."""
+    for group in coordinator.consumer_groups.values():
+        owners: dict[object, str] = {}
+        for member_id, member in group.members.items():
+            for owned in (member.current.assigned, member.current.revoking):
+                for topic_id, partitions in owned.items():
+                    for partition in partitions:
+                        assert owners.setdefault((topic_id, partition), member_id) == member_id, "two owners"
+        assert owners == group.owners
+        assert group.target_epoch <= group.epoch
+        assert all(member.current.epoch <= group.target_epoch for member in group.members.values())
+        assert group.targets.keys() <= group.members.keys(), "a target of nobody"
+    assert not coordinator.consumer_groups.keys() & coordinator.groups.keys()
+
+
+def picture(coordinator: GroupCoordinator) -> dict[str, Any]:
+    """What the log is to keep of each group, by id. None: a classic group in the middle of a rebalance."""
+    groups: dict[str, Any] = {}
+    for group_id, group in coordinator.consumer_groups.items():
+        groups[group_id] = {
+            "epoch": group.epoch,
+            "hash": group.metadata_hash,
+            "target epoch": (group.target_epoch, group.target_timestamp_ms),
+            "members": {name: (each.metadata, each.current) for name, each in group.members.items()},
+            "targets": {name: {t: p for t, p in each.items() if p} for name, each in group.targets.items()},
+            "regexes": dict(group.regexes),
+            "owners": dict(group.owners),
+            "static": dict(group.static_members),
+            "state": group.state,
+            "counts": (group.names, group.regex_counts, group.assignors, group.classic_count, group.settled),
+        }
+    for group_id, classic in coordinator.groups.items():
+        if classic.state.value == "Stable":
+            members = {name: (each.group_instance_id, each.assignment) for name, each in classic.members.items()}
+            groups[group_id] = {"generation": classic.generation_id, "members": members}
+        elif classic.state.value == "Empty" and not classic.pending_joins:
+            groups[group_id] = {"generation": classic.generation_id, "members": {}}
+        else:
+            groups[group_id] = None
+    return groups

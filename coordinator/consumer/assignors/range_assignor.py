@@ -7,23 +7,24 @@ the same member. Source: Kafka's `RangeAssignor`.
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from kohort.coordinator.consumer.assignors.subscriber import Subscriber
+from kohort.coordinator.consumer.assignors.subscriber import Subscriber, subscribers_of
 from kohort.coordinator.consumer.values import Target
 
 
 def assign_ranges(members: Sequence[Subscriber], counts: Mapping[UUID, int], homogeneous: bool) -> dict[str, Target]:
     """The target of each member, by its id."""
     ordered = sorted(members, key=lambda each: (each.instance_id is None, each.instance_id or each.member_id))
-    targets: dict[str, dict[UUID, frozenset[int]]] = {each.member_id: {} for each in ordered}
+    shares: list[dict[UUID, frozenset[int]]] = [{} for _ in ordered]
+    everybody = range(len(ordered))
+    subscribers = {} if homogeneous else subscribers_of(ordered, counts)
     for topic_id, count in counts.items():
-        takers = ordered if homogeneous else [each for each in ordered if topic_id in each.topics]
+        takers = everybody if homogeneous else subscribers[topic_id]
         if not takers:
             continue
         quota, extra = divmod(count, len(takers))
         start = 0
-        for number, each in enumerate(takers):
-            end = start + quota + (number < extra)
-            if start < end:
-                targets[each.member_id][topic_id] = frozenset(range(start, end))
+        for position, number in enumerate(takers if quota else takers[:extra]):
+            end = start + quota + (position < extra)
+            shares[number][topic_id] = frozenset(range(start, end))
             start = end
-    return dict(targets)
+    return {each.member_id: share for each, share in zip(ordered, shares, strict=True)}

@@ -1,5 +1,6 @@
-"""A member as an assignor sees it."""
+"""A member as an assignor sees it, and who subscribes to what."""
 
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
@@ -15,3 +16,13 @@ class Subscriber(NamedTuple):
     """What it subscribes to, as far as it exists."""
     target: Target
     """What it was to have until now."""
+
+
+def subscribers_of(members: Sequence[Subscriber], topics: Collection[UUID]) -> dict[UUID, list[int]]:
+    """By topic, who subscribes to it: positions in `members`, in order."""
+    found: dict[UUID, list[int]] = {topic_id: [] for topic_id in topics}
+    for number, each in enumerate(members):
+        for topic_id in each.topics:
+            if topic_id in found:
+                found[topic_id].append(number)
+    return found

@@ -6,9 +6,10 @@ among its subscribers. Source: Kafka's `UniformHomogeneousAssignmentBuilder`, `U
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from heapq import heapify, heappop, heappush
 from uuid import UUID
 
-from kohort.coordinator.consumer.assignors.subscriber import Subscriber
+from kohort.coordinator.consumer.assignors.subscriber import Subscriber, subscribers_of
 from kohort.coordinator.consumer.values import Target
 
 BALANCING_ROUNDS = 16
@@ -97,9 +98,7 @@ class _Unequal:
         self._counts = counts
         self._loads = [0] * len(members)
         self._owned: list[dict[UUID, set[int]]] = []
-        self._subscribers: dict[UUID, list[int]] = {
-            topic_id: [number for number, each in enumerate(members) if topic_id in each.topics] for topic_id in counts
-        }
+        self._subscribers = subscribers_of(members, counts)
         self._changed = [False] * len(members)
 
     def assign(self) -> dict[str, Target]:
@@ -141,7 +140,7 @@ class _Unequal:
     def _give(self, topic_id: UUID, partitions: Sequence[int]) -> None:
         """Fills the least loaded subscribers level by level, from the first to the last."""
         loads = self._loads
-        order = sorted(self._subscribers[topic_id], key=lambda number: (loads[number], number))
+        order = sorted(self._subscribers[topic_id], key=loads.__getitem__)
         level, position, width = loads[order[0]], 0, 1
         while width < len(order) and loads[order[width]] == level:
             width += 1
@@ -169,22 +168,32 @@ class _Unequal:
 
     def _balance_topic(self, topic_id: UUID) -> bool:
         """Moves partitions from the most to the least loaded subscriber. Returns whether any was moved."""
-        loads, owned = self._loads, self._owned
-        subscribers = self._subscribers[topic_id]
+        loads, owned, subscribers = self._loads, self._owned, self._subscribers[topic_id]
+        subscribed = [loads[number] for number in subscribers]
+        if max(subscribed) - min(subscribed) <= 1:
+            return False
+        # Entries whose load is no longer the member's are left over from before a move.
+        takers = [(loads[number], number) for number in subscribers]
+        givers = [(-loads[number], -number) for number in subscribers if owned[number].get(topic_id)]
+        heapify(takers)
+        heapify(givers)
         moved = False
         while True:
-            donors = [number for number in subscribers if owned[number].get(topic_id)]
-            if not donors:
+            while takers[0][0] != loads[takers[0][1]]:
+                heappop(takers)
+            while givers and (-givers[0][0] != loads[-givers[0][1]] or not owned[-givers[0][1]][topic_id]):
+                heappop(givers)
+            if not givers or -givers[0][0] - takers[0][0] <= 1:
                 return moved
-            least = min(subscribers, key=lambda number: (loads[number], number))
-            most = max(donors, key=lambda number: (loads[number], number))
-            if loads[most] - loads[least] <= 1:
-                return moved
-            partition = max(owned[most][topic_id])
-            owned[most][topic_id].remove(partition)
-            loads[most] -= 1
-            self._changed[most] = True
-            self._move_to(least, topic_id, partition)
+            giver, taker = -givers[0][1], takers[0][1]
+            partition = max(owned[giver][topic_id])
+            owned[giver][topic_id].remove(partition)
+            loads[giver] -= 1
+            self._changed[giver] = True
+            self._move_to(taker, topic_id, partition)
+            for number in (giver, taker):
+                heappush(takers, (loads[number], number))
+                heappush(givers, (-loads[number], -number))
             moved = True
 
 

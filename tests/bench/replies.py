@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import cache
 from struct import Struct, error
 from typing import Any, NamedTuple
+from uuid import UUID
 
 from kio.index import load_payload_module
 from kio.serial import entity_reader
@@ -22,6 +23,8 @@ COORDINATOR_NOT_READY = (14, 15, 16)
 REBALANCE_IN_PROGRESS = 27
 MEMBER_ID_REQUIRED = 79
 
+_EPOCH = Struct(">ii")
+"""Member epoch and heartbeat interval."""
 _JOINED = Struct(">xihi")
 _FETCHED = Struct(">xihi")
 _FETCHED_PARTITION = Struct(">ihqqq")
@@ -89,6 +92,34 @@ def joined(payload: bytes) -> Joined:
     if payload[at:] != b"\x00":
         raise MalformedReplyError(f"JoinGroup: {len(payload) - at} bytes where one ends it")
     return Joined(code, generation, protocol, leader, member_id, listed)
+
+
+class Beat(NamedTuple):
+    """What a member reads in a ConsumerGroupHeartbeat v1 reply."""
+
+    error_code: int
+    epoch: int
+    assigned: dict[UUID, set[int]] | None
+    """None: as before."""
+
+
+def consumer_beat(payload: bytes, member_id: str) -> Beat:
+    """Reads a ConsumerGroupHeartbeat v1 reply to that member, to its last byte. Raises MalformedReplyError."""
+    at = 12 + len(member_id) + 1
+    if payload[9:12] == bytes(3) and payload[at + 8 :] == b"\xff\x00":
+        epoch, _ = _EPOCH.unpack_from(payload, at)
+        if payload[12:at] != compact_string(member_id):
+            raise MalformedReplyError(f"ConsumerGroupHeartbeat: an answer to {payload[12:at]!r}, not {member_id}")
+        return Beat(0, epoch, None)
+    reply = reader(68, 1)(payload)
+    if reply.error_code:
+        return Beat(reply.error_code, 0, None)
+    if reply.member_id != member_id:
+        raise MalformedReplyError(f"ConsumerGroupHeartbeat: an answer to {reply.member_id!r}, not {member_id}")
+    if reply.assignment is None:
+        return Beat(0, reply.member_epoch, None)
+    assigned = {each.topic_id: set(each.partitions) for each in reply.assignment.topic_partitions}
+    return Beat(0, reply.member_epoch, assigned)
 
 
 class Fetched(NamedTuple):

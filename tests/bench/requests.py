@@ -5,8 +5,10 @@ The frames of the group APIs are put together here, because thousands of members
 equal to what kio writes. All others come from kio.
 """
 
+from collections.abc import Collection, Mapping, Sequence
 from struct import Struct
 from typing import Any
+from uuid import UUID
 
 from kohort.protocol.codec import Message
 from kohort.protocol.wire import INT, compact_bytes, compact_length, compact_string, string
@@ -50,6 +52,30 @@ def sync_group(group: str, member_id: str, generation: int, plan: dict[str, byte
 def heartbeat(group: str, member_id: str, generation: int) -> bytes:
     """Heartbeat v4."""
     return _frame(12, 4, compact_string(group), INT.pack(generation), compact_string(member_id), _NONE + _NO_TAGS)
+
+
+def consumer_heartbeat(
+    group: str,
+    member_id: str,
+    epoch: int,
+    owned: Mapping[UUID, Collection[int]] | None = None,
+    joins: Sequence[str] | None = None,
+) -> bytes:
+    """ConsumerGroupHeartbeat v1. `owned`: what the member says it has; None: as before. `joins`: topics it wants."""
+    names = _NONE if joins is None else compact_length(len(joins)) + b"".join(map(compact_string, joins))
+    return _frame(
+        68,
+        1,
+        compact_string(group) + compact_string(member_id) + INT.pack(epoch) + _NONE + _NONE,
+        INT.pack(-1 if joins is None else 60_000) + names + _NONE + _NONE,
+        _NONE if owned is None else compact_length(len(owned)) + b"".join(map(_owned, owned.items())),
+        _NO_TAGS,
+    )
+
+
+def _owned(topic: tuple[UUID, Collection[int]]) -> bytes:
+    topic_id, partitions = topic
+    return topic_id.bytes + compact_length(len(partitions)) + b"".join(map(INT.pack, partitions)) + _NO_TAGS
 
 
 def leave_group(group: str, member_id: str) -> bytes:

@@ -76,6 +76,11 @@ class Server:
     def cpu_s(self) -> float | None:
         """Seconds of processor time it has used, of user and system; None where there is no /proc."""
         try:
+            threads = (PROC / str(self.process.pid) / "task").glob("*/schedstat")
+            spent_ns = [int(thread.read_bytes().split()[0]) for thread in threads]
+            if spent_ns:
+                return sum(spent_ns) / 1e9
+            # A kernel without them tells whole ticks, which are 10 ms.
             fields = (PROC / str(self.process.pid) / "stat").read_bytes().rpartition(b")")[2].split()
         except OSError:
             return None

@@ -1,21 +1,36 @@
-// Prints the median of how many milliseconds a kfake cluster takes to be there, of as many as are asked for.
+// kfake, to compare with: `clusters COUNT` prints the median of how many milliseconds a cluster takes to be there;
+// `serve` is one broker, until it is told to end.
 package main
 
 import (
 	"fmt"
 	"os"
+	"os/signal"
 	"slices"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 )
 
 func main() {
-	count, err := strconv.Atoi(os.Args[1])
-	if err != nil {
-		panic(err)
+	switch {
+	case len(os.Args) == 3 && os.Args[1] == "clusters":
+		count, err := strconv.Atoi(os.Args[2])
+		if err != nil {
+			panic(err)
+		}
+		clusters(count)
+	case len(os.Args) == 2 && os.Args[1] == "serve":
+		serve()
+	default:
+		fmt.Fprintln(os.Stderr, "usage: kfake clusters COUNT | serve")
+		os.Exit(2)
 	}
+}
+
+func clusters(count int) {
 	made() // the first one, as with kohort, does not count
 	took := make([]time.Duration, count)
 	for i := range took {
@@ -33,4 +48,16 @@ func made() time.Duration {
 	}
 	defer cluster.Close()
 	return time.Since(start)
+}
+
+func serve() {
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("READY bootstrap=" + cluster.ListenAddrs()[0])
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
+	<-stop
+	cluster.Close()
 }

@@ -8,7 +8,6 @@ import logging
 import subprocess
 import sys
 from contextlib import AsyncExitStack
-from pathlib import Path
 from statistics import median
 from time import perf_counter
 
@@ -17,10 +16,10 @@ from aiokafka import AIOKafkaConsumer
 from kohort.testing import Cluster
 from kohort.watch.looking import WatchedCluster
 from tests.bench.bench import Bench
-from tests.clients.libraries import Missing, fresh_folder, run
+from tests.bench.kfake_peer import kfake
+from tests.clients.libraries import Missing
 
 CLUSTERS = 50
-KFAKE = Path(__file__).parent.parent / "kfake"
 FIRST = """
 import asyncio
 from time import perf_counter
@@ -66,12 +65,10 @@ async def _next_ms() -> float:
 def _kfake_ms() -> float | None:
     """None where it cannot be had."""
     try:
-        built = fresh_folder("bench-kfake", KFAKE) / "clusters"
-        if not built.exists():
-            run(["go", "build", "-o", str(built), "."], KFAKE)
+        command = kfake()
     except Missing:
         return None
-    return float(subprocess.run([built, str(CLUSTERS)], capture_output=True, check=True).stdout)
+    return float(subprocess.run([command, "clusters", str(CLUSTERS)], capture_output=True, check=True).stdout)
 
 
 async def _many_ms(bench: Bench) -> float:

@@ -159,6 +159,8 @@ class GroupConfigs:
         self._configs: dict[str, dict[str, str]] = {}
         self._consumer_default: ConsumerConfig | None = None
         """The settings of a group for which nothing was set; worked out once."""
+        self._consumer_configs: dict[str, ConsumerConfig] = {}
+        """Those of other groups, where somebody has asked for them."""
 
     def __iter__(self) -> Iterator[str]:
         """The groups for which anything is set."""
@@ -179,7 +181,10 @@ class GroupConfigs:
             if self._consumer_default is None:
                 self._consumer_default = self._consumer_config({})
             return self._consumer_default
-        return self._consumer_config(configs)
+        known = self._consumer_configs.get(group_id)
+        if known is None:
+            known = self._consumer_configs[group_id] = self._consumer_config(configs)
+        return known
 
     def _consumer_config(self, configs: Mapping[str, str]) -> ConsumerConfig:
         return ConsumerConfig(
@@ -212,6 +217,7 @@ class GroupConfigs:
         """Takes over what groups had, as it was noted; a group without settings has no entry."""
         self._configs |= configs
         for group_id, settings in configs.items():
+            self._consumer_configs.pop(group_id, None)
             if not settings:
                 del self._configs[group_id]
 

@@ -7,16 +7,18 @@ from uuid import UUID
 
 from kohort.coordinator.consumer.checks import check_epoch, check_request
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
-from kohort.coordinator.consumer.consumer_leaving import cause_of, fence, find_leaver, step_out
+from kohort.coordinator.consumer.consumer_leaving import cause_of, fence, find_leaver, session_expired, step_out
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.group_lookup import found_or_created
 from kohort.coordinator.consumer.patterns import why_invalid
 from kohort.coordinator.consumer.progress import advance_member, keep_alive
 from kohort.coordinator.consumer.refusing import UNKNOWN_STATE, Refusal, group_full, group_missing, invalid_regex
 from kohort.coordinator.consumer.request_changes import Changes
+from kohort.coordinator.consumer.resolving import resolve_if_due
 from kohort.coordinator.consumer.static_members import find_or_replace
 from kohort.coordinator.consumer.subscribing import subscribe
 from kohort.coordinator.consumer.targets import compute, may_compute
+from kohort.coordinator.consumer.timers import extend_session
 from kohort.coordinator.consumer.values import LEAVING_EPOCH, MemberMetadata, Owned
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.coordinator import GroupCoordinator
@@ -58,7 +60,6 @@ def consumer_group_heartbeat(
     if group is not None:
         member = _at_rest(group, request, sender)
         if member is not None:
-            keep_alive(group, member, now_ms)
             if member.stats is not None:
                 coordinator.consumer_observer.heard(group, member, now_ms)
             return _answer_unchanged(group, member, sender, now_ms)
@@ -85,7 +86,6 @@ def _at_rest(group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, sende
         or request.subscribed_topic_regex is not None
         or request.server_assignor is not None
         or request.rack_id is not None
-        or group.regex_counts
         or group.checked_version != group.coordinator.topics.version
     ):
         return None
@@ -99,13 +99,18 @@ def _at_rest(group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, sende
 def _answer_unchanged(
     group: ConsumerGroup, member: ConsumerMember, sender: Sender, now_ms: int
 ) -> ConsumerGroupHeartbeatResponse | None:
-    interval_ms = group.coordinator.consumer_config(group.group_id).heartbeat_interval_ms
-    response = ConsumerGroupHeartbeatResponse(
-        error_code=ErrorCode.none,
-        member_id=member.member_id,
-        member_epoch=member.current.epoch,
-        heartbeat_interval_ms=interval_ms,
-    )
+    config = group.coordinator.consumer_config(group.group_id)
+    extend_session(group, member, config.session_timeout_ms, now_ms, session_expired)
+    if group.regex_counts:
+        resolve_if_due(group, now_ms, new_regex=False)
+    response, epoch, interval_ms = member.unchanged, member.current.epoch, config.heartbeat_interval_ms
+    if response is None or response.member_epoch != epoch or response.heartbeat_interval_ms != interval_ms:
+        response = member.unchanged = ConsumerGroupHeartbeatResponse(
+            error_code=ErrorCode.none,
+            member_id=member.member_id,
+            member_epoch=epoch,
+            heartbeat_interval_ms=interval_ms,
+        )
     if group.group_id not in group.coordinator.unwritten:
         return response
     Changes(group).write(now_ms, cause_of(member, "sent_a_heartbeat"), _replying(group, sender, response))

@@ -8,6 +8,7 @@ from kohort.coordinator.member_stats import MemberStats
 
 if TYPE_CHECKING:
     from kohort.coordinator.consumer.timers import Timer
+    from kohort.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 
 FIRST = CurrentAssignment()
 
@@ -15,7 +16,17 @@ FIRST = CurrentAssignment()
 class ConsumerMember:
     """One member. `metadata` and `current` are replaced as a whole."""
 
-    __slots__ = ("current", "join_timer", "member_id", "metadata", "revocation", "session", "stats", "sync_timer")
+    __slots__ = (
+        "current",
+        "join_timer",
+        "member_id",
+        "metadata",
+        "revocation",
+        "session",
+        "stats",
+        "sync_timer",
+        "unchanged",
+    )
 
     def __init__(self, member_id: str, metadata: MemberMetadata, current: CurrentAssignment = FIRST) -> None:
         self.member_id = member_id
@@ -31,6 +42,8 @@ class ConsumerMember:
         """Ends the membership of a classic member that joined and does not sync."""
         self.stats: MemberStats | None = None
         """Its heartbeats and commits in sums, while somebody listens."""
+        self.unchanged: ConsumerGroupHeartbeatResponse | None = None
+        """The last answer that told it nothing new; most answers are the same."""
 
     @property
     def is_classic(self) -> bool:

@@ -1,10 +1,13 @@
 """ConsumerGroupHeartbeat (key 68): what a member of a consumer group wants and has, and what it is to have."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from struct import Struct, pack
 from uuid import UUID
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.wire import INT, compact_length, compact_string, uuid
 
 
 @dataclass(slots=True, kw_only=True)
@@ -41,6 +44,55 @@ class ConsumerGroupHeartbeatResponse:
     member_epoch: int = 0
     heartbeat_interval_ms: int = 0
     assignment: Assignment | None = None
+    encoded: tuple[bytes, bytes] | None = field(default=None, init=False, compare=False, repr=False)
+    """What stands before and behind the correlation id, once it has been written: a kept answer is encoded once."""
 
 
-MESSAGE = Message("consumer_group_heartbeat", ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse)
+_HEAD = Struct(">Bih").pack
+_EPOCH = Struct(">ii").pack
+_NO_TAGS = b"\x00"
+_NONE, _PRESENT = b"\xff", b"\x01"
+"""What stands before a structure that may be missing (KIP-893)."""
+
+
+def _writer(version: int) -> Callable[[int, ConsumerGroupHeartbeatResponse], bytes]:
+    """All versions have the same response."""
+
+    def write(correlation_id: int, response: ConsumerGroupHeartbeatResponse) -> bytes:
+        encoded = response.encoded
+        if encoded is None:
+            encoded = response.encoded = _encode(response)
+        return encoded[0] + INT.pack(correlation_id) + encoded[1]
+
+    return write
+
+
+def _encode(response: ConsumerGroupHeartbeatResponse) -> tuple[bytes, bytes]:
+    assignment = response.assignment
+    body = b"".join(
+        (
+            _HEAD(0, response.throttle_time_ms, response.error_code),
+            compact_string(response.error_message),
+            compact_string(response.member_id),
+            _EPOCH(response.member_epoch, response.heartbeat_interval_ms),
+            _NONE if assignment is None else _assignment(assignment),
+            _NO_TAGS,
+        )
+    )
+    return INT.pack(4 + len(body)), body
+
+
+def _assignment(assignment: Assignment) -> bytes:
+    topics = [
+        uuid(each.topic_id)
+        + compact_length(len(each.partitions))
+        + pack(f">{len(each.partitions)}i", *each.partitions)
+        + _NO_TAGS
+        for each in assignment.topic_partitions
+    ]
+    return b"".join((_PRESENT, compact_length(len(topics)), *topics, _NO_TAGS))
+
+
+MESSAGE = Message(
+    "consumer_group_heartbeat", ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse, write_by_hand=_writer
+)

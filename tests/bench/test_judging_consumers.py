@@ -15,7 +15,7 @@ from kohort.protocol.messages.consumer_group_heartbeat import (
 )
 from tests.bench import replies, requests
 from tests.bench.consumer_group import ConsumerGroup
-from tests.bench.test_judging import Wire, connected, reply_to
+from tests.bench.test_judging import Wire, connected, reply_to, whole
 
 TOPIC = UUID(int=7)
 ADA, BOB = 0, 1
@@ -51,7 +51,7 @@ def answer(member_id: str, epoch: int, assigned: tuple[int, ...] | None, code: i
     response = ConsumerGroupHeartbeatResponse(
         error_code=ErrorCode(code), member_id=member_id, member_epoch=epoch, heartbeat_interval_ms=5, assignment=share
     )
-    return bytes(MESSAGE.writer_by_kio(1)(0, response))[8:]
+    return whole(MESSAGE.writer_by_kio(1)(0, response))[8:]
 
 
 @pytest.fixture

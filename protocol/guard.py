@@ -170,7 +170,7 @@ def _skip_bool(frame: bytes, at: int, walk: Walk | None) -> int:
 def _skip_compact_string(frame: bytes, at: int, walk: Walk | None) -> int:
     start, size = at, frame[at]
     if size < 0x80:
-        if walk is None:
+        if walk is None or walk.cuts is None:
             return at + (size or 1)
         at += 1
     else:
@@ -180,8 +180,8 @@ def _skip_compact_string(frame: bytes, at: int, walk: Walk | None) -> int:
     if not size:
         return at  # null, in as many bytes as it was written with
     end = at + size - 1
-    if walk:
-        _check_text(frame, start, at, end, walk, compact_string)
+    if walk and walk.cuts is not None:
+        _mend_text(frame, start, at, end, walk.cuts, compact_string)
     return end
 
 
@@ -191,18 +191,17 @@ def _skip_string(frame: bytes, at: int, walk: Walk | None) -> int:
         if walk and walk.cuts is not None:
             walk.cuts.append((at, at + 2, b"\xff\xff"))
         return at + 2
-    if walk:
-        _check_text(frame, at, at + 2, at + 2 + size, walk, string)
+    if walk and walk.cuts is not None:
+        _mend_text(frame, at, at + 2, at + 2 + size, walk.cuts, string)
     return at + 2 + size
 
 
-def _check_text(frame: bytes, start: int, at: int, end: int, walk: Walk, encode: Callable[[str], bytes]) -> None:
-    if walk.cuts is not None:
-        raw = frame[at:end]
-        try:
-            raw.decode()
-        except UnicodeDecodeError:
-            walk.cuts.append((start, end, encode(raw.decode(errors="replace"))))
+def _mend_text(frame: bytes, start: int, at: int, end: int, cuts: Cuts, encode: Callable[[str], bytes]) -> None:
+    raw = frame[at:end]
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        cuts.append((start, end, encode(raw.decode(errors="replace"))))
 
 
 def _skip_compact_bytes(frame: bytes, at: int, walk: Walk | None) -> int:
@@ -271,10 +270,12 @@ def _array(element: _Part, flexible: bool, nullable: bool, name: str) -> _Part:
         return count, at
 
     def skip(frame: bytes, at: int, walk: Walk | None) -> int:
-        if flexible and walk is None and 0 < frame[at] < 0x80:
+        if flexible and 0 < frame[at] < 0x80:
             count, at = frame[at] - 1, at + 1
             if count * smallest > len(frame) - at:
                 raise _too_many(name, count, len(frame) - at)
+            if walk is not None:
+                walk.count(count)
         else:
             count, at = count_at(frame, at, walk)
         if element.fixed:
@@ -284,10 +285,12 @@ def _array(element: _Part, flexible: bool, nullable: bool, name: str) -> _Part:
         return at
 
     def guard(frame: bytes, at: int, walk: Walk | None) -> int:
-        if flexible and walk is None and 0 < frame[at] < 0x80:
+        if flexible and 0 < frame[at] < 0x80:
             count, at = frame[at] - 1, at + 1
             if count * smallest > len(frame) - at:
                 raise _too_many(name, count, len(frame) - at)
+            if walk is not None:
+                walk.count(count)
         else:
             count, at = count_at(frame, at, walk)
         if guard_element is None or count < 1:

@@ -11,20 +11,28 @@ _INT, _LONG = 0xFFFF_FFFF, 0xFFFF_FFFF_FFFF_FFFF
 
 def read_varint(data: bytes | bytearray, at: int) -> tuple[int, int]:
     """An int, and where it ends. Raises DecodeError for one of more than 5 bytes, IndexError at the end of `data`."""
-    byte = data[at]
+    value = data[at]
+    if value < 0x80:
+        return value >> 1 ^ -(value & 1), at + 1
+    byte = data[at + 1]
+    value = value & 0x7F | (byte & 0x7F) << 7
     if byte < 0x80:
-        return byte >> 1 ^ -(byte & 1), at + 1
-    value, at = _unsigned(data, at, INT_BYTES)
+        return value >> 1 ^ -(value & 1), at + 2
+    value, at = _longer(data, at, value, INT_BYTES)
     value &= _INT
     return value >> 1 ^ -(value & 1), at
 
 
 def read_varlong(data: bytes | bytearray, at: int) -> tuple[int, int]:
     """A long, and where it ends. Raises like `read_varint`, for more than 10 bytes."""
-    byte = data[at]
+    value = data[at]
+    if value < 0x80:
+        return value >> 1 ^ -(value & 1), at + 1
+    byte = data[at + 1]
+    value = value & 0x7F | (byte & 0x7F) << 7
     if byte < 0x80:
-        return byte >> 1 ^ -(byte & 1), at + 1
-    value, at = _unsigned(data, at, LONG_BYTES)
+        return value >> 1 ^ -(value & 1), at + 2
+    value, at = _longer(data, at, value, LONG_BYTES)
     value &= _LONG
     return value >> 1 ^ -(value & 1), at
 
@@ -45,9 +53,10 @@ def varint(value: int) -> bytes:
 _ONE_BYTE = tuple(bytes((n,)) for n in range(128))
 
 
-def _unsigned(data: bytes | bytearray, at: int, longest: int) -> tuple[int, int]:
-    value = shift = 0
-    for position in range(at, at + longest):
+def _longer(data: bytes | bytearray, at: int, value: int, longest: int) -> tuple[int, int]:
+    """A number of more than two bytes, without the zigzag. `value`: what the first two of them say."""
+    shift = 14
+    for position in range(at + 2, at + longest):
         byte = data[position]
         value |= (byte & 0x7F) << shift
         if byte < 0x80:

@@ -94,7 +94,15 @@ class PartitionLog:
         if leader_epoch != self._epochs[-1][0]:
             self.start_epoch(leader_epoch)
         size = len(batch)
-        segment = self._segment_for(size, _MAX_TIMESTAMP.unpack_from(batch, _MAX_TIMESTAMP_AT)[0], wall_ms)
+        segments = self._segments
+        if segments:
+            segment = segments[-1]
+            if segment.size_bytes and (
+                segment.size_bytes + size > self._roll_bytes or _age_ms(segment, batch, wall_ms) > self._roll_ms
+            ):
+                segment = self._roll(wall_ms)
+        else:
+            segment = self._roll(wall_ms)
         segment.append(batch, base_offset, leader_epoch)
         self.log_end_offset = segment.next_offset
         if not self._store.delays:
@@ -114,16 +122,6 @@ class PartitionLog:
     def _set_epochs(self, epochs: Epochs) -> None:
         self._store.epochs_changed(epochs)
         self._epochs = epochs
-
-    def _segment_for(self, size_bytes: int, timestamp: int, wall_ms: int) -> Segment:
-        if not self._segments:
-            return self._roll(wall_ms)
-        segment = self._segments[-1]
-        if segment.size_bytes and (
-            segment.size_bytes + size_bytes > self._roll_bytes or _age_ms(segment, timestamp, wall_ms) > self._roll_ms
-        ):
-            return self._roll(wall_ms)
-        return segment
 
     def _roll(self, wall_ms: int) -> Segment:
         if self._segments:
@@ -391,9 +389,13 @@ class PartitionLog:
         return before - self.size_bytes
 
 
-def _age_ms(segment: Segment, timestamp: int, wall_ms: int) -> int:
-    """How old a segment is when a batch of `timestamp` comes (Kafka's `LogSegment.timeWaitedForRoll`)."""
-    return timestamp - segment.first_timestamp if segment.first_timestamp >= 0 else wall_ms - segment.created_at_ms
+def _age_ms(segment: Segment, batch: bytes, wall_ms: int) -> int:
+    """How old a segment is when `batch` comes (Kafka's `LogSegment.timeWaitedForRoll`)."""
+    first: int = segment.first_timestamp
+    if first < 0:
+        return wall_ms - segment.created_at_ms
+    timestamp: int = _MAX_TIMESTAMP.unpack_from(batch, _MAX_TIMESTAMP_AT)[0]
+    return timestamp - first
 
 
 def _latest_ms(segment: Segment) -> int:

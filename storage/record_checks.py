@@ -3,27 +3,35 @@
 Kafka reads uncompressed records whole: each must be as long as it says. Compressed ones it reads as a stream: what a
 record says of its length is not looked at, but its offsets must count from 0. Keys and values are skipped in both.
 Every record is looked at, so this is written for speed: one loop without a call for a usual record; and where records
-are of one size, as metrics often are, all of them at once, column by column.
+of one size follow one another, as metrics often do, all of them at once, column by column.
 Source: Kafka's `DefaultRecord.readFrom`, `readPartiallyFrom`, `DefaultRecordBatch`; what 4.3.0 answered to the batches
 of `tests/storage/odd_batches.py`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import NamedTuple
 
 from kohort.protocol.errors import DecodeError, ErrorCode
 from kohort.protocol.varints import read_varint, read_varlong
 
-_SIZES_OF_OFFSETS = (0, 64, 8_192, 1 << 20, 1 << 27, 1 << 31)
-"""Between these, offset deltas have the same number of bytes."""
 _WORTH_A_LOOK = 8
 """From so many records on it is looked whether they are of one size."""
-_OFFSETS = (
-    (bytes(range(0, 128, 2)),),
-    (bytes(number << 1 & 127 | 128 for number in range(64, 8_192)), bytes(number >> 6 for number in range(64, 8_192))),
+_FIRST_RUN, _LEAST_RUN = 64, 16
+"""So many records are looked at together at most, at first and after others came; twice as many as the last time."""
+_ONE_BY_ONE = 64
+"""After so many records at most it is looked again whether the next ones are of one size."""
+_TWO_BYTES, _THREE_BYTES = 64, 8_192
+"""From these numbers on an offset delta has so many bytes."""
+_OFFSETS_OF_ONE: tuple[bytes, ...] = (bytes(range(0, 128, 2)),)
+_OFFSETS_OF_TWO: tuple[bytes, ...] = (
+    bytes(number << 1 & 127 | 128 for number in range(_TWO_BYTES, _THREE_BYTES)),
+    bytes(number >> 6 for number in range(_TWO_BYTES, _THREE_BYTES)),
 )
 """Offset deltas of one byte, and of two, column by column."""
-_EVEN, _ODD = bytes(range(0, 256, 2)), bytes(range(1, 256, 2))
+_LAST_BYTES, _OTHER_BYTES = bytes(range(128)), bytes(range(128, 256))
+"""What a number may end in, and what may stand before that."""
 _NO_HEADERS = 0
 
 
@@ -58,161 +66,189 @@ class RecordInShort(NamedTuple):
     value_size: int
 
 
+_made = partial(tuple.__new__, Survey)
+"""As `Survey._make`, without a call in Python: every batch is looked at."""
+
+_Findings = tuple[int, int, int, bool, bool]
+"""Where the next record begins; the largest time, and the largest odd one; whether a key is missing; whether offsets
+count from 0. Times are as they stand there: even ones are not negative, odd ones are. -1: there was none yet."""
+
+
 def survey(body: bytes, count: int, *, compressed: bool, at: int = 0) -> Survey:
     """Goes through the `count` records of a batch, which begin `at` some place of `body`. Raises BadRecordsError."""
-    look = _Survey(body, at, compressed)
     try:
         if count < _WORTH_A_LOOK:
-            look.one_by_one(0, count)
+            findings = _one_by_one(body, compressed, 0, count, (at, -1, -1, False, True))
         else:
-            look.parts(count)
+            findings = _together(body, compressed, count, at)
     except IndexError:
         raise BadRecordsError("the batch ends within a record") from None
     except DecodeError as problem:
         raise BadRecordsError(str(problem)) from None
-    if look.at != len(body):
-        raise BadRecordsError(f"{len(body) - look.at} bytes behind the last record")
-    return Survey(None if look.high < 0 else look.high >> 1, -(look.low + 1 >> 1), look.keyless, look.ordered)
+    at, high, low, keyless, ordered = findings
+    if at != len(body):
+        raise BadRecordsError(f"{len(body) - at} bytes behind the last record")
+    return _made((None if high < 0 else high >> 1, -(low + 1 >> 1), keyless, ordered))
 
 
-class _Survey:
-    """How far a survey has come. Times are as they stand there: even ones are not negative, odd ones are."""
+def _together(body: bytes, compressed: bool, count: int, at: int) -> _Findings:
+    """All records: those of one size together, others one by one."""
+    findings: _Findings = at, -1, -1, False, True
+    number, most, pause = 0, _FIRST_RUN, _WORTH_A_LOOK
+    while number < count:
+        run = None
+        if count - number >= _WORTH_A_LOOK:
+            with suppress(IndexError, DecodeError):  # looked at one by one it is told what is wrong
+                run = _run(body, findings[0], number, min(most, count - number))
+        if run is None:
+            end = min(number + pause, count)
+            findings = _one_by_one(body, compressed, number, end, findings)
+            number, most, pause = end, _LEAST_RUN, min(2 * pause, _ONE_BY_ONE)
+        else:
+            _, high, low, keyless, ordered = findings
+            size, at, its_high, its_low, has_key = run
+            findings = at, max(high, its_high), max(low, its_low), keyless or not has_key, ordered
+            number, most, pause = number + size, max(2 * size, _LEAST_RUN), _WORTH_A_LOOK
+    return findings
 
-    __slots__ = ("at", "body", "compressed", "high", "keyless", "low", "ordered")
 
-    def __init__(self, body: bytes, at: int, compressed: bool) -> None:
-        self.body = body
-        self.compressed = compressed
-        self.at = at
-        self.high = self.low = -1
-        self.keyless = False
-        self.ordered = True
+def _run(body: bytes, start: int, number: int, most: int) -> tuple[int, int, int, int, bool] | None:
+    """How many records from `number` on are laid out as the first of them, `most` at most, and what they have.
 
-    def parts(self, count: int) -> None:
-        """All records, by the size of their offset deltas."""
-        for part, start in enumerate(_SIZES_OF_OFFSETS):
-            if start >= count:
-                break
-            self.part(part, start, min(count, _SIZES_OF_OFFSETS[part + 1]))
+    Then: where the next one begins, the two times of `_Findings`, and whether they have a key. None: there are too few.
+    Only records without headers are seen here, whose time takes one byte or two. Raises IndexError, DecodeError.
+    """
+    size, attributes_at = read_varint(body, start)
+    stride = attributes_at - start + size
+    if size <= 0 or body[start:attributes_at] != body[start + stride : attributes_at + stride]:
+        return None
+    if number < _TWO_BYTES:
+        offsets, first, limit = _OFFSETS_OF_ONE, number, _TWO_BYTES - number
+    else:
+        offsets, first, limit = _OFFSETS_OF_TWO, number - _TWO_BYTES, _THREE_BYTES - number
+    time_at = attributes_at + 1
+    offset_at = time_at + 1 if body[time_at] < 0x80 else time_at + 2
+    key_at = offset_at + len(offsets)
+    key_size, value_at = read_varint(body, key_at)
+    key_end = value_at + key_size if key_size > 0 else value_at
+    value_size, after = read_varint(body, key_end)
+    last_at = start + stride - 1
+    if after + max(value_size, 0) != last_at or body[last_at] != _NO_HEADERS:
+        return None  # it has headers
+    size = min(most, limit, (len(body) - start) // stride)
+    if size < _WORTH_A_LOOK:
+        return None
+    stop = start + stride * size
+    for at in (*range(start, attributes_at), *range(key_at, value_at), *range(key_end, after), last_at):
+        column = body[at:stop:stride]
+        if column != column[:1] * size:
+            size -= len(column.lstrip(column[:1]))
+            stop = start + stride * size
+    times = body[time_at:stop:stride]
+    time = times[0]
+    if time < 0x80 and times == times[:1] * size:  # all the same, as in a batch that was made at once
+        high, low = (-1, time) if time & 1 else (time, -1)
+    else:
+        size, high, low = _times(times, body[time_at + 1 : stop : stride])
+        stop = start + stride * size
+    if size < _WORTH_A_LOOK:
+        return None
+    for at, column in enumerate(offsets, offset_at):
+        if body[at:stop:stride] != column[first : first + size]:
+            return None
+    return size, stop, high, low, key_size >= 0
 
-    def part(self, part: int, start: int, end: int) -> None:
-        """Records from number `start` to before `end`, whose offset deltas are of the same size."""
-        if part < len(_OFFSETS) and end - start >= _WORTH_A_LOOK:
-            try:
-                if self.all_at_once(part, start, end):
-                    return
-            except (IndexError, DecodeError):
-                pass  # looked at one by one it is told what is wrong
-        self.one_by_one(start, end)
 
-    def one_by_one(self, start: int, end: int) -> None:
-        """The usual way."""
-        body, at, compressed = self.body, self.at, self.compressed
-        high, low, keyless, ordered = self.high, self.low, self.keyless, self.ordered
-        for number in range(start, end):
-            size = body[at]
+def _times(column: bytes, second: bytes) -> tuple[int, int, int]:
+    """How many time deltas have as many bytes as the first; of those the largest one, and the largest odd one.
+
+    `column`: the first byte of each, `second`: the one behind it.
+    """
+    if column[0] < 0x80:
+        times: Sequence[int] = column if column.isascii() else _beginning(column, _LAST_BYTES)
+    else:
+        several = zip(_beginning(column, _OTHER_BYTES), _beginning(second, _LAST_BYTES), strict=False)
+        times = [low & 127 | high << 7 for low, high in several]
+    even, odd = [time for time in times if not time & 1], [time for time in times if time & 1]
+    return len(times), max(even, default=-1), max(odd, default=-1)
+
+
+def _beginning(column: bytes, of: bytes) -> bytes:
+    return column[: len(column) - len(column.lstrip(of))]
+
+
+def _one_by_one(body: bytes, compressed: bool, start: int, end: int, findings: _Findings) -> _Findings:
+    """Records from number `start` to before `end`: the usual way."""
+    at, high, low, keyless, ordered = findings
+    for number in range(start, end):
+        size = body[at]
+        at += 1
+        if size > 127:
+            more = body[at]
             at += 1
-            if size > 127:
-                more = body[at]
-                at += 1
-                if more < 128:
-                    size = size & 127 | more << 7
-                else:
-                    size, at = self._size(at - 2)
-            record_end = at + (size >> 1)
-            time = body[at + 1]
-            at += 2
-            if time > 127:
-                more = body[at]
-                at += 1
-                if more < 128:
-                    time = time & 127 | more << 7
-                else:
-                    time, at = _zigzag(*read_varlong(body, at - 2))
-            if time & 1:
-                if time > low:
-                    low = time
-            elif time > high:
-                high = time
-            offset = body[at]
-            at += 1
-            if offset > 127:
-                more = body[at]
-                at += 1
-                if more < 128:
-                    offset = offset & 127 | more << 7
-                else:
-                    offset, at = _zigzag(*read_varint(body, at - 2))
-            if offset != number << 1:
-                ordered = False
-            size_of = body[at]
-            at += 1
-            if size_of > 127:
-                size_of, at = _zigzag(*read_varint(body, at - 1))
-            if size_of & 1:
-                keyless = True
+            if more < 128:
+                size = size & 127 | more << 7
             else:
-                at += size_of >> 1
-            size_of = body[at]
+                size, at = _size(body, at - 2, compressed)
+        record_end = at + (size >> 1)
+        time = body[at + 1]
+        at += 2
+        if time > 127:
+            more = body[at]
             at += 1
-            if size_of > 127:
-                more = body[at]
-                at += 1
-                if more < 128:
-                    size_of = size_of & 127 | more << 7
-                else:
-                    size_of, at = _zigzag(*read_varint(body, at - 2))
-            if not size_of & 1:
-                at += size_of >> 1
-            at = at + 1 if body[at] == _NO_HEADERS else _skip_headers(body, at)
-            if not compressed and (at != record_end or size & 1):
-                raise BadRecordsError(f"record {number} is not as long as it says")
-        self.at, self.high, self.low, self.keyless, self.ordered = at, high, low, keyless, ordered
+            if more < 128:
+                time = time & 127 | more << 7
+            else:
+                time, at = _zigzag(*read_varlong(body, at - 2))
+        if time & 1:
+            if time > low:
+                low = time
+        elif time > high:
+            high = time
+        offset = body[at]
+        at += 1
+        if offset > 127:
+            more = body[at]
+            at += 1
+            if more < 128:
+                offset = offset & 127 | more << 7
+            else:
+                offset, at = _zigzag(*read_varint(body, at - 2))
+        if offset != number << 1:
+            ordered = False
+        size_of = body[at]
+        at += 1
+        if size_of > 127:
+            size_of, at = _zigzag(*read_varint(body, at - 1))
+        if size_of & 1:
+            keyless = True
+        else:
+            at += size_of >> 1
+        size_of = body[at]
+        at += 1
+        if size_of > 127:
+            more = body[at]
+            at += 1
+            if more < 128:
+                size_of = size_of & 127 | more << 7
+            else:
+                size_of, at = _zigzag(*read_varint(body, at - 2))
+        if not size_of & 1:
+            at += size_of >> 1
+        at = at + 1 if body[at] == _NO_HEADERS else _skip_headers(body, at)
+        if not compressed and (at != record_end or size & 1):
+            raise BadRecordsError(f"record {number} is not as long as it says")
+    return at, high, low, keyless, ordered
 
-    def _size(self, at: int) -> tuple[int, int]:
-        """What a record of some length says of it."""
-        try:
-            return _zigzag(*read_varint(self.body, at))
-        except DecodeError as problem:
-            # Kafka does not foresee this one.
-            code = ErrorCode.invalid_record if self.compressed else ErrorCode.unknown_server_error
-            raise BadRecordsError(str(problem), code) from None
 
-    def all_at_once(self, part: int, start: int, end: int) -> bool:
-        """Whether these records are all laid out like the first of them; if so, takes them in.
-
-        Only records without headers can be, whose time takes one byte. If they are not, nothing changes.
-        """
-        body, first_at, count = self.body, self.at, end - start
-        size, attributes_at = read_varint(body, first_at)
-        stride = attributes_at - first_at + size
-        stop = first_at + stride * count
-        if size <= 0 or stop > len(body):
-            return False
-        time_at = attributes_at + 1
-        times = body[time_at:stop:stride]
-        if not times.isascii():
-            return False
-        first, place = start - _SIZES_OF_OFFSETS[part], time_at + 1
-        for right in _OFFSETS[part]:
-            if body[place:stop:stride] != right[first : first + count]:
-                return False
-            place += 1
-        key_size, value_at = read_varint(body, place)
-        key_end = value_at + key_size if key_size > 0 else value_at
-        value_size, after = read_varint(body, key_end)
-        last_at = first_at + stride - 1
-        if body[last_at] != _NO_HEADERS or after + max(value_size, 0) != last_at:
-            return False  # it has headers
-        for at in (*range(first_at, attributes_at), *range(place, value_at), *range(key_end, after), last_at):
-            if body[at:stop:stride] != body[at : at + 1] * count:
-                return False
-        if key_size < 0:
-            self.keyless = True
-        self.high = max(self.high, max(times.translate(None, _ODD), default=-1))
-        self.low = max(self.low, max(times.translate(None, _EVEN), default=-1))
-        self.at = stop
-        return True
+def _size(body: bytes, at: int, compressed: bool) -> tuple[int, int]:
+    """What a record of some length says of it."""
+    try:
+        return _zigzag(*read_varint(body, at))
+    except DecodeError as problem:
+        # Kafka does not foresee this one.
+        code = ErrorCode.invalid_record if compressed else ErrorCode.unknown_server_error
+        raise BadRecordsError(str(problem), code) from None
 
 
 def records_in_short(body: bytes, count: int, at: int = 0) -> Iterator[RecordInShort]:

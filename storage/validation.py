@@ -8,6 +8,7 @@ texts and which refusals tell the log's start are those of Kafka 4.3.0 (`tests/s
 """
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from struct import Struct
 from typing import NamedTuple
@@ -24,7 +25,7 @@ from kohort.protocol.batches import (
     NO_PRODUCER,
     TRANSACTIONAL,
     BatchInfo,
-    read_batch,
+    batch_header,
 )
 from kohort.protocol.compression import (
     CodecMissingError,
@@ -89,6 +90,9 @@ class Accepted(NamedTuple):
     """Wall clock; -1: the records keep the times their producer gave them."""
 
 
+_as_it_is = partial(tuple.__new__, Accepted)
+"""As `Accepted._make`, without a call in Python: nearly every batch is stored as it came."""
+
 Verdict = Accepted | Rejection
 
 
@@ -99,22 +103,21 @@ def only_batch(records: bytes | None, version: int) -> tuple[bytes, BatchInfo] |
     """
     if records is None:
         return _NO_RECORD
-    end: int | Rejection | None
-    if len(records) >= HEADER_SIZE and _LENGTH_AND_MAGIC.unpack_from(records) == (len(records) - _LOG_OVERHEAD, MAGIC):
-        end = len(records)  # one batch and nothing else, as nearly always
-    else:
-        end = _batch_end(records, 0)
-        if isinstance(end, Rejection):
-            return end
-        if end is None or records[_UP_TO_MAGIC - 1] != MAGIC:
+    end = size = len(records)
+    if size < HEADER_SIZE or _LENGTH_AND_MAGIC.unpack_from(records) != (size - _LOG_OVERHEAD, MAGIC):
+        found = _batch_end(records, 0)
+        if isinstance(found, Rejection):
+            return found
+        if found is None or records[_UP_TO_MAGIC - 1] != MAGIC:
             return _NO_RECORD
-        if end < HEADER_SIZE:
+        if found < HEADER_SIZE:
             return _CORRUPT
-    header = read_batch(records)
+        end = found
+    header = batch_header(records, 0, end)
     if version < ZSTD_FROM and header.compression == _LAST_CODEC:
         return Rejection(ErrorCode.unsupported_compression_type)
-    if end == len(records):
-        return records, header
+    if end == size:
+        return records, header  # one batch and nothing else, as nearly always
     another = _batch_end(records, end)
     if another is not None:
         return Rejection(another.error_code) if isinstance(another, Rejection) else _NO_RECORD
@@ -331,7 +334,7 @@ def _accepted(batch: bytes, header: BatchInfo, latest: int, config: LogConfig, w
     if kind:
         latest = wall_ms
     if header.attributes & LOG_APPEND_TIME == kind and header.max_timestamp == latest:
-        return Accepted(batch, latest, wall_ms if kind else -1)
+        return _as_it_is((batch, latest, wall_ms if kind else -1))
     covered = b"".join(
         (
             _ATTRIBUTES.pack(header.attributes & _ATTRIBUTES_TO_KEEP | kind),

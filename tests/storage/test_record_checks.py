@@ -84,6 +84,8 @@ PARTS = st.none() | st.sampled_from([0, 1, 5, 50, 54, 55, 62, 63, 64, 65]).map(b
 LARGE = st.sampled_from([8_000, 8_191, 8_192]).map(bytes)
 quick = settings(deadline=None)
 TIMES = st.sampled_from([0, 0, 0, 1, 63, 64, -1, -64, -65, 8_191, 8_192, 2**40, -(2**40), 2**63 - 1, -(2**63)])
+STEPS = st.sampled_from([0, 1, 1, 7, 700, -1])
+SIZES = st.sampled_from([[100], range(30, 90), range(40, 50), range(100, 1_000), range(50, 5_000), range(8_100, 8_300)])
 HEADERS = st.just(b"\0") | st.lists(
     st.tuples(st.binary(max_size=3), st.none() | st.binary(max_size=3)), max_size=3
 ).map(lambda pairs: varint(len(pairs)) + b"".join(header(*pair) for pair in pairs))
@@ -99,6 +101,10 @@ def bodies(draw: Callable[[Any], Any]) -> tuple[bytes, int]:
             parts.append(record(len(parts), key, draw(LARGE), time=time, headers=headers))
         for _ in range(draw(st.sampled_from([1, 2, 7, 8, 9, 70]))):
             parts.append(record(len(parts), key, value, time=time, headers=headers))
+        step, sizes = draw(STEPS), draw(SIZES)
+        for number in range(draw(st.sampled_from([0, 0, 9, 40, 130]))):
+            varied = bytes(sizes[number * 7 % len(sizes)])
+            parts.append(record(len(parts), key, varied, time=abs(time) % 100 + number * step, headers=headers))
     return b"".join(parts), len(parts)
 
 
@@ -108,7 +114,7 @@ def spoiled(draw: Callable[[Any], Any]) -> tuple[bytes, int]:
     body, count = draw(bodies())
     data = bytearray(body)
     for _ in range(draw(st.integers(1, 3))):
-        at = draw(st.integers(0, min(len(data) - 1, 400)))
+        at = draw(st.integers(0, min(len(data) - 1, 400)) | st.integers(0, len(data) - 1))
         data[at] = draw(st.sampled_from([0, 1, 2, 0x7F, 0x80, 0xFE, 0xFF]) | st.integers(0, 255))
     cut = draw(st.sampled_from([0, 0, 0, 1, 2]))
     return bytes(data[: len(data) - cut]), count + draw(st.sampled_from([0, 0, 0, -1, 1]))

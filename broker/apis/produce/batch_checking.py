@@ -7,6 +7,7 @@ as it likes. What is too much for a turn is checked in a thread (`LongWork`).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from kohort.protocol.compression import TooLargeError
@@ -37,6 +38,10 @@ class Candidate(NamedTuple):
     header: BatchInfo
     refusal: PartitionProduceResponse | None = None
     """What is answered nevertheless: another batch for the partition was refused."""
+
+
+candidate = partial(tuple.__new__, Candidate)
+"""As `Candidate._make`, without a call in Python: every batch is one."""
 
 
 def check_in_a_turn(candidates: Sequence[Candidate], wall_ms: int) -> list[Verdict] | None:

@@ -17,7 +17,7 @@ from uuid import UUID
 
 from kohort.broker.apis.leadership import NO_EPOCH, refusal_to_lead
 from kohort.broker.apis.parts import SHORT, changed, in_parts, runs
-from kohort.broker.apis.produce.batch_checking import Candidate, check_all, check_in_a_turn
+from kohort.broker.apis.produce.batch_checking import Candidate, candidate, check_all, check_in_a_turn
 from kohort.broker.ticket import NO_REPLY, CloseConnection
 from kohort.protocol.batches import NO_PRODUCER, TRANSACTIONAL, BatchInfo
 from kohort.protocol.errors import ErrorCode
@@ -280,7 +280,7 @@ def _look(
         return _refused(part.index, refusal)
     if acks == ALL and node.cluster.topics.lacks_copies(topic, partition):
         return _refused(part.index, ErrorCode.not_enough_replicas)
-    return Candidate(topic, partition, topic.log_config, *found)
+    return candidate((topic, partition, topic.log_config, *found, None))
 
 
 def _append(node: Node, candidate: Candidate, verdict: Verdict, now_ms: int) -> PartitionProduceResponse:

@@ -6,71 +6,17 @@ Looks and changes nothing, so it may be asked at any moment.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
+from kohort.control.explanation import Advice, Explanation, Wait
 from kohort.control.settings_advice import badly_set
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.classic_member import Member
 from kohort.coordinator.classic.rebalancing import InitialDelay
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.events import GroupEvent
-from kohort.protocol.visible import visible
 from kohort.purgatory import DelayedOperation
 
 Alive = Callable[[ClassicGroup, Member], bool]
-
-
-@dataclass(frozen=True)
-class Wait:
-    """Something that the group waits for."""
-
-    for_whom: tuple[str, ...]
-    """Nobody: it waits for time to go by."""
-    what: str
-    ends_in_ms: int | None
-    """When the timer ends it, on the brokers' clock; None: no timer does."""
-    then: str
-
-    def __str__(self) -> str:
-        whom = f"{', '.join(self.for_whom)} {self.what}" if self.for_whom else self.what
-        return f"{whom}; {duration(self.ends_in_ms)}: {self.then}"
-
-
-@dataclass(frozen=True)
-class Advice:
-    """What one client should do now."""
-
-    client: str
-    should: str
-    session_ends_in_ms: int | None
-    """When it is taken for dead; None: not while its request waits."""
-    is_alive: bool | None
-    """None: not known."""
-
-    def __str__(self) -> str:
-        text = f"{self.client}: {self.should}"
-        if self.session_ends_in_ms is not None:
-            text += f"; its session ends {duration(self.session_ends_in_ms)}"
-        if self.is_alive is False:
-            text += "; nobody is there to do so: its connection is closed, or a fault keeps it silent"
-        return text
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """All of it; `str()` is for people."""
-
-    headline: str
-    waits: tuple[Wait, ...]
-    clients: tuple[Advice, ...]
-    badly_set: tuple[str, ...]
-
-    def __str__(self) -> str:
-        lines = [self.headline]
-        lines += [f"  waits for {each}" for each in self.waits] or ["  waits for nobody"]
-        lines += [f"  {each}" for each in self.clients]
-        lines += [f"  badly set: {each}" for each in self.badly_set]
-        return "\n".join(map(visible, lines))
 
 
 def explain(
@@ -113,13 +59,6 @@ def names_of(group: ClassicGroup) -> dict[str, str]:
         or (member.client_id if member.client_id and client_ids.count(member.client_id) == 1 else member_id)
         for member_id, member in group.members.items()
     }
-
-
-def duration(length_ms: int | None) -> str:
-    """`in 9.5 s`."""
-    if length_ms is None:
-        return "no timer ends this"
-    return f"in {length_ms / 1_000:g} s" if length_ms > 0 else "at once"
 
 
 # What it waits for

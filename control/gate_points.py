@@ -36,6 +36,12 @@ GATE_POINTS = {
     "sync-answer": GatePoint("SyncGroup", ANSWER, "shares are handed out; the members have not heard", True),
     "heartbeat-received": GatePoint("Heartbeat", REQUEST, "a member beats; the coordinator has not noticed"),
     "heartbeat-answer": GatePoint("Heartbeat", ANSWER, "a member has beaten; it does not know what it was told"),
+    "consumer-heartbeat-received": GatePoint(
+        "ConsumerGroupHeartbeat", REQUEST, "a member of a consumer group joins, beats or leaves; nobody has noticed"
+    ),
+    "consumer-heartbeat-answer": GatePoint(
+        "ConsumerGroupHeartbeat", ANSWER, "it has; it does not know its epoch and what it is to have", True
+    ),
     "leave-received": GatePoint("LeaveGroup", REQUEST, "a member leaves; the coordinator has not seen it"),
     "commit-received": GatePoint("OffsetCommit", REQUEST, "offsets are committed; the coordinator has not seen them"),
     "commit-answer": GatePoint("OffsetCommit", ANSWER, "offsets are written; the member does not know"),

@@ -14,6 +14,7 @@ from kohort.coordinator.events import GroupEvent
 if TYPE_CHECKING:
     from kohort.broker.cluster.group_events import Recorded
 
+CLASSIC = "classic"
 STARTS, JOINED, ASSIGNED, SYNCED, COMPLETED, SUPERSEDED = (
     "rebalance_started",
     "join_completed",
@@ -22,15 +23,28 @@ STARTS, JOINED, ASSIGNED, SYNCED, COMPLETED, SUPERSEDED = (
     "rebalance_completed",
     "rebalance_superseded",
 )
+BUMPED, COMPUTED, REVOKING, REVOKED, GIVEN, RECONCILED, CONVERTED = (
+    "epoch_bumped",
+    "target_computed",
+    "member_revoking",
+    "member_revoked",
+    "member_assigned",
+    "group_reconciled",
+    "group_converted",
+)
+"""Of consumer groups (KIP-848)."""
 OPEN, DONE, GIVEN_UP = "open", "completed", "superseded"
 
 
 @dataclass
 class Rebalance:
-    """One rebalance, from its cause to the assignments, or to the next one that came in between."""
+    """One rebalance, from its cause to the assignments, or to the next one that came in between.
+
+    In a consumer group it begins with another group epoch, and ends when all members have reached its target.
+    """
 
     generation: int
-    """The one it led to, or would have; while it is open, the one before."""
+    """The one it led to, or would have; while it is open, the one before. In a consumer group the group epoch."""
     cause: str
     """In words: `session expired`, `join new`; the names are those of the event log."""
     actor: str
@@ -38,15 +52,20 @@ class Rebalance:
     outcome: str = OPEN
     """`open`, `completed` or `superseded`."""
     prepare_ms: float | None = None
-    """How long the join phase took; None while it is open."""
+    """How long the join phase took; None while it is open. In a consumer group: until the target was computed."""
     complete_ms: float | None = None
-    """From there to the stored assignment."""
+    """From there to the stored assignment; in a consumer group until all members had reached their target."""
     joined: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
     evicted: tuple[str, ...] = ()
     """Member ids; who did not rejoin in time."""
     laggard: str = ""
-    """The client that rejoined last, or the first that was evicted."""
+    """The client that rejoined last, or the first that was evicted.
+
+    In a consumer group the one that took longest to give up partitions, or has not yet.
+    """
+    laggard_ms: float | None = None
+    """For how long it was waited for; None: it still is, or nobody was."""
     members: int = 0
     moved: int | None = None
     """Partitions that had an owner and were given another one; None: nothing was assigned yet, or it cannot be told."""
@@ -54,16 +73,17 @@ class Rebalance:
     """How few an even distribution had to move; None, too, where members subscribe to different topics."""
     unowned_partition_s: float = 0.0
     """For how long partitions were nobody's before their new owners were told, all added up."""
+    group_type: str = "classic"
+    """`classic` or `consumer`."""
     events: list[GroupEvent] = field(default_factory=list, repr=False)
 
     def __str__(self) -> str:
         """In one line."""
         who = f" ({self.actor})" if self.actor else ""
-        parts = [f"generation {self.generation}: {self.cause}{who}, {self.outcome}"]
-        if self.prepare_ms is not None:
-            parts.append(f"waited {self.prepare_ms:.0f} ms" + (f", last {self.laggard}" if self.laggard else ""))
-        if self.complete_ms is not None:
-            parts.append(f"assigned in {self.complete_ms:.0f} ms")
+        if self.group_type == CLASSIC:
+            parts = [f"generation {self.generation}: {self.cause}{who}, {self.outcome}", *self._phases()]
+        else:
+            parts = [f"epoch {self.generation}: {self.cause}{who}, {self.outcome}", *self._steps()]
         if self.moved:
             fewest = "" if self.fewest_moves is None else f", {self.fewest_moves} had to"
             parts.append(f"{self.moved} partition{'s'[self.moved == 1 :]} moved{fewest}")
@@ -74,31 +94,75 @@ class Rebalance:
                 parts.append(f"{word} {', '.join(members)}")
         return "; ".join(parts)
 
+    def _phases(self) -> Iterator[str]:
+        if self.prepare_ms is not None:
+            yield f"waited {self.prepare_ms:.0f} ms" + (f", last {self.laggard}" if self.laggard else "")
+        if self.complete_ms is not None:
+            yield f"assigned in {self.complete_ms:.0f} ms"
+
+    def _steps(self) -> Iterator[str]:
+        if self.prepare_ms is not None:
+            yield f"target after {self.prepare_ms:.0f} ms"
+        if self.laggard:
+            took = "has not given up partitions" if self.laggard_ms is None else f"took {self.laggard_ms:.0f} ms to"
+            yield f"{self.laggard} {took}" + (" give up partitions" if self.laggard_ms is not None else "")
+        if self.complete_ms is not None:
+            yield f"reconciled in {self.complete_ms:.0f} ms"
+
 
 def rebalances(events: Iterable[GroupEvent]) -> list[Rebalance]:
     """The rebalances that a group's events tell of, in order."""
     found: list[Rebalance] = []
     for event in events:
+        if event.kind in (STARTS, BUMPED, CONVERTED) and found and found[-1].outcome == OPEN:
+            _give_up(found[-1], event)
+        if event.kind == BUMPED:
+            found.append(_begun(event))
         if event.kind == STARTS:
-            if found and found[-1].outcome == OPEN:
-                found[-1].outcome = GIVEN_UP
             found.append(Rebalance(event.generation or 0, words(event.cause), event.client_id or ""))
         if found:
             found[-1].events.append(event)
             if found[-1].outcome == OPEN:
                 _take(found[-1], event)
-            if event.kind == SYNCED and event.detail:  # perhaps when the rebalance is over
+            if event.kind in (SYNCED, GIVEN) and event.detail:  # perhaps when the rebalance is over
                 found[-1].unowned_partition_s += int(event.detail["unowned_us"]) / 1_000_000
     return found
 
 
+def _begun(event: GroupEvent) -> Rebalance:
+    """A consumer group has another epoch."""
+    return Rebalance(
+        event.generation or 0,
+        words(event.cause),
+        event.client_id or "",
+        joined=event.joined or (),
+        left=event.left or (),
+        evicted=event.evicted or (),
+        members=event.members or 0,
+        group_type="consumer",
+    )
+
+
+def _give_up(rebalance: Rebalance, event: GroupEvent) -> None:
+    """Another one comes in between, perhaps because somebody was removed who held this one up."""
+    rebalance.outcome = GIVEN_UP
+    if event.kind == BUMPED and event.evicted:
+        rebalance.laggard = _client(rebalance, event.evicted[0])
+        asked = [each for each in rebalance.events if each.kind == REVOKING and each.member_id == event.evicted[0]]
+        rebalance.laggard_ms = (event.mono_us - asked[-1].mono_us) / 1000 if asked else None
+
+
 def _take(rebalance: Rebalance, event: GroupEvent) -> None:
+    if rebalance.group_type != CLASSIC:
+        _take_step(rebalance, event)
+        return
     if event.kind == JOINED:
         rebalance.generation = event.generation or rebalance.generation
         rebalance.prepare_ms = (event.duration_us or 0) / 1000
         rebalance.joined, rebalance.left = event.joined or (), event.left or ()
         rebalance.evicted, rebalance.members = event.evicted or (), event.members or 0
         rebalance.laggard = rebalance.evicted[0] if rebalance.evicted else _client(rebalance, event.member_id)
+        rebalance.laggard_ms = rebalance.prepare_ms if rebalance.laggard else None
         if not rebalance.members:
             rebalance.outcome = DONE
     elif event.kind == ASSIGNED and event.detail:
@@ -109,6 +173,37 @@ def _take(rebalance: Rebalance, event: GroupEvent) -> None:
         rebalance.outcome = DONE
     elif event.kind == SUPERSEDED:
         rebalance.outcome = GIVEN_UP
+
+
+def _take_step(rebalance: Rebalance, event: GroupEvent) -> None:
+    """What happens in a rebalance of a consumer group."""
+    detail = event.detail or {}
+    if event.kind == COMPUTED:
+        rebalance.prepare_ms = int(detail["since_bump_us"]) / 1000
+        rebalance.moved = int(detail["moved"])
+        rebalance.fewest_moves = int(detail["fewest_moves"]) if "fewest_moves" in detail else None
+    elif event.kind == REVOKING and (not rebalance.laggard or rebalance.laggard_ms is not None):
+        rebalance.laggard, rebalance.laggard_ms = _client(rebalance, event.member_id), None
+    elif event.kind == REVOKED:
+        _revoked(rebalance, event)
+    elif event.kind == RECONCILED:
+        rebalance.complete_ms = (event.duration_us or 0) / 1000 - (rebalance.prepare_ms or 0)
+        rebalance.outcome = DONE
+
+
+def _revoked(rebalance: Rebalance, event: GroupEvent) -> None:
+    """The one that took longest counts, or one that has not given up its partitions yet."""
+    told = [each for each in rebalance.events if each.kind in (REVOKING, REVOKED)]
+    left = list(dict.fromkeys(each.member_id for each in told if each.kind == REVOKING))
+    for each in told:
+        if each.kind == REVOKED and each.member_id in left:
+            left.remove(each.member_id)
+    if left:
+        rebalance.laggard, rebalance.laggard_ms = _client(rebalance, left[0]), None
+        return
+    slowest = max((each for each in told if each.kind == REVOKED), key=lambda each: each.duration_us or 0)
+    if slowest.duration_us is not None:
+        rebalance.laggard, rebalance.laggard_ms = _client(rebalance, slowest.member_id), slowest.duration_us / 1000
 
 
 def _client(rebalance: Rebalance, member_id: str | None) -> str:

@@ -8,17 +8,21 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kohort.broker.cluster.moving import move_leader
-from kohort.control.control_errors import NotFoundError, unknown
-from kohort.control.explain import Explanation, explain
+from kohort.control.control_errors import unknown
+from kohort.control.explain import explain
+from kohort.control.explain_consumers import explain_consumers
+from kohort.control.explanation import Explanation
 from kohort.control.faults.matching import STATE_NAMES
+from kohort.control.group_members import GroupMember, classic_member, consumer_member
 from kohort.control.history import Rebalance
 from kohort.coordinator.classic.classic_group import ClassicGroup
-from kohort.coordinator.classic.classic_member import Member
 from kohort.coordinator.classic.states import State
+from kohort.coordinator.consumer.consumer_group import CONSUMER, ConsumerGroup
+from kohort.coordinator.consumer.targets import preferred_assignor
+from kohort.coordinator.describing import CLASSIC
 from kohort.coordinator.effects import OFFSETS_TOPIC
 from kohort.coordinator.events import GroupEvent
 from kohort.coordinator.group_placement import partition_for
-from kohort.protocol.consumer_protocol import assigned_partitions
 from kohort.protocol.topic_partition import TopicPartition
 from kohort.protocol.visible import visible
 
@@ -32,32 +36,29 @@ DEAD = State.DEAD.value
 
 
 @dataclass(frozen=True)
-class GroupMember:
-    """A member, at the moment somebody looked."""
+class Migration:
+    """How far a group is between the classic and the consumer protocol (KIP-848), at the moment somebody looked."""
 
-    member_id: str
-    instance_id: str | None
-    """The `group.instance.id` of a static member."""
-    client_id: str
-    client_host: str
-    session_timeout_ms: int
-    rebalance_timeout_ms: int
-    is_leader: bool
-    is_alive: bool
-    """Whether its connection is open and no fault keeps it silent."""
-    waits_for: str
-    """`join`: for the others to join; `sync`: for its share; nothing: it waits for neither."""
-    partitions: Mapping[str, tuple[int, ...]]
-    """By topic. Empty, too, for a group of another protocol type than `consumer`."""
+    protocol: str
+    """`classic` or `consumer`: the group's; empty: there is no such group."""
+    classic_members: int
+    consumer_members: int
+
+    def is_at(self, protocol: str) -> bool:
+        """Whether the group and all its members speak a protocol, and it has members."""
+        others = self.consumer_members if protocol == CLASSIC else self.classic_members
+        return self.protocol == protocol and not others and self.classic_members + self.consumer_members > 0
 
     def __str__(self) -> str:
-        return self.instance_id or self.client_id or self.member_id
+        if not self.protocol:
+            return "no group"
+        return f"a {self.protocol} group of {self.classic_members} classic and {self.consumer_members} consumer members"
 
 
 class Group:
     """Looked up anew at each question, so that it may be asked for before it exists and after it has gone.
 
-    Only classic groups: about one of the consumer protocol (KIP-848) every question raises NotFoundError.
+    It may change its protocol while one looks: classic groups and consumer groups (KIP-848) answer the same questions.
     """
 
     id: str
@@ -75,22 +76,43 @@ class Group:
         return group.state.value if group is not None else DEAD
 
     @property
-    def generation(self) -> int:
-        """Counts the rebalances; 0 before the first."""
+    def type(self) -> str:
+        """`classic` or `consumer`; empty where there is no such group."""
         group = self._found()
-        return group.generation_id if group is not None else 0
+        if group is None:
+            return ""
+        return CONSUMER if isinstance(group, ConsumerGroup) else CLASSIC
+
+    @property
+    def generation(self) -> int:
+        """Counts the rebalances; 0 before the first. Of a consumer group the group epoch."""
+        group = self._found()
+        return group.version if group is not None else 0
+
+    @property
+    def assignment_epoch(self) -> int:
+        """The epoch that the target assignment was computed for; of a classic group its generation."""
+        group = self._found()
+        return group.target_epoch if isinstance(group, ConsumerGroup) else self.generation
 
     @property
     def protocol(self) -> str:
         """The assignor that was chosen; empty: none."""
         group = self._found()
+        if isinstance(group, ConsumerGroup):
+            return preferred_assignor(group) if group.members else ""
         return (group.protocol_name if group is not None else None) or ""
 
     @property
     def members(self) -> tuple[GroupMember, ...]:
         """In the order in which they joined."""
-        group = self._found()
-        return tuple(self._seen(group, each) for each in group.members.values()) if group is not None else ()
+        group, laboratory = self._found(), self._laboratory
+        if group is None:
+            return ()
+        now_ms, alive = laboratory.clock.now_ms(), laboratory.is_alive
+        if isinstance(group, ConsumerGroup):
+            return tuple(consumer_member(group, each, now_ms, alive(group, each)) for each in group.members.values())
+        return tuple(classic_member(group, each, now_ms, alive(group, each)) for each in group.members.values())
 
     def member(self, who: str) -> GroupMember:
         """One of them, by member id, instance id or client id. Raises LookupError, naming those who are there."""
@@ -105,6 +127,23 @@ class Group:
     def assignments(self) -> dict[str, Mapping[str, tuple[int, ...]]]:
         """Member id to partitions by topic."""
         return {member.member_id: member.partitions for member in self.members}
+
+    @property
+    def owners(self) -> dict[TopicPartition, str]:
+        """Who has each partition, by member id; who still gives it up has it."""
+        return {
+            (topic, number): member.member_id
+            for member in self.members
+            for partitions in (member.partitions, member.revoking)
+            for topic, numbers in partitions.items()
+            for number in numbers
+        }
+
+    @property
+    def migration(self) -> Migration:
+        """Which protocol the group speaks, and how many members speak which."""
+        speaks = [member.speaks for member in self.members]
+        return Migration(self.type, speaks.count(CLASSIC), speaks.count(CONSUMER))
 
     @property
     def offsets(self) -> dict[TopicPartition, int]:
@@ -122,8 +161,10 @@ class Group:
 
     def explain(self) -> Explanation:
         """Whom it waits for and until when, what each client should do now, and what is badly set; print it."""
-        laboratory = self._laboratory
-        return explain(self._found(), self.id, laboratory.clock.now_ms(), laboratory.is_alive, self.events)
+        laboratory, group = self._laboratory, self._found()
+        if isinstance(group, ConsumerGroup):
+            return explain_consumers(group, laboratory.clock.now_ms(), laboratory.is_alive)
+        return explain(group, self.id, laboratory.clock.now_ms(), laboratory.is_alive, self.events)
 
     @property
     def history(self) -> list[Rebalance]:
@@ -173,6 +214,19 @@ class Group:
             raise unknown("group state", state, STATE_NAMES)
         await self.wait_for(lambda: self.state == state, timeout, state)
 
+    async def wait_migrated(self, to: str, members: int | None = None, timeout: float = PATIENCE_S) -> None:
+        """Until the group and all its members speak `classic` or `consumer` and, if `members` is given, are so many.
+
+        Raises TimeoutError, which says how far it is instead, and ControlError for another protocol.
+        """
+        if to not in (CLASSIC, CONSUMER):
+            raise unknown("protocol of groups", to, (CLASSIC, CONSUMER))
+        await self._laboratory.waiters.until(
+            lambda: self.migration.is_at(to) and members in (None, len(self.members)),
+            timeout,
+            lambda: f"after {timeout} s {self} has not migrated to {to}: it is {self.migration}",
+        )
+
     async def wait_for(self, condition: Callable[[], bool], timeout: float = PATIENCE_S, words: str = "so") -> None:
         """Until anything else holds that the test can tell. `words` complete "group x is not …" should it never."""
         await self._laboratory.waiters.until(condition, timeout, lambda: f"after {timeout} s {self} is not {words}")
@@ -181,27 +235,8 @@ class Group:
 
     def __str__(self) -> str:
         members = ", ".join(f"{each} ({each.waits_for})" if each.waits_for else str(each) for each in self.members)
-        return f"group {self.id} ({self.state}, generation {self.generation}, members: {members or 'none'})"
+        count = "epoch" if self.type == CONSUMER else "generation"
+        return f"group {self.id} ({self.state}, {count} {self.generation}, members: {members or 'none'})"
 
-    def _found(self) -> ClassicGroup | None:
-        if self._laboratory.is_consumer_group(self.id):
-            raise NotFoundError(
-                f"{self.id} speaks the consumer protocol (KIP-848), and this looks into classic groups only; "
-                "ask with ConsumerGroupDescribe, as kafka-consumer-groups.sh --describe does"
-            )
-        return self._laboratory.group(self.id)
-
-    def _seen(self, group: ClassicGroup, member: Member) -> GroupMember:
-        waits_for = "join" if member.join_ticket is not None else "sync" if member.sync_ticket is not None else ""
-        return GroupMember(
-            member_id=member.member_id,
-            instance_id=member.group_instance_id,
-            client_id=member.client_id,
-            client_host=member.client_host.lstrip("/"),
-            session_timeout_ms=member.session_timeout_ms,
-            rebalance_timeout_ms=member.rebalance_timeout_ms,
-            is_leader=member.member_id == group.leader_id,
-            is_alive=self._laboratory.is_alive(group, member),
-            waits_for=waits_for,
-            partitions=assigned_partitions(member.assignment) or {},
-        )
+    def _found(self) -> ClassicGroup | ConsumerGroup | None:
+        return self._laboratory.any_group(self.id)

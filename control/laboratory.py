@@ -5,7 +5,6 @@ Made before the first connection; `attach(server)` when there is a server.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -24,7 +23,10 @@ from kohort.control.zombies import Zombies
 from kohort.coordinator.classic import sessions
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.classic_member import Member
+from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.progress import keep_alive
+from kohort.coordinator.group import Group
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.broker_cluster import BrokerCluster
@@ -107,9 +109,17 @@ class Laboratory:
                 return group
         return None
 
-    def is_consumer_group(self, group_id: str) -> bool:
-        """Whether there is a group of the consumer protocol (KIP-848), which the laboratory does not look into."""
-        return any(group_id in coordinator.consumer_groups for coordinator in self.cluster.coordinators)
+    def any_group(self, group_id: str) -> ClassicGroup | ConsumerGroup | None:
+        """A group of either protocol, wherever it is looked after, but for zombies."""
+        for coordinator in self.cluster.coordinators:
+            group = coordinator.consumer_groups.get(group_id)
+            if group is not None and not (self.zombies and self.zombies.has(coordinator, group.partition)):
+                return group
+        return self.group(group_id)
+
+    def group_ids(self) -> list[str]:
+        """The ids of all groups that are looked after, sorted."""
+        return sorted({group.group_id for each in self.cluster.coordinators for group in each.all_groups()})
 
     def advance(self, length_ms: int, *, expire_the_living: bool = False) -> None:
         """Moves the brokers' clock, from one moment at which something is due to the next.
@@ -124,7 +134,7 @@ class Laboratory:
         self._come_to(end_ms, expire_the_living)
         self.waiters.look()
 
-    def is_alive(self, group: ClassicGroup, member: Member) -> bool:
+    def is_alive(self, group: ClassicGroup | ConsumerGroup, member: Member | ConsumerMember) -> bool:
         """Whether a member is there to beat: its connection is open, and nothing keeps it silent."""
         return self._liveness.is_alive(group, member)
 
@@ -133,21 +143,18 @@ class Laboratory:
         for connection in self.server.connections:
             connection.heard_at_ms = now_ms
         if not expire_the_living:
-            for group, member in self._members():
-                if member.session is not None and self.is_alive(group, member):
-                    sessions.extend(group, member, now_ms)
-            self._keep_consumers(now_ms)
+            for coordinator in self.cluster.coordinators:
+                for group in coordinator.all_groups():
+                    self._keep_alive(group, now_ms)
         self.server.advance(now_ms)
 
-    def _keep_consumers(self, now_ms: int) -> None:
-        for coordinator in self.cluster.coordinators:
-            for group in coordinator.consumer_groups.values():
-                for member in group.members.values():
-                    if member.session is not None and self._liveness.is_alive(group, member):
-                        keep_alive(group, member, now_ms)
-
-    def _members(self) -> Iterator[tuple[ClassicGroup, Member]]:
-        for coordinator in self.cluster.coordinators:
-            for group in coordinator.groups.values():
-                for member in group.members.values():
-                    yield group, member
+    def _keep_alive(self, group: Group, now_ms: int) -> None:
+        """Gives every member that lives its session anew."""
+        if isinstance(group, ConsumerGroup):
+            for member in group.members.values():
+                if member.session is not None and self.is_alive(group, member):
+                    keep_alive(group, member, now_ms)
+        elif isinstance(group, ClassicGroup):
+            for each in group.members.values():
+                if each.session is not None and self.is_alive(group, each):
+                    sessions.extend(group, each, now_ms)

@@ -9,12 +9,13 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kohort.control.lab_group import Group, GroupMember
+    from kohort.control.group_members import GroupMember
+    from kohort.control.lab_group import Group, Migration
     from kohort.control.safety import Budget
     from kohort.testing.cluster import Cluster
     from kohort.testing.sync import SyncClock, SyncCluster, SyncGroup
 
-__all__ = ["Budget", "Cluster", "Group", "GroupMember", "SyncClock", "SyncCluster", "SyncGroup"]
+__all__ = ["Budget", "Cluster", "Group", "GroupMember", "Migration", "SyncClock", "SyncCluster", "SyncGroup"]
 
 
 def __getattr__(name: str) -> Any:

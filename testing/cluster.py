@@ -189,8 +189,7 @@ class Cluster:
     @property
     def groups(self) -> list[Group]:
         """The groups that there are, by id."""
-        ids = {group_id for each in self.laboratory.cluster.coordinators for group_id in each.groups}
-        return [self.group(group_id) for group_id in sorted(ids)]
+        return [self.group(group_id) for group_id in self.laboratory.group_ids()]
 
     # As a context
 

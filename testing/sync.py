@@ -12,11 +12,12 @@ from kohort.control.lab_group import PATIENCE_S
 
 if TYPE_CHECKING:
     from kohort.control.appends import Appends
-    from kohort.control.explain import Explanation
+    from kohort.control.explanation import Explanation
     from kohort.control.faults.table import Faults
     from kohort.control.gates import Gates
+    from kohort.control.group_members import GroupMember
     from kohort.control.history import Rebalance
-    from kohort.control.lab_group import GroupMember
+    from kohort.control.lab_group import Migration
     from kohort.control.lab_topics import Topics
     from kohort.coordinator.events import GroupEvent
     from kohort.protocol.topic_partition import TopicPartition
@@ -60,8 +61,18 @@ class SyncGroup(Protocol):
         ...
 
     @property
+    def type(self) -> str:
+        """`classic` or `consumer`; empty where there is no such group."""
+        ...
+
+    @property
     def generation(self) -> int:
-        """Counts the rebalances; 0 before the first."""
+        """Counts the rebalances; 0 before the first. Of a consumer group the group epoch."""
+        ...
+
+    @property
+    def assignment_epoch(self) -> int:
+        """The epoch that the target assignment was computed for; of a classic group its generation."""
         ...
 
     @property
@@ -81,6 +92,16 @@ class SyncGroup(Protocol):
     @property
     def assignments(self) -> dict[str, Mapping[str, tuple[int, ...]]]:
         """Member id to partitions by topic."""
+        ...
+
+    @property
+    def owners(self) -> dict[TopicPartition, str]:
+        """Who has each partition, by member id; who still gives it up has it."""
+        ...
+
+    @property
+    def migration(self) -> Migration:
+        """Which protocol the group speaks, and how many members speak which."""
         ...
 
     @property
@@ -127,6 +148,13 @@ class SyncGroup(Protocol):
 
     def wait_state(self, state: str, timeout: float = PATIENCE_S) -> None:
         """Until it is in a state, by its name on the wire. Raises ControlError, with the nearest one, for another."""
+        ...
+
+    def wait_migrated(self, to: str, members: int | None = None, timeout: float = PATIENCE_S) -> None:
+        """Until the group and all its members speak `classic` or `consumer` and, if `members` is given, are so many.
+
+        Raises TimeoutError, which says how far it is instead, and ControlError for another protocol.
+        """
         ...
 
     def wait_for(self, condition: Callable[[], bool], timeout: float = PATIENCE_S, words: str = "so") -> None:

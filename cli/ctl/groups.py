@@ -36,7 +36,8 @@ def show(group: str, control: str, token: str) -> None:
         parts = [f"{topic} {', '.join(map(str, each))}" for topic, each in member["partitions"].items()]
         waits = f", waits for its {member['waits_for']}" if member["waits_for"] else ""
         name = member["instance_id"] or member["client_id"]
-        say(f"  {name}@{member['client_host']}{waits}: {'; '.join(parts) or 'nothing'}")
+        epoch = f", epoch {member['epoch']}, {member['speaks']}" if state["type"] == "consumer" else ""
+        say(f"  {name}@{member['client_host']}{epoch}{waits}: {'; '.join(parts) or 'nothing'}")
 
 
 @groups.command()
@@ -70,7 +71,8 @@ def explain(group: str, control: str, token: str) -> None:
 
 
 def _show(group: dict[str, Any]) -> None:
+    count = "epoch" if group["type"] == "consumer" else "generation"
     say(
-        f"{group['id']}: {group['state']}, generation {group['generation']}, {len(group['members'])} members, "
+        f"{group['id']}: {group['state']}, {count} {group['generation']}, {len(group['members'])} members, "
         f"coordinator {group['coordinator']}"
     )

@@ -11,6 +11,7 @@ from typing import Any, TypedDict
 from kohort.control.control_errors import ControlError, unknown
 from kohort.control.request_facts import RequestFacts, kafka_name
 from kohort.coordinator.classic.states import State
+from kohort.coordinator.consumer.consumer_states import GroupState
 from kohort.protocol.api_keys import API_BY_NAME
 from kohort.protocol.messages import message_of
 
@@ -18,7 +19,8 @@ ANY = "*"
 VERSIONS = 100
 """More than any API has."""
 API_NAMES = frozenset(kafka_name(name) for name in API_BY_NAME)
-STATE_NAMES = frozenset(state.value for state in State)
+STATE_NAMES = frozenset(state.value for state in (*State, *GroupState))
+"""Of classic groups and consumer groups (KIP-848)."""
 
 
 GROUP_FIELDS = frozenset({"group_id", "groups", "coordinator_keys", "groups_names"})
@@ -26,8 +28,8 @@ FIELDS_THAT_HOLD = {
     "group": GROUP_FIELDS,
     "state": GROUP_FIELDS,
     "member": frozenset({"member_id", "members"}),
-    "instance": frozenset({"group_instance_id", "members"}),
-    "generation": frozenset({"generation_id", "generation_id_or_member_epoch"}),
+    "instance": frozenset({"group_instance_id", "instance_id", "members"}),
+    "generation": frozenset({"generation_id", "generation_id_or_member_epoch", "member_epoch"}),
 }
 """What not every API can be matched by, and the fields of requests that hold it; see `kohort.control.request_facts`."""
 

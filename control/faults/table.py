@@ -35,12 +35,16 @@ class Faults:
         """
         return RuleBuilder(Match.of({"api": api, **conditions}), self.add, self._topics)
 
-    def freeze(self, *, group: str, member: str | None = None, instance: str | None = None) -> Rule:
+    def freeze(
+        self, *, group: str, member: str | None = None, instance: str | None = None, client_id: str | None = None
+    ) -> Rule:
         """A member falls silent without leaving, as a process that hangs: what it says of the group does not arrive.
 
         It does when the rule is removed, too late perhaps: so zombies are made.
         """
-        return self.add(Match.of(_given(group=group, member=member, instance=instance)), Hold(), Trigger())
+        return self.add(
+            Match.of(_given(group=group, member=member, instance=instance, client_id=client_id)), Hold(), Trigger()
+        )
 
     def cut_off(self, client_id: str, node: int) -> Rule:
         """A client and a node no longer reach each other, on new connections neither, until the rule is removed."""

@@ -33,17 +33,38 @@ class MemberState(BaseModel):
     rebalance_timeout_ms: int
     is_leader: bool
     is_alive: bool = Field(description="its connection is open, and no fault keeps it silent")
-    waits_for: str = Field(description="join, sync, or nothing")
+    waits_for: str = Field(description="join, sync, partitions that others still have, or nothing")
     partitions: dict[str, list[int]] = Field(description="by topic")
+    speaks: str = Field(description="classic or consumer; a consumer group may have members of both")
+    epoch: int = Field(description="in a consumer group its member epoch, in a classic one the generation")
+    state: str = Field(description="in a consumer group Stable, UnrevokedPartitions or UnreleasedPartitions")
+    target: dict[str, list[int]] = Field(description="what it is to have; in a classic group what it has")
+    revoking: dict[str, list[int]] = Field(description="what it is to give up and has not yet")
+    topics: list[str] = Field(description="the names that it subscribes to")
+    topic_regex: str
+    assignor: str = Field(description="the server-side assignor that it votes for")
+    session_ends_in_ms: int | None = Field(description="null: not while its request waits")
+    revocation_ends_in_ms: int | None = Field(description="when it is removed if it gives up nothing")
+
+
+class MigrationState(BaseModel):
+    """How far a group is between the classic and the consumer protocol."""
+
+    protocol: str
+    classic_members: int
+    consumer_members: int
 
 
 class GroupState(BaseModel):
     """A group."""
 
     id: str
+    type: str = Field(description="classic or consumer")
     state: str
-    generation: int
-    protocol: str
+    generation: int = Field(description="of a consumer group the group epoch")
+    assignment_epoch: int = Field(description="the epoch that the target assignment is for; else the generation")
+    protocol: str = Field(description="the assignor")
+    migration: MigrationState
     coordinator: int | None = Field(description="the node that looks after it")
     members: list[MemberState]
     offsets: dict[str, int] = Field(description="what is committed, by `topic-partition`")
@@ -52,6 +73,7 @@ class GroupState(BaseModel):
 class RebalanceState(BaseModel):
     """A rebalance."""
 
+    group_type: str = Field(description="classic or consumer")
     generation: int
     cause: str
     actor: str
@@ -61,7 +83,8 @@ class RebalanceState(BaseModel):
     joined: list[str]
     left: list[str]
     evicted: list[str]
-    laggard: str
+    laggard: str = Field(description="who was waited for last; in a consumer group for longest, to give up partitions")
+    laggard_ms: float | None = Field(description="for how long it was waited for")
     members: int
     moved: int | None = Field(description="partitions that had an owner and were given another one")
     fewest_moves: int | None = Field(description="how few had to; null where members subscribe to different topics")
@@ -76,9 +99,8 @@ class NewCoordinator(Body):
 
 @router.get("")
 async def list_groups(laboratory: TheLaboratory) -> list[GroupState]:
-    """All groups of the classic protocol that have a coordinator."""
-    ids = {group_id for each in laboratory.cluster.coordinators for group_id in each.groups}
-    return [_state(Group(laboratory, group_id)) for group_id in sorted(ids)]
+    """All groups that have a coordinator, classic groups and consumer groups (KIP-848)."""
+    return [_state(Group(laboratory, group_id)) for group_id in laboratory.group_ids()]
 
 
 @router.get("/{group_id}", responses=refusals(NOT_THERE))
@@ -95,9 +117,13 @@ async def wait(
     members: Annotated[int | None, Query(description="so many of them, no more and no less")] = None,
     member: Annotated[str | None, Query(description="this one is in it: a member id, instance id or client id")] = None,
     waits_for: Annotated[
-        Literal["join", "sync", "nothing"] | None, Query(description="what that member waits for; wants `member`")
+        Literal["join", "sync", "partitions", "nothing"] | None,
+        Query(description="what `member` waits for"),
     ] = None,
     generation: Annotated[int | None, Query(description="it has come to this one, or further")] = None,
+    migrated_to: Annotated[
+        Literal["classic", "consumer"] | None, Query(description="the group and all its members speak this protocol")
+    ] = None,
     timeout: Annotated[float, Query(gt=0, le=LONGEST_WAIT_S, description="in seconds")] = 10.0,
 ) -> GroupState:
     """Answered when the group is in a state and all else that is given holds; 408 when that takes too long."""
@@ -106,7 +132,7 @@ async def wait(
     if waits_for is not None and member is None:
         raise ControlError("waits_for says what one member waits for; say which with member")
     group = Group(laboratory, group_id)
-    wanted = _Wanted(state, members, member, waits_for, generation)
+    wanted = _Wanted(state, members, member, waits_for, generation, migrated_to)
     try:
         await group.wait_for(lambda: wanted.holds(group), timeout, str(wanted))
     except TimeoutError as late:
@@ -123,11 +149,14 @@ class _Wanted:
     member: str | None
     waits_for: str | None
     generation: int | None
+    migrated_to: str | None
 
     def holds(self, group: Group) -> bool:
         if group.state != self.state or self.members not in (None, len(group.members)):
             return False
         if self.generation is not None and group.generation < self.generation:
+            return False
+        if self.migrated_to is not None and not group.migration.is_at(self.migrated_to):
             return False
         if self.member is None:
             return True
@@ -140,6 +169,8 @@ class _Wanted:
             parts.append(f"with {self.members} members")
         if self.generation is not None:
             parts.append(f"at generation {self.generation}")
+        if self.migrated_to is not None:
+            parts.append(f"with all its members migrated to {self.migrated_to}")
         if self.member is not None:
             waiting = f" that waits for {self.waits_for}" if self.waits_for is not None else ""
             parts.append(f"with a member {self.member}{waiting}")
@@ -205,5 +236,6 @@ def _state(group: Group) -> GroupState:
         GroupState,
         group,
         members=[view(MemberState, each) for each in group.members],
+        migration=view(MigrationState, group.migration),
         offsets={f"{topic}-{partition}": offset for (topic, partition), offset in group.offsets.items()},
     )

@@ -82,7 +82,6 @@ class Overview(BaseModel):
 @router.get("")
 async def read(laboratory: TheLaboratory, groups: str = "*") -> Overview:
     """The clock, what spoils and holds requests, and the groups whose ids are like a pattern (with * and ?)."""
-    ids = {group_id for each in laboratory.cluster.coordinators for group_id in each.groups}
     clock = laboratory.clock
     return view(
         Overview,
@@ -91,7 +90,7 @@ async def read(laboratory: TheLaboratory, groups: str = "*") -> Overview:
         now_ms=clock.now_ms(),
         rules=[str(each) for each in (*laboratory.faults, *laboratory.appends.rules)],
         gates=[f"{gate}: {', '.join(map(str, gate.held)) or 'nobody'}" for gate in laboratory.gates],
-        groups=[_group(laboratory, each) for each in sorted(ids) if fnmatchcase(each, groups)],
+        groups=[_group(laboratory, each) for each in laboratory.group_ids() if fnmatchcase(each, groups)],
     )
 
 

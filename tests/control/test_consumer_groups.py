@@ -5,19 +5,183 @@ from __future__ import annotations
 import pytest
 
 from kohort.broker.logs import log
-from kohort.control.control_errors import NotFoundError
-from kohort.control.lab_group import Group
+from kohort.control.control_errors import ControlError
+from kohort.control.lab_group import Group, Migration
 from tests.control.talking import Lab
 
+SHARED = """
+    given topic $topic with 4 partitions
+    given ada, bob share a consumer group {topics: [$topic]}
+    """
 
-def test_what_looks_into_classic_groups_says_so(lab: Lab) -> None:
+
+def the_group(lab: Lab) -> Group:
+    return Group(lab.laboratory, lab.name("group"))
+
+
+def shared(lab: Lab) -> Group:
+    """Ada and bob have two partitions each; what happens from now on is recorded."""
+    lab.talk(SHARED)
+    lab.laboratory.record()
+    lab.clock.pause()
+    return the_group(lab)
+
+
+def third_joins(lab: Lab) -> Group:
+    """Eve joins, and the group has another target: one of the others is to give up a partition."""
+    group = shared(lab)
+    lab.laboratory.advance(1_000)  # group.consumer.assignment.interval.ms
     lab.talk("""
-        given topic $topic with 2 partitions
-        given ada shares a consumer group {topics: [$topic]}
+        eve beats {topics: [$topic]}
+          <- NONE {member_epoch: 4}
+        ada beats
+          <- NONE
+        bob beats
+          <- NONE
         """)
-    group = Group(lab.laboratory, lab.name("group"))
-    with pytest.raises(NotFoundError, match="speaks the consumer protocol"):
-        group.explain()
+    return group
+
+
+def test_a_group_and_its_members(lab: Lab) -> None:
+    group = shared(lab)
+    topic = lab.name("topic")
+    assert (group.type, group.state, group.generation, group.assignment_epoch) == ("consumer", "Stable", 3, 3)
+    assert group.protocol == "uniform"
+    assert group.migration == Migration("consumer", 0, 2)
+    ada = group.member("ada")
+    assert (ada.speaks, ada.epoch, ada.state, ada.waits_for) == ("consumer", 3, "Stable", "")
+    assert (ada.session_timeout_ms, ada.rebalance_timeout_ms, ada.topics) == (45_000, 30_000, (topic,))
+    assert ada.partitions == ada.target
+    assert len(ada.partitions[topic]) == 2
+    assert set(group.owners) == {(topic, number) for number in range(4)}
+    assert set(group.owners.values()) == {ada.member_id, group.member("bob").member_id}
+    assert str(group) == f"group {group.id} (Stable, epoch 3, members: ada, bob)"
+
+
+def test_reconciliation_waits_for_who_does_not_give_up_a_partition(lab: Lab) -> None:
+    group = third_joins(lab)
+    slow = next(member for member in group.members if member.revoking)
+    eve = group.member("eve")
+    assert (group.state, slow.state, eve.state) == ("Reconciling", "UnrevokedPartitions", "UnreleasedPartitions")
+    assert (eve.waits_for, eve.partitions, slow.revoking) == ("partitions", {}, eve.target)
+    assert slow.revocation_ends_in_ms == 30_000
+    partition = f"{lab.name('topic')} {slow.revoking[lab.name('topic')][0]}"
+    explanation = group.explain()
+    assert explanation.headline == f"group {group.id}: Reconciling, epoch 4, 3 members"
+    assert [str(each) for each in explanation.waits] == [
+        f"{slow} to give up {partition}, which eve is to get; in 30 s: it is removed, and its partitions are free"
+    ]
+    advice = {each.client: each.should for each in explanation.clients}
+    assert advice[str(slow)].endswith(f"should give up {partition}, and say so in a heartbeat (TopicPartitions)")
+    assert advice["eve"] == f"has nothing; waits for {partition}, which {slow} still has"
+    assert group.history[-1].laggard == slow.client_id
+    assert group.history[-1].laggard_ms is None
+    assert "has not given up partitions" in str(group.history[-1])
+
+
+def test_who_holds_it_up_is_removed_and_named(lab: Lab) -> None:
+    group = third_joins(lab)
+    slow = next(member for member in group.members if member.revoking)
+    lab.laboratory.advance(30_000)
+    assert str(slow) not in [str(member) for member in group.members]
+    held_up, after = group.history[-2:]
+    assert (held_up.outcome, held_up.laggard, held_up.laggard_ms) == ("superseded", slow.client_id, 30_000.0)
+    assert (after.cause, after.evicted, after.actor) == ("epoch timeout", (slow.member_id,), slow.client_id)
+    lab.laboratory.advance(1_000)
+    waits = group.explain().waits
+    assert waits[0].what == "the next target assignment (group.consumer.assignment.interval.ms)"
+
+
+def test_a_rebalance_has_a_history(lab: Lab) -> None:
+    group = third_joins(lab)
+    slow = next(member for member in group.members if member.revoking)
+    lab.laboratory.advance(2_000)
+    lab.talk(f"""
+        {slow} beats {{owns: ${slow}_share}}
+          <- NONE {{member_epoch: 4}}
+        eve beats
+          <- NONE
+        """)
+    assert group.state == "Stable"
+    last = group.history[-1]
+    assert (last.group_type, last.cause, last.actor, last.outcome) == ("consumer", "join new", "eve", "completed")
+    assert (last.laggard, last.laggard_ms) == (slow.client_id, 2_000.0)
+    assert (last.prepare_ms, last.complete_ms, last.moved, last.members) == (0.0, 2_000.0, 1, 3)
+    assert "reconcil" in group.timeline()
+    assert group.explain().waits == ()
+
+
+def test_a_static_member_that_stepped_out(lab: Lab) -> None:
+    lab.clock.pause()
+    lab.talk("""
+        given topic $topic with 4 partitions
+        ada beats {topics: [$topic], instance: i1}
+          <- NONE {member_epoch: 2}
+        ada beats {epoch: -2, instance: i1}
+          <- NONE {member_epoch: -2}
+        """)
+    (wait,) = the_group(lab).explain().waits
+    assert wait.for_whom == ("i1",)
+    assert wait.what.startswith("to come back: it stepped out with")
+    assert wait.ends_in_ms == 45_000
+
+
+def test_rules_and_gates_look_at_epochs_and_states(lab: Lab) -> None:
+    group = third_joins(lab)
+    slow = next(member for member in group.members if member.revoking)
+    with lab.gates.hold("consumer-heartbeat-received", group=group.id) as gate:
+        lab.talk("eve beats")
+        assert [held.member for held in gate.held] == [group.member("eve").member_id]
+        gate.release("eve")
+    lab.talk("eve <- NONE {member_epoch: 4}")
+    rule = lab.faults.on(
+        "ConsumerGroupHeartbeat", client_id=slow.client_id, generation=slow.epoch, state="Reconciling"
+    ).error("COORDINATOR_NOT_AVAILABLE")
+    lab.talk(f"""
+        {slow} beats
+          <- COORDINATOR_NOT_AVAILABLE
+        eve beats
+          <- NONE
+        """)
+    rule.remove()
+    with pytest.raises(ControlError, match="Assigning"):
+        lab.faults.on("ConsumerGroupHeartbeat", state="Asigning")
+
+
+def test_a_frozen_member_is_not_alive(lab: Lab) -> None:
+    group = shared(lab)
+    lab.faults.freeze(group=group.id, client_id="bob")
+    assert (group.member("ada").is_alive, group.member("bob").is_alive) == (True, False)
+    lab.laboratory.advance(45_001)
+    assert [str(member) for member in group.members] == ["ada"]
+    assert (group.history[-1].cause, group.history[-1].actor) == ("session expired", "bob")
+
+
+def test_a_migration_can_be_waited_for(lab: Lab) -> None:
+    lab.talk("""
+        given topic $topic with 4 partitions
+        given ada shares a stable group {protocols: {range: subscription($topic)}, shares: {ada: assignment($topic:0+1)}}
+        """)
+    lab.laboratory.record()
+    group = the_group(lab)
+    assert (group.type, group.migration.is_at("classic")) == ("classic", True)
+    lab.talk("""
+        bob beats {topics: [$topic]}
+          <- NONE
+        """)
+    assert group.migration == Migration("consumer", 1, 1)
+    assert str(group.migration) == "a consumer group of 1 classic and 1 consumer members"
+    assert {member.client_id: member.speaks for member in group.members} == {"ada": "classic", "bob": "consumer"}
+    (wait, *_) = group.explain().waits
+    assert wait.for_whom == ("ada",)
+    assert wait.what.startswith("to join again (JoinGroup)")
+    lab.talk("""
+        bob leaves the group
+          <- NONE
+        """)
+    assert group.migration == Migration("classic", 1, 0)
+    kinds = [event.kind for event in group.events if event.kind == "group_converted"]
+    assert kinds == ["group_converted"] * 2
 
 
 def test_log_lines_say_what_took_it_to_another_state(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

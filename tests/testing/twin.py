@@ -34,11 +34,12 @@ from kohort.control.lab_group import PATIENCE_S
 
 if TYPE_CHECKING:
     from kohort.control.appends import Appends
-    from kohort.control.explain import Explanation
+    from kohort.control.explanation import Explanation
     from kohort.control.faults.table import Faults
     from kohort.control.gates import Gates
     from kohort.control.history import Rebalance
-    from kohort.control.lab_group import GroupMember
+    from kohort.control.group_members import GroupMember
+    from kohort.control.lab_group import Migration
     from kohort.control.lab_topics import Topics
     from kohort.coordinator.events import GroupEvent
     from kohort.protocol.topic_partition import TopicPartition

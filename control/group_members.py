@@ -1,0 +1,148 @@
+"""A group's members, as a test sees them, whichever protocol they speak."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from kohort.coordinator.classic.classic_group import CONSUMER, ClassicGroup
+from kohort.coordinator.classic.classic_member import Member
+from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+from kohort.coordinator.consumer.consumer_member import ConsumerMember
+from kohort.coordinator.consumer.consumer_states import MemberState
+from kohort.coordinator.describing import CLASSIC
+from kohort.protocol.consumer_protocol import ImpossibleLengthError, assigned_partitions, subscribed_topics
+
+if TYPE_CHECKING:
+    from kohort.purgatory import DelayedOperation
+
+Partitions = Mapping[str, tuple[int, ...]]
+"""By topic."""
+
+
+@dataclass(frozen=True)
+class GroupMember:
+    """A member, at the moment somebody looked."""
+
+    member_id: str
+    instance_id: str | None
+    """The `group.instance.id` of a static member."""
+    client_id: str
+    client_host: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    is_leader: bool
+    is_alive: bool
+    """Whether its connection is open and no fault keeps it silent."""
+    waits_for: str
+    """`join`: for the others to join; `sync`: for its share; `partitions`: for some that others still have (KIP-848).
+
+    Empty: it waits for nothing.
+    """
+    partitions: Partitions
+    """By topic. Empty, too, for a group of another protocol type than `consumer`."""
+    speaks: str
+    """`classic` or `consumer`: a consumer group may have members of both protocols."""
+    epoch: int
+    """In a consumer group its member epoch: -2 after a static member stepped out. In a classic one the generation."""
+    state: str
+    """In a consumer group `Stable`, `UnrevokedPartitions`: it is to give something up, or `UnreleasedPartitions`."""
+    target: Partitions
+    """What it is to have; in a classic group what it has."""
+    revoking: Partitions
+    """What it is to give up and has not yet."""
+    topics: tuple[str, ...]
+    """The names that it subscribes to, sorted."""
+    topic_regex: str
+    """The pattern that it subscribes to; empty: none."""
+    assignor: str
+    """The server-side assignor that it votes for; empty: none."""
+    session_ends_in_ms: int | None
+    """When it is removed if it stays silent, on the brokers' clock; None: not while its request waits."""
+    revocation_ends_in_ms: int | None
+    """When it is removed if it does not give up what it is to; None: it need not."""
+
+    def __str__(self) -> str:
+        return self.instance_id or self.client_id or self.member_id
+
+
+def classic_member(group: ClassicGroup, member: Member, now_ms: int, is_alive: bool) -> GroupMember:
+    """A member of a classic group."""
+    waits_for = "join" if member.join_ticket is not None else "sync" if member.sync_ticket is not None else ""
+    partitions = assigned_partitions(member.assignment) or {}
+    return GroupMember(
+        member_id=member.member_id,
+        instance_id=member.group_instance_id,
+        client_id=member.client_id,
+        client_host=member.client_host.lstrip("/"),
+        session_timeout_ms=member.session_timeout_ms,
+        rebalance_timeout_ms=member.rebalance_timeout_ms,
+        is_leader=member.member_id == group.leader_id,
+        is_alive=is_alive,
+        waits_for=waits_for,
+        partitions=partitions,
+        speaks=CLASSIC,
+        epoch=group.generation_id,
+        state="",
+        target=partitions,
+        revoking={},
+        topics=_topics(member) if group.protocol_type == CONSUMER else (),
+        topic_regex="",
+        assignor="",
+        session_ends_in_ms=None if member.satisfies_heartbeat else left(member.session, now_ms),
+        revocation_ends_in_ms=None,
+    )
+
+
+def _topics(member: Member) -> tuple[str, ...]:
+    try:
+        found = subscribed_topics(member.protocols[0][1]) if member.protocols else None
+    except ImpossibleLengthError:
+        return ()
+    return tuple(sorted(found or ()))
+
+
+def consumer_member(group: ConsumerGroup, member: ConsumerMember, now_ms: int, is_alive: bool) -> GroupMember:
+    """A member of a consumer group; it may speak the classic protocol."""
+    metadata, current = member.metadata, member.current
+    classic = metadata.classic
+    config = group.coordinator.consumer_config(group.group_id)
+    return GroupMember(
+        member_id=member.member_id,
+        instance_id=metadata.instance_id,
+        client_id=metadata.client_id,
+        client_host=metadata.client_host.lstrip("/"),
+        session_timeout_ms=config.session_timeout_ms if classic is None else classic.session_timeout_ms,
+        rebalance_timeout_ms=metadata.rebalance_timeout_ms,
+        is_leader=False,
+        is_alive=is_alive,
+        waits_for="partitions" if current.state is MemberState.UNRELEASED_PARTITIONS else "",
+        partitions=by_name(group, current.assigned),
+        speaks=CONSUMER if classic is None else CLASSIC,
+        epoch=current.epoch,
+        state=current.state.name.title().replace("_", ""),
+        target=by_name(group, group.target_of(member.member_id)),
+        revoking=by_name(group, current.revoking),
+        topics=metadata.topic_names,
+        topic_regex=metadata.topic_regex,
+        assignor=metadata.assignor or "",
+        session_ends_in_ms=left(member.session, now_ms),
+        revocation_ends_in_ms=left(member.join_timer if member.is_classic else member.revocation, now_ms),
+    )
+
+
+def by_name(group: ConsumerGroup, partitions: Mapping[UUID, Iterable[int]]) -> dict[str, tuple[int, ...]]:
+    """By the names of their topics; a topic that is gone has its id for a name."""
+    found = {}
+    for topic_id, numbers in partitions.items():
+        topic = group.coordinator.topics.by_id(topic_id)
+        if numbers:
+            found[str(topic_id) if topic is None else topic.name] = tuple(sorted(numbers))
+    return dict(sorted(found.items()))
+
+
+def left(timer: DelayedOperation | None, now_ms: int) -> int | None:
+    """How long a timer still runs; None: there is none."""
+    return None if timer is None or timer.completed else max(0, timer.deadline_ms - now_ms)

@@ -32,7 +32,7 @@ BUMPED, COMPUTED, REVOKING, REVOKED, GIVEN, RECONCILED, CONVERTED = (
     "group_reconciled",
     "group_converted",
 )
-"""Of consumer groups (KIP-848)."""
+"""Kinds of events of consumer groups (KIP-848)."""
 OPEN, DONE, GIVEN_UP = "open", "completed", "superseded"
 
 

@@ -20,7 +20,7 @@ VERSIONS = 100
 """More than any API has."""
 API_NAMES = frozenset(kafka_name(name) for name in API_BY_NAME)
 STATE_NAMES = frozenset(state.value for state in (*State, *GroupState))
-"""Of classic groups and consumer groups (KIP-848)."""
+"""States of classic groups and of consumer groups (KIP-848), by their names on the wire."""
 
 
 GROUP_FIELDS = frozenset({"group_id", "groups", "coordinator_keys", "groups_names"})

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from kohort.control.explanation import Explanation
     from kohort.control.faults.table import Faults
     from kohort.control.gates import Gates
-    from kohort.control.history import Rebalance
     from kohort.control.group_members import GroupMember
+    from kohort.control.history import Rebalance
     from kohort.control.lab_group import Migration
     from kohort.control.lab_topics import Topics
     from kohort.coordinator.events import GroupEvent

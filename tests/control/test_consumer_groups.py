@@ -160,7 +160,8 @@ def test_a_frozen_member_is_not_alive(lab: Lab) -> None:
 def test_a_migration_can_be_waited_for(lab: Lab) -> None:
     lab.talk("""
         given topic $topic with 4 partitions
-        given ada shares a stable group {protocols: {range: subscription($topic)}, shares: {ada: assignment($topic:0+1)}}
+        given ada shares a stable group {protocols: {range: subscription($topic)},
+          shares: {ada: assignment($topic:0+1)}}
         """)
     lab.laboratory.record()
     group = the_group(lab)

@@ -1,0 +1,107 @@
+"""Consumers that run in threads and are started again one by one, while records keep coming."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from types import TracebackType
+
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+
+PATIENCE_S = 30.0
+
+Revoke = Callable[[Consumer, list[TopicPartition]], object]
+"""What is called when partitions are taken away from a consumer; it has them until this returns."""
+
+
+class Fleet:
+    """The consumers of a group by client id, and a producer that writes all the time. Use it as a context."""
+
+    def __init__(self, bootstrap: str, group: str, topic: str) -> None:
+        self._bootstrap, self._group, self._topic = bootstrap, group, topic
+        self._running: dict[str, Worker] = {}
+        self.read: set[bytes] = set()
+        """The values of all records that somebody has read."""
+        self._producer = threading.Thread(target=self._write)
+        self._enough = threading.Event()
+        self._written = 0
+
+    def start(self, name: str, protocol: str, on_revoke: Revoke = lambda *_: None) -> None:
+        """Starts a consumer of that client id; `protocol` is its `group.protocol`."""
+        settings: dict[str, str | int] = {
+            "bootstrap.servers": self._bootstrap,
+            "group.id": self._group,
+            "client.id": name,
+            "group.protocol": protocol,
+            "auto.offset.reset": "earliest",
+        }
+        if protocol == "classic":  # a consumer of the new protocol is told these by its coordinator
+            settings |= {"partition.assignment.strategy": "range", "heartbeat.interval.ms": 100}
+        self._running[name] = Worker(settings, self._topic, self.read, on_revoke)
+
+    def restart(self, name: str, protocol: str) -> None:
+        """Ends a consumer in good order, and starts it again with another protocol."""
+        self._running.pop(name).stop()
+        self.start(name, protocol)
+
+    def stop_writing(self) -> int:
+        """Ends the producer; returns how many records it has written."""
+        self._enough.set()
+        self._producer.join()
+        return self._written
+
+    def until_read(self, count: int) -> None:
+        """Waits until that many different records have been read."""
+        end = time.monotonic() + PATIENCE_S
+        while len(self.read) < count:
+            assert time.monotonic() < end, f"{len(self.read)} of {count} records were read"
+            time.sleep(0.02)
+
+    def _write(self) -> None:
+        producer = Producer({"bootstrap.servers": self._bootstrap})
+        while not self._enough.wait(0.005):
+            producer.produce(self._topic, b"%d" % self._written)
+            producer.poll(0)
+            self._written += 1
+        assert producer.flush(PATIENCE_S) == 0, "not everything was written"
+
+    def __enter__(self) -> Fleet:
+        self._producer.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop_writing()
+        for worker in self._running.values():
+            worker.stop()
+
+
+class Worker:
+    """One consumer in its thread."""
+
+    def __init__(self, settings: dict[str, str | int], topic: str, read: set[bytes], on_revoke: Revoke) -> None:
+        self._consumer = Consumer(settings)
+        self._consumer.subscribe([topic], on_revoke=on_revoke)
+        self._read = read
+        self._enough = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._enough.is_set():
+            message = self._consumer.poll(0.05)
+            if message is None:
+                continue
+            error = message.error()
+            if error is None:
+                self._read.add(message.value() or b"")
+            else:
+                assert error.retriable() or error.code() == KafkaError._ALL_BROKERS_DOWN, str(error)
+        self._consumer.close()
+
+    def stop(self) -> None:
+        """Leaves the group, and commits what was read."""
+        self._enough.set()
+        self._thread.join()

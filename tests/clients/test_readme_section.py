@@ -1,0 +1,32 @@
+"""The README's section about moving a group runs as it stands there."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+README = Path(__file__).parent.parent.parent / "README.md"
+
+
+def test_the_move_to_the_new_protocol_runs_as_it_stands_in_the_readme(tmp_path: Path) -> None:
+    section = README.read_text().split("## Move a group to the new protocol")[1].split("\n## ")[0]
+    (block,) = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    (tmp_path / "test_move.py").write_text(block)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-s",
+        "-p",
+        "no:cacheprovider",
+        "--rootdir",
+        str(tmp_path),
+        "test_move.py",
+    ]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert run.returncode == 0, run.stdout + run.stderr
+    steps = re.findall(r"^a (\w+) group of (\d) classic and (\d) consumer members$", run.stdout, re.MULTILINE)
+    up = [("consumer", str(3 - number), str(number)) for number in (1, 2, 3)]
+    assert steps == [*up, ("consumer", "1", "2"), ("consumer", "2", "1"), ("classic", "3", "0")]
+    assert run.stdout.count("group converted") == 2

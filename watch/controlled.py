@@ -14,6 +14,7 @@ from urllib.request import Request, urlopen
 
 from kohort.broker.control_token import headers
 from kohort.broker.json_answer import read_json
+from kohort.protocol.topic_partition import TopicPartition
 from kohort.watch.client import ANSWER_S, BrokerError
 from kohort.watch.snapshot import CLASSIC, SeenGroup, SeenMember, SeenRebalance, SeenWait, Snapshot
 
@@ -109,8 +110,10 @@ def _group(state: Any) -> SeenGroup:
         state["state"],
         state["coordinator"] if state["coordinator"] is not None else -1,
         state["protocol"],
-        CLASSIC,
-        tuple(_member(each) for each in state["members"]),
+        state["type"],
+        tuple(_member(each, state["type"]) for each in state["members"]),
+        epoch=None if state["type"] == CLASSIC else state["generation"],
+        target_epoch=None if state["type"] == CLASSIC else state["assignment_epoch"],
         lags={(topic, int(part)): lag for topic, lags in state["lags"].items() for part, lag in lags.items()},
         waits=tuple(
             SeenWait(", ".join(each["for_whom"]), each["what"], each["ends_in_ms"], each["then"])
@@ -120,13 +123,21 @@ def _group(state: Any) -> SeenGroup:
     )
 
 
-def _member(state: Any) -> SeenMember:
+def _partitions(state: Any) -> tuple[TopicPartition, ...]:
+    return tuple((topic, part) for topic, parts in state.items() for part in parts)
+
+
+def _member(state: Any, group_type: str) -> SeenMember:
+    is_classic = group_type == CLASSIC
     return SeenMember(
         state["member_id"],
         state["client_id"],
         state["client_host"],
         state["instance_id"],
-        tuple((topic, part) for topic, parts in state["partitions"].items() for part in parts),
+        (*_partitions(state["partitions"]), *_partitions(state["revoking"])),
+        target=None if is_classic else _partitions(state["target"]),
+        epoch=None if is_classic else state["epoch"],
+        speaks="" if is_classic else state["speaks"],
         session_ends_in_ms=state["session_ends_in_ms"],
         is_alive=state["is_alive"],
         waits_for=state["waits_for"],

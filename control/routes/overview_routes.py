@@ -33,8 +33,12 @@ class MemberOverview(BaseModel):
     instance_id: str | None
     client_id: str
     client_host: str
-    waits_for: str = Field(description="join, sync, or nothing")
+    waits_for: str = Field(description="join, sync, partitions, or nothing")
     is_alive: bool
+    speaks: str = Field(description="classic or consumer")
+    epoch: int = Field(description="in a consumer group its member epoch, in a classic one the generation")
+    target: dict[str, list[int]] = Field(description="what it is to have; in a classic group what it has")
+    revoking: dict[str, list[int]] = Field(description="what it is to give up and has not yet")
     session_ends_in_ms: int | None = Field(description="null: not while its request waits")
     partitions: dict[str, list[int]] = Field(description="by topic")
 
@@ -57,8 +61,10 @@ class GroupOverview(BaseModel):
     """A group, whom it waits for, and what happened to it last."""
 
     id: str
+    type: str = Field(description="classic or consumer")
     state: str
-    generation: int
+    generation: int = Field(description="of a consumer group the group epoch")
+    assignment_epoch: int
     protocol: str
     coordinator: int | None
     members: list[MemberOverview]

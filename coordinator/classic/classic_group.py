@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from kohort.coordinator.classic.classic_host import GroupHost
+from kohort.coordinator.classic.classic_host import ClassicHost
 from kohort.coordinator.classic.classic_member import Member, Protocols
 from kohort.coordinator.classic.states import ALLOWED_FROM, DELETE, REBALANCES, State
 from kohort.coordinator.classic.voting import select_protocol
@@ -44,7 +44,7 @@ class ClassicGroup(Group):
         "waiting_joins",
     )
 
-    def __init__(self, coordinator: GroupHost, group_id: str, partition: int, wall_ms: int) -> None:
+    def __init__(self, coordinator: ClassicHost, group_id: str, partition: int, wall_ms: int) -> None:
         super().__init__(group_id, partition)
         self.coordinator = coordinator
         self.state = State.EMPTY

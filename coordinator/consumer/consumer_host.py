@@ -4,12 +4,10 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from kohort.coordinator.context import OnWritten
-from kohort.coordinator.coordinator_settings import GroupSettings
-from kohort.coordinator.effects import Cause, Effect
+from kohort.coordinator.effects import Cause
+from kohort.coordinator.group_host import GroupHost
 from kohort.coordinator.topic_info import TopicView
-from kohort.protocol.batches import EncodedRecords
 from kohort.protocol.errors import ErrorCode
-from kohort.purgatory import Purgatory
 
 if TYPE_CHECKING:
     from kohort.coordinator.classic.classic_group import ClassicGroup
@@ -28,13 +26,9 @@ class ConsumerConfig(NamedTuple):
     assignment_interval_ms: int = 1_000
 
 
-class ConsumerHost(Protocol):
+class ConsumerHost(GroupHost, Protocol):
     """Met by `GroupCoordinator`."""
 
-    settings: GroupSettings
-    purgatory: Purgatory
-    new_uuid: Callable[[], str]
-    effects: list[Effect]
     topics: TopicView
     consumer_groups: "dict[str, ConsumerGroup]"
     groups: "dict[str, ClassicGroup]"
@@ -44,21 +38,6 @@ class ConsumerHost(Protocol):
     """The settings of a group, by its id."""
     consumer_observer: "ConsumerObserver"
     appended_offset: int | None
-
-    def wall_ms(self, now_ms: int) -> int:
-        """The wall clock at a monotonic moment."""
-        ...
-
-    def append(
-        self,
-        partition: int,
-        records: EncodedRecords,
-        now_ms: int,
-        on_written: OnWritten | None = None,
-        producer: tuple[int, int] | None = None,
-    ) -> int:
-        """Asks for records to be written. Returns the token of the `Append`."""
-        ...
 
     def conclude(self, token: int, heard: ErrorCode, now_ms: int) -> None:
         """Reports the write of that token, with an error as clients hear it."""

@@ -127,20 +127,42 @@ def overview(**other: Any) -> dict[str, Any]:
     """What a control address tells of a group, but for what a test changes."""
     member = {
         "member_id": "a-1", "client_id": "a", "client_host": "h", "instance_id": None, "partitions": {"orders": [0]},
-        "session_ends_in_ms": 1, "is_alive": True, "waits_for": "",
+        "session_ends_in_ms": 1, "is_alive": True, "waits_for": "", "speaks": "classic", "epoch": 1,
+        "target": {"orders": [0]}, "revoking": {},
     }  # fmt: skip
     rebalance = {
         "number": 1, "generation": 1, "cause": "join_new", "actor": "", "outcome": "completed", "prepare_ms": 1.5,
         "laggard": "", "began_ms_ago": 1,
     }  # fmt: skip
     group = {
-        "id": "g", "state": "Stable", "coordinator": 1, "protocol": "range", "members": [member],
+        "id": "g", "type": "classic", "state": "Stable", "generation": 1, "assignment_epoch": 1, "coordinator": 1,
+        "protocol": "range", "members": [member],
         "lags": {"orders": {"0": 1}}, "waits": [], "rebalances": [rebalance],
     }  # fmt: skip
     for each in (member, rebalance, group):
         each.update({name: value for name, value in other.items() if name in each})
     whole = {"now_ms": 1, "paused": False, "scale": 1, "brokers": 1, "groups": [group], "rules": [], "gates": []}
     return whole | {name: value for name, value in other.items() if name in whole}
+
+
+async def test_a_consumer_group_shows_its_epochs_and_who_gives_what_up(lab: Lab) -> None:
+    lab.talk("""
+        given topic $topic with 2 partitions
+        given ada shares a consumer group {topics: [$topic]}
+        wait 1000 ms
+        bob beats {topics: [$topic]}
+          <- NONE {member_epoch: 3}
+        ada beats
+          <- NONE
+        """)
+    (group,) = (await seen(lab)).groups
+    assert (group.group_type, group.state, group.epoch, group.target_epoch) == ("consumer", "Reconciling", 3, 3)
+    assert group.members is not None
+    ada, bob = group.members
+    assert (ada.epoch, bob.epoch, ada.speaks, bob.waits_for) == (2, 3, "consumer", "partitions")
+    assert ada.to_give_up == bob.to_get
+    assert [wait.for_whom for wait in group.waits] == ["ada"]
+    assert (group.rebalances[-1].cause, group.rebalances[-1].laggard) == ("join new", "ada")
 
 
 async def test_an_overview_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,6 +185,8 @@ async def test_an_overview_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
         {"prepare_ms": "long"},
         {"began_ms_ago": [1]},
         {"id": {"a": 1}},
+        {"type": "consumer", "assignment_epoch": "1"},
+        {"type": "consumer", "target": {"orders": ["0"]}},
         {"rules": [5]},
     ],
     ids=str,

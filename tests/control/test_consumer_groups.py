@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import httpx
 import pytest
 
 from kohort.broker.logs import log
+from kohort.control.app import make_app
 from kohort.control.control_errors import ControlError
 from kohort.control.lab_group import Group, Migration
 from tests.control.talking import Lab
@@ -183,6 +185,40 @@ def test_a_migration_can_be_waited_for(lab: Lab) -> None:
     assert group.migration == Migration("classic", 1, 0)
     kinds = [event.kind for event in group.events if event.kind == "group_converted"]
     assert kinds == ["group_converted"] * 2
+
+
+async def test_all_of_it_over_http(lab: Lab) -> None:
+    group = third_joins(lab)
+    slow = next(member for member in group.members if member.revoking)
+    app = make_app(lab.stage.server, laboratory=lab.laboratory)
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
+        (listed,) = (await client.get("/groups")).json()
+        read = (await client.get(f"/groups/{group.id}")).json()
+        assert listed == read
+        assert (read["type"], read["state"], read["generation"], read["assignment_epoch"]) == (
+            "consumer",
+            "Reconciling",
+            4,
+            4,
+        )
+        assert read["migration"] == {"protocol": "consumer", "classic_members": 0, "consumer_members": 3}
+        member = (await client.get(f"/groups/{group.id}/members/{slow}")).json()
+        assert (member["epoch"], member["state"], member["revocation_ends_in_ms"]) == (3, "UnrevokedPartitions", 30_000)
+        assert member["revoking"] == {topic: list(numbers) for topic, numbers in slow.revoking.items()}
+        told = (await client.get(f"/groups/{group.id}/wait", params={"state": "Reconciling", "member": "eve",
+            "waits_for": "partitions", "migrated_to": "consumer"})).json()  # fmt: skip
+        assert told["id"] == group.id
+        in_vain = await client.get(f"/groups/{group.id}/wait", params={"migrated_to": "classic", "timeout": 0.01})
+        assert in_vain.status_code == 408
+        assert "migrated to classic" in in_vain.json()["detail"]
+        rebalance = (await client.get(f"/groups/{group.id}/history")).json()[-1]
+        assert (rebalance["group_type"], rebalance["laggard"], rebalance["laggard_ms"]) == (
+            "consumer",
+            slow.client_id,
+            None,
+        )
+        explanation = (await client.get(f"/groups/{group.id}/explanation")).json()
+        assert f"waits for {slow} to give up" in explanation[1]
 
 
 def test_log_lines_say_what_took_it_to_another_state(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

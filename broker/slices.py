@@ -15,6 +15,16 @@ Slices = Generator[None, None, ResultT]
 Work = Slices[Any]
 
 
+def at_once(steps: Slices[ResultT]) -> ResultT:
+    """What comes of short work; nobody comes in between."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: ResultT = end.value
+            return result
+
+
 def one_by_one(function: Callable[[ItemT], ResultT], items: Iterable[ItemT]) -> Slices[tuple[ResultT, ...]]:
     """What `function` makes of each of the items; others may come after each."""
     results = []

@@ -1,6 +1,6 @@
 """TxnOffsetCommit, the group's part of it (classic-groups §7.3): offsets that count when their transaction does."""
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from typing import NamedTuple
 from uuid import UUID
 
@@ -14,6 +14,7 @@ from kohort.coordinator.offsets import NO_EXPIRY, CommittedOffset
 from kohort.coordinator.pending_offsets import PendingOffsets
 from kohort.protocol.batches import EncodedRecords
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.topic_partition import TopicPartition
 
 
 class PendingCommit(NamedTuple):
@@ -38,10 +39,36 @@ class Committer(NamedTuple):
     group_instance_id: str | None
 
 
+class PendingRecords(NamedTuple):
+    """What a transaction commits, and its records, which are written together."""
+
+    commits: list[PendingCommit]
+    offsets: dict[TopicPartition, CommittedOffset]
+    records: EncodedRecords
+
+
+def records_of(
+    coordinator: GroupCoordinator, group_id: str, commits: list[PendingCommit], now_ms: int
+) -> Generator[None, None, PendingRecords]:
+    """Makes records of commits. Yields where others may be served: nothing here depends on what they do."""
+    wall_ms = coordinator.wall_ms(now_ms)
+    offsets = {}
+    records = []
+    for position, each in enumerate(commits):
+        committed = CommittedOffset(each.metadata, each.topic_id)
+        records.append(
+            committed.record(group_id, each.topic, each.partition, position, each.offset, each.leader_epoch, wall_ms)
+        )
+        committed.take(each.offset, each.leader_epoch, wall_ms, NO_EXPIRY)
+        offsets[each.topic, each.partition] = committed
+        yield
+    return PendingRecords(commits, offsets, EncodedRecords(b"".join(records), len(records)))
+
+
 def txn_offset_commit(
     coordinator: GroupCoordinator,
     committer: Committer,
-    commits: list[PendingCommit],
+    pending: PendingRecords,
     now_ms: int,
     on_written: OnWritten,
 ) -> None:
@@ -50,22 +77,11 @@ def txn_offset_commit(
     NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION,
     INVALID_PRODUCER_EPOCH.
     """
+    commits = pending.commits
     error = check_committer(coordinator, committer, commits)
     _tell(coordinator, committer, len(commits), error)
     if error is not ErrorCode.none or not commits:
         return on_written(error, now_ms)
-    wall_ms = coordinator.wall_ms(now_ms)
-    kept = []
-    records = []
-    for position, each in enumerate(commits):
-        committed = CommittedOffset(each.metadata, each.topic_id)
-        records.append(
-            committed.record(
-                committer.group_id, each.topic, each.partition, position, each.offset, each.leader_epoch, wall_ms
-            )
-        )
-        committed.take(each.offset, each.leader_epoch, wall_ms, NO_EXPIRY)
-        kept.append(((each.topic, each.partition), committed))
 
     def written(error: ErrorCode, now_ms: int) -> None:
         if error is ErrorCode.none:
@@ -75,15 +91,14 @@ def txn_offset_commit(
                 coordinator.observer.group_created(simple)
             if group.pending_offsets is None:
                 group.pending_offsets = PendingOffsets()
-            for topic_partition, committed in kept:
-                group.pending_offsets.put(committer.producer_id, topic_partition, committed)
+            group.pending_offsets.put_all(committer.producer_id, pending.offsets)
             transaction = group.partition, committer.producer_id
             coordinator.open_transactions.setdefault(transaction, set()).add(group.group_id)
         on_written(error, now_ms)
 
     coordinator.append(
         coordinator.partition_of(committer.group_id),
-        EncodedRecords(b"".join(records), len(records)),
+        pending.records,
         now_ms,
         written,
         producer=(committer.producer_id, committer.producer_epoch),

@@ -50,6 +50,10 @@ class CoordinatorContext:
         self._awaited[token] = partition, [] if on_written is None else [on_written]
         return token
 
+    def awaits(self, token: int) -> bool:
+        """Whether somebody still waits for a write: not after its partition has gone."""
+        return token in self._awaited
+
     def after(self, token: int, on_written: OnWritten) -> None:
         """Calls `on_written` too when the write of that token is reported."""
         self._awaited[token][1].append(on_written)

@@ -5,7 +5,7 @@ in transactions, the last one in the log counts, in whatever order the transacti
 Source: Kafka's `OffsetMetadataManager`, `pendingTransactionalOffsets`, which compares where the records stand.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from kohort.coordinator.offsets import CommittedOffset
@@ -46,6 +46,12 @@ class PendingOffsets:
         """
         self._last_order += 1
         self._by_producer.setdefault(producer_id, {})[topic_partition] = _Pending(self._last_order, committed)
+
+    def put_all(self, producer_id: int, committed: Mapping[TopicPartition, CommittedOffset]) -> None:
+        """A transaction commits several offsets with one write."""
+        self._last_order = order = self._last_order + 1
+        offsets = self._by_producer.setdefault(producer_id, {})
+        offsets.update((topic_partition, _Pending(order, each)) for topic_partition, each in committed.items())
 
     def overtake(self, topic_partition: TopicPartition) -> None:
         """A plain commit of the partition was written: it counts, whatever becomes of the transactions before it."""

@@ -119,8 +119,8 @@ class Message(Generic[RequestT, ResponseT]):
 
     @property
     def is_always_short(self) -> bool:
-        """Whether every response is taken for short: what is written by hand, and what has older forms."""
-        return self._write_by_hand is not None or self._older[self.response] is not None
+        """Whether every response is taken for short: what is written by hand."""
+        return self._write_by_hand is not None
 
     def is_short(self, version: int, response: ResponseT) -> bool:
         """Whether `write` takes no time worth mentioning."""
@@ -129,8 +129,9 @@ class Message(Generic[RequestT, ResponseT]):
         known = self._step_writers.get(version)
         if known is None:
             known = self._step_writers[version] = self._step_writer(version)
+        writer, to_older = known
         try:
-            return known[0].is_short(response)
+            return writer.is_short(response if to_older is None else to_older(response))
         except Exception:
             return True  # writing it will fail, and tell why
 

@@ -20,13 +20,13 @@ from dataclasses import Field, fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Any, NamedTuple, get_args, get_origin
 
-from kohort.protocol.errors import DecodeError
+from kohort.protocol.errors import DecodeError, TooManyElementsError
 from kohort.protocol.wire import compact_string, read_unsigned_varint, string, unsigned_varint
 
 LONGEST_STRING = 32_767
 """Bytes of a text. Kafka refuses longer ones, and so do we."""
 
-SHORT_FRAME = LONGEST_STRING
+SHORT_FRAME = 16_384
 """A request of at most so many bytes holds no text that is too long, and no more array elements than bytes."""
 
 MAX_ELEMENTS = 50_000
@@ -44,10 +44,10 @@ class Walk:
         """Where to put what has to be rewritten; None: nothing is."""
 
     def count(self, elements: int) -> None:
-        """Counts elements of an array. Raises DecodeError when the request holds too many."""
+        """Counts elements of an array. Raises TooManyElementsError when the request holds too many."""
         self.elements_left -= elements
         if self.elements_left < 0:
-            raise DecodeError(f"more than {self.limit} array elements (kohort.request.max.elements)")
+            raise TooManyElementsError(f"more than {self.limit} array elements (kohort.request.max.elements)")
 
 
 Cuts = list[tuple[int, int, bytes]]

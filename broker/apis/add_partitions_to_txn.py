@@ -9,10 +9,11 @@ One partition that does not exist, and nothing is added: the others hear OPERATI
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kohort.broker.logs import log
+from kohort.broker.slices import Slices, at_once, one_by_one
 from kohort.coordinator.transactions.adding import add_partitions, verify_partitions
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.add_partitions_to_txn import (
@@ -27,7 +28,6 @@ from kohort.protocol.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
-    from kohort.broker.slices import Slices
     from kohort.broker.ticket import Ticket
 
 FENCED_SINCE = 2
@@ -35,27 +35,44 @@ FENCED_SINCE = 2
 Outcome = Mapping[TopicPartition, ErrorCode]
 
 
-def handle(node: Node, request: AddPartitionsToTxnRequest, ticket: Ticket) -> Slices[None]:
+def handle(node: Node, request: AddPartitionsToTxnRequest, ticket: Ticket) -> Slices[AddPartitionsToTxnResponse | None]:
     """Answered when all transactions are written; a request without any is never answered, as in Kafka.
 
     Where an id is named twice the partitions are those named last, and an answer for all of them lists what was named
     first (`AddPartitionsToTxnRequest.partitionsByTransaction`, `errorResponseForTransaction`).
     """
-    results: list[AddPartitionsToTxnResult] = []
+    results: list[Result] = []
     first = {each.transactional_id: each for each in reversed(request.transactions)}
     named = {each.transactional_id: _Named(node, each) for each in request.transactions}
+    waits = False
 
-    def done(result: AddPartitionsToTxnResult) -> None:
+    def done(result: Result) -> None:
         results.append(result)
-        if len(results) == len(request.transactions):
-            ticket.reply(AddPartitionsToTxnResponse(results_by_transaction=tuple(results)))
+        if waits and len(results) == len(request.transactions):
+            ticket.work_on(_response(results))
 
     for transaction in request.transactions:
         transactional_id = transaction.transactional_id
+        yield from named[transactional_id].look()
         _add(node, transaction, named[transactional_id], first[transactional_id], ticket, done)
         yield
     if not request.transactions:
         log.warning("AddPartitionsToTxn without any transaction: Kafka never answers it")
+    elif len(results) == len(request.transactions):
+        return (yield from _response(results))
+    waits = True
+    return None
+
+
+Result = Slices[AddPartitionsToTxnResult]
+"""What a transaction hears, made a little at a time."""
+
+
+def _response(results: list[Result]) -> Slices[AddPartitionsToTxnResponse]:
+    made = []
+    for result in results:
+        made.append((yield from result))
+    return AddPartitionsToTxnResponse(results_by_transaction=tuple(made))
 
 
 class _Named:
@@ -64,19 +81,24 @@ class _Named:
     def __init__(self, node: Node, last: AddPartitionsToTxnTransaction) -> None:
         self._node = node
         self._last = last
-
-    @cached_property
-    def all(self) -> list[TopicPartition]:
-        return [(topic.name, index) for topic in self._last.topics for index in topic.partitions]
-
-    @cached_property
-    def distinct(self) -> frozenset[TopicPartition]:
-        return frozenset(self.all)
-
-    @cached_property
-    def missing(self) -> frozenset[TopicPartition]:
+        self._looked = False
+        self.all: list[TopicPartition] = []
+        self.distinct: frozenset[TopicPartition] = frozenset()
+        self.missing: set[TopicPartition] = set()
         """Those that do not exist."""
-        return frozenset(each for each in self.distinct if not _exists(self._node, *each))
+
+    def look(self) -> Slices[None]:
+        """Finds out."""
+        if self._looked:
+            return
+        self._looked = True
+        for topic in self._last.topics:
+            for index in topic.partitions:
+                self.all.append((topic.name, index))
+                if not _exists(self._node, topic.name, index):
+                    self.missing.add((topic.name, index))
+                yield
+        self.distinct = frozenset(self.all)
 
 
 def _add(
@@ -85,7 +107,7 @@ def _add(
     named: _Named,
     listed: AddPartitionsToTxnTransaction,
     ticket: Ticket,
-    done: Callable[[AddPartitionsToTxnResult], None],
+    done: Callable[[Result], None],
 ) -> None:
     if named.missing:
         not_attempted, unknown = ErrorCode.operation_not_attempted, ErrorCode.unknown_topic_or_partition
@@ -110,11 +132,12 @@ def _exists(node: Node, name: str, index: int) -> bool:
     return topic is not None and topic.partition(index) is not None
 
 
-def _result(transactional_id: str, outcome: Outcome) -> AddPartitionsToTxnResult:
+def _result(transactional_id: str, outcome: Outcome) -> Result:
     topics: dict[str, list[AddPartitionsToTxnPartitionResult]] = {}
     for (name, index), error in outcome.items():
         answer = AddPartitionsToTxnPartitionResult(partition_index=index, partition_error_code=error)
         topics.setdefault(name, []).append(answer)
+        yield
     return AddPartitionsToTxnResult(
         transactional_id=transactional_id,
         topic_results=tuple(
@@ -124,26 +147,22 @@ def _result(transactional_id: str, outcome: Outcome) -> AddPartitionsToTxnResult
     )
 
 
-def _result_for_all(transaction: AddPartitionsToTxnTransaction, error: ErrorCode) -> AddPartitionsToTxnResult:
+def _result_for_all(transaction: AddPartitionsToTxnTransaction, error: ErrorCode) -> Result:
     """Everything as it was named."""
-    return AddPartitionsToTxnResult(
-        transactional_id=transaction.transactional_id,
-        topic_results=tuple(
-            AddPartitionsToTxnTopicResult(
-                name=topic.name,
-                results_by_partition=tuple(
-                    AddPartitionsToTxnPartitionResult(partition_index=index, partition_error_code=error)
-                    for index in topic.partitions
-                ),
-            )
-            for topic in transaction.topics
-        ),
-    )
+    topics = []
+    for topic in transaction.topics:
+        answers = yield from one_by_one(partial(_answer, error), topic.partitions)
+        topics.append(AddPartitionsToTxnTopicResult(name=topic.name, results_by_partition=answers))
+    return AddPartitionsToTxnResult(transactional_id=transaction.transactional_id, topic_results=tuple(topics))
+
+
+def _answer(error: ErrorCode, index: int) -> AddPartitionsToTxnPartitionResult:
+    return AddPartitionsToTxnPartitionResult(partition_index=index, partition_error_code=error)
 
 
 def error_response(request: AddPartitionsToTxnRequest, error_code: ErrorCode) -> AddPartitionsToTxnResponse:
     """What a request hears that failed here."""
     return AddPartitionsToTxnResponse(
         error_code=error_code,
-        results_by_transaction=tuple(_result_for_all(each, error_code) for each in request.transactions),
+        results_by_transaction=tuple(at_once(_result_for_all(each, error_code)) for each in request.transactions),
     )

@@ -8,11 +8,15 @@ Before v5, the group must have been added (AddOffsetsToTxn). Left out on purpose
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
+from kohort.broker.apis.parts import SHORT
+from kohort.broker.slices import Slices, at_once, one_by_one
 from kohort.coordinator.committing_in_transactions import (
     Committer,
     PendingCommit,
+    records_of,
     txn_offset_commit,
 )
 from kohort.coordinator.effects import OFFSETS_TOPIC
@@ -39,13 +43,22 @@ ABORTABLE_SINCE = 4
 ADDS_BY_ITSELF_SINCE = 5
 
 
-def handle(node: Node, request: TxnOffsetCommitRequest, ticket: Ticket) -> TxnOffsetCommitResponse | None:
-    """None: answered when the offsets are written."""
-    asked = _Asked(node, request)
+def handle(
+    node: Node, request: TxnOffsetCommitRequest, ticket: Ticket
+) -> TxnOffsetCommitResponse | Slices[TxnOffsetCommitResponse | None] | None:
+    """None: answered when the offsets are written. A long request is looked at in slices, and written at once."""
+    steps = _handle(node, request, ticket)
+    is_short = sum([len(topic.partitions) for topic in request.topics]) <= SHORT
+    return at_once(steps) if is_short else steps
+
+
+def _handle(node: Node, request: TxnOffsetCommitRequest, ticket: Ticket) -> Slices[TxnOffsetCommitResponse | None]:
+    asked = _Asked(node)
+    yield from asked.look(request)
     if not asked.known:
-        return asked.answer(ErrorCode.none)
+        return (yield from asked.answer(ErrorCode.none))
     if not request.group_id:
-        return asked.answer(ErrorCode.invalid_group_id)
+        return (yield from asked.answer(ErrorCode.invalid_group_id))
     committer = Committer(
         request.producer_id,
         request.producer_epoch,
@@ -55,19 +68,33 @@ def handle(node: Node, request: TxnOffsetCommitRequest, ticket: Ticket) -> TxnOf
         request.group_instance_id,
     )
 
+    pending = yield from records_of(node.coordinator, request.group_id, asked.commits, ticket.received_at_ms)
+    waits = False
+    refused: list[ErrorCode] = []
+
     def written(error: ErrorCode, _: int) -> None:
-        ticket.reply(asked.answer(_as_answered(error, ticket.version)))
+        if not waits:
+            refused.append(error)
+            return
+        answer = asked.answer(_as_answered(error, ticket.version))
+        if len(asked.commits) > SHORT:
+            ticket.work_on(answer)
+        else:
+            ticket.reply(at_once(answer))
 
     def added(error: ErrorCode, now_ms: int) -> None:
         if error is ErrorCode.none:
-            txn_offset_commit(node.coordinator, committer, asked.commits, ticket.received_at_ms, written)
+            txn_offset_commit(node.coordinator, committer, pending, ticket.received_at_ms, written)
         else:
             written(error, now_ms)
 
     error = node.coordinator.creatable(request.group_id)
     if error is not ErrorCode.none:
-        return asked.answer(_as_answered(error, ticket.version))
+        return (yield from asked.answer(_as_answered(error, ticket.version)))
     _ask_for(node, request, ticket, added)
+    if refused:
+        return (yield from asked.answer(_as_answered(refused[0], ticket.version)))
+    waits = True
     return None
 
 
@@ -96,26 +123,34 @@ def _ask_for(node: Node, request: TxnOffsetCommitRequest, ticket: Ticket, on_add
 class _Asked:
     """What a request names: commits of partitions that exist, and what is refused by itself."""
 
-    def __init__(self, node: Node, request: TxnOffsetCommitRequest) -> None:
+    def __init__(self, node: Node) -> None:
         self.known: list[TxnOffsetCommitRequestTopic] = []
         """The topics that exist, without the partitions that do not."""
         self.commits: list[PendingCommit] = []
         self._too_large: set[TopicPartition] = set()
         self._refused: list[TxnOffsetCommitResponseTopic] = []
-        longest = node.coordinator.settings.offset_metadata_max_bytes
+        self._topics = node.cluster.topics
+        self._longest = node.coordinator.settings.offset_metadata_max_bytes
+
+    def look(self, request: TxnOffsetCommitRequest) -> Slices[None]:
+        """Sorts out what the request names."""
         for asked in request.topics:
-            topic = node.cluster.topics.by_name(asked.name)
+            topic = self._topics.by_name(asked.name)
             if topic is None:
                 self._refuse(asked.name, asked.partitions)
                 continue
-            there = tuple(each for each in asked.partitions if topic.partition(each.partition_index) is not None)
-            if len(there) < len(asked.partitions):
-                missing = tuple(each for each in asked.partitions if topic.partition(each.partition_index) is None)
-                self._refuse(asked.name, missing)
+            there, missing = [], []
+            for each in asked.partitions:
+                if topic.partition(each.partition_index) is None:
+                    missing.append(each)
+                else:
+                    there.append(each)
+                    self._commit(topic, each, self._longest)
+                yield
+            if missing:
+                self._refuse(asked.name, tuple(missing))
             if there:
-                self.known.append(TxnOffsetCommitRequestTopic(name=asked.name, partitions=there))
-            for each in there:
-                self._commit(topic, each, longest)
+                self.known.append(TxnOffsetCommitRequestTopic(name=asked.name, partitions=tuple(there)))
 
     def _refuse(self, name: str, missing: tuple[TxnOffsetCommitRequestPartition, ...]) -> None:
         unknown = ErrorCode.unknown_topic_or_partition
@@ -140,31 +175,28 @@ class _Asked:
             )
         )
 
-    def answer(self, error: ErrorCode) -> TxnOffsetCommitResponse:
+    def answer(self, error: ErrorCode) -> Slices[TxnOffsetCommitResponse]:
         """`error` for everything that exists. One entry per topic, if anything was refused (`Builder.merge`)."""
-        answered = [
-            TxnOffsetCommitResponseTopic(
-                name=topic.name,
-                partitions=tuple(
-                    TxnOffsetCommitResponsePartition(
-                        partition_index=each.partition_index,
-                        error_code=ErrorCode.offset_metadata_too_large
-                        if error is ErrorCode.none and (topic.name, each.partition_index) in self._too_large
-                        else error,
-                    )
-                    for each in topic.partitions
-                ),
-            )
-            for topic in self.known
-        ]
+        answered = []
+        for topic in self.known:
+            answers = yield from one_by_one(partial(self._answer, topic.name, error), topic.partitions)
+            answered.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=answers))
         if not self._refused:
             return TxnOffsetCommitResponse(topics=tuple(answered))
         topics: dict[str, TxnOffsetCommitResponseTopic] = {}
-        for topic in (*self._refused, *answered):
-            before = topics.setdefault(topic.name, topic)
-            if before is not topic:
-                before.partitions += topic.partitions
+        for each in (*self._refused, *answered):
+            before = topics.setdefault(each.name, each)
+            if before is not each:
+                before.partitions += each.partitions
         return TxnOffsetCommitResponse(topics=tuple(topics.values()))
+
+    def _answer(
+        self, topic: str, error: ErrorCode, asked: TxnOffsetCommitRequestPartition
+    ) -> TxnOffsetCommitResponsePartition:
+        index = asked.partition_index
+        if error is ErrorCode.none and (topic, index) in self._too_large:
+            error = ErrorCode.offset_metadata_too_large
+        return TxnOffsetCommitResponsePartition(partition_index=index, error_code=error)
 
 
 def _as_answered(error: ErrorCode, version: int) -> ErrorCode:

@@ -27,6 +27,7 @@ from kohort.protocol.messages.write_txn_markers import (
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
+    from kohort.broker.slices import Slices
     from kohort.broker.ticket import Ticket
 
 
@@ -34,7 +35,7 @@ EPOCHS_FROM = 2
 """The version of transactions in which each end has a new epoch (`TransactionVersion.TV_2`)."""
 
 
-def handle(node: Node, request: WriteTxnMarkersRequest, ticket: Ticket) -> WriteTxnMarkersResponse:
+def handle(node: Node, request: WriteTxnMarkersRequest, ticket: Ticket) -> Slices[WriteTxnMarkersResponse]:
     """Writes each marker to each of its partitions that this node leads. Answers by producer, topic and partition.
 
     Negative numbers are answered UNKNOWN_SERVER_ERROR, all of the request, as Kafka fails over them.
@@ -47,6 +48,7 @@ def handle(node: Node, request: WriteTxnMarkersRequest, ticket: Ticket) -> Write
             for index in topic.partition_indexes:
                 error = _write(node, marker, topic.name, index, ticket.received_at_ms)
                 outcomes.setdefault(marker.producer_id, {}).setdefault(topic.name, {})[index] = error
+                yield
     return WriteTxnMarkersResponse(
         markers=tuple(
             WritableTxnMarkerResult(

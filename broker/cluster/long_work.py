@@ -47,6 +47,15 @@ class LongWork:
 
         self.jobs.run(job)
 
+    def make(self, work: Callable[[], T], then: Callable[[T, int], None]) -> None:
+        """Calls `then` in the event loop with what `work` has made in a thread, and the time. `work` raises nothing."""
+
+        def job() -> None:
+            result = work()
+            self.jobs.hand_over(partial(self.act, partial(then, result)))
+
+        self.jobs.run(job)
+
 
 def _answer(ticket: Ticket, then: Callable[[T], object | None], result: T) -> None:
     try:

@@ -21,11 +21,19 @@ from kohort.coordinator.effects import (
 )
 from kohort.coordinator.events import GroupEvent
 from kohort.protocol.errors import ErrorCode
+from kohort.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.broker_cluster import BrokerCluster
     from kohort.broker.cluster.node import Node
     from kohort.coordinator.context import CoordinatorContext
+
+
+MARKERS_AT_ONCE = 256
+"""To so many partitions the end of a transaction is written before others are served: some milliseconds."""
+
+MARKERS_PAUSE_MS = 1
+"""Until the next ones."""
 
 
 def perform(cluster: BrokerCluster, now_ms: int) -> None:
@@ -39,8 +47,7 @@ def perform(cluster: BrokerCluster, now_ms: int) -> None:
                 elif type(effect) is Append:
                     _do_append(cluster, node, effect, now_ms)
                 elif type(effect) is WriteMarkers:
-                    error = _write_markers(cluster, effect, now_ms)
-                    _report(cluster, node.transactions, effect.token, error, None, now_ms)
+                    _write_markers(cluster, node.transactions, effect, now_ms)
                 elif type(effect) is GroupEvent:
                     cluster.group_events.take(node.coordinator, effect)
                 else:
@@ -115,7 +122,39 @@ def _append(cluster: BrokerCluster, effect: Append, now_ms: int) -> tuple[ErrorC
         return ErrorCode.unknown_server_error, None
 
 
-def _write_markers(cluster: BrokerCluster, effect: WriteMarkers, now_ms: int) -> ErrorCode:
+def _write_markers(cluster: BrokerCluster, coordinator: CoordinatorContext, effect: WriteMarkers, now_ms: int) -> None:
+    """Writes the end of a transaction to its partitions, to MARKERS_AT_ONCE of them now, to others later.
+
+    The outcome is reported when all are written. Nothing more is written when the coordinator has lost the transaction:
+    the next one writes all markers.
+    """
+    some, others = effect.partitions[:MARKERS_AT_ONCE], effect.partitions[MARKERS_AT_ONCE:]
+    error = _write_some_markers(cluster, effect._replace(partitions=some), now_ms)
+    if error is not ErrorCode.none or not others:
+        _report(cluster, coordinator, effect.token, error, None, now_ms)
+    elif coordinator.awaits(effect.token):
+        cluster.purgatory.wait(_OtherMarkers(cluster, coordinator, effect._replace(partitions=others)))
+
+
+class _OtherMarkers(DelayedOperation):
+    """The next partitions that are to hear of the end of a transaction, after others have been served."""
+
+    __slots__ = ("_cluster", "_coordinator", "_effect")
+
+    def __init__(self, cluster: BrokerCluster, coordinator: CoordinatorContext, effect: WriteMarkers) -> None:
+        # Counted from now: what is due before the clock's time runs in the same turn.
+        super().__init__(cluster.clock.now_ms() + MARKERS_PAUSE_MS)
+        self._cluster = cluster
+        self._coordinator = coordinator
+        self._effect = effect
+
+    def on_complete(self, now_ms: int, *, expired: bool) -> None:
+        """See `_write_markers`."""
+        if self._coordinator.awaits(self._effect.token):
+            _write_markers(self._cluster, self._coordinator, self._effect, now_ms)
+
+
+def _write_some_markers(cluster: BrokerCluster, effect: WriteMarkers, now_ms: int) -> ErrorCode:
     from kohort.broker.cluster.transaction_topic import write_markers
 
     try:

@@ -10,11 +10,12 @@ from kohort.broker.cluster.interference import NO_INTERFERENCE
 from kohort.broker.cluster.performing import perform
 from kohort.broker.logs import log
 from kohort.broker.runtime.error_response import error_response
+from kohort.broker.runtime.reading_aside import READ_AT_ONCE, read_aside
 from kohort.broker.runtime.registry import Api, Registry
 from kohort.broker.short_text import short_text
 from kohort.broker.ticket import NO_REPLY, CloseConnection, Ticket
 from kohort.protocol.codec import ResponseTooLargeError
-from kohort.protocol.errors import DecodeError, ErrorCode
+from kohort.protocol.errors import DecodeError, ErrorCode, TooManyElementsError
 from kohort.protocol.headers import RequestHeader, read_header
 
 if TYPE_CHECKING:
@@ -49,9 +50,13 @@ class Dispatcher:
                 return
             read = api.readers.get(version)
             if read is not None:
-                request = read(frame, body_offset, self._max_elements)
+                request = read(frame, body_offset, READ_AT_ONCE)
             else:
-                request = api.read(version, frame, body_offset, self._max_elements)
+                request = api.read(version, frame, body_offset, READ_AT_ONCE)
+        except TooManyElementsError:
+            assert api is not None, "its reader has been found"
+            self._read_aside(connection, api, header, frame)
+            return
         except DecodeError as problem:
             connection.close(f"unreadable request: {problem}")
             return
@@ -69,6 +74,11 @@ class Dispatcher:
         for coordinator in self.cluster.coordinators:  # as `settle`, without a call for requests that want nothing done
             if coordinator.effects:
                 perform(self.cluster, now_ms)
+
+    def _read_aside(self, connection: Connection, api: Api, header: RequestHeader, frame: bytes) -> None:
+        interference = self.cluster.interference
+        handler = api.handle if interference is NO_INTERFERENCE else interference.handle
+        read_aside(self.cluster.long_work, connection, api, header, frame, self._max_elements, handler)
 
     def run(self, connection: Connection, ticket: Ticket, handler: Handler, request: Any) -> None:
         """Lets `handler` handle a request, now that it has come or after it was held, and sees to its answer."""

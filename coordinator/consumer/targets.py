@@ -1,5 +1,6 @@
 """The target assignment: what each member is to have (consumer-groups §10)."""
 
+from collections.abc import Collection
 from uuid import UUID
 
 from kohort.coordinator.consumer.assignors import ASSIGNORS
@@ -25,10 +26,15 @@ def compute(group: ConsumerGroup, changes: Changes, wall_ms: int) -> None:
     observer = group.coordinator.consumer_observer
     began_us = observer.measured_from_us()
     counts: dict[UUID, int] = {}
+    known: dict[tuple[Collection[str], str], frozenset[UUID]] = {}
     members = []
     for member_id in _in_order(group):
-        topics = topic_ids(group, group.members[member_id].metadata, counts)
-        instance_id = group.members[member_id].metadata.instance_id
+        metadata = group.members[member_id].metadata
+        subscription = metadata.topic_names, metadata.topic_regex
+        topics = known.get(subscription)
+        if topics is None:  # most members subscribe to what another one does
+            topics = known[subscription] = topic_ids(group, metadata, counts)
+        instance_id = metadata.instance_id
         members.append(Subscriber(member_id, instance_id, topics, group.target_of(member_id)))
     assign = ASSIGNORS[preferred_assignor(group)]
     ordered = {topic_id: counts[topic_id] for topic_id in in_map_order(sorted(counts), hash_of_id)}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,35 +14,10 @@ from tests.storage.odd_batches import GZIP, SNAPPY, ZSTD, batch, gz, record, sna
 from tests.support.broker import Broker, Client
 from tests.support.data_requests import NOW_MS, delete, given_topic, production
 from tests.support.frames import frame
+from tests.support.job_thread import Thread
 
 E = ErrorCode
 MIB = 1 << 20
-
-
-class Thread:
-    """A thread that works when the test says so."""
-
-    def __init__(self, broker: Broker) -> None:
-        self._jobs: deque[Callable[[], None]] = deque()
-        broker.cluster.long_work.jobs = self
-        broker.cluster.long_work.act = broker.server.act
-
-    def run(self, job: Callable[[], None]) -> None:
-        self._jobs.append(job)
-
-    def hand_over(self, result: Callable[[], None]) -> None:
-        result()
-
-    def close(self) -> bool:
-        return not self._jobs
-
-    def works(self) -> int:
-        """Does what there is to do; returns how many jobs it was."""
-        done = 0
-        while self._jobs:
-            self._jobs.popleft()()
-            done += 1
-        return done
 
 
 def many(count: int = RECORDS_PER_TURN + 1) -> bytes:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
+from kohort.broker.apis.parts import SHORT
+from kohort.broker.slices import at_once
 from kohort.coordinator.transactions.adding import add_partitions, verify_partitions
 from kohort.coordinator.transactions.transaction import WITH_EPOCH_BUMP
 from kohort.protocol.batches import NO_PRODUCER, TRANSACTIONAL, BatchInfo
@@ -19,6 +21,7 @@ from kohort.storage.validation import Rejection, only_batch
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
+    from kohort.broker.slices import Slices
     from kohort.broker.ticket import Ticket
     from kohort.protocol.messages.produce import ProduceRequest
     from kohort.storage.topics import Partition
@@ -94,20 +97,36 @@ def ask(
 ) -> object | None:
     """Calls `then` with what is refused, and returns its answer; None: it is called, and its answer sent, later.
 
-    `refuse_all`: called instead when the whole request is refused.
+    A long request is looked at in slices. `refuse_all`: called instead when the whole request is refused.
     """
-    batches = _transactional_batches(node, request, ticket.version)
+    steps = _ask(node, request, ticket, then, refuse_all)
+    return steps if sum([len(data.partition_data) for data in request.topic_data]) > SHORT else at_once(steps)
+
+
+def _ask(
+    node: Node,
+    request: ProduceRequest,
+    ticket: Ticket,
+    then: Callable[[Refusals], object | None],
+    refuse_all: Callable[[Refused], object],
+) -> Slices[object | None]:
+    batches = yield from _transactional_batches(node, request, ticket.version)
     if len({(each.header.producer_id, each.header.producer_epoch) for each in batches}) > 1:
         return refuse_all(SEVERAL_PRODUCERS)
     # A partition refuses what it knows to be fenced itself (Kafka: `UnifiedLog.maybeStartTransactionVerification`).
     fenced = Refused(ErrorCode.invalid_producer_epoch, None)
-    refusals: Refusals = {each.topic_partition: fenced for each in batches if each.is_fenced}
-    strangers = [each for each in batches if not each.is_fenced and not each.is_in_transaction]
-    if not strangers:
-        return then(refusals)
+    refusals: Refusals = {}
+    strangers = []
     wall_ms = ticket.received_at_ms + node.cluster.clock.epoch_ms
-    for each in strangers:
-        each.begin(node, wall_ms, begins_with_0=ticket.version >= ADDS_BY_ITSELF_SINCE)
+    for each in batches:
+        if each.is_fenced:
+            refusals[each.topic_partition] = fenced
+        elif not each.is_in_transaction:
+            each.begin(node, wall_ms, begins_with_0=ticket.version >= ADDS_BY_ITSELF_SINCE)
+            strangers.append(each)
+        yield
+    if not strangers:
+        return (yield from _response(then(refusals)))
     producer = strangers[0].header.producer_id, strangers[0].header.producer_epoch
     topic_partitions = frozenset(each.topic_partition for each in strangers)
     transactional_id = request.transactional_id
@@ -115,22 +134,23 @@ def ask(
     home = node.cluster.transaction_topic.coordinator_of(transactional_id)
     if home is None:
         _refuse(refusals, topic_partitions, ErrorCode.coordinator_not_available, ticket.version)
-        return then(refusals)
+        return (yield from _response(then(refusals)))
     if ticket.version < ADDS_BY_ITSELF_SINCE or request.acks == 0:
         for topic_partition, error in verify_partitions(
             home.transactions, transactional_id, *producer, topic_partitions
         ).items():
             _refuse(refusals, {topic_partition}, error, ticket.version)
-        return then(refusals)
+            yield
+        return (yield from _response(then(refusals)))
 
     waits = False
-    at_once: list[object | None] = []
+    heard: list[object | None] = []
 
     def added(error: ErrorCode, _: int) -> None:
         _refuse(refusals, topic_partitions, error, ticket.version)
         response = then(refusals)
         if not waits:
-            at_once.append(response)
+            heard.append(response)
         elif isinstance(response, Generator):
             ticket.work_on(response)
         elif response is not None:  # else it is answered once it is synced
@@ -146,16 +166,22 @@ def ask(
         client_version=WITH_EPOCH_BUMP,
     )
     waits = True
-    return at_once[0] if at_once else None
+    return (yield from _response(heard[0])) if heard else None
 
 
-def _transactional_batches(node: Node, request: ProduceRequest, version: int) -> list[_Batch]:
+def _response(response: object | None) -> Slices[object | None]:
+    """What a handler returns, if need be in slices."""
+    return (yield from response) if isinstance(response, Generator) else response
+
+
+def _transactional_batches(node: Node, request: ProduceRequest, version: int) -> Slices[list[_Batch]]:
     """If a partition is named twice, its last batch counts, also one outside of transactions."""
     topics = node.cluster.topics
     found: dict[TopicPartition, _Batch] = {}
     for data in request.topic_data:
         topic = topics.by_id(data.topic_id) if version >= TOPIC_IDS_FROM else topics.by_name(data.name)
         for part in data.partition_data:
+            yield
             partition = None if topic is None else topic.partition(part.index)
             if topic is None or partition is None or partition.leader != node.id:
                 continue

@@ -87,15 +87,23 @@ class Laboratory:
         self._interference.oracle = Oracle(self.brokers, self.group, budget)
         self._interference.oracle.start(self.recorder)
 
-    def reset(self) -> tuple[list[str], list[str]]:
-        """The end of a test that shares the brokers with others: rules end, gates open, the clock runs as it did.
+    def lift(self) -> list[str]:
+        """Ends what a test has done to the brokers: rules end, gates open, the clock runs as it did.
 
-        Returns a line for each gate that was still held, and the violations so far, which are forgotten.
+        Returns a line for each gate that was still held.
         """
         self.faults.clear()
         self.appends.clear()
         gates = self.gates.open_all()
         self.clock.run(1.0)
+        return gates
+
+    def reset(self) -> tuple[list[str], list[str]]:
+        """The end of a test that shares the brokers with others: what it has done to them is lifted.
+
+        Returns a line for each gate that was still held, and the violations so far, which are forgotten.
+        """
+        gates = self.lift()
         violations: list[str] = []
         if self.safety is not None:
             violations, self.safety.violations = self.safety.violations, []

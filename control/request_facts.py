@@ -43,6 +43,11 @@ class RequestFacts:
         return self.ticket.version
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """What the member, or each of several, may be called: member ids, instance ids, and the sender's client id."""
+        return (*self.members, *self.instances, self.client_id)
+
+    @property
     def state(self) -> str:
         """The group's state at this moment, by its name on the wire; empty: this node knows no such group."""
         coordinator = self._node.coordinator

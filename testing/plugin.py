@@ -9,7 +9,7 @@ that is a coroutine awaits what takes its time (`await group.wait_stable()`); to
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -58,13 +58,10 @@ def kafka(request: pytest.FixtureRequest, _kafka_thread: Any) -> Iterator[Any]:
     cluster = _made(request.config, mark)
     runner = InThread(cluster, _kafka_thread)
     handed_out = runner.start(AwaitsOrWaits)
-    request.node.stash[RUNNER] = runner, cluster
+    used = _uses(request.node, runner, cluster)
     yield handed_out
     violations = runner.call(lambda: list(cluster.laboratory.safety.finish() if cluster.laboratory.safety else ()))
-    request.node.stash[SECTION] = _section(runner, cluster) if violations else None
-    left = runner.stop()
-    del request.node.stash[RUNNER]
-    _judge(request.node, left, violations)
+    _judge(request.node, used, runner.stop, violations)
 
 
 @pytest.fixture(scope="session")
@@ -91,12 +88,16 @@ def kafka_session(_kafka_of_the_run: Any) -> Any:
 def _kafka_of_this_test(request: pytest.FixtureRequest, _kafka_of_the_run: Any) -> Iterator[None]:
     """The part of one test in the cluster of the run; `pytest_itemcollected` lets every test have it that uses that."""
     _, runner, cluster = _kafka_of_the_run
-    request.node.stash[RUNNER] = runner, cluster
+    if "kafka" not in request.fixturenames and request.node.get_closest_marker(MARK) is not None:
+        pytest.fail(
+            "@pytest.mark.kafka says what the fixture `kafka` starts; `kafka_session` is one cluster for all, and "
+            "takes no mark. Use `kafka` here, or leave the mark out",
+            pytrace=False,
+        )
+    used = _uses(request.node, runner, cluster)
     yield
     left, violations = runner.call(cluster.laboratory.reset)
-    request.node.stash[SECTION] = _section(runner, cluster) if violations else None
-    del request.node.stash[RUNNER]
-    _judge(request.node, left, violations)
+    _judge(request.node, used, lambda: left, violations)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -106,6 +107,22 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         names.insert(0, END)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Forgets what an earlier run of the test has used."""
+    item.stash[USED] = []
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Ends rules and opens gates when the test function is over: fixtures, such as consumers that leave, come after."""
+    try:
+        return (yield)
+    finally:
+        for each in item.stash.get(USED, ()):
+            each.lift()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[Any]
@@ -113,19 +130,57 @@ def pytest_runtest_makereport(
     """Tells, of a test that failed, what happened in its groups and how to have it again."""
     report = yield
     if report.failed:
-        section = _section(*item.stash[RUNNER]) if RUNNER in item.stash else item.stash.get(SECTION, None)
-        report.sections += [section] if section is not None else []
+        report.sections += [each.section for each in item.stash.get(USED, ())]
     return report
 
 
-def _section(runner: InThread, cluster: Cluster) -> tuple[str, str]:
-    """What a test that failed is told of its cluster."""
-    return f"kafka, seed {cluster.seed} (repeat with --kafka-seed {cluster.seed})", runner.call(cluster.timeline)
+class Used:
+    """A cluster that a test uses, and what is told of it at its end."""
+
+    def __init__(self, runner: InThread, cluster: Cluster) -> None:
+        self._runner = runner
+        self._cluster = cluster
+        self._idle: list[str] = []
+        self._ended: tuple[str, str] | None = None
+        self.left: list[str] = []
+        """A line for each gate that the test has left held."""
+
+    @property
+    def section(self) -> tuple[str, str]:
+        """What is told of it when the test failed: its title, and its text."""
+        if self._ended is not None:
+            return self._ended
+        seed = self._cluster.seed
+        text = "\n".join([self._runner.call(self._cluster.timeline), *self._idle])
+        return f"kafka, seed {seed} (repeat with --kafka-seed {seed})", text
+
+    def lift(self) -> None:
+        """Ends what the test has done to the brokers."""
+
+        def work() -> None:
+            laboratory = self._cluster.laboratory
+            self.left += laboratory.lift()
+            self._idle += laboratory.faults.take_idle()
+
+        self._runner.call(work)
+
+    def end(self) -> None:
+        """Keeps what is told of it, and nothing else: pytest holds on to this until its run ends."""
+        self._ended = self.section
+        del self._runner, self._cluster
 
 
-def _judge(item: pytest.Item, left: list[str], violations: list[str]) -> None:
+def _uses(item: pytest.Item, runner: InThread, cluster: Cluster) -> Used:
+    """Notes that a test uses a cluster."""
+    used = Used(runner, cluster)
+    item.stash[USED].append(used)
+    return used
+
+
+def _judge(item: pytest.Item, used: Used, stop: Callable[[], list[str]], violations: list[str]) -> None:
     """Reports what a test has left held, and fails it if something happened that must never happen."""
-    for line in left:
+    used.end()
+    for line in used.left + stop():
         item.warn(pytest.PytestWarning(visible(line)))
     if violations:
         pytest.fail("this must never happen: " + visible("; ".join(violations)), pytrace=False)
@@ -150,5 +205,4 @@ def _made(config: pytest.Config, mark: pytest.Mark | None) -> Cluster:
 
 OPTIONS = ("nodes", "profile", "seed", "settings", "safety", "host")
 END = "_kafka_of_this_test"
-RUNNER = pytest.StashKey[tuple["InThread", "Cluster"]]()
-SECTION = pytest.StashKey[tuple[str, str] | None]()
+USED = pytest.StashKey[list["Used"]]()

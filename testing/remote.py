@@ -15,6 +15,8 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from kohort.control.control_errors import ControlError
+
 if TYPE_CHECKING:
     from kohort.testing.cluster import Cluster
 
@@ -33,11 +35,19 @@ class Thread:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Runs it there, and returns what it returns or raises what it raises."""
-        return self._begin(work).result()
+        """Runs it there, and returns what it returns or raises what it raises.
+
+        A sentence for whoever calls (a wait that was too long, a word that there is none of) comes without our frames.
+        """
+        __tracebackhide__ = True
+        try:
+            return self._begin(work).result()
+        except (ControlError, TimeoutError) as problem:
+            raise problem.with_traceback(None) from problem.__cause__
 
     def call(self, function: Callable[[], T]) -> T:
         """Calls a plain function there. In the thread itself, where conditions run, it is called directly."""
+        __tracebackhide__ = True
         if threading.current_thread() is self._thread:
             return function()
 
@@ -63,6 +73,20 @@ class Thread:
         self._loop.close()
 
 
+def _in_a_loop() -> bool:
+    """Whether whoever calls can await."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+async def _result(begun: Awaitable[T]) -> T:
+    """What was begun, as a coroutine, of which Python says where it was never awaited."""
+    return await begun
+
+
 class Remote:
     """Something of the thread's."""
 
@@ -78,12 +102,14 @@ class Remote:
         raise NotImplementedError
 
     def __getattr__(self, name: str) -> Any:
+        __tracebackhide__ = True
         inner = self._inner
         value = self._thread.call(lambda: getattr(inner, name))
         if not inspect.ismethod(value) and not inspect.isfunction(value):
             return self._handed_out(value)
 
         def call(*arguments: Any, **options: Any) -> Any:
+            __tracebackhide__ = True
             if inspect.iscoroutinefunction(value):
                 return self._take_part(value(*arguments, **options))
             return self._handed_out(self._thread.call(lambda: value(*arguments, **options)))
@@ -133,6 +159,7 @@ class Waits(Remote):
     """For tests that are not coroutines."""
 
     def _take_part(self, work: Coroutine[Any, Any, Any]) -> Any:
+        __tracebackhide__ = True
         return self._handed_out(self._thread.run(work))
 
 
@@ -143,11 +170,12 @@ class AwaitsOrWaits(Remote):
     """
 
     def _take_part(self, work: Coroutine[Any, Any, Any]) -> Any:
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
+        __tracebackhide__ = True
+        if not _in_a_loop():
             return self._handed_out(self._thread.run(work))
-        return self._thread.start(work)
+        awaited: Any = _result(self._thread.start(work))
+        awaited.__qualname__ = getattr(work, "__qualname__", "")  # Python tells it when this is never awaited
+        return awaited
 
 
 class InThread:

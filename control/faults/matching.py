@@ -66,7 +66,7 @@ class Match:
     client_id: str | None = None
     group: str | None = None
     member: str | None = None
-    """A member id."""
+    """A member id, an instance id or a client id."""
     instance: str | None = None
     """A `group.instance.id`."""
     generation: int | None = None
@@ -118,7 +118,7 @@ class Match:
         return (
             (self.api == ANY or self.api == facts.api)
             and (self.group is None or _like(facts.group, self.group))
-            and (self.member is None or any(_like(each, self.member) for each in facts.members))
+            and (self.member is None or any(_like(each, self.member) for each in facts.names))
             and (self.instance is None or any(_like(each, self.instance) for each in facts.instances))
             and (self.client_id is None or _like(facts.client_id, self.client_id))
             and (self.node is None or self.node == facts.node)

@@ -9,6 +9,7 @@ from types import TracebackType
 from kohort.control.faults.actions import Action
 from kohort.control.faults.matching import Match
 from kohort.control.faults.triggers import Counting, Trigger
+from kohort.control.gate_points import ANSWER, REQUEST
 from kohort.control.request_facts import RequestFacts
 
 
@@ -45,6 +46,13 @@ class Rule:
     def exhausted(self) -> bool:
         """Whether it will never act again."""
         return self._counting.exhausted
+
+    @property
+    def idle(self) -> str:
+        """A sentence about a rule that has never acted on a request, though it could; empty: about any other."""
+        if self.acted or self.action.stage not in (REQUEST, ANSWER):
+            return ""
+        return f"{self} has never acted; {self.seen or 'no'} request{'' if self.seen == 1 else 's'} matched"
 
     def remove(self) -> None:
         """Ends it: what it holds goes on, what it has silenced is closed, what it delays still comes."""

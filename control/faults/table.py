@@ -16,6 +16,8 @@ from kohort.control.faults.triggers import Trigger
 from kohort.control.request_facts import RequestFacts
 from kohort.storage.topics import Topic
 
+MOST_IDLE = 100
+
 
 class Faults:
     """The rules, in the order in which they were made: the first that acts on a request is the only one."""
@@ -26,6 +28,7 @@ class Faults:
         self._nodes = nodes
         self._rules: list[Rule] = []
         self._made = 0
+        self._idle: list[str] = []
 
     def on(self, api: str = ANY, **conditions: Unpack[MatchOptions]) -> RuleBuilder:
         """Requests of one API, or of any, that meet all conditions; see `Match` for those.
@@ -85,6 +88,11 @@ class Faults:
         for rule in list(self._rules):
             self._forget(rule)
 
+    def take_idle(self) -> list[str]:
+        """A line for each rule that ended without having acted, since this was asked last; at most `MOST_IDLE`."""
+        idle, self._idle = self._idle, []
+        return idle
+
     def __iter__(self) -> Iterator[Rule]:
         return iter(self._rules)
 
@@ -107,6 +115,8 @@ class Faults:
     def _forget(self, rule: Rule) -> None:
         if rule in self._rules:
             self._rules.remove(rule)
+            if rule.idle and len(self._idle) < MOST_IDLE:
+                self._idle.append(rule.idle)
             rule.action.ended()
 
 

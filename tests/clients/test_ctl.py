@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,8 @@ def broker() -> Iterator[tuple[str, Ctl]]:
     """Bootstrap address, and the command line."""
     with serving(options=("--control", ":0")) as ready:
         bootstrap, _, control = ready.partition(" control=")
-        KafkaAdminClient(bootstrap_servers=bootstrap).create_topics([NewTopic("orders", 1, 1)])
+        with closing(KafkaAdminClient(bootstrap_servers=bootstrap)) as admin:
+            admin.create_topics([NewTopic("orders", 1, 1)])
         yield bootstrap, Ctl(control)
 
 

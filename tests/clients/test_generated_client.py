@@ -6,6 +6,7 @@ import importlib
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,8 @@ def broker() -> Iterator[tuple[str, str]]:
     """Bootstrap address and control address."""
     with serving(options=("--control", ":0")) as ready:
         bootstrap, _, control = ready.partition(" control=")
-        KafkaAdminClient(bootstrap_servers=bootstrap).create_topics([NewTopic("orders", 6, 1)])
+        with closing(KafkaAdminClient(bootstrap_servers=bootstrap)) as admin:
+            admin.create_topics([NewTopic("orders", 6, 1)])
         yield bootstrap, control
 
 

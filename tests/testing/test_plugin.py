@@ -229,3 +229,103 @@ def test_a_mark_that_is_wrong_is_told_so(pytester: pytest.Pytester, mark: str, a
     )
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines([f"E *{advice}*"])
+
+
+def test_the_fixtures_of_a_test_end_after_its_rules_and_gates(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+        import pytest
+
+        @pytest.fixture
+        def rules(kafka):
+            yield
+            assert len(kafka.faults) == 0
+            assert len(list(kafka.gates)) == 0
+
+        @pytest.mark.usefixtures("rules")
+        def test_orders(kafka):
+            kafka.clock.pause()
+            kafka.faults.freeze(group="billing")
+            kafka.gates.hold("join-complete")
+        """,
+    )
+    result.assert_outcomes(passed=1, warnings=1)
+    result.stdout.fnmatch_lines(["*join-complete* was still held; there waited nobody"])
+
+
+def test_a_failing_test_tells_of_rules_that_never_acted(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+        def test_orders(kafka):
+            with kafka.faults.freeze(group="billing", member="bob"):
+                kafka.topics.create("orders")
+            kafka.faults.hide_node(1)
+            assert False, "as I said"
+        """,
+    )
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "rule 1: any request with group billing, member bob: * has never acted; no requests matched",
+            "rule 2: Metadata: * has never acted; no requests matched",
+        ]
+    )
+
+
+def test_a_forgotten_await_is_warned_of_with_its_line(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+        async def test_orders(kafka):
+            kafka.clock.advance(seconds=1)
+        """,
+    )
+    result.assert_outcomes(passed=1, warnings=1)
+    result.stdout.fnmatch_lines(["*:2: RuntimeWarning: coroutine 'Clock.advance' was never awaited"])
+
+
+def test_both_clusters_in_one_test(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+        def test_orders(kafka, kafka_session):
+            kafka.topics.create("orders")
+            kafka_session.topics.create("orders")
+            assert False, "as I said"
+        """,
+    )
+    result.assert_outcomes(failed=1)
+    assert result.stdout.str().count("(repeat with --kafka-seed") == 2
+
+
+def test_a_mark_does_nothing_to_the_cluster_of_the_run(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+        import pytest
+
+        @pytest.mark.kafka(nodes=3)
+        def test_orders(kafka_session):
+            pass
+        """,
+    )
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*says what the fixture `kafka` starts*"])
+
+
+def test_a_wait_that_is_too_long_is_told_without_our_frames(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+        def test_orders(kafka):
+            kafka.group("billing").wait_stable(timeout=0.01)
+        """,
+    )
+    result.assert_outcomes(failed=1)
+    text = result.stdout.str()
+    assert "TimeoutError" in text
+    assert "no running event loop" not in text
+    assert "remote.py" not in text
+    assert "futures" not in text

@@ -6,6 +6,7 @@ import resource
 import shlex
 import signal
 import sys
+from itertools import product
 from pathlib import Path
 from time import monotonic
 
@@ -19,6 +20,9 @@ from tests.bench.failures import UnmeasurableError
 from tests.bench.measurements import MEASUREMENTS, chosen
 from tests.bench.report import Result, as_json, number, right, show
 
+BESIDE = ", the other"
+"""Behind a measurement's name: of the program that is measured in turn with this one."""
+
 LIMIT_S = 120
 """For one measurement in one round."""
 
@@ -28,8 +32,15 @@ LIMIT_S = 120
 @click.option("--rounds", default=None, type=click.IntRange(1), help="How often all is measured (3; with --quick 1).")
 @click.option("--quick", is_flag=True, help="Shorter and smaller: whether all works, rather than figures.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Keeps the figures of every round.")
+@click.option(
+    "--beside",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Another `kohort`, as that of an older checkout's environment: measured in turn with this one.",
+)
 @click.option("--serve", "arguments", default="", metavar="ARGUMENTS", help="More arguments for `kohort serve`.")
-def main(names: tuple[str, ...], rounds: int | None, quick: bool, json_file: Path | None, arguments: str) -> None:
+def main(
+    names: tuple[str, ...], rounds: int | None, quick: bool, json_file: Path | None, beside: Path | None, arguments: str
+) -> None:
     """Measure kohort with a load generator that judges every reply.
 
     Server and load generator share the machine. Ends with 1 when the server did something wrong.
@@ -47,7 +58,7 @@ def main(names: tuple[str, ...], rounds: int | None, quick: bool, json_file: Pat
     results: list[Result] = []
     stopped = False
     try:
-        measure_all(selection, rounds or (1 if quick else 3), quick, shlex.split(arguments), results)
+        measure_all(selection, rounds or (1 if quick else 3), quick, shlex.split(arguments), beside, results)
     except KeyboardInterrupt:
         stopped = True
         print("\nstopped", file=sys.stderr)
@@ -58,22 +69,23 @@ def main(names: tuple[str, ...], rounds: int | None, quick: bool, json_file: Pat
     sys.exit(130 if stopped else 0 if right(results) else 1)
 
 
-def measure_all(selection: list[str], rounds: int, quick: bool, arguments: list[str], results: list[Result]) -> None:
+def measure_all(
+    selection: list[str], rounds: int, quick: bool, arguments: list[str], beside: Path | None, results: list[Result]
+) -> None:
     """Measures everything in turn, and that again for each round, so that noise hits all alike."""
     start = monotonic()
-    for round_ in range(1, rounds + 1):
-        for name in selection:
-            print(
-                f"{monotonic() - start:4.0f} s  round {round_}/{rounds}  {name:17}", end="", file=sys.stderr, flush=True
-            )
-            result = measure(name, round_, quick, arguments)
-            results.append(result)
-            print(summary(result), file=sys.stderr, flush=True)
+    programs = [None] if beside is None else [None, beside]
+    for round_, name, program in product(range(1, rounds + 1), selection, programs):
+        shown = name if program is None else f"{name}{BESIDE}"
+        print(f"{monotonic() - start:4.0f} s  round {round_}/{rounds}  {shown:17}", end="", file=sys.stderr, flush=True)
+        result = measure(name, round_, Bench(quick=quick, arguments=arguments, kohort=program))
+        result.name = shown
+        results.append(result)
+        print(summary(result), file=sys.stderr, flush=True)
 
 
-def measure(name: str, round_: int, quick: bool, arguments: list[str]) -> Result:
+def measure(name: str, round_: int, bench: Bench) -> Result:
     """One measurement, in an event loop of its own."""
-    bench = Bench(quick=quick, arguments=arguments)
     result = Result(name, round_, bench.figures, bench.failures)
 
     async def limited() -> None:

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from math import ceil
+from pathlib import Path
 from time import perf_counter, process_time
 
 from tests.bench import connection
@@ -24,8 +25,10 @@ class Figure:
 class Bench:
     """One measurement in one round."""
 
-    def __init__(self, *, quick: bool = False, arguments: Sequence[str] = ()) -> None:
+    def __init__(self, *, quick: bool = False, arguments: Sequence[str] = (), kohort: Path | None = None) -> None:
         self.quick = quick
+        self.kohort = kohort
+        """The `kohort` that is measured; None: that of this environment."""
         self.arguments = arguments
         """More arguments for `kohort serve`."""
         self.failures = Failures()
@@ -41,7 +44,9 @@ class Bench:
     @asynccontextmanager
     async def server(self, *arguments: str) -> AsyncIterator[Server]:
         """A server that accepts connections. It is stopped whatever happens."""
-        async with self.program(command(["--listen", "127.0.0.1:0", *arguments, *self.arguments])) as server:
+        async with self.program(
+            command(["--listen", "127.0.0.1:0", *arguments, *self.arguments], self.kohort)
+        ) as server:
             yield server
 
     @asynccontextmanager

@@ -19,9 +19,9 @@ PROC = Path("/proc")
 TRACEBACK = "Traceback (most recent call last)"
 
 
-def command(arguments: Sequence[str]) -> list[str]:
-    """`kohort serve` of the environment this runs in, as a user starts it."""
-    script = Path(sys.executable).with_name("kohort")
+def command(arguments: Sequence[str], program: Path | None = None) -> list[str]:
+    """`kohort serve` as a user starts it: of `program`, or of the environment this runs in."""
+    script = program or Path(sys.executable).with_name("kohort")
     start = [str(script)] if script.exists() else [sys.executable, "-m", "kohort.cli"]
     return [*start, "serve", "--profile", "test", *arguments]
 

@@ -199,7 +199,7 @@ class TestOffsets:
 
 
 class TestData:
-    BATCH = data.make_batch(2, 50)
+    BATCH = data.make_batch([50, 50])
 
     def fetcher(self) -> data.Fetcher:
         return data.Fetcher(connected()[0], 0, self.BATCH, 2, data.Phase(0))

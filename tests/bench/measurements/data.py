@@ -179,9 +179,9 @@ class Fetcher:
         return at - start
 
 
-async def measure(bench: Bench, *, connections: int, records: int, value_bytes: int) -> None:
-    """Megabytes per second, in and out."""
-    batch = make_batch(records, value_bytes)
+async def measure(bench: Bench, *, connections: int, sizes: Sequence[int]) -> None:
+    """Megabytes per second, in and out. `sizes`: of the values of the records in each batch, in bytes."""
+    batch, records = make_batch(sizes), len(sizes)
     seconds = 0.5 if bench.quick else 2
     async with bench.server() as server, bench.connections(server, connections) as clients:
         await create_topic(clients[0], TOPIC, connections)
@@ -217,8 +217,9 @@ async def _run(
     bench.figure(f"{name} load gen. CPU", "µs/request", meter.own_s / max(len(phase.latencies_ns), 1) * 1e6)
 
 
-def make_batch(records: int, value_bytes: int) -> bytes:
-    """One batch, uncompressed."""
-    value = bytes(n * 7 + (n >> 8) & 0xFF for n in range(value_bytes))
-    now_ms = int(time() * 1000)
-    return bytes(build_batch([Record(key=None, value=value, timestamp_ms=now_ms) for _ in range(records)]))
+def make_batch(sizes: Sequence[int]) -> bytes:
+    """One batch, uncompressed. Where sizes differ, times do too."""
+    now_ms, step_ms = int(time() * 1000), min(len(set(sizes)) - 1, 1)
+    values = [bytes(n * 7 + (n >> 8) & 0xFF for n in range(size)) for size in sizes]
+    records = [Record(None, value, timestamp_ms=now_ms + number * step_ms) for number, value in enumerate(values)]
+    return bytes(build_batch(records))

@@ -352,11 +352,11 @@ def consumer_timeline(group: GroupInput) -> ConsumerTimeline | None:
                     if stay.end_ms == record.ts_ms and stay.member.member_id in stayed:
                         stay.converted = True
             continue
-        # one millisecond can hold a conversion and the joiner's own operation: a member after an epoch begins a new one
-        again = (
-            record.record_type in (kinds.GROUP_EPOCH, kinds.MEMBER)
-            and not record.is_tombstone
-            and any(r.record_type == kinds.GROUP_EPOCH for r in operation)
+        # One millisecond can hold a conversion and the joiner's own operation, or two removals. What follows an epoch
+        # and is about a member, or another epoch, begins a new operation.
+        begins = (kinds.CURRENT_MEMBER,) if record.is_tombstone else (kinds.GROUP_EPOCH, kinds.MEMBER)
+        again = record.record_type in begins and any(
+            r.record_type == kinds.GROUP_EPOCH and not r.is_tombstone for r in operation
         )
         if operation and (record.op_id != operation[0].op_id or again):
             walk.operation(operation)

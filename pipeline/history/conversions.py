@@ -9,6 +9,8 @@ from kohort.pipeline.history.inputs import Generation
 from kohort.pipeline.history.rebalance import Rebalance
 
 CLASSIC, CONSUMER = "classic", "consumer"
+SAME_MS = 2000
+"""An event and the records of one conversion are not further apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +30,10 @@ class Migration:
     rebalances: tuple[Rebalance, ...]
 
     @property
-    def partition_s(self) -> float:
-        """Seconds in which partitions had no reader, summed over partitions; at most."""
+    def partition_s(self) -> float | None:
+        """Seconds in which partitions had no reader, summed over partitions; at most. None: owners are not known."""
+        if not any(r.before.owners or r.after.owners for r in self.rebalances):
+            return None
         return sum(r.cost.unavailable_partition_s[1] for r in self.rebalances)
 
     @property
@@ -37,9 +41,21 @@ class Migration:
         return sum(r.cost.delayed_records for r in self.rebalances)
 
 
-def migrations(generations: Sequence[Generation], rebalances: Sequence[Rebalance], until_ms: int) -> list[Migration]:
-    """All of a group, in their order. Works from settled generations and epochs, and the rebalances between them."""
+def migrations(
+    generations: Sequence[Generation],
+    rebalances: Sequence[Rebalance],
+    told: Sequence[tuple[int, str]],
+    until_ms: int,
+) -> list[Migration]:
+    """All of a group, in their order, from settled generations and epochs and the rebalances between them.
+
+    told: conversions that events tell of: when, and to which protocol. Records tell of most of them, too.
+    """
     conversions = [(r.begin_ms, CONSUMER if r.is_epoch else CLASSIC) for r in rebalances if r.kind == "conversion"]
+    for ts_ms, to in told:
+        if not any(abs(ts_ms - known) < SAME_MS and to == known_to for known, known_to in conversions):
+            conversions.append((ts_ms, to))
+    conversions.sort()
     found = []
     for number, (converted_ms, to) in enumerate(conversions):
         after_ms = conversions[number - 1][0] if number else 0

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from kohort.pipeline.history.classic_timeline import Timeline, classic_timeline, timeline_from_events
 from kohort.pipeline.history.commit_history import CommitHistory
+from kohort.pipeline.history.consumer_events import consumer_timeline_from_events
 from kohort.pipeline.history.consumer_timeline import ConsumerTimeline, consumer_timeline
 from kohort.pipeline.history.epochs import epoch_generations, epoch_rebalances
 from kohort.pipeline.history.events_by_kind import GroupEvents
@@ -40,6 +41,7 @@ class GroupAnalysis:
     @property
     def group_type(self) -> str:
         kinds = {record.group_type for record in self.group.records}
+        kinds |= {event.group_type for event in self.group.events if event.group_type}
         for kind in ("streams", "share", "consumer", "classic"):
             if kind in kinds:
                 return kind
@@ -70,7 +72,7 @@ def analyse(group: GroupInput) -> GroupAnalysis:
     timeline = classic_timeline(group)
     if not timeline.generations:
         timeline = timeline_from_events(group) if events.completed else timeline
-    consumer = consumer_timeline(group)
+    consumer = consumer_timeline(group) or consumer_timeline_from_events(group)
     facts = classic_rebalances(timeline.generations, events)
     generations = list(timeline.generations)
     if consumer is not None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from kohort.pipeline.gold.gold_rows import DataIssueRow, GroupHealthRow
 from kohort.pipeline.job.data_issues import data_issues
 from kohort.pipeline.job.gold import analyse_groups, write_gold
+from kohort.pipeline.job.gold_versions import new_version, show
 from kohort.pipeline.job.ingest import ingest_sources
 from kohort.pipeline.report.results import FindingRow, add_issues, findings, read_gold
 from kohort.pipeline.rules.finding import several
@@ -50,15 +51,25 @@ def analyse(
 
 
 def rebuild(
-    spark: SparkSession, sources: list[Source], issues: list[Issue], out: Path, say: Progress, cluster: str = ""
+    spark: SparkSession,
+    sources: list[Source],
+    issues: list[Issue],
+    out: Path,
+    say: Progress,
+    cluster: str = "",
+    silver: Path | None = None,
 ) -> Outcome:
-    """Makes gold, findings.json and report.html from the silver tables under `out`."""
-    silver, gold = out / "tables" / "silver", out / "tables" / "gold"
+    """Makes gold, findings.json and report.html under `out`, and shows each when it is complete.
+
+    silver: the tables to read, if not those under `out`.
+    """
+    silver, gold = silver or out / "tables" / "silver", out / "tables" / "gold"
     begun = time.monotonic()
-    _clear(gold)
-    counts = write_gold(analyse_groups(spark, silver), gold)
+    version = new_version(gold)
+    counts = write_gold(analyse_groups(spark, silver), version)
     all_issues = issues + data_issues(spark, silver, sources, written(silver))
-    add_issues(gold, cluster, [(issue.rule, issue.keys, issue.detail) for issue in all_issues])
+    add_issues(version, cluster, [(issue.rule, issue.keys, issue.detail) for issue in all_issues])
+    show(gold, version)
     done = f"{several(_groups(gold), 'group')}, {several(counts.get('rebalances', 0), 'rebalance')}"
     say(f"followed {done} ({time.monotonic() - begun:.1f} s)")
     return write_results(out, say)
@@ -70,18 +81,20 @@ def write_results(out: Path, say: Progress) -> Outcome:
 
     gold = out / "tables" / "gold"
     found = findings(gold)
-    (out / "findings.json").write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    _replace(out / "findings.json", json.dumps(found, indent=1, ensure_ascii=False) + "\n")
     begun = time.monotonic()
-    report = write_report(gold, found, out / "report.html")
+    report = out / "report.html"
+    write_report(gold, found, hidden := report.with_name("_report.html"))
+    hidden.replace(report)
     say(f"wrote {out / 'findings.json'} and {report} ({time.monotonic() - begun:.1f} s)")
     return Outcome(found, read_gold(gold, GroupHealthRow), read_gold(gold, DataIssueRow), report)
 
 
-def _clear(gold: Path) -> None:
-    import shutil
-
-    shutil.rmtree(gold, ignore_errors=True)
-    gold.mkdir(parents=True, exist_ok=True)
+def _replace(path: Path, text: str) -> None:
+    """Whoever reads the file meanwhile reads the whole of the old one."""
+    hidden = path.with_name(f"_{path.name}")
+    hidden.write_text(text, encoding="utf-8")
+    hidden.replace(path)
 
 
 def _groups(gold: Path) -> int:

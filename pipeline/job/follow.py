@@ -29,6 +29,7 @@ from kohort.pipeline.silver.parquet_files import UnseenTablesError, Writer, publ
 from kohort.pipeline.silver.read_sources import issue_row, sample
 from kohort.pipeline.silver.record_rows import SilverRows
 from kohort.pipeline.silver.rolling import clean, roll
+from kohort.pipeline.silver.snapshots import snapshot
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.found import WIRE, Source
 
@@ -289,7 +290,8 @@ def _rebuild(
     with Writer(folders.silver, number := f"sample-{time.time_ns()}") as writer:
         sample([source], cluster, writer)
     publish(folders.silver, number, [writer.task])
-    return rebuild(spark, [source], [], folders.out, say, cluster)
+    with snapshot(folders.silver, batch) as silver:
+        return rebuild(spark, [source], [], folders.out, say, cluster, silver)
 
 
 _RANK = Source(WIRE, "").rank

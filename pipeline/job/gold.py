@@ -20,6 +20,7 @@ from kohort.pipeline.gold.group_tables import analyse_group, as_tables
 from kohort.pipeline.history.silver_input import GroupRows, group_input
 from kohort.pipeline.job import packed_commits
 from kohort.pipeline.session import parallelism
+from kohort.pipeline.silver.parquet_files import shown
 from kohort.pipeline.silver.silver_schemas import COLUMNS
 from kohort.pipeline.silver.silver_schemas import SCHEMAS as SILVER
 
@@ -41,7 +42,7 @@ def silver_frame(spark: SparkSession, silver: Path, table: str) -> DataFrame:
 
     schema = from_arrow_schema(SILVER[table])
     folder = silver / table
-    if not folder.is_dir() or not any(folder.glob("batch=*/*.parquet")):
+    if not shown(silver, table):
         return spark.createDataFrame([], schema)
     return spark.read.schema(schema).option("recursiveFileLookup", "true").parquet(str(folder))
 

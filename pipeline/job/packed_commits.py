@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from kohort.pipeline.history.silver_input import COMMIT_COLUMNS
 from kohort.pipeline.session import parallelism
+from kohort.pipeline.silver.parquet_files import shown
 from kohort.pipeline.silver.silver_schemas import SCHEMAS
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def _over_files(
     kinds: str,
 ) -> DataFrame:
     """Applies `work` to every row group of the commits of silver, texts as dictionaries. Workers must see `silver`."""
-    paths = [str(path) for path in sorted((silver / TABLE).glob("batch=*/*.parquet"))]
+    paths = [str(path) for path in shown(silver, TABLE)]
     texts = [name for name in _TEXTS if name in columns]
     if not paths:
         return spark.createDataFrame([], kinds)

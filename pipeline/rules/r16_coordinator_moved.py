@@ -69,8 +69,8 @@ def _moves(analysis: GroupAnalysis) -> list[tuple[int, int]]:
 def lost_with_a_move(analysis: GroupAnalysis) -> list[Session]:
     """Sessions that expired although only the coordinator had gone: their clients joined anew at the next one.
 
-    A coordinator that takes over gives every member a whole session. Such a member has committed nothing since, and its
-    client was back before that session was over.
+    A coordinator that takes over gives every member a whole session. Such a member's client was back as another member
+    before that session was over; or soon after, and had committed nothing since the move.
     """
     moments = [ts for ts, _ in _moves(analysis)]
     return [
@@ -92,10 +92,9 @@ def _lost_with(analysis: GroupAnalysis, session: Session, moved_ms: int) -> bool
     generation = analysis.ownership.generation_at(moved_ms)
     mine = generation.parts_of(session.member.member_id) if generation is not None else set()
     last = analysis.commits.last_of(mine, session.last_ms)
-    if last is not None and last > moved_ms:
-        return False
+    silent = last is None or last <= moved_ms
     return any(
         other is not session and other.member.logical == session.member.logical
-        and moved_ms <= other.first_ms <= session.last_ms + whole_ms
+        and moved_ms <= other.first_ms <= session.last_ms + (whole_ms if silent else 0)
         for other in analysis.sessions
     )  # fmt: skip

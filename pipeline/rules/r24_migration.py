@@ -13,8 +13,10 @@ FLAPPING_A_DAY = 3
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
-    found = migrations(analysis.generations, analysis.rebalances, analysis.group.until_ms)
-    moments = [each.converted_ms for each in found] or [ts for ts, _ in analysis.timeline.conversions]
+    found = migrations(
+        analysis.generations, analysis.rebalances, analysis.timeline.conversions, analysis.group.until_ms
+    )
+    moments = [each.converted_ms for each in found]
     if not moments:
         return
     flapping = busiest(moments, 86_400_000) >= FLAPPING_A_DAY
@@ -29,24 +31,26 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         f"the group was converted between the classic and the consumer protocol {times(len(moments))}"
         + "".join(f"; {_told(each)}" for each in found[-2:]),
         _advice(found, flapping),
-        min([each.start_ms for each in found] or moments),
-        max([each.end_ms for each in found] or moments),
+        min(each.start_ms for each in found),
+        max(each.end_ms for each in found),
         [],
         {
             "conversions": len(moments),
             "moments_ms": moments,
             "to": [each.to for each in found],
             "took_ms": [each.end_ms - each.start_ms for each in found],
-            "unavailable_partition_s_hi": [round(each.partition_s, 3) for each in found],
+            "unavailable_partition_s_hi": [None if (s := each.partition_s) is None else round(s, 3) for each in found],
             "delayed_records": [each.delayed_records for each in found],
-            "classic_members": list(found[-1].left) if found else [],
+            "classic_members": list(found[-1].left),
             "rebalances": sorted({r.number for each in found for r in each.rebalances}),
         },
     )
 
 
 def _told(migration: Migration) -> str:
-    cost = f"{several(len(migration.rebalances), 'rebalance')}, {migration.partition_s:.1f} partition-seconds without a reader"
+    cost = several(len(migration.rebalances), "rebalance")
+    if migration.partition_s is not None:
+        cost += f", {migration.partition_s:.1f} partition-seconds without a reader"
     took = seconds(migration.end_ms - migration.start_ms)
     if migration.left:
         return f"{listed(migration.left)} still spoke the classic protocol {took} after that ({cost} so far)"
@@ -54,7 +58,7 @@ def _told(migration: Migration) -> str:
 
 
 def _advice(found: list[Migration], flapping: bool) -> str:
-    if flapping or (found and found[-1].left):
+    if flapping or found[-1].left:
         return (
             "Finish the rollout and set group.protocol everywhere: the group converts back when its last member of the "
             "consumer protocol leaves."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
+from kohort.pipeline.history.rebalance import Rebalance
 from kohort.pipeline.history.storms import in_ramp_up
 from kohort.pipeline.rules.finding import CERTAIN, INFO, WARNING, Finding, busiest, seconds, several, times
 
@@ -14,7 +15,9 @@ JOINS_IN_A_ROW = 3
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
-    lost = [r for r in analysis.rebalances if r.lost and not r.is_epoch and r.after.size]
+    lost = [
+        r for r in analysis.rebalances if r.lost and not r.is_epoch and r.after.size and not _converted(analysis, r)
+    ]
     moments = [r.begin_ms for r in lost for _ in range(r.lost or 0)]
     if busiest(moments, 3_600_000) >= LOST_AN_HOUR:
         yield Finding(
@@ -47,3 +50,8 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
             [],
             {"rebalances_at_start": len(ramp) + 1, "rebalances": [r.number for r in ramp]},
         )
+
+
+def _converted(analysis: GroupAnalysis, r: Rebalance) -> bool:
+    """Whether the group was a consumer group in between: its epochs were counted on."""
+    return any(r.before.stable_ms < ts <= r.stable_ms for ts, _ in analysis.timeline.conversions)

@@ -115,9 +115,18 @@ def publish(folder: Path, batch: str, tasks: list[str]) -> int:
     return count
 
 
+def shown(folder: Path, table: str, until: int | None = None) -> list[Path]:
+    """The files of a table that are complete. until: the last of the numbered batches to be taken; None: all."""
+    files = sorted((folder / table).glob("batch=*/part-*.parquet"))
+    if until is None:
+        return files
+    numbers = [path.parent.name.partition("=")[2] for path in files]
+    return [path for path, number in zip(files, numbers, strict=True) if not number.isdigit() or int(number) <= until]
+
+
 def written(folder: Path) -> set[str]:
     """The tables that hold anything."""
-    return {table for table in SCHEMAS if any((folder / table).glob("batch=*/part-*.parquet"))}
+    return {table for table in SCHEMAS if shown(folder, table)}
 
 
 def forget(folder: Path) -> None:

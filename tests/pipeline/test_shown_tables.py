@@ -1,0 +1,113 @@
+"""Whoever reads tables while they are written sees whole ones: those of before, or those of after."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kohort.pipeline.job.gold_versions import new_version, show
+from kohort.pipeline.silver.parquet_files import Writer, publish, shown
+from kohort.pipeline.silver.rolling import FEWEST, roll
+from kohort.pipeline.silver.silver_schemas import SCHEMAS
+from kohort.pipeline.silver.snapshots import snapshot
+
+TABLE = "decode_errors"
+
+
+def batch(silver: Path, number: int | str, *, published: bool = True) -> None:
+    """A batch of one row that tells its number."""
+    row = dict.fromkeys(SCHEMAS[TABLE].names) | {
+        "partition": 0,
+        "offset": 0,
+        "ts_ms": 0,
+        "error": str(number),
+    }
+    with Writer(silver, str(number)) as writer:
+        writer.add(TABLE, pa.Table.from_pylist([row], SCHEMAS[TABLE]))
+    if published:
+        publish(silver, str(number), [writer.task])
+
+
+def rows(folder: Path) -> list[str]:
+    files = shown(folder, TABLE)
+    return sorted(row["error"] for path in files for row in pq.read_table(path, partitioning=None).to_pylist())
+
+
+def test_what_a_task_is_writing_is_not_shown(tmp_path: Path) -> None:
+    batch(tmp_path, 0)
+    batch(tmp_path, 1, published=False)
+    assert rows(tmp_path) == ["0"]
+
+
+def test_a_snapshot_keeps_what_was_there_whatever_is_rolled_or_written_again(tmp_path: Path) -> None:
+    silver = tmp_path / "silver"
+    for number in range(FEWEST + 1):
+        batch(silver, number)
+    batch(silver, "sample-7")
+    with snapshot(silver, until=FEWEST - 1) as view:
+        expected = sorted([*map(str, range(FEWEST)), "sample-7"])
+        assert rows(view) == expected, "the batch after those that are committed may be written again"
+        assert roll(silver, FEWEST - 1) == FEWEST
+        batch(silver, FEWEST)
+        assert rows(view) == expected
+    assert not view.exists()
+    assert rows(silver) == sorted([*expected, str(FEWEST)])
+
+
+def test_a_snapshot_that_a_killed_process_left_is_removed(tmp_path: Path) -> None:
+    silver = tmp_path / "silver"
+    batch(silver, 0)
+    with snapshot(silver) as first:
+        left = first.with_name(first.name + "0")
+        shutil.copytree(first, left)
+    with snapshot(silver) as second:
+        assert not left.exists()
+        assert rows(second) == ["0"]
+
+
+def test_gold_is_replaced_as_a_whole(tmp_path: Path) -> None:
+    gold = tmp_path / "gold"
+    for text in ("old", "new"):
+        version = new_version(gold)
+        (version / "table").write_text(text)
+        assert not gold.exists() or (gold / "table").read_text() == "old", "nothing is shown before it is complete"
+        show(gold, version)
+        assert (gold / "table").read_text() == text
+
+
+def test_an_attempt_that_fails_leaves_gold_as_it_was(tmp_path: Path) -> None:
+    gold = tmp_path / "gold"
+    show(gold, new_version(gold))
+    (gold / "table").write_text("old")
+    new_version(gold)  # and the process is killed
+    assert (gold / "table").read_text() == "old"
+    show(gold, new_version(gold))
+    assert not (gold / "table").exists()
+
+
+def test_who_reads_gold_has_until_the_next_but_one(tmp_path: Path) -> None:
+    """Files that a reader has found stay for one more round; older ones go."""
+    gold = tmp_path / "gold"
+    show(gold, new_version(gold))
+    (gold / "table").write_text("old")
+    found = gold.resolve() / "table"
+    show(gold, new_version(gold))
+    assert found.read_text() == "old"
+    show(gold, new_version(gold))
+    assert not found.exists()
+    assert len(list(tmp_path.iterdir())) == 3, "the link, the version that it names, and the one before"
+
+
+@pytest.mark.parametrize("text", ["old"])
+def test_a_folder_of_an_earlier_release_becomes_a_version(tmp_path: Path, text: str) -> None:
+    gold = tmp_path / "gold"
+    gold.mkdir()
+    (gold / "table").write_text(text)
+    version = new_version(gold)
+    assert (gold / "table").read_text() == text
+    show(gold, version)
+    assert list(gold.iterdir()) == []

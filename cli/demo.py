@@ -151,6 +151,6 @@ async def _analyse(console: Console, stage: Stage, events: Path, out: Path) -> l
         return []
     console.print("\nNow kohort analyze reads the play's own logs: its offsets topic, and its event log")
     failed = await analysis.analyse(stage.bootstrap, events, out, lambda text: console.print(f"  {text}", style="dim"))
-    check, lines = (Check(False, failed), []) if failed else analysis.judge(out)
-    show_analysis(console, check, lines, out / "report.html")
-    return [check]
+    checks, lines = ([Check(False, failed)], []) if failed else analysis.judge(out)
+    show_analysis(console, checks, lines, out / "report.html")
+    return checks

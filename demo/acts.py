@@ -6,7 +6,7 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
@@ -21,6 +21,7 @@ TOPIC = "orders"
 PARTITIONS = 6
 EAGER = "billing"
 COOPERATIVE = "shipping"
+MOVING = "invoicing"
 SLOW = "kafka-python-1"
 """The consumer that stalls its group."""
 
@@ -97,6 +98,7 @@ class Play:
             ("a member leaves", "the same, with a goodbye", self.a_member_leaves),
             ("a static member restarts", "it has a group.instance.id and comes back in time", self.a_static_restart),
             ("a cooperative member joins", "a second group: cooperative-sticky", self.a_cooperative_join),
+            ("a group changes its protocol", "a third group: from the classic to the consumer protocol", self.a_move),
             ("everything restarts", "all consumers and the producer stop, and come back", self.everything_restarts),
         ]
         await self._start_producer([0] * PARTITIONS)
@@ -226,6 +228,29 @@ class Play:
             problem=lambda _: f"partitions that stayed were revoked: {sorted(moved)}" if moved else "",
         )
         await self._stop(self.cooperative)
+        return outcome
+
+    async def a_move(self) -> Outcome:
+        parts = [self._part("confluent-kafka", number, MOVING) for number in (5, 6)]
+        moved = await self._ready(*[replace(part, protocol="consumer") for part in parts])
+        members: dict[str, Actor] = {}
+        await self._join(members, await self._ready(*parts), MOVING)
+        await self.observations.until(self._caught_up(MOVING), SETTLE_WITHIN_S, f"{MOVING} catches up")
+        read_again = self.observations.group(MOVING).read_again()
+        self._measure_from(MOVING)
+        for name, actor in moved.items():
+            await self._stop({name: members[name]})
+            await self._join(members, {name: actor}, MOVING)
+        again = self.observations.group(MOVING).read_again() - read_again
+        group = self.stage.consumer_group(MOVING)
+        outcome = self._outcome(
+            "a group changes its protocol",
+            f"{len(moved)} consumers moved to the consumer protocol one after the other, while the group went on; "
+            f"no partition was unread for longer than {{partition_s:.1f}} s, and {again} records were read twice",
+            group_id=MOVING,
+            problem=lambda _: "" if group is not None and not group.classic_count else "it is no consumer group",
+        )
+        await self._stop(members)
         return outcome
 
     async def everything_restarts(self) -> Outcome:

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from kohort.demo.acts import EAGER, SLOW
+from kohort.demo.acts import EAGER, MOVING, SLOW
 from kohort.demo.verdict import Check
 
 NEEDED = ("pyspark", "pyarrow", "pandas", "numpy")
@@ -25,6 +25,8 @@ SPARKS_OWN = ("WARNING: Using incubator modules", "Setting ", "To adjust logging
 
 SLOW_MEMBER = "R01"
 """The rule that says: one slow member stalled the group."""
+MIGRATION = "R24"
+"""The rule that says: the group changed its protocol, and what that cost."""
 
 
 def is_installed() -> bool:
@@ -67,11 +69,24 @@ async def analyse(bootstrap: str, events: Path, out: Path, say: Callable[[str], 
     return "" if code == 0 else f"the analysis failed: {last or f'exit code {code}'}"
 
 
-def judge(out: Path) -> tuple[Check, list[str]]:
+def judge(out: Path) -> tuple[list[Check], list[str]]:
     """Whether it has found what the play was about, and what it says of that."""
     findings: list[dict[str, Any]] = json.loads((out / "findings.json").read_text("utf-8"))
-    for each in findings:
-        if each["group"] == EAGER and each["rule"] == SLOW_MEMBER and SLOW in each["clients"]:
-            check = Check(True, f"the analysis of these logs finds that {SLOW} stalled {EAGER}")
-            return check, [f"{EAGER}: {each['text']}", each["advice"]]
-    return Check(False, f"the analysis of these logs does not find that {SLOW} stalled {EAGER}"), []
+    stalled = [
+        each for each in findings if each["group"] == EAGER and each["rule"] == SLOW_MEMBER and SLOW in each["clients"]
+    ]
+    moved = [
+        each
+        for each in findings
+        if each["group"] == MOVING and each["rule"] == MIGRATION and each["evidence"]["to"] == ["consumer"]
+    ]
+    checks = [
+        _found(bool(stalled), f"that {SLOW} stalled {EAGER}"),
+        _found(bool(moved), f"what the move of {MOVING} cost"),
+    ]
+    lines = [f"{each['group']}: {each['text']}" for each in (*stalled[:1], *moved[:1])]
+    return checks, [*lines[:1], *(each["advice"] for each in stalled[:1]), *lines[1:]]
+
+
+def _found(found: bool, what: str) -> Check:
+    return Check(found, f"the analysis of these logs {'finds' if found else 'does not find'} {what}")

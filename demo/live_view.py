@@ -27,7 +27,13 @@ FRAME_LINES = 9
 BARS = " ▁▂▃▄▅▆▇█"
 
 COLORS = {"aiokafka": "cyan", "kafka-python": "yellow", "confluent-kafka": "magenta"}
-STATE_COLORS = {"Stable": "green", "PreparingRebalance": "red", "CompletingRebalance": "yellow"}
+STATE_COLORS = {
+    "Stable": "green",
+    "PreparingRebalance": "red",
+    "CompletingRebalance": "yellow",
+    "Assigning": "yellow",
+    "Reconciling": "yellow",
+}
 
 
 class LiveView:
@@ -85,10 +91,11 @@ class LiveView:
 
     def _group(self, group_id: str, group: GroupObservations, now: float) -> Group:
         owners = self._observations.stage.owners(group_id)
+        of_consumers = self._observations.stage.consumer_group(group_id) is not None
         heading = Text.assemble(
             (f" {group_id} ", "bold"),
             (group.state, STATE_COLORS.get(group.state, "")),
-            f"  generation {group.generation}, {len(owners)} members",
+            f"  {'epoch' if of_consumers else 'generation'} {group.generation}, {len(owners)} members",
         )
         speed = Text.assemble(f" {group.rate(now):5.0f} records/s ", (_history(group, now), "green"))
         return Group(heading, speed, self._partitions(group, owners, now))

@@ -22,6 +22,8 @@ from kohort.storage.topics import Topic
 
 if TYPE_CHECKING:
     from kohort.coordinator.classic.classic_group import ClassicGroup
+    from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+    from kohort.coordinator.consumer.consumer_member import ConsumerMember
 
 NODES = 3
 HOST = "127.0.0.1"
@@ -66,9 +68,14 @@ class Stage:
         return ",".join(show_address(HOST, node.port) for node in self.cluster.nodes)
 
     def group(self, group_id: str) -> ClassicGroup | None:
-        """The group as its coordinator has it."""
+        """The classic group as its coordinator has it."""
         node = self.cluster.offsets_topic.coordinator_of(group_id)
         return None if node is None else node.coordinator.groups.get(group_id)
+
+    def consumer_group(self, group_id: str) -> ConsumerGroup | None:
+        """The consumer group as its coordinator has it."""
+        node = self.cluster.offsets_topic.coordinator_of(group_id)
+        return None if node is None else node.coordinator.consumer_groups.get(group_id)
 
     def committed(self, group_id: str) -> list[int]:
         """What the group has committed of each partition; -1: nothing."""
@@ -79,6 +86,9 @@ class Stage:
 
     def owners(self, group_id: str) -> dict[str, list[int]]:
         """Which partitions each member has been given; members go by their client id, which outlives a restart."""
+        consumer_group = self.consumer_group(group_id)
+        if consumer_group is not None:
+            return {visible(each.metadata.client_id): self._owned(each) for each in consumer_group.members.values()}
         group = self.group(group_id)
         if group is None:
             return {}
@@ -86,6 +96,13 @@ class Stage:
             visible(member.client_id): assigned_partitions(member.assignment, self.topic)
             for member in group.members.values()
         }
+
+    def _owned(self, member: ConsumerMember) -> list[int]:
+        """Partitions that it has, those included that it is still to give up."""
+        topic = self.cluster.topics.by_name(self.topic)
+        assert topic is not None, "it was created when the stage opened"
+        current = member.current
+        return sorted({*current.assigned.get(topic.topic_id, {}), *current.revoking.get(topic.topic_id, {})})
 
 
 def assigned_partitions(assignment: bytes, topic: str) -> list[int]:

@@ -24,11 +24,12 @@ def show(console: Console, outcomes: list[Outcome], checks: list[Check], took_s:
     console.print(Text(f"{took_s:.0f} s"), style="dim")
 
 
-def show_analysis(console: Console, check: Check, lines: list[str], report: Path) -> None:
+def show_analysis(console: Console, checks: list[Check], lines: list[str], report: Path) -> None:
     """What the analysis of the play's own logs came to."""
     for text in lines:
         console.print(Text(text), soft_wrap=True)
-    _show_check(console, check)
+    for check in checks:
+        _show_check(console, check)
     if report.is_file():
         console.print(Text(f"report: {report}"), soft_wrap=True)
 

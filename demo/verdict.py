@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kohort.demo.acts import COOPERATIVE, EAGER, Outcome
+from kohort.demo.acts import COOPERATIVE, EAGER, MOVING, Outcome
 from kohort.demo.observations import GroupObservations, Observations
 
 
@@ -19,7 +19,7 @@ def judge(observations: Observations, outcomes: list[Outcome], problem: str) -> 
     """Every check, in the order in which they are to be read. `problem`: why the play was not played to its end."""
     checks = [Check(False, problem)] if problem else []
     checks.append(_everything_consumed(observations))
-    for group_id in (EAGER, COOPERATIVE):
+    for group_id in (EAGER, COOPERATIVE, MOVING):
         checks += [
             _no_holes(group_id, observations.group(group_id)),
             _one_owner(group_id, observations.group(group_id)),
@@ -63,4 +63,5 @@ def _one_owner(group_id: str, group: GroupObservations) -> Check:
     ]
     if twice:
         return Check(False, f"{group_id}: two owners at once of {'; '.join(twice)}")
-    return Check(True, f"{group_id}: no partition had two owners in any of {len(group.assignments)} generations")
+    counted = "generations and epochs" if group_id == MOVING else "generations"
+    return Check(True, f"{group_id}: no partition had two owners in any of {len(group.assignments)} {counted}")

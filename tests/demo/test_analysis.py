@@ -10,22 +10,36 @@ from pathlib import Path
 import pytest
 
 from kohort.demo import analysis
-from kohort.demo.acts import EAGER, SLOW
+from kohort.demo.acts import EAGER, MOVING, SLOW
 
 FOUND = {"group": EAGER, "rule": "R01", "clients": [SLOW], "text": "the group waited", "advice": "poll sooner"}
 
 
-def test_it_finds_who_stalled_the_group(tmp_path: Path) -> None:
-    (tmp_path / "findings.json").write_text(json.dumps([{**FOUND, "rule": "R26"}, FOUND]))
-    check, told = analysis.judge(tmp_path)
-    assert check == (True, "the analysis of these logs finds that kafka-python-1 stalled billing")
-    assert told == ["billing: the group waited", "poll sooner"]
+MOVED = {"group": MOVING, "rule": "R24", "clients": [], "text": "the move took 3 s", "evidence": {"to": ["consumer"]}}
+
+
+def test_it_finds_who_stalled_the_group_and_what_the_move_cost(tmp_path: Path) -> None:
+    (tmp_path / "findings.json").write_text(json.dumps([MOVED, {**FOUND, "rule": "R26"}, FOUND]))
+    checks, told = analysis.judge(tmp_path)
+    assert checks == [
+        (True, "the analysis of these logs finds that kafka-python-1 stalled billing"),
+        (True, "the analysis of these logs finds what the move of invoicing cost"),
+    ]
+    assert told == ["billing: the group waited", "poll sooner", "invoicing: the move took 3 s"]
 
 
 @pytest.mark.parametrize("other", [{"clients": ["aiokafka-1"]}, {"group": "shipping"}, {"rule": "R02"}])
 def test_it_finds_something_else(tmp_path: Path, other: dict[str, object]) -> None:
-    (tmp_path / "findings.json").write_text(json.dumps([{**FOUND, **other}]))
-    assert not analysis.judge(tmp_path)[0].holds
+    (tmp_path / "findings.json").write_text(json.dumps([{**FOUND, **other}, MOVED]))
+    assert [check.holds for check in analysis.judge(tmp_path)[0]] == [False, True]
+
+
+@pytest.mark.parametrize(
+    "other", [{"group": "shipping"}, {"rule": "R04"}, {"evidence": {"to": ["consumer", "classic"]}}]
+)
+def test_it_does_not_find_the_move(tmp_path: Path, other: dict[str, object]) -> None:
+    (tmp_path / "findings.json").write_text(json.dumps([FOUND, {**MOVED, **other}]))
+    assert [check.holds for check in analysis.judge(tmp_path)[0]] == [True, False]
 
 
 def test_what_to_do_without_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -52,5 +66,7 @@ def test_the_whole_of_it(tmp_path: Path) -> None:
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "ok    the analysis of these logs finds that kafka-python-1 stalled billing" in ended.stdout
+    assert "ok    the analysis of these logs finds what the move of invoicing cost" in ended.stdout
+    assert "the move to the consumer protocol took" in ended.stdout
     assert ended.stdout.endswith(f"report: {out / 'report.html'}\n")
     assert sorted(path.suffix for path in (out / "events").iterdir()) == [".jsonl"] * 3

@@ -18,6 +18,7 @@ from kohort.broker.cluster.broker_cluster import BrokerCluster
 from kohort.broker.cluster.group_events import Recorded
 from kohort.broker.cluster.node import Node
 from kohort.coordinator.classic.states import State
+from kohort.coordinator.consumer.consumer_states import GroupState
 from kohort.coordinator.context import Shard
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
@@ -60,6 +61,11 @@ class Counts:
         self.rebalances: Counter[tuple[int, str]] = Counter()
         """By node and cause, as are removals; the others by node."""
         self.removals: Counter[tuple[int, str]] = Counter()
+        self.epochs: Counter[tuple[int, str]] = Counter()
+        self.reconciled: Counter[int] = Counter()
+        self.reconciling_us: Counter[int] = Counter()
+        self.conversions: Counter[tuple[int, str]] = Counter()
+        """By node, and the protocol that a group changed to."""
         self.completed: Counter[int] = Counter()
         self.rebalancing_us: Counter[int] = Counter()
         self.commits: Counter[int] = Counter()
@@ -80,6 +86,14 @@ class Counts:
             case "rebalance_completed":
                 self.completed[node] += 1
                 self.rebalancing_us[node] += int((event.detail or {}).get("total_us", 0))
+            case "epoch_bumped":
+                self.epochs[node, event.cause or "unknown"] += 1
+                self._of_group(event.group_id or "")
+            case "group_reconciled":
+                self.reconciled[node] += 1
+                self.reconciling_us[node] += event.duration_us or 0
+            case "group_converted":
+                self.conversions[node, (event.detail or {}).get("to", "unknown")] += 1
             case "member_removed":
                 self.removals[node, event.cause or "unknown"] += 1
             case "commit_stats":
@@ -100,19 +114,27 @@ class Counts:
 def of_now(cluster: BrokerCluster) -> Iterator[Metric]:
     """What there is."""
     groups = GaugeMetricFamily(f"{PREFIX}group_count", "Groups, by state", labels=["node", "protocol", "state"])
-    members = GaugeMetricFamily(f"{PREFIX}member_count", "Members of all groups", labels=["node"])
+    members = GaugeMetricFamily(
+        f"{PREFIX}member_count", "Members of all groups, by the protocol that they speak", labels=["node", "protocol"]
+    )
     offsets = GaugeMetricFamily(f"{PREFIX}num_offsets", "Offsets that groups have committed", labels=["node"])
     partitions = GaugeMetricFamily(
         f"{PREFIX}num_partitions", "Partitions of __consumer_offsets, by state", labels=["node", "state"]
     )
     for node in cluster.nodes:
         name, coordinator = str(node.id), node.coordinator
-        there = list(coordinator.groups.values())
-        states = Counter(group.state for group in there)
+        classic, consumer = list(coordinator.groups.values()), list(coordinator.consumer_groups.values())
+        states = Counter(group.state for group in classic)
         for state in State:
             groups.add_metric([name, "classic", state.value], states[state])
-        members.add_metric([name], sum(len(group.members) for group in there))
-        offsets.add_metric([name], sum(sum(1 for _ in group.offsets) for group in there if group.offsets is not None))
+        consumer_states = Counter(group.state for group in consumer)
+        for consumer_state in GroupState:
+            groups.add_metric([name, "consumer", consumer_state.value], consumer_states[consumer_state])
+        mixed = sum(group.classic_count for group in consumer)
+        members.add_metric([name, "classic"], sum(len(group.members) for group in classic) + mixed)
+        members.add_metric([name, "consumer"], sum(len(group.members) for group in consumer) - mixed)
+        committed = (group.offsets for group in (*classic, *consumer) if group.offsets is not None)
+        offsets.add_metric([name], sum(sum(1 for _ in each) for each in committed))
         shards = Counter(coordinator.shards.values())
         for shard in Shard:
             partitions.add_metric([name, shard.value], shards[shard])
@@ -121,11 +143,24 @@ def of_now(cluster: BrokerCluster) -> Iterator[Metric]:
 
 def of_counts(counts: Counts, cluster: BrokerCluster) -> Iterator[Metric]:
     """What has happened."""
-    yield _by_cause("rebalance", "Rebalances that began, by cause", counts.rebalances)
-    yield _by_cause("member_removal", "Members that were removed or left, by cause", counts.removals)
+    yield _by("cause", "rebalance", "Rebalances of classic groups that began, by cause", counts.rebalances)
+    yield _by("cause", "epoch_bump", "Epochs of consumer groups that began, by cause", counts.epochs)
+    yield _by("to", "conversion", "Groups that changed their protocol, by the one they changed to", counts.conversions)
+    yield _by("cause", "member_removal", "Members that were removed or left, by cause", counts.removals)
     nodes = cluster.nodes
     yield _summary(
-        "completed_rebalance_seconds", "Rebalances that ended", nodes, counts.completed, counts.rebalancing_us
+        "completed_rebalance_seconds",
+        "Rebalances of classic groups that ended",
+        nodes,
+        counts.completed,
+        counts.rebalancing_us,
+    )
+    yield _summary(
+        "reconciliation_seconds",
+        "Consumer groups of which all members reached the target assignment",
+        nodes,
+        counts.reconciled,
+        counts.reconciling_us,
     )
     yield _by_node(
         "offset_commit",
@@ -138,31 +173,31 @@ def of_counts(counts: Counts, cluster: BrokerCluster) -> Iterator[Metric]:
     yield _summary("partition_load_seconds", "Partitions that were loaded", nodes, counts.loads, counts.loading_us)
     by_group = CounterMetricFamily(
         f"{PREFIX}rebalance_by_group",
-        f"Rebalances that began, of at most {counts.most_groups} groups",
+        f"Rebalances and epochs that began, of at most {counts.most_groups} groups",
         labels=["group"],
     )
     for group_id, count in counts.by_group.items():
         by_group.add_metric([group_id], count)
     yield by_group
     yield CounterMetricFamily(
-        f"{PREFIX}rebalance_beyond_limit", "Rebalances of groups without a counter of their own", counts.beyond_limit
+        f"{PREFIX}rebalance_beyond_limit",
+        "Rebalances and epochs of groups without a counter of their own",
+        counts.beyond_limit,
     )
 
 
 def _not_reported_yet(node: Node) -> int:
     """Offsets that members have committed since their sums were last told, at most a minute ago."""
-    return sum(
-        member.stats.committed_partitions
-        for group in node.coordinator.groups.values()
-        for member in group.members.values()
-        if member.stats is not None
-    )
+    coordinator = node.coordinator
+    classic = (member.stats for group in coordinator.groups.values() for member in group.members.values())
+    consumer = (member.stats for group in coordinator.consumer_groups.values() for member in group.members.values())
+    return sum(stats.committed_partitions for stats in (*classic, *consumer) if stats is not None)
 
 
-def _by_cause(name: str, about: str, counts: Counter[tuple[int, str]]) -> Metric:
-    metric = CounterMetricFamily(PREFIX + name, about, labels=["node", "cause"])
-    for (node_id, cause), count in sorted(counts.items()):
-        metric.add_metric([str(node_id), cause], count)
+def _by(label: str, name: str, about: str, counts: Counter[tuple[int, str]]) -> Metric:
+    metric = CounterMetricFamily(PREFIX + name, about, labels=["node", label])
+    for (node_id, value), count in sorted(counts.items()):
+        metric.add_metric([str(node_id), value], count)
     return metric
 
 

@@ -40,7 +40,8 @@ def test_groups_by_state_members_and_partitions(lab: Lab, metrics: Metrics) -> N
     told = read(metrics)
     assert told[f"{P}group_count{{classic,Stable}}"] == 1
     assert told[f"{P}group_count{{classic,Empty}}"] == 0
-    assert told[f"{P}member_count{{}}"] == 2
+    assert told[f"{P}member_count{{classic}}"] == 2
+    assert told[f"{P}member_count{{consumer}}"] == 0
     assert told[f"{P}num_partitions{{active}}"] == 50
     assert told[f"{P}num_partitions{{loading}}"] == 0
 
@@ -58,6 +59,56 @@ def test_rebalances_are_counted_by_cause_and_by_group(lab: Lab, metrics: Metrics
     assert told[f"{P}rebalance_beyond_limit_total{{}}"] == 0
     # Bob's join superseded the first one, in which nobody had synced yet.
     assert (started, told[f"{P}completed_rebalance_seconds_count{{}}"]) == (3, 2)
+
+
+def test_consumer_groups_by_state_their_members_epochs_and_how_long_they_reconciled(lab: Lab, metrics: Metrics) -> None:
+    lab.talk("""
+        given topic $topic with 2 partitions
+        given ada shares a consumer group {topics: [$topic]}
+        bob beats {topics: [$topic]}
+          <- NONE {member_epoch: 2}
+        """)
+    told = read(metrics)
+    assert told[f"{P}group_count{{consumer,Assigning}}"] == 1
+    assert told[f"{P}group_count{{consumer,Stable}}"] == 0
+    assert told[f"{P}group_count{{classic,Stable}}"] == 0
+    assert (told[f"{P}member_count{{classic}}"], told[f"{P}member_count{{consumer}}"]) == (0, 2)
+    assert told[f"{P}epoch_bump_total{{join_new}}"] == 2
+    assert told[f"{P}rebalance_by_group_total{{{lab.name('group')}}}"] == 2
+    assert told[f"{P}reconciliation_seconds_count{{}}"] == 1, "ada alone, at once"
+    lab.talk("""
+        wait 1001 ms
+        ada beats
+          <- NONE {assignment: {$topic: [$kept]}}
+        wait 700 ms
+        ada beats {owns: {$topic: [$kept]}}
+          <- NONE
+        bob beats
+          <- NONE
+        """)
+    told = read(metrics)
+    assert told[f"{P}group_count{{consumer,Stable}}"] == 1
+    assert told[f"{P}reconciliation_seconds_count{{}}"] == 2
+    assert told[f"{P}reconciliation_seconds_sum{{}}"] == pytest.approx(1.7, abs=0.1)
+
+
+def test_a_group_that_changes_its_protocol_is_counted_and_so_are_members_of_both(lab: Lab, metrics: Metrics) -> None:
+    lab.talk("""
+        given topic $topic with 2 partitions
+        given ada shares a stable group {protocols: {range: subscription($topic)}, shares: {ada: assignment($topic:0)}}
+        bob beats {topics: [$topic]}
+          <- NONE
+        """)
+    told = read(metrics)
+    assert told[f"{P}conversion_total{{consumer}}"] == 1
+    assert (told[f"{P}member_count{{classic}}"], told[f"{P}member_count{{consumer}}"]) == (1, 1)
+    lab.talk("""
+        bob leaves the group
+          <- NONE
+        """)
+    told = read(metrics)
+    assert told[f"{P}conversion_total{{classic}}"] == 1
+    assert (told[f"{P}member_count{{classic}}"], told[f"{P}member_count{{consumer}}"]) == (1, 0)
 
 
 def test_commits_are_counted_at_once_and_once(lab: Lab, metrics: Metrics) -> None:

@@ -159,7 +159,7 @@ class _Walk:
             self.timeline.waits.append(wait)
 
     def assigned(self, event: GroupEvent) -> None:
-        """Whoever is given partitions after the target was computed has waited for them since."""
+        """A member that is given partitions after the target was computed has waited for them since."""
         epoch = self.timeline.epochs[-1] if self.timeline.epochs else None
         if epoch is None or epoch.target_ms is None or event.ts <= epoch.target_ms or not event.member_id:
             return

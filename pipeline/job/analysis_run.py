@@ -91,7 +91,7 @@ def write_results(out: Path, say: Progress) -> Outcome:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Whoever reads the file meanwhile reads the whole of the old one."""
+    """Readers see the whole of the old file until the new one is complete."""
     hidden = path.with_name(f"_{path.name}")
     hidden.write_text(text, encoding="utf-8")
     hidden.replace(path)

@@ -81,8 +81,8 @@ def analyze(
     With --follow, SOURCE is one bootstrap address: alerts are told as they arise, tables grow, the report is made anew
     every minute. Ctrl-C ends it with a last report, a second Ctrl-C at once; the same command goes on from there.
 
-    Findings go to stdout, progress to stderr. Exit code 0: analysed, whatever was found; 1: it could not be; 2: the
-    command was given wrongly; 130: interrupted.
+    Findings go to stdout, progress to stderr. Exit code 0: analysed, whatever was found; 1: it could not be, or nothing
+    in one of the sources was understood; 2: the command was given wrongly; 130: interrupted.
     """  # fmt: skip
     out = out.absolute()
     try:
@@ -173,6 +173,13 @@ def _run(found: list[Source], issues: list[Issue], out: Path, master: str | None
             print_findings(outcome, verbose)
         finally:
             spark.stop()
+    from kohort.pipeline.silver.read_sources import NOTHING_READ
+
+    unread = [issue for issue in outcome.issues if issue["rule"] == NOTHING_READ]
+    for each in unread:
+        say(visible(f"! {each['keys']}: {each['detail']}"))
+    if unread:
+        sys.exit(1)
 
 
 @contextmanager

@@ -15,6 +15,8 @@ from kohort.pipeline.sources.found import Source
 from kohort.pipeline.sources.lines import BROKEN
 from kohort.pipeline.sources.source_rows import LogEndSample, TopicName
 
+NOTHING_READ = "nothing_read"
+"""The rule of an issue: a source was read, and nothing in it was understood."""
 _ROWS_AT_ONCE = 50_000
 
 
@@ -81,7 +83,9 @@ def ingest(sources: list[Source], cluster: str, writer: Writer) -> None:
                 _one(source, cluster, writer)
                 if writer.rows == before and kind != found.WIRE:
                     text = "nothing in it was understood: no line or record is about a group"
-                    issue_row(Issue("nothing_read", source.path, text), cluster, writer)
+                    if kind == found.TEXT_LOG and (line := text_log.example_of(Path(source.path))):
+                        text += f"; for example: {line}"
+                    issue_row(Issue(NOTHING_READ, source.path, text), cluster, writer)
 
 
 def _one(source: Source, cluster: str, writer: Writer) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kohort.client.security import OPEN, Security
+from kohort.pipeline.sources.broker_lines import MARK, looks_like_a_brokers
 from kohort.pipeline.sources.checked import UNREADABLE
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.lines import read_lines
@@ -145,7 +146,7 @@ def look_at(path: Path, named: bool = False) -> Source | None:
         if partition is None and not named:
             return None  # the log of some other topic
         return Source(SEGMENT, str(path), 0 if partition is None else partition, size)
-    kind = _text_kind(path)
+    kind = _text_kind(path, named)
     return None if kind is None else Source(kind, str(path), -1, size)
 
 
@@ -155,16 +156,23 @@ def _looks_like_segment(path: Path) -> bool:
     return len(head) == 61 and head[16] == 2 and head[8] == 0 and b"[" not in head[:1]
 
 
-def _text_kind(path: Path) -> str | None:
+def _text_kind(path: Path, named: bool) -> str | None:
     try:
+        brokers = False
         for number, line in enumerate(read_lines(path)):
             if kind := _kind_of_line(line, path):
                 return kind
+            brokers = brokers or looks_like_a_brokers(line)
             if number >= _LINES_LOOKED_AT:
-                return None
+                return TEXT_LOG if brokers and _mentions_groups(path, named) else None
     except (EOFError, zlib.error, gzip.BadGzipFile):  # packed, and damaged before the first line that shows its kind
         return None
-    return None
+    return TEXT_LOG if named and brokers else None
+
+
+def _mentions_groups(path: Path, named: bool) -> bool:
+    """Whether a broker's log has lines of the group coordinator, however late. A file that was named is taken."""
+    return named or any(MARK in line for line in read_lines(path))
 
 
 def _beginning(path: Path) -> str:
@@ -173,7 +181,7 @@ def _beginning(path: Path) -> str:
 
 
 def _kind_of_line(line: str, path: Path) -> str | None:
-    if "[GroupCoordinator" in line:
+    if MARK in line:
         return TEXT_LOG
     if (line.startswith("Dumping ") and "__consumer_offsets" in line) or line.startswith("| offset: "):
         return DUMP

@@ -14,15 +14,21 @@ LONGEST_LINE = 16 << 20
 """A longer line is taken for binary data and cut; a record of the offsets topic is far smaller."""
 
 
+def _is_packed(path: Path) -> bool:
+    """By content: a rotated file may be called `server.log.7`."""
+    with path.open("rb") as file:
+        return file.read(2) == b"\x1f\x8b"
+
+
 def read_lines(path: Path, faults: list[Issue] | None = None) -> Iterator[str]:
     """Lines without their end; bytes that aren't UTF-8 become question marks rather than an error.
 
     faults: gets a word on a file that can't be read to its end, a packed one that is cut for example; what stands
     before that point is given. Without it such a file raises OSError, EOFError or zlib.error.
     """
-    opener = gzip.open if path.suffix == ".gz" else open
     number = 0
     try:
+        opener = gzip.open if _is_packed(path) else open
         with opener(path, "rb") as file:
             while line := file.readline(LONGEST_LINE):
                 number += 1

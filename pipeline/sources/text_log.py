@@ -7,29 +7,26 @@ say stays empty: nothing is invented here.
 
 from __future__ import annotations
 
-import datetime
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from kohort.pipeline.sources.broker_lines import MARK, BrokerLine, broker_line
 from kohort.pipeline.sources.checked import UNREADABLE, whole
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.event_lines import COLUMNS
 from kohort.pipeline.sources.lines import read_lines
 from kohort.pipeline.sources.source_rows import GroupEvent
 
-_LINE = re.compile(
-    r"\[(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[,.]\d{3})\] \w+ "
-    r"\[GroupCoordinator (?:id=)?(?P<node>\d+)(?: topic=__consumer_offsets partition=(?P<partition>\d+))?\]:? "
-    r"(?P<text>.*?)(?: \([\w.$]+\))?$"
-)
 LONGEST_LINE = 1 << 20
 """Characters. The line about members that were removed has all their ids, and is not nearly as long."""
 _TOO_LONG, _OTHERWISE = (
     "[GroupCoordinator and too many characters",
     "[GroupCoordinator and a time or number that can't be",
 )
+_EXAMPLE = 200
+"""Characters of a line that is shown because nothing was understood."""
 _OLD_PARTITION = re.compile(r"__consumer_offsets-(\d+)")
 _IN_BRACKETS = re.compile(r"^\[Group(?:Id)?[ =](?P<group>.*?)\] (?P<text>.*)$")
 _TEXT_AFTER_DYNAMIC = r"(?:Dynamic |Static )?"
@@ -313,25 +310,35 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str], Fill], ...] = tuple(
 )  # fmt: skip
 
 
+def example_of(path: Path) -> str:
+    """A line that should have told something: the first of the coordinator's, else the first of all."""
+    first = ""
+    for line in read_lines(path, []):
+        if MARK in line:
+            return line[:_EXAMPLE]
+        first = first or line[:_EXAMPLE]
+    return first
+
+
 def read_text_log(path: Path, utc_offset_minutes: int = 0) -> Iterator[GroupEvent | Issue]:
-    """Events of one broker's log. The log doesn't name its time zone: it is taken as UTC plus this offset."""
-    zone = datetime.timezone(datetime.timedelta(minutes=utc_offset_minutes))
+    """Events of one broker's log. Times that don't name their zone are taken as UTC plus this offset."""
     number = 0
     faults: list[Issue] = []
     unread: dict[str, int] = {}
     group_of: dict[str, str] = {}  # the line about a fenced member doesn't name its group
     for line in read_lines(path, faults):
-        if "GroupCoordinator" not in line:
+        if MARK not in line:
             continue
         if len(line) > LONGEST_LINE:
             unread[_TOO_LONG] = unread.get(_TOO_LONG, 0) + 1
             continue
-        if not (found := _LINE.match(line)):
-            continue
         try:
-            event = _event(found, line, zone, path.name, number + 1)
+            found = broker_line(line)
+            event = None if found is None else _event(found, line, utc_offset_minutes, path.name, number + 1)
         except UNREADABLE:
             unread[_OTHERWISE] = unread.get(_OTHERWISE, 0) + 1
+            continue
+        if found is None:
             continue
         if event is None:
             for words, _, _ in _PATTERNS[:5]:
@@ -346,17 +353,16 @@ def read_text_log(path: Path, utc_offset_minutes: int = 0) -> Iterator[GroupEven
     yield from faults
 
 
-def _event(found: re.Match[str], line: str, zone: datetime.timezone, file: str, number: int) -> GroupEvent | None:
-    """None: the line is about something else. Raises what UNREADABLE names for a time or a number that can't be."""
-    columns = columns_of(found["text"])
+def _event(found: BrokerLine, line: str, utc_offset_minutes: int, file: str, number: int) -> GroupEvent | None:
+    """None: the line is about something else. Raises what UNREADABLE names for a number that can't be."""
+    columns = columns_of(found.text)
     if columns is None:
         return None
-    moment = datetime.datetime.strptime(found["time"].replace(".", ","), "%Y-%m-%d %H:%M:%S,%f")
-    ts_ms = round(moment.replace(tzinfo=zone).timestamp() * 1000)
-    partition = found["partition"] or (old[1] if (old := _OLD_PARTITION.search(line)) else None)
+    ts_ms = found.ts_ms - (0 if found.zoned else 60_000 * utc_offset_minutes)
+    partition = found.partition or (old[1] if (old := _OLD_PARTITION.search(line)) else None)
     if partition is not None:
         columns.setdefault("co_partition", whole(partition, 32))
-    node = whole(found["node"], 32)
+    node = whole(found.node, 32)
     event_id = f"{file}:{ts_ms}:{number}"
     return GroupEvent(**columns, ts=ts_ms, node_id=node, event_id=event_id, seq=number, origin="text_log")
 

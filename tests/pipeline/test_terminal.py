@@ -172,6 +172,25 @@ def test_what_cannot_be_done(arguments: list[str], code: int, words: str) -> Non
     assert "Traceback" not in done.output
 
 
+def test_a_source_of_which_nothing_was_understood_is_said_and_fails(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    log = tmp_path / "server.log"
+    log.write_text("[2026-11-20 22:17:43,630] INFO [GroupCoordinator id=2]: unheard of (kafka.X)\n")
+    issue = {
+        "rule": "nothing_read",
+        "keys": str(log),
+        "detail": "nothing in it was understood; for example: unheard of",
+    }
+    outcome = SimpleNamespace(issues=[issue], findings=[], health=[], report=None)
+    monkeypatch.setattr("kohort.pipeline.session.spark_session", lambda _: SimpleNamespace(stop=lambda: None))
+    monkeypatch.setattr("kohort.cli.analyze.spark_tasks", lambda _: None)
+    monkeypatch.setattr("kohort.pipeline.job.analysis_run.analyse", lambda *_: outcome)
+    done = CliRunner().invoke(analyze, [str(log), "--out", str(tmp_path / "out")])
+    assert done.exit_code == 1, done.output
+    assert f"! {log}: nothing in it was understood; for example: unheard of" in done.output
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("java_is_gone", [False, True])
 def test_following_ends_when_told(

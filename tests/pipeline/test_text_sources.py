@@ -61,6 +61,58 @@ def test_a_rebalance_in_the_new_coordinator_s_words(tmp_path: Path) -> None:
     assert (left.kind, left.cause) == ("member_removed", "leave_poll_timeout")
 
 
+STABLE = "Stabilized group g generation 2 with 3 members."
+MS = 1795213063630
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "ts_ms"),
+    [
+        ("Kafka's own", NEW.format(STABLE), MS),
+        ("docker compose", "kafka-1  | " + NEW.format(STABLE), MS),
+        ("kubectl --prefix", "[pod/kafka-0/kafka] " + NEW.format(STABLE), MS),
+        ("journald", "Nov 20 22:17:43 host kafka-server-start.sh[812]: " + NEW.format(STABLE), MS),
+        ("Strimzi", f"2026-11-20 22:17:43,630 INFO [GroupCoordinator id=2 topic=__consumer_offsets partition=44] {STABLE} "
+         "(org.apache.kafka.X) [group-coordinator-event-processor-0]", MS),
+        ("ISO time", f"2026-11-21T00:17:43.630+02:00 INFO [GroupCoordinator id=2] {STABLE} (org.apache.kafka.X)", MS),
+        ("ISO time, UTC", f"2026-11-20T22:17:43.630Z INFO [GroupCoordinator id=2] {STABLE}", MS),
+        ("kubectl --timestamps tells the zone", "2026-11-20T20:17:43.631456789Z " + NEW.format(STABLE), MS - 7_200_000),
+        ("a container's log", "2026-11-20T22:17:43.63Z stdout F " + NEW.format(STABLE), MS),
+        ("no milliseconds", f"2026-11-20 22:17:43 INFO  [main] GroupMetadataManager:12 - [GroupCoordinator id=2] {STABLE}",
+         MS - 630),
+        ("docker's file", json.dumps({"log": NEW.format(STABLE) + "\n", "stream": "stdout",
+         "time": "2026-11-20T22:17:43.631Z"}), MS),
+        ("log4j's JsonLayout", json.dumps({"instant": {"epochSecond": MS // 1000, "nanoOfSecond": 630_000_000},
+         "level": "INFO", "loggerName": "org.apache.kafka.X", "message": f"[GroupCoordinator id=2] {STABLE}"}), MS),
+        ("Elastic's layout", json.dumps({"@timestamp": "2026-11-20T22:17:43.630Z", "log.level": "INFO",
+         "message": f"[GroupCoordinator id=2] {STABLE}"}), MS),
+    ],
+)  # fmt: skip
+def test_whatever_a_line_was_wrapped_in(tmp_path: Path, name: str, line: str, ts_ms: int) -> None:
+    (event,) = told(tmp_path, line)
+    assert (event.kind, event.group_id, event.generation, event.members) == ("join_completed", "g", 2, 3)
+    assert (event.ts, event.node_id) == (ts_ms, 2)
+
+
+def test_a_broker_s_log_whose_first_line_about_groups_comes_late(tmp_path: Path) -> None:
+    start = "[2026-11-20 22:17:43,630] INFO [KafkaServer id=2] starting (kafka.server.KafkaServer)"
+    late = [start] * 2_000 + [NEW.format(STABLE)]
+    (tmp_path / "server.log").write_text("\n".join(late))
+    (tmp_path / "server.log.2026-11-20-21").write_bytes(gzip.compress("\n".join(late).encode()))
+    (tmp_path / "controller.log").write_text("\n".join([start] * 2_000))
+    found, issues = find_sources([str(tmp_path)])
+    assert not issues
+    assert [(source.kind, Path(source.path).name) for source in found] == [
+        (TEXT_LOG, "server.log"),
+        (TEXT_LOG, "server.log.2026-11-20-21"),
+    ]
+    for source in found:
+        (event,) = read_text_log(Path(source.path))
+        assert isinstance(event, GroupEvent)
+    (named,), issues = find_sources([str(tmp_path / "controller.log")])
+    assert (named.kind, issues) == (TEXT_LOG, []), "a person said that it is one: what it lacks is told"
+
+
 def test_the_old_coordinator_names_the_partition_in_the_line(tmp_path: Path) -> None:
     started, joined = told(
         tmp_path,
@@ -219,6 +271,7 @@ def test_a_source_that_tells_nothing_is_named(tmp_path: Path) -> None:
     publish(tmp_path / "silver", "0", [writer.task])
     (row,) = pq.read_table(tmp_path / "silver" / "dq_issues").to_pylist()
     assert (row["rule"], row["keys"]) == ("nothing_read", str(path))
+    assert "for example: [2026-11-20 22:17:43,630] INFO [GroupCoordinator id=2" in row["detail"]
 
 
 def test_a_packed_file_that_is_cut_is_read_up_to_there(tmp_path: Path) -> None:

@@ -122,16 +122,38 @@ class GroupCoordinator(CoordinatorContext):
         cause: Cause,
         now_ms: int,
         on_written: OnWritten,
-        *,
-        leaving: "Iterable[ConsumerMember]" = (),
-        replaced: bool = False,
+        leaving: "Iterable[ConsumerMember]",
     ) -> bool:
         """Makes a group classic if only classic members are left; see group_conversion.py."""
         if not group.classic_count:
             return False
         from kohort.coordinator.group_conversion import downgrade_if_classic  # not for brokers without such groups
 
-        return downgrade_if_classic(self, group, changes, cause, now_ms, on_written, leaving=leaving, replaced=replaced)
+        return downgrade_if_classic(self, group, changes, cause, now_ms, on_written, leaving)
+
+    def may_downgrade_without(self, group: ConsumerGroup, replaced: "ConsumerMember") -> bool:
+        """Whether only classic members are left when one of them replaces this member; see group_conversion.py."""
+        from kohort.coordinator.group_conversion import may_downgrade_without
+
+        return may_downgrade_without(self, group, replaced)
+
+    def downgrade_after_replacing(
+        self,
+        group: ConsumerGroup,
+        changes: "Changes",
+        cause: Cause,
+        now_ms: int,
+        on_written: OnWritten,
+        *,
+        generation_id: int,
+        rebalance: bool,
+    ) -> bool:
+        """Makes a group classic whose last consumer member was replaced; see group_conversion.py."""
+        from kohort.coordinator.group_conversion import downgrade_after_replacing
+
+        return downgrade_after_replacing(
+            self, group, changes, cause, now_ms, on_written, generation_id=generation_id, rebalance=rebalance
+        )
 
     def group(self, group_id: str) -> Group | None:
         """The group of that id, whatever its protocol."""

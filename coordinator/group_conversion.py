@@ -251,46 +251,82 @@ def downgrade_if_classic(
     cause: Cause,
     now_ms: int,
     on_written: OnWritten,
-    *,
-    leaving: Iterable[ConsumerMember] = (),
-    replaced: bool = False,
+    leaving: Iterable[ConsumerMember],
 ) -> bool:
     """Makes the group classic if only classic members would be left, and writes that. Returns whether it did.
 
-    `leaving`: who goes. `replaced`: a classic member has just taken the place of a consumer member. Without either the
-    group stays as it is.
+    `leaving`: who goes.
     """
     gone = {each.member_id for each in leaving}
     left = [each for each in group.members.values() if each.member_id not in gone]
-    settings = coordinator.settings
-    if (
-        not left
-        or not (gone or replaced)
-        or not all(each.is_classic for each in left)
-        or settings.group_consumer_migration_policy not in DOWNGRADES
-        or len(left) > settings.group_max_size
-    ):
+    if not left or not _may_downgrade(coordinator, left):
         return False
-    classic = _as_classic(coordinator, group, left, now_ms)
+    classic = _as_classic(coordinator, group, left, group.epoch, now_ms)
     if classic is None:
         return False
-    changes.write_last([(key, None) for key in group.record_keys()])
-    changes.write_last([group_entry(classic)])
-    changes.converts = Conversion(classic, CONSUMER, CLASSIC, len(left), 0)
     changes.leaving = [each for each in group.members.values() if each.member_id in gone]
-    _hand_over(coordinator, group, classic, changes, now_ms)
+    _become(coordinator, group, classic, changes, now_ms)
     changes.write(now_ms, cause, on_written)
-    if gone or group.target_epoch < group.epoch:
+    prepare_rebalance(classic, cause, now_ms)
+    return True
+
+
+def may_downgrade_without(coordinator: GroupCoordinator, group: ConsumerGroup, replaced: ConsumerMember) -> bool:
+    """Whether the group is to be classic once a classic member has taken the place of a static consumer member."""
+    others = [each for each in group.members.values() if each is not replaced]
+    return _may_downgrade(coordinator, others, len(group.members))
+
+
+def downgrade_after_replacing(
+    coordinator: GroupCoordinator,
+    group: ConsumerGroup,
+    changes: Changes,
+    cause: Cause,
+    now_ms: int,
+    on_written: OnWritten,
+    *,
+    generation_id: int,
+    rebalance: bool,
+) -> bool:
+    """Makes a group classic in which a classic member has taken the place of the last other one, and writes that.
+
+    `generation_id`: the group's epoch before. `rebalance`: whether the newcomer wants other topics. Returns whether it
+    did: the bytes of a member may be no subscription.
+    """
+    classic = _as_classic(coordinator, group, list(group.members.values()), generation_id, now_ms)
+    if classic is None:
+        return False
+    _become(coordinator, group, classic, changes, now_ms)
+    changes.write(now_ms, cause, on_written)
+    if rebalance:
         prepare_rebalance(classic, cause, now_ms)
     return True
 
 
+def _may_downgrade(coordinator: GroupCoordinator, left: list[ConsumerMember], size: int | None = None) -> bool:
+    settings = coordinator.settings
+    return (
+        all(each.is_classic for each in left)
+        and settings.group_consumer_migration_policy in DOWNGRADES
+        and (len(left) if size is None else size) <= settings.group_max_size
+    )
+
+
+def _become(
+    coordinator: GroupCoordinator, group: ConsumerGroup, classic: ClassicGroup, changes: Changes, now_ms: int
+) -> None:
+    changes.write_last([(key, None) for key in group.record_keys()])
+    changes.write_last([group_entry(classic)])
+    changes.converts = Conversion(classic, CONSUMER, CLASSIC, len(classic.members), 0)
+    _hand_over(coordinator, group, classic, changes, now_ms)
+
+
 def _as_classic(
-    coordinator: GroupCoordinator, group: ConsumerGroup, members: list[ConsumerMember], now_ms: int
+    coordinator: GroupCoordinator, group: ConsumerGroup, members: list[ConsumerMember], generation_id: int, now_ms: int
 ) -> ClassicGroup | None:
     """The classic group that is left; members have what they were to have. None: their bytes are no subscriptions."""
     classic = ClassicGroup(coordinator, group.group_id, group.partition, coordinator.wall_ms(now_ms))
-    classic.protocol_type, classic.generation_id = CONSUMER, group.epoch
+    classic.protocol_type, classic.generation_id = CONSUMER, generation_id
     for each in members:
         metadata = each.metadata
         assert metadata.classic is not None, "only classic members are left"

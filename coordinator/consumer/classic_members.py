@@ -17,7 +17,7 @@ from kohort.coordinator.consumer.consumer_states import MemberState
 from kohort.coordinator.consumer.progress import advance_member, keep_alive
 from kohort.coordinator.consumer.refusing import Refusal
 from kohort.coordinator.consumer.request_changes import Changes
-from kohort.coordinator.consumer.static_members import find_or_replace, new_member_id
+from kohort.coordinator.consumer.static_members import Found, find_or_replace, new_member_id
 from kohort.coordinator.consumer.subscribing import subscribe
 from kohort.coordinator.consumer.targets import compute, may_compute
 from kohort.coordinator.consumer.timers import start, stop
@@ -42,7 +42,7 @@ def join(group: ConsumerGroup, request: JoinGroupRequest, joiner: Joiner, now_ms
     """Admits a classic member, or lets one go on. None: it is answered when that is written; it never waits for others.
 
     GROUP_MAX_SIZE_REACHED, INCONSISTENT_GROUP_PROTOCOL, MEMBER_ID_REQUIRED, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID. The
-    session timeout has been checked before.
+    session timeout has been checked before. Only MEMBER_ID_REQUIRED names a member id.
     """
     member_id, instance_id = request.member_id, request.group_instance_id
     protocols = tuple((protocol.name, protocol.metadata) for protocol in request.protocols)
@@ -53,27 +53,39 @@ def join(group: ConsumerGroup, request: JoinGroupRequest, joiner: Joiner, now_ms
         return join_refused(ErrorCode.inconsistent_group_protocol, "")
     if not member_id and instance_id is None and joiner.needs_member_id:
         return join_refused(ErrorCode.member_id_required, new_member_id(group.coordinator))
-    subscription = _subscription(protocols)
-    if subscription is None:
-        return join_refused(ErrorCode.inconsistent_group_protocol, member_id)
     changes = Changes(group)
     changes.ticket = joiner.ticket
-    holder = None if instance_id is None else group.member_of_instance(instance_id)
-    found = _check_static(group, member_id, instance_id) or find_or_replace(
-        group, changes, member_id, 0, instance_id, classic=True
-    )
+    downgrade = _would_be_classic(group, instance_id)
+    epoch_before = group.epoch
+    found = _find(group, changes, member_id, instance_id)
     if isinstance(found, Refusal):
-        return join_refused(found.error, member_id)
+        return join_refused(found.error, "")
+    subscription = _subscription(protocols)
+    if subscription is None:
+        changes.abandon(now_ms)
+        return join_refused(ErrorCode.unknown_server_error, "")  # Kafka does not foresee it
     wanted = _merged(found.metadata, request, joiner, subscription, protocols)
-    changed = subscribe(group, changes, found, wanted, now_ms)
+    subscribed = subscribe(group, changes, found, wanted, now_ms)
     member = group.members[found.member_id]
+    owned = _owned(group, subscription)
+    if downgrade:
+        # The classic group rebalances if the topics are others: until then nobody is given anything.
+        if not subscribed.bumped:
+            advance_member(group, member, changes, owned, False, now_ms)
+        _answer_as_classic(group, member, changes, request, joiner, now_ms, epoch_before, subscribed.bumped)
+        return None
     wall_ms = group.coordinator.wall_ms(now_ms)
     if may_compute(group, wall_ms):
-        compute(group, changes, wall_ms)
-    advance_member(group, member, changes, _owned(group, subscription), changed, now_ms)
-    replaced = holder is not None and holder is not member and not holder.is_classic
-    _answer_when_written(group, member, changes, request, joiner, now_ms, replaced=replaced)
+        compute(group, changes, wall_ms, homogeneous=subscribed.homogeneous)
+    advance_member(group, member, changes, owned, subscribed.changed, now_ms)
+    _answer_when_written(group, member, changes, request, joiner, now_ms)
     return None
+
+
+def _would_be_classic(group: ConsumerGroup, instance_id: str | None) -> bool:
+    """Whether who joins takes the place of the last member that speaks the other protocol."""
+    holder = None if instance_id is None else group.member_of_instance(instance_id)
+    return holder is not None and not holder.is_classic and group.coordinator.may_downgrade_without(group, holder)
 
 
 def _is_common(group: ConsumerGroup, protocols: tuple[tuple[str, bytes], ...]) -> bool:
@@ -93,12 +105,12 @@ def _subscription(protocols: tuple[tuple[str, bytes], ...]) -> Subscription | No
         return None
 
 
-def _check_static(group: ConsumerGroup, member_id: str, instance_id: str | None) -> Refusal | None:
-    """A static member that names its member id must be the one that has the name."""
+def _find(group: ConsumerGroup, changes: Changes, member_id: str, instance_id: str | None) -> Found | Refusal:
+    """A static member that names its member id must be the one that has the name, and stays the member it is."""
     if instance_id is None or not member_id:
-        return None
+        return find_or_replace(group, changes, member_id, 0, instance_id, classic=True)
     error = _check_member(group, member_id, instance_id)
-    return None if error is ErrorCode.none else Refusal(error)
+    return Refusal(error) if error is not ErrorCode.none else Found(member_id, group.members[member_id].metadata)
 
 
 def _merged(
@@ -142,18 +154,8 @@ def _answer_when_written(
     request: JoinGroupRequest,
     joiner: Joiner,
     now_ms: int,
-    *,
-    replaced: bool,
 ) -> None:
-    response = JoinGroupResponse(
-        error_code=ErrorCode.none,
-        generation_id=member.current.epoch,
-        protocol_type=CONSUMER,
-        protocol_name=request.protocols[0].name,
-        leader="",
-        member_id=member.member_id,
-        members=(),
-    )
+    response = _admitted(member, request)
 
     def written(error: ErrorCode, now_ms: int) -> None:
         if error is not ErrorCode.none:
@@ -170,8 +172,43 @@ def _answer_when_written(
             member.sync_timer = start(group, member, timeout_ms, now_ms, _did_not_sync)
 
     cause = cause_of(member, "join_static" if member.metadata.instance_id is not None else "join_new")
-    if not group.coordinator.downgrade_if_classic(group, changes, cause, now_ms, written, replaced=replaced):
+    changes.write(now_ms, cause, written)
+
+
+def _answer_as_classic(
+    group: ConsumerGroup,
+    member: ConsumerMember,
+    changes: Changes,
+    request: JoinGroupRequest,
+    joiner: Joiner,
+    now_ms: int,
+    epoch_before: int,
+    rebalance: bool,
+) -> None:
+    """The group is classic from now on. The member hears its epoch as the generation, whatever the group's is."""
+    response = _admitted(member, request)
+    effects = group.coordinator.effects
+
+    def written(error: ErrorCode, now_ms: int) -> None:
+        effects.append(Reply(joiner.ticket, response if error is ErrorCode.none else join_refused(error, "")))
+
+    cause = cause_of(member, "join_static")
+    if not group.coordinator.downgrade_after_replacing(
+        group, changes, cause, now_ms, written, generation_id=epoch_before, rebalance=rebalance
+    ):
         changes.write(now_ms, cause, written)
+
+
+def _admitted(member: ConsumerMember, request: JoinGroupRequest) -> JoinGroupResponse:
+    return JoinGroupResponse(
+        error_code=ErrorCode.none,
+        generation_id=member.current.epoch,
+        protocol_type=CONSUMER,
+        protocol_name=request.protocols[0].name,
+        leader="",
+        member_id=member.member_id,
+        members=(),
+    )
 
 
 def _did_not_sync(group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:

@@ -12,7 +12,14 @@ from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.group_lookup import found_or_created
 from kohort.coordinator.consumer.patterns import why_invalid
 from kohort.coordinator.consumer.progress import advance_member, keep_alive
-from kohort.coordinator.consumer.refusing import UNKNOWN_STATE, Refusal, group_full, group_missing, invalid_regex
+from kohort.coordinator.consumer.refusing import (
+    UNKNOWN_STATE,
+    Refusal,
+    group_full,
+    group_missing,
+    invalid_regex,
+    not_a_consumer_group,
+)
 from kohort.coordinator.consumer.request_changes import Changes
 from kohort.coordinator.consumer.resolving import resolve_if_due
 from kohort.coordinator.consumer.static_members import find_or_replace
@@ -165,20 +172,20 @@ def _join_or_go_on(
         reason = why_invalid(wanted.topic_regex)
         if reason is not None:
             return invalid_regex(wanted.topic_regex, reason)
-    subscription_changed = subscribe(group, changes, found, wanted, now_ms)
+    subscribed = subscribe(group, changes, found, wanted, now_ms)
     member = group.members[found.member_id]
     had = member.current.assigned
     wall_ms = group.coordinator.wall_ms(now_ms)
     if may_compute(group, wall_ms):
-        compute(group, changes, wall_ms)
-    if not advance_member(group, member, changes, reported, subscription_changed, now_ms):
+        compute(group, changes, wall_ms, homogeneous=subscribed.homogeneous)
+    if not advance_member(group, member, changes, reported, subscribed.changed, now_ms):
         return UNKNOWN_STATE
     keep_alive(group, member, now_ms)
     if known is not None and member.stats is not None:
         group.coordinator.consumer_observer.heard(group, member, now_ms)
     changes.ticket = sender.ticket
     response = _response(group, member, request, had)
-    cause = "join_new" if known is None else "metadata_changed" if subscription_changed else "sent_a_heartbeat"
+    cause = "join_new" if known is None else "metadata_changed" if subscribed.changed else "sent_a_heartbeat"
     changes.write(now_ms, cause_of(member, cause), _replying(group, sender, response))
     return None
 
@@ -260,7 +267,10 @@ def _leave(
     group = coordinator.consumer_groups.get(request.group_id)
     if group is None:
         error = coordinator.availability(request.group_id)
-        return refused(group_missing(request.group_id) if error is ErrorCode.none else Refusal(error))
+        if error is not ErrorCode.none:
+            return refused(Refusal(error))
+        is_classic = request.group_id in coordinator.groups
+        return refused(not_a_consumer_group(request.group_id) if is_classic else group_missing(request.group_id))
     member = find_leaver(group, request.member_id, request.instance_id)
     if isinstance(member, Refusal):
         _tell_refusal(coordinator, request, member, sender)

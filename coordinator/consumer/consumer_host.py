@@ -50,9 +50,25 @@ class ConsumerHost(GroupHost, Protocol):
         cause: Cause,
         now_ms: int,
         on_written: OnWritten,
-        *,
-        leaving: "Iterable[ConsumerMember]" = (),
-        replaced: bool = False,
+        leaving: "Iterable[ConsumerMember]",
     ) -> bool:
         """Makes a group classic if only classic members are left; see group_conversion.py."""
+        ...
+
+    def may_downgrade_without(self, group: "ConsumerGroup", replaced: "ConsumerMember") -> bool:
+        """Whether only classic members are left when one of them replaces this member; see group_conversion.py."""
+        ...
+
+    def downgrade_after_replacing(
+        self,
+        group: "ConsumerGroup",
+        changes: "Changes",
+        cause: Cause,
+        now_ms: int,
+        on_written: OnWritten,
+        *,
+        generation_id: int,
+        rebalance: bool,
+    ) -> bool:
+        """Makes a group classic whose last consumer member was replaced; see group_conversion.py."""
         ...

@@ -46,7 +46,7 @@ def fence(
     A group that is left with classic members only is classic from then on, if the policy allows.
     """
     members, changes = list(members), Changes(group)
-    if group.coordinator.downgrade_if_classic(group, changes, cause, now_ms, on_written, leaving=members):
+    if group.coordinator.downgrade_if_classic(group, changes, cause, now_ms, on_written, members):
         return
     take_out(group, members, changes)
     changes.write(now_ms, cause, on_written)

@@ -49,10 +49,13 @@ def _since(current: CurrentAssignment, topic_id: UUID | None, partition: int) ->
 
 
 def check_fetch(group: ConsumerGroup, member_id: str | None, epoch: int) -> ErrorCode:
-    """NONE for who does not say who it is; UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, ILLEGAL_GENERATION."""
-    if member_id is None and epoch < 0:
-        return ErrorCode.none
-    member = group.members.get(member_id or "")
+    """NONE for who does not say who it is; UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, ILLEGAL_GENERATION.
+
+    An epoch without a member id is UNKNOWN_SERVER_ERROR: Kafka looks for a member under null, and fails.
+    """
+    if member_id is None:
+        return ErrorCode.none if epoch < 0 else ErrorCode.unknown_server_error
+    member = group.members.get(member_id)
     if member is None:
         return ErrorCode.unknown_member_id
     if epoch == member.current.epoch:

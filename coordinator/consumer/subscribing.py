@@ -1,46 +1,68 @@
 """What a member says of itself, and when that gives its group another epoch (consumer-groups §5.3, §12.2)."""
 
+from typing import NamedTuple
+
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_leaving import bump, current_hash
 from kohort.coordinator.consumer.request_changes import Changes
 from kohort.coordinator.consumer.resolving import resolve_if_due
 from kohort.coordinator.consumer.static_members import Found
+from kohort.coordinator.consumer.targets import is_homogeneous
 from kohort.coordinator.consumer.values import Kind, MemberMetadata
 
 
-def subscribe(group: ConsumerGroup, changes: Changes, found: Found, wanted: MemberMetadata, now_ms: int) -> bool:
-    """Takes over what a member says of itself. Returns whether its subscription changed.
+class Subscribed(NamedTuple):
+    """What a heartbeat has changed."""
+
+    changed: bool
+    """Whether the member's subscription is another one."""
+    bumped: bool
+    """Whether the group has another epoch because of that."""
+    homogeneous: bool
+    """Whether an assignor is to take all subscriptions for the same."""
+
+
+def subscribe(group: ConsumerGroup, changes: Changes, found: Found, wanted: MemberMetadata, now_ms: int) -> Subscribed:
+    """Takes over what a member says of itself.
 
     The group has another epoch if the names have changed, if the pattern is another one whose topics are known, or if
     topics have come, gone or grown. A pattern that nobody had before counts when it is resolved.
+
+    Kafka compares subscriptions anew only where the epoch or the topics have changed. Otherwise what it knew before
+    stands: a newcomer that subscribes to nothing is given partitions like the others (`subscriptionType`).
     """
     before = found.metadata
+    were_homogeneous = is_homogeneous(group)
     new_regex = bool(wanted.topic_regex) and wanted.topic_regex not in group.regex_counts
     is_new = found.member_id not in group.members
     if wanted != before or is_new:
         changes.make(Kind.MEMBER, found.member_id, wanted)
     regex_changed = wanted.topic_regex != before.topic_regex
     names_changed = wanted.topic_names != before.topic_names
+    resolve_if_due(group, now_ms, new_regex=new_regex)
     if regex_changed:
         _forget_unused(group, changes, before.topic_regex)
-    resolve_if_due(group, now_ms, new_regex=new_regex)
-    if names_changed or (regex_changed and (not wanted.topic_regex or wanted.topic_regex in group.regexes)):
+    bumped = names_changed or (regex_changed and (not wanted.topic_regex or wanted.topic_regex in group.regexes))
+    if bumped:
         bump(group, changes)
         changes.epoch_cause = "" if is_new else "metadata_changed"
+        looked_again = True
     else:
-        notice_topics(group, changes)
-    return names_changed or regex_changed
+        looked_again = notice_topics(group, changes)
+    homogeneous = is_homogeneous(group) if looked_again else were_homogeneous
+    return Subscribed(names_changed or regex_changed, bumped, homogeneous)
 
 
-def notice_topics(group: ConsumerGroup, changes: Changes) -> None:
-    """Gives the group another epoch if topics that it subscribes to have changed since somebody looked."""
+def notice_topics(group: ConsumerGroup, changes: Changes) -> bool:
+    """Gives the group another epoch if topics that it subscribes to have changed. Returns whether any might have."""
     version = group.coordinator.topics.version
     if group.checked_version == version:
-        return
+        return False
     if current_hash(group) != group.metadata_hash:
         bump(group, changes)
         changes.epoch_cause = "topic_metadata_changed"
     group.checked_version = version
+    return True
 
 
 def _forget_unused(group: ConsumerGroup, changes: Changes, regex: str) -> None:

@@ -20,8 +20,8 @@ from pathlib import Path
 
 from tests.differential.brokers import kohort, real_kafka, warm_up, why_not
 from tests.differential.kinds import KINDS
-from tests.differential.playing import Brokers
 from tests.differential.running import Run
+from tests.differential.stage import Brokers
 
 
 def main() -> None:
@@ -31,10 +31,10 @@ def main() -> None:
     parser.add_argument("--sequences", type=int, default=200, help="of each kind; 200 unless said")
     parser.add_argument("--seed", type=int, help="of the first sequence; made up unless said")
     parser.add_argument("--kind", action="append", choices=list(KINDS), help="only these; may be repeated")
-    parser.add_argument("--at-a-time", type=int, default=24, help="sequences played together; 24 unless said")
+    parser.add_argument("--at-a-time", type=int, default=24, help="sequences of a kind played together; 24 unless said")
     parser.add_argument("--write", type=Path, default=Path("build/differential"), help="where conversations go")
     parser.add_argument(
-        "--kafka", metavar="HOST:PORT", help="a Kafka 4.3 that runs already, with the profile `default`"
+        "--kafka", metavar="HOST:PORT", help="a Kafka 4.3 that runs already, with the profile `consumer`"
     )
     parser.add_argument("--kohort", metavar="HOST:PORT", help="a kohort that runs already, likewise")
     options = parser.parse_args()
@@ -54,8 +54,8 @@ def main() -> None:
         for address in brokers:
             warm_up(address)
         run = Run(brokers, options.write, options.at_a_time)
-        for kind in options.kind or KINDS:
-            asyncio.run(run.play_kind(kind, seed, options.sequences))
+        with contextlib.suppress(KeyboardInterrupt):
+            asyncio.run(run.play_kinds(options.kind or KINDS, seed, options.sequences))
         logged = (folder / "log").read_text() if not options.kohort else ""
     run.summarise()
     if "Traceback" in logged or "[error" in logged:

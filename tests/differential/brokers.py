@@ -16,8 +16,15 @@ from tests.conformance import broker
 from tests.differential.codec import read_answer, write_request
 from tests.talk.values import Value
 
-SETTINGS = {"group.initial.rebalance.delay.ms": 0, "group.min.session.timeout.ms": 100}
-"""As the profile `default` of the conversations has them: nobody waits for a first join."""
+PROFILE = "consumer"
+SETTINGS = {
+    "group.initial.rebalance.delay.ms": 0,
+    "group.min.session.timeout.ms": 100,
+    "group.consumer.min.session.timeout.ms": 100,
+    "group.consumer.min.heartbeat.interval.ms": 50,
+    "group.consumer.assignment.interval.ms": 0,
+}
+"""As that profile of the conversations has them: nobody waits for a first join or between two assignments."""
 
 READY_WITHIN_S = 60
 
@@ -34,7 +41,9 @@ def why_not(kafka: Path) -> str | None:
 def real_kafka(script: Path) -> Iterator[str]:
     """Starts a real Kafka, and yields its address. Raises CalledProcessError."""
     port = _two_free_ports()
-    subprocess.run([sys.executable, script, "start", f"--port={port}"], check=True, stdout=subprocess.PIPE)
+    subprocess.run(
+        [sys.executable, script, "start", f"--profile={PROFILE}", f"--port={port}"], check=True, stdout=subprocess.PIPE
+    )
     try:
         yield f"127.0.0.1:{port}"
     finally:

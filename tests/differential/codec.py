@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
+from datetime import timedelta
 from functools import cache
 from importlib import import_module
 from types import NoneType, UnionType
@@ -179,7 +180,7 @@ def default_of(field: Field) -> Value:
     if isinstance(field.default, str | int):
         return field.default
     if field.kind in IN_MS:
-        return 0
+        return field.default // timedelta(milliseconds=1) if isinstance(field.default, timedelta) else 0
     return {"string": "", "bytes": "", "records": "", "uuid": None}.get(str(field.kind), 0)
 
 

@@ -92,7 +92,7 @@ class Mapping:
         if field in MADE_UP:
             return self._to_kafka.get((field, kohort), (field, kohort))[1]
         if isinstance(kohort, str):
-            return ID.sub(lambda found: str(self._to_kafka.get(found[0], found[0])), kohort)
+            return ID.sub(lambda found: str(self._to_kafka.get(found[0], found[0])), _ids_at_length(kohort))
         return kohort
 
 
@@ -119,7 +119,10 @@ def _of_lists(
         yield from _of_settings(api, path, kafka, kohort, ids)
         return
     if name not in IN_ORDER and (api, name) != ("LeaveGroup", "members"):
-        kafka, kohort = _ordered(kafka, lambda _, value: value), _ordered(kohort, ids.at_kafka)
+        kafka, kohort = (
+            _ordered(kafka, lambda _, value: _ids_at_length(value) if isinstance(value, str) else value),
+            _ordered(kohort, ids.at_kafka),
+        )
     if len(kafka) != len(kohort):
         yield Difference(api, f"{path}[]", kafka, kohort)
         return

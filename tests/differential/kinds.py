@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
+from tests.differential.consumer_groups import consumers
 from tests.differential.making import make_request, make_version
 from tests.differential.sequence import Step, request, topic, wait
 from tests.talk.values import Value
@@ -163,6 +164,7 @@ def _odd_header(random: Random) -> Step:
 
 KINDS: dict[str, Callable[[Random], list[Step]]] = {
     "groups": groups,
+    "consumers": consumers,
     "transactions": transactions,
     "log": log,
     "topics": topics,

@@ -11,6 +11,7 @@ from tests.differential.comparing import Difference, Mapping, compare
 from tests.differential.known import reason_for
 from tests.differential.sequence import Step, Steps
 from tests.differential.sides import Side
+from tests.differential.stage import Brokers, Scene, Stage
 from tests.differential.tidying import own_part
 from tests.talk.values import Value
 
@@ -20,37 +21,35 @@ SILENCE_S = 0.12
 PATIENCE_S = 6.0
 """How long one may be silent while the other has answered; the machine may be busy."""
 
+WAITS = "(waits)"
+"""Stands for an answer that has not come."""
+
 BROKERS = (4, 8)
 """Resource types whose settings belong to everybody: they are changed by dry runs only."""
 
+CHANGES_METADATA = {"AlterConfigs", "CreatePartitions", "CreateTopics", "DeleteTopics", "IncrementalAlterConfigs"}
+"""Requests whose answer Kafka's coordinators know of a little later; `Stage.known_everywhere` waits for that."""
+
+PATTERN_S = 0.3
+"""How long the topics of a pattern may be looked for, which no heartbeat waits for."""
+
 TAKES_A_MOMENT = {
-    "AlterConfigs",
     "AlterPartitionReassignments",
-    "CreatePartitions",
     "CreateTopics",
     "DeleteTopics",
     "ElectLeaders",
     "EndTxn",
-    "IncrementalAlterConfigs",
     "InitProducerId",
     "Metadata",
     "WriteTxnMarkers",
 }
-"""Requests whose answer Kafka gives before what was asked for is known everywhere in it."""
-
-READY_WITHIN_S = 20.0
-
-
-class Brokers(NamedTuple):
-    """Addresses."""
-
-    kafka: str
-    kohort: str
+"""Requests after which partitions and transactions change a little later than the answer says."""
 
 
 class Said(NamedTuple):
-    """A step, what it was on Kafka's side, and which answers came then: of Kafka, by the number of the step asked."""
+    """A step by its number, and which answers came then: of Kafka, by the number of the step asked."""
 
+    number: int
     step: Step
     heard: dict[int, Value]
     waiting: frozenset[int]
@@ -68,24 +67,28 @@ class Outcome:
 
 
 async def play(
-    steps: Steps, brokers: Brokers, mark: str, pause_s: float = 0.03, patience_s: float = PATIENCE_S
+    steps: Steps, brokers: Brokers, stage: Stage, pause_s: float = 0.03, patience_s: float = PATIENCE_S
 ) -> Outcome:
-    """`mark`: what the names of this play end in. `pause_s`: after what takes Kafka a moment."""
-    play = _Play(brokers, mark, pause_s, patience_s)
+    """`pause_s`: after what takes Kafka a moment. Raises OSError, TimeoutError."""
+    play = _Play(brokers, stage, await stage.set_up(steps), pause_s, patience_s)
     try:
         for number, step in enumerate(steps):
             if not await play.take(number, step):
                 break
     finally:
         await play.close()
+        await stage.take_away(play.topics())
     return play.outcome
 
 
 class _Play:
-    def __init__(self, brokers: Brokers, mark: str, pause_s: float, patience_s: float) -> None:
+    def __init__(self, brokers: Brokers, stage: Stage, scene: Scene, pause_s: float, patience_s: float) -> None:
+        mark = scene.mark
         made_up = ("group", "group2", "groupnone", "topic", "topic2", "topicnew", "topicnew2", "topicnone")
         self.names: dict[str, Value] = {name: f"{name}-{mark}" for name in (*made_up, "txn", "txn2", "txnnone")}
+        self.names["mark"] = mark
         self.mark = mark
+        self.stage, self.scene = stage, scene
         self.kafka = Side("Kafka", brokers.kafka, self.names)
         self.kohort = Side("kohort", brokers.kohort, self.names)
         self.sides = (self.kafka, self.kohort)
@@ -103,10 +106,11 @@ class _Play:
         elif step.kind == "disconnects":
             await asyncio.gather(*(side.hang_up(step.speaker) for side in self.sides))
         elif step.kind == "topic":
-            await asyncio.gather(*(self._create(side, step.values) for side in self.sides))
-            topic_id = f"{step.values['topic']}_id"
-            self.mapping.same(self.kafka.names[topic_id], self.kohort.names[topic_id])
-            self.outcome.said.append(Said(step, {}, frozenset()))
+            name = step.values["topic"]
+            for side, ids in zip(self.sides, self.scene.ids, strict=True):
+                side.names[f"{name}_id"] = ids[name]
+            self.mapping.same(*(ids[name] for ids in self.scene.ids))
+            self.outcome.said.append(Said(number, step, {}, frozenset()))
             return True
         elif step.kind == "sends":
             await asyncio.gather(*(side.send(number, step.speaker, step.values) for side in self.sides))
@@ -114,12 +118,22 @@ class _Play:
             try:
                 await asyncio.gather(*(self._ask(side, number, step) for side in self.sides))
             except (ValueError, struct.error):
+                del self.steps[number]
                 return True  # what a shorter sequence has to say may not be a request any more
         await self._settle()
-        self._compare(step)
-        if step.kind == "request" and step.api in TAKES_A_MOMENT:
-            await asyncio.sleep(self.pause_s)
+        for speaker in self._compare(number, step):
+            await asyncio.gather(*(side.hang_up(speaker) for side in self.sides))
+        await self._let_it_sink_in(step)
         return not self.outcome.differences
+
+    async def _let_it_sink_in(self, step: Step) -> None:
+        """Waits where Kafka answers before what was asked for is known everywhere in it."""
+        if step.api in CHANGES_METADATA:
+            await self.stage.known_everywhere()
+        if step.api in TAKES_A_MOMENT:
+            await asyncio.sleep(self.pause_s)
+        elif step.api == "ConsumerGroupHeartbeat" and step.values.get("subscribed_topic_regex"):
+            await asyncio.sleep(max(self.pause_s, PATTERN_S))
 
     async def _ask(self, side: Side, number: int, step: Step) -> None:
         await side.ask(number, step.speaker, step.api, step.version, harmless(step.api, step.values))
@@ -144,8 +158,10 @@ class _Play:
             task.cancel()
         return bool(done)
 
-    def _compare(self, step: Step) -> None:
+    def _compare(self, at: int, step: Step) -> set[str]:
+        """Returns who would wait for ever for one of the brokers, as is known: behind that nothing is answered."""
         heard: dict[int, Value] = {}
+        stuck: set[str] = set()
         for number in sorted(self.kafka.answers.keys() | self.kohort.answers.keys()):
             if number in self.compared:
                 continue
@@ -161,46 +177,23 @@ class _Play:
                     self.outcome.differences.append(difference)
                 else:
                     self.outcome.known.append(reason)
-        self.outcome.said.append(Said(step, heard, frozenset(self.kafka.waiting)))
+                    if WAITS in (mine, yours):
+                        stuck.add(asked.speaker)
+        self.outcome.said.append(Said(at, step, heard, frozenset(self.kafka.waiting)))
+        return stuck
 
     def _answer(self, side: Side, number: int, asked: Step) -> Value:
-        answer = side.answers.get(number, "(waits)")
+        answer = side.answers.get(number, WAITS)
         return own_part(asked, answer, self.mark) if isinstance(answer, dict) else answer
 
-    async def _create(self, side: Side, values: Value) -> None:
-        """Creates a topic, and waits until its leader answers. Its id is known from then on."""
-        name = self.names[values["topic"]]
-        partitions = range(values["partitions"])
-        topic = {"name": name, "num_partitions": len(partitions), "replication_factor": 1}
-        created = await self._stagehand(side, "CreateTopics", 7, {"topics": [topic], "timeout_ms": 10_000})
-        side.names[f"{values['topic']}_id"] = created["topics"][0]["topic_id"]
-        asked = [{"name": name, "partitions": [{"partition_index": each, "timestamp": -1} for each in partitions]}]
-        give_up_at = asyncio.get_running_loop().time() + READY_WITHIN_S
-        while asyncio.get_running_loop().time() < give_up_at:
-            found = await self._stagehand(side, "ListOffsets", 5, {"replica_id": -1, "topics": asked})
-            if all(each["error_code"] == "NONE" for each in found["topics"][0]["partitions"]):
-                return
-            await asyncio.sleep(0.02)
-        raise TimeoutError(f"{side.name} has no leader for {name}")
-
-    async def _stagehand(self, side: Side, api: str, version: int, values: Value) -> Value:
-        number = -2
-        side.answers.pop(number, None)
-        await side.ask(number, "stagehand", api, version, values)
-        give_up_at = asyncio.get_running_loop().time() + READY_WITHIN_S
-        while number not in side.answers:
-            side.changed.clear()
-            await asyncio.wait_for(side.changed.wait(), give_up_at - asyncio.get_running_loop().time())
-        return side.answers.pop(number)
+    def topics(self) -> list[str]:
+        """Names of topics that may be there now."""
+        if any(step.kind == "topic" or "Topic" in step.api or step.api == "Metadata" for step in self.steps.values()):
+            return [self.names[name] for name in ("topic", "topic2", "topicnew", "topicnew2")]
+        return []
 
     async def close(self) -> None:
-        """Takes the sequence's topics away, which cost Kafka memory, and disconnects."""
-        if any(step.kind == "topic" or "Topic" in step.api or step.api == "Metadata" for step in self.steps.values()):
-            named = [{"name": self.names[name]} for name in ("topic", "topic2", "topicnew", "topicnew2")]
-            request = {"topics": named, "timeout_ms": 10_000}
-            await asyncio.gather(
-                *(self._stagehand(side, "DeleteTopics", 6, request) for side in self.sides), return_exceptions=True
-            )
+        """Everybody disconnects."""
         await asyncio.gather(*(side.close() for side in self.sides))
 
 
@@ -222,6 +215,12 @@ def learn(names: dict[str, Value], asked: Step, answer: Value) -> None:
         names[asked.speaker.partition("/")[0]] = answer["member_id"]
         if fine:
             names["generation"] = answer["generation_id"]
+            names[f"{asked.speaker}_epoch"] = answer["generation_id"]
+    elif asked.api == "ConsumerGroupHeartbeat" and fine:
+        names[asked.speaker] = answer["member_id"]
+        names[f"{asked.speaker}_epoch"] = max(answer["member_epoch"], 0)
+        if answer["assignment"] is not None:
+            names[f"{asked.speaker}_share"] = answer["assignment"]["topic_partitions"]
     elif asked.api in ("InitProducerId", "EndTxn") and fine and answer.get("producer_id", -1) >= 0:
         names |= {"pid": answer["producer_id"], "epoch": answer["producer_epoch"]}
     elif asked.api == "Fetch" and answer.get("session_id"):

@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import count
 from pathlib import Path
 
 from tests.differential.comparing import Difference
 from tests.differential.kinds import make_sequence
-from tests.differential.playing import PATIENCE_S, Brokers, Outcome, play
+from tests.differential.playing import PATIENCE_S, Outcome, play
 from tests.differential.sequence import Steps
 from tests.differential.shrinking import shrink
+from tests.differential.stage import Brokers, Stage
 from tests.differential.writing import write_talk
 
 SLOWLY_S = 1.2
@@ -22,7 +23,11 @@ SLOWLY_S = 1.2
 IMPATIENTLY_S = 2.0
 """How long one may be silent while a difference is made shorter: in the end it is looked at with patience."""
 
-TELL_EVERY_S = 10.0
+TELL_EVERY_S = 20.0
+
+PLAYED_AGAIN_TOGETHER = 16
+SHORTENED_TOGETHER = 4
+"""How many sequences that differed are played again, and made shorter, at once while the others go on."""
 
 
 @dataclass
@@ -50,30 +55,49 @@ class Run:
     tallies: dict[str, Tally] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._numbers = count()
-        self._started = f"{int(time.time() * 1000) % 36**4:x}"
+        self._stage = Stage(self.brokers, f"{int(time.time() * 1000) % 36**4:x}")
+        self._again = asyncio.Semaphore(PLAYED_AGAIN_TOGETHER)
+        self._shortening = asyncio.Semaphore(SHORTENED_TOGETHER)
 
-    async def play_kind(self, kind: str, seed: int, sequences: int) -> None:
-        """Plays so many sequences of a kind, from `seed` on."""
+    async def play_kinds(self, kinds: Iterable[str], seed: int, sequences: int) -> None:
+        """Plays so many sequences of each kind, from `seed` on, all kinds at the same time."""
+        teller = asyncio.create_task(self._tell(sequences))
+        try:
+            await asyncio.gather(*(self._play_kind(kind, seed, sequences) for kind in kinds))
+        finally:
+            teller.cancel()
+            await self._stage.close()
+
+    async def _play_kind(self, kind: str, seed: int, sequences: int) -> None:
         tally = self.tallies[kind] = Tally()
         print(f"{kind}: {sequences} sequences from {seed} on", flush=True)
         seeds = iter(range(seed, seed + sequences))
-        started = told_at = time.monotonic()
+        started = time.monotonic()
+        closer_looks: list[asyncio.Task[None]] = []
 
         async def work() -> None:
-            nonlocal told_at
             for number in seeds:
                 try:
-                    await self._play_one(kind, number, tally)
+                    if await self._differs(kind, number, tally):
+                        closer_looks.append(asyncio.create_task(self._look_again(kind, number, tally)))
                 except (OSError, TimeoutError) as problem:
-                    tally.broken += 1
-                    print(f"  {kind} {number} could not be played: {problem!r}", flush=True)
-                if time.monotonic() - told_at > TELL_EVERY_S:
-                    told_at = time.monotonic()
-                    print(f"  {tally.played} of {sequences} played, {len(self.found)} new differences", flush=True)
+                    self._broke(kind, number, tally, problem)
 
         await asyncio.gather(*(work() for _ in range(self.at_a_time)))
-        print(f"{kind}: {tally.played} played in {time.monotonic() - started:.0f} s", flush=True)
+        took_s = time.monotonic() - started
+        print(f"{kind}: {tally.played} played in {took_s:.0f} s, {tally.played / took_s:.1f} a second", flush=True)
+        await asyncio.gather(*closer_looks)
+
+    async def _tell(self, sequences: int) -> None:
+        """Says now and then how far the kinds are."""
+        while True:
+            await asyncio.sleep(TELL_EVERY_S)
+            told = ", ".join(f"{kind} {tally.played}" for kind, tally in self.tallies.items())
+            print(f"  {told} of {sequences} played, {len(self.found)} new differences", flush=True)
+
+    def _broke(self, kind: str, seed: int, tally: Tally, problem: Exception) -> None:
+        tally.broken += 1
+        print(f"  {kind} {seed} could not be played: {problem!r}", flush=True)
 
     @property
     def failed(self) -> bool:
@@ -94,27 +118,42 @@ class Run:
             print(f"DIFFERS, {len(where)} times ({', '.join(where[:3])}): {signature}")
         print(f"{len(self.found)} new differences" + (f", written to {self.folder}" if self.found else ""))
 
-    async def _play_one(self, kind: str, seed: int, tally: Tally) -> None:
-        steps = make_sequence(kind, seed)
-        outcome = await self._play(steps)
+    async def _differs(self, kind: str, seed: int, tally: Tally) -> bool:
+        outcome = await self._play(make_sequence(kind, seed))
         tally.played += 1
         self.known.update(set(outcome.known))
-        if not outcome.differences:
-            return
-        again = await self._play(steps, SLOWLY_S)
+        return bool(outcome.differences)
+
+    async def _look_again(self, kind: str, seed: int, tally: Tally) -> None:
+        try:
+            async with self._again:
+                difference = await self._play_again(kind, seed, tally)
+            if difference is not None:
+                async with self._shortening:
+                    await self._look_closely(kind, seed, difference)
+        except (OSError, TimeoutError) as problem:
+            self._broke(kind, seed, tally, problem)
+
+    async def _play_again(self, kind: str, seed: int, tally: Tally) -> Difference | None:
+        """A difference that has not been met before, and is there again."""
+        again = await self._play(make_sequence(kind, seed), SLOWLY_S)
         if not again.differences:
             tally.once_only += 1
-            return
+            return None
         tally.differed += 1
         difference = again.differences[0]
         where = f"{kind} {seed}"
         if difference.signature in self.found:
             self.found[difference.signature].append(where)
-            return
+            print(f"  {where} differs likewise: {difference.signature[:100]}", flush=True)
+            return None
         self.found[difference.signature] = [where]
-        await self._look_closely(kind, seed, steps, difference)
+        print(f"  {where} differs: {difference}", flush=True)
+        return difference
 
-    async def _look_closely(self, kind: str, seed: int, steps: Steps, difference: Difference) -> None:
+    async def _look_closely(self, kind: str, seed: int, difference: Difference) -> None:
+        steps = make_sequence(kind, seed)
+
         async def still_differs(candidate: Steps) -> bool:
             shown = (await self._play(candidate, SLOWLY_S / 4, IMPATIENTLY_S)).differences
             return bool(shown) and shown[0].signature == difference.signature
@@ -128,4 +167,4 @@ class Run:
             print(f"  {kind} {seed}: {outcome.differences[0]}\n    {len(short)} steps, {path}", flush=True)
 
     async def _play(self, steps: Steps, pause_s: float = 0.03, patience_s: float = PATIENCE_S) -> Outcome:
-        return await play(steps, self.brokers, f"{next(self._numbers)}-{self._started}", pause_s, patience_s)
+        return await play(steps, self.brokers, self._stage, pause_s, patience_s)

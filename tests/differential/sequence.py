@@ -29,9 +29,9 @@ def request(speaker: str, api: str, version: int, values: Value) -> Step:
     return Step("request", speaker, api, version, values)
 
 
-def topic(name: str, partitions: int = 1) -> Step:
-    """A topic is there, and its leader ready."""
-    return Step("topic", "stagehand", values={"topic": name, "partitions": partitions})
+def topic(name: str, partitions: int = 1, in_order: bool = False) -> Step:
+    """A topic is there, and its leader ready. `in_order`: the ids of all such topics sort alike on both sides."""
+    return Step("topic", "stagehand", values={"topic": name, "partitions": partitions, "in_order": in_order})
 
 
 def wait(length_ms: int) -> Step:

@@ -39,7 +39,7 @@ def test_requests_are_read_by_kio_to_their_last_byte(api: ApiSpec, version: int)
         request, size = entity_reader(entity)(body, 0)
         assert size == len(body)
         for field, value in step.values.items():
-            if isinstance(value, str) and not value.startswith("$") and isinstance(getattr(request, field), str):
+            if isinstance(value, str) and "$" not in value and isinstance(getattr(request, field), str):
                 assert getattr(request, field) == value
 
 

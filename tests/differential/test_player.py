@@ -83,7 +83,7 @@ def test_what_is_written_down_can_be_played() -> None:
     asked = request("ada", "JoinGroup", 9, {"group_id": "$group", "protocols": [{"name": "range", "metadata": "m"}]})
     heard = {"throttle_time_ms": 0, "error_code": "MEMBER_ID_REQUIRED", "member_id": f"ada-{ONE}"}
     names = {"group": "group-1-x", "ada": f"ada-{ONE}"}
-    said = [Said(topic("topic", 2), {}, frozenset()), Said(asked, {1: heard}, frozenset())]
+    said = [Said(0, topic("topic", 2), {}, frozenset()), Said(1, asked, {1: heard}, frozenset())]
     difference = Difference("JoinGroup", "error_code", "MEMBER_ID_REQUIRED", "NONE")
     lines = lines_of(difference, "a test", Outcome(said, [difference], [], dict(names)))
     told, spoken, answer = read_steps(Path("x.talk"), lines)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from kohort.protocol.consumer_protocol import ImpossibleLengthError, read_assignment
 from tests.differential.sequence import Step
-from tests.talk.values import Value
+from tests.talk.values import Value, to_bytes
 
 LISTS = {
     "ListGroups": ("groups", "group_id"),
@@ -30,6 +31,8 @@ def own_part(asked: Step, answer: Value, mark: str) -> Value:
         answer = answer | {part: [each for each in answer[part] if f"-{mark}" in str(each[name])]}
         if api == "DescribeTopicPartitions":
             answer.pop("next_cursor", None)  # of everything there is
+    if api == "SyncGroup":
+        answer = answer | {"assignment": _assignment(answer["assignment"])}
     if api == "ElectLeaders":
         answer = answer | {"replica_election_results": _of_topics(answer["replica_election_results"], "topic", mark)}
     if api == "DescribeLogDirs":
@@ -44,3 +47,16 @@ def _of_topics(topics: Value, name: str, mark: str) -> Value:
 
 def _log_dir(result: Value, mark: str) -> Value:
     return result | {"topics": _of_topics(result["topics"], "name", mark)}
+
+
+def _assignment(text: str) -> Value:
+    """What the consumer protocol puts into an assignment, whose topics may stand in any order; else as it is."""
+    data = to_bytes(text)
+    try:
+        found = read_assignment(data)
+    except ImpossibleLengthError:
+        return text
+    if found is None:
+        return text
+    shares = {topic: sorted(found.partitions[topic]) for topic in sorted(found.partitions)}
+    return {"version": found.version, "partitions": shares, "user_data": found.user_data, "bytes": len(data)}

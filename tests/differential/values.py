@@ -40,6 +40,7 @@ POOLS: dict[str, Pool] = {
     # Groups and their members
     "group_id": GROUP,
     "DescribeGroups.groups": GROUP,
+    "group_ids": GROUP,
     "groups_names": GROUP,
     "member_id": Pool(("$ada", "$ada", "$bob", ""), ("a-stranger",)),
     "OffsetFetch.groups.member_id": Pool((None,), ("$ada", "")),
@@ -55,8 +56,10 @@ POOLS: dict[str, Pool] = {
     "protocols.metadata": Pool(("m", "subscription($topic)", "subscription($topic $topic2)"), ("", "ü")),
     "assignments.assignment": Pool(("for-somebody", "assignment($topic:0+1)"), ("",)),
     "reason": Pool((None, "why not"), ("", "repeat(r 300)")),
-    "states_filter": Pool(("Stable", "Empty"), ("stable", "PreparingRebalance", "", "Nonsense", "DEAD")),
-    "types_filter": Pool(("classic", "Classic"), ("consumer", "", "nonsense")),
+    "states_filter": Pool(
+        ("Stable", "Empty", "Reconciling"), ("assigning", "stable", "PreparingRebalance", "", "Nonsense", "DEAD")
+    ),
+    "types_filter": Pool(("classic", "Classic", "consumer"), ("CONSUMER", "share", "", "nonsense")),
     "require_stable": FLAG,
     "committed_offset": Pool((0, 5, 7), (-1, -2, LONGER, -LONGER)),
     "committed_leader_epoch": EPOCH,
@@ -65,6 +68,17 @@ POOLS: dict[str, Pool] = {
     "key": Pool(("$group", "$txn"), ("",)),
     "coordinator_keys": Pool(("$group", "$group2", "$txn"), ("",)),
     "key_type": Pool((0, 0, 1), (2, 3, -1)),
+    # Members of consumer groups
+    "ConsumerGroupHeartbeat.member_epoch": Pool((0, 1, 2, 3), (-1, -2, -3, 99, LONG)),
+    "ConsumerGroupHeartbeat.member_id": Pool(("$ada", "$ada", "$bob", "cleo-member"), ("a-stranger", "", " ")),
+    "ConsumerGroupHeartbeat.rebalance_timeout_ms": Pool((30_000, -1), (-2, LONG)),
+    "instance_id": Pool((None, None, None, "i1"), ("i2", "", " ")),
+    "ConsumerGroupHeartbeat.rack_id": Pool((None, None, "r1"), ("", " ")),
+    "subscribed_topic_names": TOPIC,
+    "subscribed_topic_regex": Pool(
+        (None, None, "topic2?-${mark}", ""), ("(", "a{2000}", "a(?=b)", "[[:alpha:]]+", "a**")
+    ),
+    "server_assignor": Pool((None, "range"), ("sticky", "")),
     # Producers and transactions
     "transactional_id": TXN,
     "transactional_ids": TXN,

@@ -6,6 +6,7 @@ import re
 import textwrap
 from pathlib import Path
 
+from tests.differential.brokers import PROFILE
 from tests.differential.codec import NO_ID, default_of, request_of, shape_of
 from tests.differential.comparing import RECENT_MS, Difference
 from tests.differential.playing import Outcome, Said
@@ -23,6 +24,7 @@ MEANT_OTHERWISE = {
     "generation_id",
     "group_id",
     "max_wait_ms",
+    "member_epoch",
     "member_id",
     "protocol_name",
     "protocol_type",
@@ -30,6 +32,7 @@ MEANT_OTHERWISE = {
     "rebalance_timeout_ms",
     "session_timeout_ms",
     "timeout_ms",
+    "topic_partitions",
     "transactional_id",
 }
 """Fields that a conversation takes to be something else than the schema's default when nobody speaks of them."""
@@ -55,14 +58,14 @@ def _file_name(difference: Difference) -> str:
 def lines_of(difference: Difference, where_from: str, outcome: Outcome) -> list[str]:
     """The conversation, a line each."""
     lines = [f"# {line}" for line in textwrap.wrap(f"{difference}", 110)]
-    lines += ["#", f"# source: Apache Kafka 4.3.0, make differential, {where_from}", "# profile: default", ""]
+    lines += ["#", f"# source: Apache Kafka 4.3.0, make differential, {where_from}", f"# profile: {PROFILE}", ""]
     back = {value: f"${name}" for name, value in outcome.names.items() if isinstance(value, str)}
-    steps = {number: said.step for number, said in enumerate(outcome.said)}
+    steps = {said.number: said.step for said in outcome.said}
     if "$txn" in show([step.values for step in steps.values()]):
         lines += ["stagehand FindCoordinator v3 {key: $txn, key_type: 1}", "  <- eventually NONE"]
-    for number, said in enumerate(outcome.said):
+    for said in outcome.said:
         lines.append(_spoken(said.step))
-        lines += _heard(said, number, steps, back)
+        lines += _heard(said, said.number, steps, back)
     return lines
 
 
@@ -130,6 +133,8 @@ def _named(value: Value, back: dict[str, str], name: str) -> Value:
     if isinstance(value, dict):
         if "magic" in value:
             return "_"  # a batch
+        if set(value) == {"topic_partitions"}:
+            return _shares(value["topic_partitions"], back)
         return {
             OTHER_NAMES.get(key, key): _named(item, back, key) for key, item in value.items() if key not in LEFT_OUT
         }
@@ -150,3 +155,10 @@ def _named(value: Value, back: dict[str, str], name: str) -> Value:
             if made_up and len(made_up) > 8 and made_up in value:
                 value = value.replace(made_up, "${" + back[made_up][1:] + "}")
     return value
+
+
+def _shares(entries: list[Value], back: dict[str, str]) -> Value:
+    """An assignment as conversations write it: topics with their partitions."""
+    return {
+        back.get(each["topic_id"], each["topic_id"]).removesuffix("_id"): sorted(each["partitions"]) for each in entries
+    }

@@ -18,7 +18,9 @@ def assign_ranges(members: Sequence[Subscriber], counts: Mapping[UUID, int], hom
     everybody = range(len(ordered))
     subscribers = {} if homogeneous else subscribers_of(ordered, counts)
     for topic_id, count in counts.items():
-        takers = everybody if homogeneous else subscribers[topic_id]
+        takers: Sequence[int] = subscribers.get(topic_id, ())
+        if homogeneous and topic_id in ordered[0].topics:  # as in Kafka: the first one speaks for all
+            takers = everybody
         if not takers:
             continue
         quota, extra = divmod(count, len(takers))

@@ -25,10 +25,11 @@ def assign_uniformly(members: Sequence[Subscriber], counts: Mapping[UUID, int], 
 
 
 class _Equal:
-    """All members subscribe to all topics."""
+    """All members subscribe to the same topics. As in Kafka, those of the first one are taken for everybody's."""
 
     def __init__(self, members: Sequence[Subscriber], counts: Mapping[UUID, int]) -> None:
         self._members = members
+        counts = {topic_id: count for topic_id, count in counts.items() if topic_id in members[0].topics}
         self._counts = counts
         self._targets: dict[str, Target] = {}
         taken: dict[UUID, set[int]] = defaultdict(set)

@@ -1,0 +1,180 @@
+"""The topics of sequences, made and taken away many at once, on both sides.
+
+A change of Kafka's metadata costs about the same whether it is about one topic or about twenty.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import defaultdict, deque
+from itertools import count
+from typing import NamedTuple
+from uuid import UUID
+
+from kohort.coordinator.consumer.java_order import hash_of_id
+from tests.differential.sequence import Steps
+from tests.differential.sides import Side
+from tests.talk.values import Value
+
+MADE_TOGETHER = 12
+"""Sequences whose topics are made in one request."""
+
+TAKEN_AWAY_TOGETHER = 12
+"""Sequences whose topics are deleted in one request."""
+
+READY_WITHIN_S = 30.0
+
+Shape = tuple[tuple[str, int, bool], ...]
+"""Topics: name, number of partitions, and whether their ids must sort alike on both sides."""
+
+
+class Brokers(NamedTuple):
+    """Addresses."""
+
+    kafka: str
+    kohort: str
+
+
+class Scene(NamedTuple):
+    """What one play finds. `mark`: what its names end in. `ids`: of Kafka's topics and of kohort's, by name."""
+
+    mark: str
+    ids: tuple[dict[str, Value], ...]
+
+
+class Stage:
+    """Sets up scenes for the plays of one run."""
+
+    def __init__(self, brokers: Brokers, run: str) -> None:
+        self._sides = (Side("Kafka", brokers.kafka, {}), Side("kohort", brokers.kohort, {}))
+        self._marks = (f"{number}-{run}" for number in count())
+        self._ready: dict[Shape, deque[Scene]] = defaultdict(deque)
+        self._old: list[str] = []
+        self._asked = count(1)
+        self._busy = asyncio.Lock()
+        self._fence = f"fence-{run}"
+        self._fences = count()
+        self._behind: list[asyncio.Future[None]] = []
+        self._fencing: asyncio.Task[None] | None = None
+
+    async def set_up(self, steps: Steps) -> Scene:
+        """The topics that a sequence begins with are there, and their leaders are ready. Raises TimeoutError."""
+        shape = tuple(tuple(step.values.values()) for step in steps if step.kind == "topic")
+        if not shape:
+            return Scene(next(self._marks), ({}, {}))
+        async with self._busy:
+            while not self._ready[shape]:
+                self._ready[shape] += await self._make(shape)
+            return self._ready[shape].popleft()
+
+    async def take_away(self, topics: list[str]) -> None:
+        """Topics that may be there are not needed any more. They are deleted together with others."""
+        self._old += topics
+        if len(self._old) >= TAKEN_AWAY_TOGETHER * 4:
+            async with self._busy:
+                await self._delete()
+
+    async def known_everywhere(self) -> None:
+        """Waits until all of Kafka knows what it has answered about topics and settings.
+
+        Its publisher goes through one change after the other. So a change is known everywhere when a second one that
+        came later has begun to be; the first one may be published together with it.
+        """
+        passed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._behind.append(passed)
+        if self._fencing is None or self._fencing.done():
+            self._fencing = asyncio.create_task(self._pass_fences())
+        await asyncio.wait_for(passed, READY_WITHIN_S)
+
+    async def _pass_fences(self) -> None:
+        while self._behind:
+            behind, self._behind = self._behind, []
+            for _ in range(2):
+                await self._pass_fence(str(5_000 + next(self._fences) % 9_000))
+            for each in behind:
+                if not each.done():
+                    each.set_result(None)
+
+    async def _pass_fence(self, value: str) -> None:
+        """Changes a setting of a group that nobody has, until it is so."""
+        kafka, name = self._sides[0], "consumer.heartbeat.interval.ms"
+        group = {"resource_type": 32, "resource_name": self._fence}
+        change = {"configs": [{"name": name, "config_operation": 0, "value": value}]}
+        await self._ask(kafka, "IncrementalAlterConfigs", 1, {"resources": [group | change], "validate_only": False})
+        while True:
+            asked = {"resources": [group | {"configuration_keys": [name]}]}
+            found = await self._ask(kafka, "DescribeConfigs", 4, asked)
+            if found["results"][0]["configs"][0]["value"] == value:
+                return
+            await asyncio.sleep(0.01)
+
+    async def close(self) -> None:
+        """Deletes what is left, and disconnects."""
+        for shape, scenes in self._ready.items():
+            self._old += [f"{name}-{scene.mark}" for scene in scenes for name, *_ in shape]
+        with contextlib.suppress(OSError, TimeoutError):
+            await self._delete()
+        await asyncio.gather(*(side.close() for side in self._sides))
+
+    async def _make(self, shape: Shape) -> list[Scene]:
+        marks = [next(self._marks) for _ in range(MADE_TOGETHER)]
+        at_both: list[dict[tuple[str, str], Value]]
+        at_both = await asyncio.gather(*(self._make_at(side, shape, marks) for side in self._sides))
+        await self.known_everywhere()
+        made = [Scene(mark, tuple({name: ids[name, mark] for name, *_ in shape} for ids in at_both)) for mark in marks]
+        fit = [scene for scene in made if not shape[0][2] or _order(scene.ids[0]) == _order(scene.ids[1])]
+        self._old += [f"{name}-{scene.mark}" for scene in made if scene not in fit for name, *_ in shape]
+        return fit
+
+    async def _make_at(self, side: Side, shape: Shape, marks: list[str]) -> dict[tuple[str, str], Value]:
+        """The topics' ids at one broker."""
+        named = {f"{name}-{mark}": (name, mark, partitions) for mark in marks for name, partitions, _ in shape}
+        topics = [{"name": full, "num_partitions": each[2], "replication_factor": 1} for full, each in named.items()]
+        made = await self._ask(side, "CreateTopics", 7, {"topics": topics, "timeout_ms": 20_000})
+        asked = [
+            {"name": full, "partitions": [{"partition_index": number, "timestamp": -1} for number in range(each[2])]}
+            for full, each in named.items()
+        ]
+        give_up_at = asyncio.get_running_loop().time() + READY_WITHIN_S
+        while asked:
+            found = await self._ask(side, "ListOffsets", 5, {"replica_id": -1, "topics": asked})
+            late = {
+                topic["name"]
+                for topic in found["topics"]
+                if any(each["error_code"] != "NONE" for each in topic["partitions"])
+            }
+            asked = [each for each in asked if each["name"] in late]
+            if asked and asyncio.get_running_loop().time() > give_up_at:
+                raise TimeoutError(f"{side.name} has no leader for {asked[0]['name']}")
+            await asyncio.sleep(0.02 if asked else 0)
+        return {named[topic["name"]][:2]: topic["topic_id"] for topic in made["topics"]}
+
+    async def _delete(self) -> None:
+        topics, self._old = self._old, []
+        if topics:
+            request = {"topics": [{"name": name} for name in topics], "timeout_ms": 20_000}
+            await asyncio.gather(*(self._ask(side, "DeleteTopics", 6, request) for side in self._sides))
+
+    async def _ask(self, side: Side, api: str, version: int, values: Value) -> Value:
+        """Raises TimeoutError."""
+        number = next(self._asked)
+        await side.ask(number, "stagehand", api, version, values)
+        give_up_at = asyncio.get_running_loop().time() + READY_WITHIN_S
+        while number not in side.answers:
+            side.changed.clear()
+            await asyncio.wait_for(side.changed.wait(), give_up_at - asyncio.get_running_loop().time())
+        return side.answers.pop(number)
+
+
+def _order(ids: dict[str, Value]) -> tuple[list[int], list[str]]:
+    """What assignors see of ids: the order in a hash map, and that of the signed halves (Kafka: `Uuid.compareTo`)."""
+    found = {name: UUID(each) for name, each in ids.items()}
+    buckets = [hash_of_id(each) for each in found.values()]
+    in_map = sorted(range(len(buckets)), key=lambda at: (buckets[at] ^ buckets[at] >> 16) & 15)
+    return in_map, sorted(found, key=lambda name: _signed_halves(found[name]))
+
+
+def _signed_halves(topic_id: UUID) -> tuple[int, int]:
+    high, low = topic_id.int >> 64, topic_id.int & 2**64 - 1
+    return (high ^ 1 << 63), (low ^ 1 << 63)

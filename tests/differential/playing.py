@@ -86,7 +86,7 @@ class _Play:
         mark = scene.mark
         made_up = ("group", "group2", "groupnone", "topic", "topic2", "topicnew", "topicnew2", "topicnone")
         self.names: dict[str, Value] = {name: f"{name}-{mark}" for name in (*made_up, "txn", "txn2", "txnnone")}
-        self.names["mark"] = mark
+        self.names |= {name: f"{name}-{scene.topics_mark}" for name in scene.ids[0]} | {"mark": scene.topics_mark}
         self.mark = mark
         self.stage, self.scene = stage, scene
         self.kafka = Side("Kafka", brokers.kafka, self.names)
@@ -188,6 +188,8 @@ class _Play:
 
     def topics(self) -> list[str]:
         """Names of topics that may be there now."""
+        if self.scene.mark != self.scene.topics_mark:
+            return []
         if any(step.kind == "topic" or "Topic" in step.api or step.api == "Metadata" for step in self.steps.values()):
             return [self.names[name] for name in ("topic", "topic2", "topicnew", "topicnew2")]
         return []

@@ -36,10 +36,21 @@ class Brokers(NamedTuple):
     kohort: str
 
 
+LEAVES_TOPICS_ALONE = {
+    *("JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "ConsumerGroupHeartbeat", "ConsumerGroupDescribe"),
+    *("OffsetCommit", "OffsetFetch", "OffsetDelete", "TxnOffsetCommit", "InitProducerId"),
+    *("DescribeGroups", "ListGroups", "DeleteGroups", "FindCoordinator", ""),
+}
+"""Requests about groups only: sequences of these share their topics. Groups and offsets are everybody's own."""
+
+
 class Scene(NamedTuple):
-    """What one play finds. `mark`: what its names end in. `ids`: of Kafka's topics and of kohort's, by name."""
+    """What one play finds. `ids`: of Kafka's topics and of kohort's, by name."""
 
     mark: str
+    """What its names end in."""
+    topics_mark: str
+    """What the names of its topics end in."""
     ids: tuple[dict[str, Value], ...]
 
 
@@ -50,6 +61,7 @@ class Stage:
         self._sides = (Side("Kafka", brokers.kafka, {}), Side("kohort", brokers.kohort, {}))
         self._marks = (f"{number}-{run}" for number in count())
         self._ready: dict[Shape, deque[Scene]] = defaultdict(deque)
+        self._shared: dict[Shape, Scene] = {}
         self._old: list[str] = []
         self._asked = count(1)
         self._busy = asyncio.Lock()
@@ -62,11 +74,19 @@ class Stage:
         """The topics that a sequence begins with are there, and their leaders are ready. Raises TimeoutError."""
         shape = tuple(tuple(step.values.values()) for step in steps if step.kind == "topic")
         if not shape:
-            return Scene(next(self._marks), ({}, {}))
+            mark = next(self._marks)
+            return Scene(mark, mark, ({}, {}))
+        shares = all(step.api in LEAVES_TOPICS_ALONE for step in steps)
         async with self._busy:
+            if shares and shape in self._shared:
+                return self._shared[shape]._replace(mark=next(self._marks))
             while not self._ready[shape]:
                 self._ready[shape] += await self._make(shape)
-            return self._ready[shape].popleft()
+            scene = self._ready[shape].popleft()
+            if shares:
+                self._shared[shape] = scene
+                return scene._replace(mark=next(self._marks))
+            return scene
 
     async def take_away(self, topics: list[str]) -> None:
         """Topics that may be there are not needed any more. They are deleted together with others."""
@@ -111,8 +131,8 @@ class Stage:
 
     async def close(self) -> None:
         """Deletes what is left, and disconnects."""
-        for shape, scenes in self._ready.items():
-            self._old += [f"{name}-{scene.mark}" for scene in scenes for name, *_ in shape]
+        for scene in (*self._shared.values(), *(scene for scenes in self._ready.values() for scene in scenes)):
+            self._old += [f"{name}-{scene.mark}" for name in scene.ids[0]]
         with contextlib.suppress(OSError, TimeoutError):
             await self._delete()
         await asyncio.gather(*(side.close() for side in self._sides))
@@ -122,7 +142,9 @@ class Stage:
         at_both: list[dict[tuple[str, str], Value]]
         at_both = await asyncio.gather(*(self._make_at(side, shape, marks) for side in self._sides))
         await self.known_everywhere()
-        made = [Scene(mark, tuple({name: ids[name, mark] for name, *_ in shape} for ids in at_both)) for mark in marks]
+        made = [
+            Scene(mark, mark, tuple({name: ids[name, mark] for name, *_ in shape} for ids in at_both)) for mark in marks
+        ]
         fit = [scene for scene in made if not shape[0][2] or _order(scene.ids[0]) == _order(scene.ids[1])]
         self._old += [f"{name}-{scene.mark}" for scene in made if scene not in fit for name, *_ in shape]
         return fit

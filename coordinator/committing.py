@@ -4,6 +4,7 @@ The most frequent request after Heartbeat, hence little ceremony: one object a c
 """
 
 from functools import lru_cache
+from itertools import count
 from uuid import UUID
 
 from kohort.coordinator.classic.classic_group import ClassicGroup
@@ -26,7 +27,6 @@ from kohort.protocol.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
-from kohort.protocol.topic_partition import TopicPartition
 
 BROKERS_RETENTION = -1
 """As `retention_time_ms`: as long as the broker keeps offsets. Other negative times are in the past."""
@@ -75,7 +75,8 @@ class Commit:
         self.ticket = ticket
         self.knows_epochs = knows_epochs
         self.missing_group = ErrorCode.group_id_not_found if knows_epochs else ErrorCode.illegal_generation
-        self._too_large: set[TopicPartition] | None = None
+        self._too_large: set[int] | None = None
+        """The entries that were refused, by their number in the request."""
 
     def store(self, coordinator: GroupCoordinator, group: Group | None, now_ms: int) -> bool:
         """Writes what is not too large. Returns whether there is anything to wait for."""
@@ -101,12 +102,14 @@ class Commit:
         kept = {} if self._group is None or self._group.offsets is None else self._group.offsets.topics
         records: list[bytes] = []
         wall_ms, accepted = self._wall_ms, self._accepted
+        refused = 0
         for name, topic_id, topic in self.topics:
             before = kept.get(name)
             for asked in topic.partitions:
                 metadata, partition = asked.committed_metadata or "", asked.partition_index
                 if 2 * len(metadata) > limit and _utf16_units(metadata) > limit:
-                    self._refuse(name, partition)
+                    self._refuse(len(accepted) + refused)
+                    refused += 1
                     continue
                 committed = None if before is None else before.get(partition)
                 if committed is None or not committed.fits(metadata, topic_id):
@@ -120,10 +123,10 @@ class Commit:
                 accepted.append((name, partition, committed, offset, epoch))
         return records
 
-    def _refuse(self, topic: str, partition: int) -> None:
+    def _refuse(self, number: int) -> None:
         if self._too_large is None:
             self._too_large = set()
-        self._too_large.add((topic, partition))
+        self._too_large.add(number)
 
     def _written(self, error: ErrorCode, now_ms: int) -> None:
         """Takes over what the log holds now, and answers."""
@@ -163,7 +166,7 @@ class Commit:
         )
 
     def _topics(self, error: ErrorCode) -> list[OffsetCommitResponseTopic]:
-        too_large = self._too_large or ()
+        too_large, numbers = self._too_large or (), count()
         return [
             OffsetCommitResponseTopic(
                 name=asked.name,
@@ -171,14 +174,12 @@ class Commit:
                 partitions=tuple(
                     OffsetCommitResponsePartition(
                         partition_index=p.partition_index,
-                        error_code=ErrorCode.offset_metadata_too_large
-                        if (name, p.partition_index) in too_large
-                        else error,
+                        error_code=ErrorCode.offset_metadata_too_large if next(numbers) in too_large else error,
                     )
                     for p in asked.partitions
                 ),
             )
-            for name, _, asked in self.topics
+            for _, _, asked in self.topics
         ]
 
 

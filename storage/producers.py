@@ -104,8 +104,10 @@ class Producers:
         `VerificationStateEntry`.
         """
         known = self._verified.get(producer_id)
-        if known is None or epoch > known.epoch:
+        if known is None:
             self._verified[producer_id] = _Verified(epoch, first_sequence, begins_with_0, wall_ms)
+        elif epoch > known.epoch:
+            known.epoch, known.lowest_sequence = epoch, first_sequence  # whether 0 comes first stays as it was
         elif epoch == known.epoch:
             known.lowest_sequence = min(known.lowest_sequence, first_sequence)
 

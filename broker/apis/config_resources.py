@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from kohort.broker.settings.dynamic import is_fixed
+from kohort.broker.settings.topic_defaults import SET_FOR_ALL_BROKERS
 from kohort.protocol.errors import ErrorCode
 from kohort.storage.refusal import Refusal
 from kohort.storage.topic_configs import TOPIC_CONFIGS, refusal_of
@@ -126,14 +127,21 @@ class AlterableBroker:
 
     def configure(self, configs: Mapping[str, str], *, validate_only: bool) -> Refusal | None:
         """Tells what is wrong; and that nothing can be altered, unless it is a dry run."""
-        fixed = [name for name in configs if not validate_only or is_fixed(name)]
+        fixed = [name for name in configs if name != SET_FOR_ALL_BROKERS and (not validate_only or is_fixed(name))]
         if fixed:
             message = f"Cannot update these configs dynamically: [{', '.join(fixed)}]"
             return Refusal(ErrorCode.invalid_request, message)
         problems = (_OF_TOPICS[name].values.check(name, value) for name, value in configs.items() if name in _OF_TOPICS)
         problem = next((each for each in problems if each is not None), None)
-        return None if problem is None else Refusal(ErrorCode.invalid_request, problem)
+        if problem is not None:
+            return Refusal(ErrorCode.invalid_request, problem)
+        return _NOT_WHILE_ELR if SET_FOR_ALL_BROKERS in configs else None
 
+
+_NOT_WHILE_ELR = Refusal(
+    ErrorCode.invalid_config, f"Broker-level {SET_FOR_ALL_BROKERS} cannot be altered while ELR is enabled."
+)
+"""What Kafka's controller says where eligible leader replicas are on, as in each new cluster (KIP-966)."""
 
 _OF_TOPICS = {config.synonym: config for config in TOPIC_CONFIGS.values() if config.synonym is not None}
 

@@ -22,7 +22,7 @@ from kohort.protocol.messages.create_topics import (
     CreateTopicsResponse,
 )
 from kohort.storage.refusal import Refusal
-from kohort.storage.topics import Topic
+from kohort.storage.topics import Topic, name_refusal
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
@@ -69,12 +69,12 @@ def _too_much(node: Node, wanted: list[CreatableTopic]) -> Refusal | None:
 
 
 def _create(node: Node, wanted: CreatableTopic, validate_only: bool) -> Topic | Refusal:
-    configs: dict[str, str] = {}
-    for config in wanted.configs:
-        if config.value is None:
-            return Refusal(ErrorCode.invalid_config, f"Null value not supported for topic configs: {config.name}")
-        configs[config.name] = config.value
-    return node.cluster.topics.create(
+    topics = node.cluster.topics
+    null = next((config.name for config in wanted.configs if config.value is None), None)
+    if null is not None and name_refusal(wanted.name) is None and topics.by_name(wanted.name) is None:
+        return Refusal(ErrorCode.invalid_config, f"Null value not supported for topic configs: {null}")
+    configs = {config.name: config.value for config in wanted.configs if config.value is not None}
+    return topics.create(
         wanted.name,
         wanted.num_partitions,
         wanted.replication_factor,

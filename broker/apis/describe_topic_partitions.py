@@ -57,14 +57,20 @@ def handle(
         if topic is None:
             described.append(_unknown(name))
             continue
-        partitions = topic.partitions[first : first + room]
+        end = min(_as_int(first + room), len(topic.partitions))
+        partitions = topic.partitions[first : max(end, 0)]
         described.append(_described(cluster.topics, topic, partitions))
         room -= len(partitions)
-        if first + len(partitions) < len(topic.partitions):
-            response.next_cursor = Cursor(topic_name=name, partition_index=first + len(partitions))
+        if end < len(topic.partitions):
+            response.next_cursor = Cursor(topic_name=name, partition_index=end)
             break
     response.topics = tuple(described)
     return response
+
+
+def _as_int(number: int) -> int:
+    """As Kafka adds to the cursor's partition: beyond the largest int come the negative ones."""
+    return (number + 2**31) % 2**32 - 2**31
 
 
 def _described(topics: Topics, topic: Topic, partitions: list[Partition]) -> DescribeTopicPartitionsResponseTopic:

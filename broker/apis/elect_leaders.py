@@ -38,11 +38,13 @@ _MESSAGES = {
 
 def handle(node: Node, request: ElectLeadersRequest, ticket: Ticket) -> Slices[ElectLeadersResponse]:
     """Elects the leader of each partition, for itself."""
+    if request.topic_partitions == ():
+        return ElectLeadersResponse(replica_election_results=())
+    if has_passed(request.timeout_ms):
+        return error_response(request, ErrorCode.request_timed_out)
     if request.election_type not in (PREFERRED, UNCLEAN):
         message = f"Unknown election type {request.election_type}"
         return error_response(request, ErrorCode.invalid_request, message)
-    if request.topic_partitions != () and has_passed(request.timeout_ms):
-        return error_response(request, ErrorCode.request_timed_out)
     if request.topic_partitions is None:
         asked = [(topic.name, tuple(range(len(topic.partitions)))) for topic in node.cluster.topics]
     else:

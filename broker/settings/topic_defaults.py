@@ -20,6 +20,7 @@ SET_FOR_ALL_BROKERS = "min.insync.replicas"
 FINER_FIRST = {
     "log.retention.ms": ("log.retention.minutes", "log.retention.hours"),
     "log.roll.ms": ("log.roll.hours",),
+    "log.roll.jitter.ms": (),  # in Kafka log.roll.jitter.hours
 }
 """Settings that count in the place of one that is not given."""
 

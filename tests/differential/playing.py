@@ -121,10 +121,9 @@ class _Play:
                 del self.steps[number]
                 return True  # what a shorter sequence has to say may not be a request any more
         await self._settle()
-        for speaker in self._compare(number, step):
-            await asyncio.gather(*(side.hang_up(speaker) for side in self.sides))
+        is_stuck = self._compare(number, step)
         await self._let_it_sink_in(step)
-        return not self.outcome.differences
+        return not is_stuck and not self.outcome.differences
 
     async def _let_it_sink_in(self, step: Step) -> None:
         """Waits where Kafka answers before what was asked for is known everywhere in it."""
@@ -158,10 +157,10 @@ class _Play:
             task.cancel()
         return bool(done)
 
-    def _compare(self, at: int, step: Step) -> set[str]:
-        """Returns who would wait for ever for one of the brokers, as is known: behind that nothing is answered."""
+    def _compare(self, at: int, step: Step) -> bool:
+        """Whether somebody waits for ever for one of the brokers, as is known. What comes then cannot be compared."""
         heard: dict[int, Value] = {}
-        stuck: set[str] = set()
+        is_stuck = False
         for number in sorted(self.kafka.answers.keys() | self.kohort.answers.keys()):
             if number in self.compared:
                 continue
@@ -177,10 +176,9 @@ class _Play:
                     self.outcome.differences.append(difference)
                 else:
                     self.outcome.known.append(reason)
-                    if WAITS in (mine, yours):
-                        stuck.add(asked.speaker)
+                    is_stuck |= WAITS in (mine, yours)
         self.outcome.said.append(Said(at, step, heard, frozenset(self.kafka.waiting)))
-        return stuck
+        return is_stuck
 
     def _answer(self, side: Side, number: int, asked: Step) -> Value:
         answer = side.answers.get(number, WAITS)

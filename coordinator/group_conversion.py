@@ -101,7 +101,11 @@ def upgrade(
         _send_away(classic)
         return Refusal(ErrorCode.unknown_server_error)
     if None in members.values():
-        return not_a_consumer_group(classic.group_id)
+        message = (
+            f"Cannot upgrade classic group {classic.group_id} to consumer group because the embedded consumer "
+            "protocol is malformed."
+        )
+        return Refusal(ErrorCode.group_id_not_found, message)
     group, changes = _takes_over(coordinator, classic, now_ms)
     _move_in(group, changes, {name: found for name, found in members.items() if found is not None}, classic, now_ms)
     return group, changes

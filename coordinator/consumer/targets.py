@@ -1,6 +1,6 @@
 """The target assignment: what each member is to have (consumer-groups §10)."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection
 from uuid import UUID
 
 from kohort.coordinator.consumer.assignors import ASSIGNORS
@@ -12,9 +12,6 @@ from kohort.coordinator.consumer.request_changes import Changes
 from kohort.coordinator.consumer.values import Kind, MemberMetadata, TargetEpoch
 from kohort.coordinator.group_placement import java_hash
 
-Order = Callable[[Iterable[str], Callable[[str], int]], list[str]]
-"""How one of Kafka's maps is walked."""
-
 
 def may_compute(group: ConsumerGroup, wall_ms: int) -> bool:
     """Whether a target is due, and the last one is not too young (KIP-1263)."""
@@ -24,10 +21,11 @@ def may_compute(group: ConsumerGroup, wall_ms: int) -> bool:
     return not (group.target_timestamp_ms and interval_ms) or wall_ms >= group.target_timestamp_ms + interval_ms
 
 
-def compute(group: ConsumerGroup, changes: Changes, wall_ms: int, *, homogeneous: bool) -> None:
+def compute(group: ConsumerGroup, changes: Changes, wall_ms: int, *, homogeneous: bool, own_vote: str | None) -> None:
     """Computes the target for the group's epoch, and notes it for the members whose share changes.
 
-    `homogeneous`: whether all members count as subscribed to the same topics.
+    `homogeneous`: whether all members count as subscribed to the same topics. `own_vote`: the assignor that
+    the member wants whose request it is.
     """
     observer = group.coordinator.consumer_observer
     began_us = observer.measured_from_us()
@@ -42,7 +40,7 @@ def compute(group: ConsumerGroup, changes: Changes, wall_ms: int, *, homogeneous
             topics = known[subscription] = topic_ids(group, metadata, counts)
         instance_id = metadata.instance_id
         members.append(Subscriber(member_id, instance_id, topics, group.target_of(member_id)))
-    assign = ASSIGNORS[preferred_assignor(group, in_map_order)]
+    assign = ASSIGNORS[preferred_assignor(group, own_vote)]
     ordered = {topic_id: counts[topic_id] for topic_id in in_map_order(sorted(counts), hash_of_id)}
     targets = assign(members, ordered, homogeneous) if members else {}
     for each in members:
@@ -72,15 +70,18 @@ def topic_ids(group: ConsumerGroup, metadata: MemberMetadata, counts: dict[UUID,
     return frozenset(found)
 
 
-def preferred_assignor(group: ConsumerGroup, order: Order = in_table_order) -> str:
+def preferred_assignor(group: ConsumerGroup, own_vote: str | None = None) -> str:
     """The one that most members vote for; without a vote the first that is configured.
 
-    `order`: which of several with as many votes is the first. Kafka counts the votes again in another map when it
-    computes a target, so that it may describe another assignor than it uses.
+    Of several with as many votes Kafka takes the first in its map. Where a member's request computes a target, its vote
+    is taken out of a copy and put in again, in front if nobody else has it.
     """
-    if not group.assignors:
+    votes = group.assignors
+    if not votes:
         return group.coordinator.settings.group_consumer_assignors[0]
-    return max(order(sorted(group.assignors), java_hash), key=lambda name: group.assignors[name])
+    ordered = in_table_order(sorted(votes), java_hash)
+    ordered.sort(key=lambda name: name != own_vote or votes[name] > 1)
+    return max(ordered, key=lambda name: votes[name])
 
 
 def is_homogeneous(group: ConsumerGroup) -> bool:

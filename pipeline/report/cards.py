@@ -16,11 +16,12 @@ def badge(severity: str) -> str:
 
 def card(page: str, number: int, finding: FindingRow, rebalances: dict[int, RebalanceRow], shown: set[int]) -> str:
     """page: what the ids of the group's page begin with. rebalances: by number. shown: those that the table has."""
-    evidence = dict(finding["evidence"])
-    numbers = evidence.pop("rebalances", [])
+    numbers = finding["evidence"].get("rebalances", [])
     known = all(rebalances[n]["start_ms"] is not None for n in numbers if n in rebalances)
     rows = ""
-    for key, figure in evidence.items():
+    for key, figure in finding["evidence"].items():
+        if key == "rebalances":
+            continue
         sure = sureness(key, finding["confidence"], starts_known=known)
         rows += f"<dt>{esc(words(key))}</dt><dd>{with_sureness(value(key, figure), sure)}</dd>"
     if numbers:

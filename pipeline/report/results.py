@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, TypedDict, TypeVar
+from typing import TypedDict, TypeVar
 
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from kohort.pipeline.gold.gold_rows import DiagnosisRow
 from kohort.pipeline.gold.gold_schemas import ROW_TYPES, SCHEMAS
+from kohort.pipeline.rules.evidence import Evidence
 from kohort.pipeline.rules.finding import SEVERITIES
 
 RowT = TypeVar("RowT")
@@ -27,7 +28,7 @@ class FindingRow(TypedDict):
     clients: list[str]
     start_ms: int
     end_ms: int
-    evidence: dict[str, Any]
+    evidence: Evidence
     text: str
     advice: str
 

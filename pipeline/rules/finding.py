@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+
+from kohort.pipeline.rules.evidence import Evidence
 
 INFO, WARNING, CRITICAL = "info", "warning", "critical"
 CERTAIN, LIKELY, POSSIBLE = "certain", "likely", "possible"
@@ -28,7 +29,7 @@ class Finding:
     start_ms: int
     end_ms: int
     clients: list[str] = field(default_factory=list)
-    evidence: dict[str, Any] = field(default_factory=dict)
+    evidence: Evidence = field(default_factory=Evidence)
     group: str = ""
 
 

@@ -144,7 +144,7 @@ def _session_timeout(analysis: GroupAnalysis, findings: list[Finding]) -> list[P
         return result
     for finding in findings:
         timeout = finding.evidence.get("session_timeout_ms")
-        if finding.rule == "R03" and finding.evidence.get("came_back") and timeout:
+        if finding.rule == "R03" and finding.evidence.get("came_back") and isinstance(timeout, int):
             result.append(
                 Proposal(
                     "session.timeout.ms",

@@ -33,7 +33,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         [],
         {
             "times": len(hits),
-            "partitions": [[t, was, now] for r in hits for t, was, now in r.grown],
+            "partitions": [grown for r in hits for grown in r.grown],
             "rebalances": [r.number for r in hits],
         },
     )

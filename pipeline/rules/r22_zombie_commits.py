@@ -33,7 +33,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
             hits[0].ts,
             hits[-1].ts,
             [client],
-            {"rejected": refused, "errors": sorted({event.error for event in hits})},
+            {"rejected": refused, "errors": sorted({event.error for event in hits if event.error})},
         )
 
 

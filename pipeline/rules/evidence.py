@@ -1,0 +1,123 @@
+"""The numbers that findings rest on, by name: one type for all rules, so that whoever reads them is checked."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+
+class Application(TypedDict):
+    """Members of one group that read other topics than the rest: their topics and clients."""
+
+    topics: list[str]
+    clients: list[str]
+
+
+class Absence(TypedDict):
+    """How long a static member was away, in milliseconds."""
+
+    instance: str
+    from_ms: int
+    ms: int
+
+
+class Evidence(TypedDict, total=False):
+    """What a finding names beside its sentence. Each rule has some of these.
+
+    A name ends in its unit: `_ms` is milliseconds, a length or a moment since 1970; `_s` is seconds. None: not known.
+    """
+
+    applications: list[Application]
+    away: list[Absence]
+    back_after_ms: list[int | None]
+    burrow_status: str | None
+    came_back: bool
+    causes: dict[str, int]
+    clients: list[str]
+    commits: int
+    completed: int
+    conversions: int
+    crashes: int
+    delays_ms: list[int]
+    eager: bool
+    errors: list[str]
+    estimated_gain_partition_s: float
+    evicted: int
+    expired: list[str]
+    expiries: int
+    explained_by: str | None
+    """The rule whose finding explains a storm."""
+    fenced: int
+    follow_ups: int
+    generation: int
+    generations: list[int]
+    hot_member: str | None
+    idle: int
+    instance_id: str
+    lag: int | None
+    lasted_ms: int
+    late: int
+    left_at_poll_timeout: int
+    left_ms: list[int]
+    longest_ms: int
+    longest_silence_ms: int | None
+    longest_wait_ms: int
+    lost_generations: int
+    max_parts: int
+    max_poll_interval_ms: int | None
+    median_life_ms: float
+    members: list[str] | int
+    """Their ids, or how many there are."""
+    min_parts: int
+    moments_ms: list[int]
+    moves: list[int]
+    of: int
+    open: bool
+    others_lag: int
+    p95_complete_ms: int
+    part: int
+    partitions: list[tuple[str, int, int]] | int
+    """Topics that grew, with their partitions before and after; or how many partitions there are."""
+    pattern: str | None
+    prepare_ms: int
+    protocols: list[str]
+    rebalance_timeout_ms: list[int] | int | None
+    rebalances: list[int]
+    """Numbers of rows in the table of that name."""
+    rebalances_at_start: int
+    rebalances_caused: int
+    rebalances_counted: int
+    records: int
+    records_estimate: int
+    rejected: int
+    restart_ms: list[int]
+    restarts: int
+    revoke_ms: list[int]
+    same_owner_lag: int | None
+    seconds: float
+    session_timeout_ms: list[int] | int | None
+    share: float
+    share_is: str
+    silences_ms: list[int]
+    silent_ms: int
+    sizes: list[int]
+    skew: float | None
+    slow: int
+    stood_ms: int
+    stops: int
+    take_overs: int
+    time_rebalancing_s: float
+    times: int
+    tombstones: int
+    topic: str
+    topics: list[str]
+    total_wait_ms: int
+    turns: int
+    unavailable_partition_s_hi: float
+    uncommitted_ms: int
+    unserved_ms: list[int]
+    waiting: list[str]
+    waits_ms: list[int]
+    weighted_skew: float | None
+    went_on_elsewhere: int
+    while_empty: bool
+    without_progress_ms: int

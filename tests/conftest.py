@@ -1,17 +1,20 @@
-"""What all tests share: the new seeds of a run, which are named at its end, and what the broker logs."""
+"""What all tests share: the new seeds of a run, which are named at its end, what the broker logs, a certificate."""
 
 from __future__ import annotations
 
 import logging
 import os
 import threading
+import shutil
+import subprocess
 from collections.abc import Iterator
 from io import StringIO
+from pathlib import Path
 
 import pytest
 
 from kohort.broker.logs import log
-from tests.support.seeds import choose_new_seeds, new_seeds
+from tests.support.seeds import choose_new_seeds, new_seeds_line
 
 
 def pytest_configure() -> None:
@@ -22,9 +25,8 @@ def pytest_configure() -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if "KOHORT_SEED" not in os.environ and new_seeds():
-        told = ", ".join(map(str, new_seeds()))
-        terminalreporter.write_line(f"new seeds of the simulations: {told}; KOHORT_SEED=… plays one of them again")
+    if line := new_seeds_line():
+        terminalreporter.write_line(line)
 
 
 @pytest.fixture
@@ -43,3 +45,17 @@ def _nobody_is_left_behind() -> Iterator[None]:
     yield
     left = [thread.name for thread in set(threading.enumerate()) - before if thread.name.startswith("kafka-io-")]
     assert not left, f"these clients of kafka-python were not closed: {', '.join(left)}"
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate for 127.0.0.1 that signs itself, with its key."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl makes the certificate, and is not installed")
+    file = tmp_path_factory.mktemp("tls") / "broker.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=broker", "-addext",
+         "subjectAltName=IP:127.0.0.1", "-keyout", str(file.with_suffix(".key")), "-out", str(file)],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    return file

@@ -21,6 +21,7 @@ from pathlib import Path
 
 READY = re.compile(r"READY bootstrap=([^,\s]+)")
 PATIENCE_S = 30
+SERVE = (sys.executable, "-m", "kohort.cli", "serve", "--profile", "test")
 
 
 def start(folder: Path, command: Sequence[str], listen: str = "127.0.0.1:0") -> str:

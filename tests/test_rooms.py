@@ -128,3 +128,30 @@ def test_no_file_and_no_function_is_long() -> None:
                 if lines > LONGEST_FUNCTION:
                     long[f"{name}: {node.name}"] = lines
     assert long == {}
+
+
+def test_no_test_is_imported() -> None:
+    """What several tests use is in a file of its own: tests/support, or a helper beside them."""
+    importing = []
+    for file in sorted((ROOT / "tests").rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tests."):
+                name = (node.module or "").rpartition(".")[2]
+                if name.startswith("test_") or name == "conftest":
+                    importing.append(f"{file.relative_to(ROOT)}:{node.lineno} imports {node.module}")
+    assert importing == []
+
+
+def test_file_names_tell_files_apart_in_an_editor() -> None:
+    """An API's file has one name at each layer, and a command of `kohort ctl` the name of its subject."""
+    folders: dict[str, list[str]] = {}
+    for file in ROOT.rglob("*.py"):
+        folder = file.parent.relative_to(ROOT)
+        if folder.parts and folder.parts[0] in rooms() and not file.name.startswith("__"):
+            folders.setdefault(file.name, []).append(str(folder))
+    shared = {
+        name: sorted(where)
+        for name, where in folders.items()
+        if len(where) > 1 and sorted(where) != ["broker/apis", "protocol/messages"]
+    }
+    assert {name: where for name, where in shared.items() if len(where) > 2 or "cli/ctl" not in where} == {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conftest import pytest_terminal_summary
 from tests.support import seeds
 
 
@@ -32,14 +31,7 @@ def test_one_seed_is_played_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_run_names_its_new_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
-    lines: list[str] = []
-
-    class Reporter:
-        write_line = lines.append
-
-    pytest_terminal_summary(Reporter)  # type: ignore[arg-type]
-    assert not lines
+    assert seeds.new_seeds_line() == ""
     monkeypatch.setenv("KOHORT_NEW_SEEDS", "2")
     monkeypatch.setenv("KOHORT_NEW_SEEDS_FROM", "70")
-    pytest_terminal_summary(Reporter)  # type: ignore[arg-type]
-    assert lines == ["new seeds of the simulations: 70, 71; KOHORT_SEED=… plays one of them again"]
+    assert seeds.new_seeds_line() == "new seeds of the simulations: 70, 71; KOHORT_SEED=… plays one of them again"

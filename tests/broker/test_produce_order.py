@@ -7,7 +7,7 @@ import pytest
 from kohort.protocol.batches import TRANSACTIONAL
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.produce import PartitionProduceData, TopicProduceData
-from tests.broker.test_transactions import TOPIC, Producer
+from tests.broker.transactional_producer import TOPIC, Producer
 from tests.storage.odd_batches import DAY_MS, batch, record
 from tests.support.data_requests import NOW_MS
 

@@ -3,58 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from errno import EIO
 from pathlib import Path
 
 import pytest
 
-from kohort.broker.cluster.disk_syncing import SyncNowAndThen, Syncs, SyncThreads, _sync
+from kohort.broker.cluster.disk_syncing import SyncNowAndThen, SyncThreads, _sync
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
-from kohort.storage.disk.directory import DataDirectory
-from kohort.storage.disk.files import Disk, Unsynced
 from tests.support.batches import batch
-from tests.support.broker import Broker, Client
+from tests.support.broker import Client
 from tests.support.data_requests import fetch_frame, heard_fetch, production, records
 from tests.support.frames import frame
-
-
-class SlowThreads:
-    """Syncs when the test says so."""
-
-    def __init__(self) -> None:
-        self.running: list[tuple[Sequence[Unsynced], Callable[[OSError | None], None]]] = []
-
-    def sync(self, files: Sequence[Unsynced], done: Callable[[OSError | None], None]) -> None:
-        self.running.append((files, done))
-
-    def finish(self, problem: OSError | None = None) -> None:
-        """The sync that runs is over."""
-        ((files, done),) = self.running
-        self.running.clear()
-        for each in files:
-            each.sync()
-        done(problem)
-
-
-class OnSlowDisk(Broker):
-    """A broker with a data directory, whose syncs take as long as the test likes."""
-
-    def __init__(self, path: Path, *, always: bool = True) -> None:
-        disk = Disk(keeps_unsynced=True)
-        self.directory = DataDirectory(path, disk=disk, delays=always)
-        super().__init__(directory=self.directory)
-        self.threads = SlowThreads()
-        self.syncs = Syncs(self.cluster, disk, self.threads, self.loop.call_soon)
-        self.syncs.act = self.server.act
-        if always:
-            self.cluster.syncs = self.syncs
-
-    def sync(self, problem: OSError | None = None) -> None:
-        """What was written until now comes to the disk, or does not."""
-        self.loop.run_soon()
-        self.threads.finish(problem)
+from tests.support.slow_disk import OnSlowDisk
 
 
 @pytest.fixture

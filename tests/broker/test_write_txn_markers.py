@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic
-from tests.broker.test_transactions import TOPIC, Producer
+from tests.broker.transactional_producer import TOPIC, Producer
 
 E = ErrorCode
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.company import Company
-from tests.clients.libraries import OTHERS, PYTHON, Library, Missing, command_of
+from tests.clients.administration import Admin
+from tests.clients.company import LONG_SESSION_MS, Company
+from tests.clients.libraries import OTHERS, PYTHON, Library, usable
 from tests.clients.serving import ELSEWHERE, serving
 
 HERE = Path(__file__).parent
@@ -59,15 +60,6 @@ def modern_library(request: pytest.FixtureRequest) -> str:
     return usable(name)
 
 
-def usable(name: str) -> str:
-    """The library's name; skips the test, with the reason, where it cannot run."""
-    try:
-        command_of(name)
-    except Missing as reason:
-        pytest.skip(f"{name}: {reason}")
-    return name
-
-
 @pytest.fixture
 def company(bootstrap: str) -> Iterator[Company]:
     """A group that nobody has joined yet."""
@@ -87,4 +79,14 @@ def make_company(bootstrap: str) -> Iterator[Callable[..., Company]]:
 
     yield make
     for company in made:
+        company.dissolve()
+
+
+@pytest.fixture
+def cluster() -> Iterator[tuple[Company, Admin]]:
+    """A cluster of its own, since its brokers stop; every topic has three copies."""
+    with serving(nodes=3, options=("--control", ":0", "--set", "default.replication.factor=3")) as ready:
+        bootstrap, _, control = ready.partition(" control=")
+        company = Company(bootstrap, copies=3, session_timeout_ms=LONG_SESSION_MS)
+        yield company, Admin(control)
         company.dissolve()

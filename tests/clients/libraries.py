@@ -17,6 +17,8 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
+import pytest
+
 from kohort.demo.libraries import LIBRARIES as PYTHON_LIBRARIES
 
 HERE = Path(__file__).parent
@@ -144,6 +146,15 @@ BY_NAME = {library.name: library for library in (*PYTHON, *OTHERS)}
 def command_of(name: str) -> tuple[str, ...]:
     """What runs a library's worker, built if need be. Raises Missing."""
     return tuple(BY_NAME[name].command())
+
+
+def usable(name: str) -> str:
+    """The library's name; skips the test, with the reason, where it cannot run."""
+    try:
+        command_of(name)
+    except Missing as reason:
+        pytest.skip(f"{name}: {reason}")
+    return name
 
 
 def fresh_folder(name: str, source: Path, only: tuple[str, ...] = ()) -> Path:

@@ -8,15 +8,11 @@ import pytest
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from kohort.demo.libraries import LIBRARIES
+from tests.clients.administration import Admin, partition_of
 from tests.clients.company import LONG_SESSION_MS, PATIENCE_S, SESSION_TIMEOUT_MS, Company, Member
-from tests.clients.conftest import usable
-from tests.clients.libraries import BY_NAME
+from tests.clients.libraries import BY_NAME, usable
 from tests.clients.serving import ELSEWHERE
-from tests.clients.test_moving import Admin, cluster, partition_of
-from tests.clients.test_restart import SERVE
-from tests.restarting import kill, restart, start
-
-__all__ = ["cluster"]
+from tests.restarting import SERVE, kill, restart, start
 
 LIBRARY = "confluent-kafka"
 

@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 from kafka import KafkaProducer
 
 from tests.clients.company import PATIENCE_S
-from tests.clients.test_produce_and_consume import receive_with_confluent_kafka
+from tests.clients.receiving import receive_with_confluent_kafka
 
 COUNT = 300
 

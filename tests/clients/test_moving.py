@@ -2,48 +2,16 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from collections.abc import Iterator
-
 import pytest
 
-from kohort.coordinator.group_placement import partition_for
 from kohort.demo.libraries import LIBRARIES
-from tests.clients.company import LONG_SESSION_MS, Company
-from tests.clients.serving import ELSEWHERE, serving
+from tests.clients.administration import Admin, partition_of
+from tests.clients.company import Company
+from tests.clients.serving import ELSEWHERE
 
 pytestmark = pytest.mark.skipif(bool(ELSEWHERE), reason="an Apache Kafka has no control address")
 
 ROUNDS = 3
-
-
-class Admin:
-    """`kohort admin`, for one cluster."""
-
-    def __init__(self, control: str) -> None:
-        self._control = control
-
-    def __call__(self, *words: str) -> str:
-        command = [sys.executable, "-m", "kohort.cli", "admin", *words, "--control", self._control]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-
-@pytest.fixture
-def cluster() -> Iterator[tuple[Company, Admin]]:
-    """A cluster of its own, since its brokers stop; every topic has three copies."""
-    with serving(nodes=3, options=("--control", ":0", "--set", "default.replication.factor=3")) as ready:
-        bootstrap, _, control = ready.partition(" control=")
-        company = Company(bootstrap, copies=3, session_timeout_ms=LONG_SESSION_MS)
-        yield company, Admin(control)
-        company.dissolve()
-
-
-def partition_of(company: Company) -> str:
-    """Where the group's coordinator keeps it."""
-    return str(partition_for(company.group, 50))
 
 
 def test_coordinator_and_leaders_move(cluster: tuple[Company, Admin]) -> None:

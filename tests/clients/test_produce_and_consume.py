@@ -5,28 +5,19 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import uuid4
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Producer
 from kafka import KafkaConsumer, KafkaProducer
 from kafka import TopicPartition as KafkaPythonPartition
 
 from kohort.demo.libraries import LIBRARIES
 from tests.clients.company import PATIENCE_S
+from tests.clients.receiving import Sent, receive_with_confluent_kafka
 from tests.clients.serving import serving
-
-
-class Sent(NamedTuple):
-    """A record, as far as it must survive."""
-
-    key: bytes | None
-    value: bytes | None
-    headers: tuple[tuple[str, bytes], ...]
-    timestamp_ms: int
-
 
 RECORDS = [
     Sent(b"key", b"value", (("header", b"\x00\xff"), ("header", b"again")), 1_700_000_000_000),
@@ -63,24 +54,6 @@ def send_with_aiokafka(bootstrap: str, topic: str, compression: str | None) -> N
                 )
 
     asyncio.run(send())
-
-
-def receive_with_confluent_kafka(bootstrap: str, topic: str, count: int) -> list[Sent]:
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "nobody", "enable.auto.commit": False})
-    consumer.assign([TopicPartition(topic, 0, 0)])
-    heard: list[Any] = []
-    while len(heard) < count:
-        message = consumer.poll(PATIENCE_S)
-        assert message is not None
-        assert message.error() is None, message.error()
-        heard.append(message)
-    consumer.close()
-    return [
-        Sent(
-            each.key(), each.value(), tuple((name, value) for name, value in each.headers() or ()), each.timestamp()[1]
-        )
-        for each in heard
-    ]
 
 
 def receive_with_kafka_python(bootstrap: str, topic: str, count: int) -> list[Sent]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,11 +10,9 @@ import pytest
 from kohort.demo.libraries import LIBRARIES
 from tests.clients.company import LONG_SESSION_MS, Company
 from tests.clients.serving import ELSEWHERE
-from tests.restarting import kill, restart, start
+from tests.restarting import SERVE, kill, restart, start
 
 pytestmark = pytest.mark.skipif(bool(ELSEWHERE), reason="somebody else's broker is not ours to kill")
-
-SERVE = (sys.executable, "-m", "kohort.cli", "serve", "--profile", "test")
 
 
 @pytest.fixture(params=["never", "always"])

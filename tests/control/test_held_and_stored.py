@@ -15,9 +15,9 @@ from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.create_topics import CreatableTopic
 from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from kohort.storage.topics import Topics
-from tests.broker.test_syncing import OnSlowDisk
 from tests.support.broker import Client
 from tests.support.frames import frame
+from tests.support.slow_disk import OnSlowDisk
 
 
 class HeldOnSlowDisk(OnSlowDisk):

@@ -19,6 +19,7 @@ from kohort.storage.disk.ownership import LOCK, META, DataDirectoryError
 from tests.crash.life import Life, process_is_gone
 from tests.support.batches import batch
 from tests.support.data_requests import given_topic, produce
+from tests.support.folders import contents
 
 SEGMENT = f"t-0/{0:020}.log"
 NOBODY = 65_534
@@ -43,14 +44,6 @@ def serve(path: Path) -> Result:
 def verify(path: Path) -> tuple[int, str]:
     result = CliRunner().invoke(main, ["admin", "verify", str(path)])
     return result.exit_code, result.output
-
-
-def contents(path: Path) -> dict[str, bytes | None]:
-    """All that is there; the lock says nothing."""
-    if path.is_file():
-        return {"": path.read_bytes()}
-    paths = (each for each in path.rglob("*") if each.name != ".lock")
-    return {str(each.relative_to(path)): each.read_bytes() if each.is_file() else None for each in paths}
 
 
 def refused(path: Path, *words: str) -> None:

@@ -15,7 +15,7 @@ from kohort.protocol.messages.delete_topics import DeleteTopicState
 from kohort.protocol.messages.incremental_alter_configs import AlterableConfig, AlterConfigsResource
 from kohort.storage.disk.journal import JOURNAL
 from tests.crash.disk import failing
-from tests.crash.test_trouble import Machine, T, _nothing
+from tests.crash.machine import Machine, T, no_failure
 from tests.support.data_requests import topic as new_topic
 
 pytestmark = pytest.mark.usefixtures("no_threads")
@@ -105,7 +105,7 @@ def test_a_topic_whose_deletion_was_not_synced_stays_with_what_is_written_to_it_
 def test_one_way_to_take_a_line_back_is_enough(machine: Machine, broken: list[tuple[str, str]]) -> None:
     machine.disk.fails = fails(("sync", JOURNAL), *broken)
     assert deletes(machine) is E.kafka_storage_error
-    machine.disk.fails = _nothing
+    machine.disk.fails = no_failure
     before = state(machine)
     machine.starts_again()
     assert state(machine) == before
@@ -118,7 +118,7 @@ def test_a_deletion_that_cannot_be_taken_back_counts(machine: Machine) -> None:
     assert deletes(machine) is (E.kafka_storage_error if machine.fsync == "always" else E.none)
     assert machine.life.cluster.topics.by_name(T) is None
     assert machine.segments, "files go when it is certain that the topic is gone"
-    machine.disk.fails = _nothing
+    machine.disk.fails = no_failure
     machine.starts_again()
     assert machine.life.cluster.topics.by_name(T) is None
     assert not machine.segments
@@ -142,7 +142,7 @@ def test_a_change_that_is_refused_is_none_after_a_restart_either(
     broken = [(kind, ending), *([("truncate", JOURNAL)] if stubborn else [])]
     machine.disk.fails = fails(*broken, errno=ENOSPC)
     heard = change(machine)
-    machine.disk.fails = _nothing
+    machine.disk.fails = no_failure
     assert heard in (E.none, E.kafka_storage_error)
     before = state(machine)
     machine.starts_again()
@@ -159,13 +159,13 @@ def test_a_change_that_is_refused_is_none_after_a_restart_either(
 
 def test_ids_are_never_given_twice_though_they_could_not_be_noted(machine: Machine) -> None:
     given = []
-    for trouble in (_nothing, failing("sync", ending=JOURNAL), failing("write", ending=JOURNAL), _nothing):
+    for trouble in (no_failure, failing("sync", ending=JOURNAL), failing("write", ending=JOURNAL), no_failure):
         machine.disk.fails = trouble
         for _ in range(1_002):
             answer = machine.life.hears("init_producer_id", 4, transactional_id=None, transaction_timeout_ms=1)
             if answer.error_code is E.none:
                 given.append(answer.producer_id)
-        machine.disk.fails = _nothing
+        machine.disk.fails = no_failure
         machine.starts_again()
     assert len(set(given)) == len(given) > 4_000
 
@@ -191,7 +191,7 @@ def test_records_whose_deletion_was_refused_stay(machine: Machine) -> None:
     machine.disk.fails = fails(("rename", "log-start-offset-checkpoint"))
     answer = machine.life.hears("delete_records", 2, topics=(part,), timeout_ms=1)
     assert answer.topics[0].partitions[0].error_code is E.kafka_storage_error
-    machine.disk.fails = _nothing
+    machine.disk.fails = no_failure
     # Another partition's start is noted in the same file.
     assert creates_another(machine) is E.none
     assert machine.produces(b"x", b"y", name="another") is E.none

@@ -15,7 +15,7 @@ from kohort.storage.disk.journal import JOURNAL
 from kohort.storage.disk.ownership import DataDirectoryError
 from tests.crash.disk import Died
 from tests.crash.life import EPOCH_MS, Life, process_is_gone
-from tests.crash.test_trouble import Machine, T
+from tests.crash.machine import Machine, T
 from tests.support.batches import batch
 from tests.support.data_requests import production
 

@@ -12,71 +12,17 @@ from kohort.protocol.batches import TRANSACTIONAL, Record, build_batch
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnTopic, AddPartitionsToTxnTransaction
 from kohort.protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecordsTopic
-from kohort.protocol.messages.fetch import FetchPartition, FetchTopic
 from kohort.protocol.messages.join_group import JoinGroupRequestProtocol
-from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from kohort.storage.disk.checking import check_partition
 from kohort.storage.disk.ownership import DataDirectoryError
-from tests.crash.disk import FaultyDisk, failing
-from tests.crash.life import EPOCH_MS, Life, process_is_gone
+from tests.crash.disk import failing
+from tests.crash.life import EPOCH_MS
+from tests.crash.machine import Machine, T, no_failure
 from tests.support.batches import batch
-from tests.support.data_requests import delete, given_topic, production, records
+from tests.support.data_requests import delete, production
 
 pytestmark = pytest.mark.usefixtures("no_threads")
-T = "t"
 KEYED = {"cleanup.policy": "compact", "segment.ms": "1000", "min.cleanable.dirty.ratio": "0.01"}
-
-
-class Machine:
-    """A broker, and the disk under it."""
-
-    def __init__(self, folder: Path, fsync: str = "never") -> None:
-        self.path = folder.resolve() / "data"
-        self.fsync = fsync
-        self.disk = FaultyDisk(folder.resolve(), keeps_unsynced=fsync != "never")
-        self.life = Life(self.path, self.disk, fsync)
-
-    def starts_again(self, *, in_peace: bool = False) -> None:
-        if in_peace:
-            self.life.directory.close()
-        process_is_gone(self.path)
-        self.disk = self.disk.reborn()
-        self.life = Life(self.path, self.disk, self.fsync, seed=2, at_ms=self.life.wall_ms)
-
-    def creates(self, name: str = T, **configs: str) -> None:
-        given_topic(self.life.client(), name, 1, **configs)
-
-    def produces(self, *values: bytes, name: str = T) -> E:
-        answer = self.life.hears("produce", 9, **production(batch(*values), name))
-        error: E = answer.responses[0].partition_responses[0].error_code
-        return error
-
-    def values(self, name: str = T, start: int = 0) -> list[bytes | None]:
-        part = FetchPartition(partition=0, fetch_offset=start, partition_max_bytes=1 << 20)
-        answer = self.life.hears(
-            "fetch", 11, max_wait_ms=0, min_bytes=0, topics=(FetchTopic(topic=name, partitions=(part,)),)
-        )
-        assert answer.responses[0].partitions[0].error_code is E.none
-        return [value for offset, _, value in records(answer) if offset >= start]
-
-    def commits(self, offset: int, group: str = "g") -> E:
-        part = OffsetCommitRequestPartition(partition_index=0, committed_offset=offset, committed_metadata="")
-        answer = self.life.hears(
-            "offset_commit", 8, group_id=group, member_id="",
-            topics=(OffsetCommitRequestTopic(name=T, partitions=(part,)),),
-        )  # fmt: skip
-        error: E = answer.topics[0].partitions[0].error_code
-        return error
-
-    def looks_for_coordinators(self) -> None:
-        for key_type in (0, 1):
-            self.life.hears("find_coordinator", 1, coordinator_keys=("x",), key_type=key_type)
-            self.life.wait(1)
-            self.life.settle()
-
-    @property
-    def segments(self) -> list[Path]:
-        return sorted((self.path / f"{T}-0").glob("*.log"))
 
 
 @pytest.fixture
@@ -139,17 +85,13 @@ def test_a_segment_that_could_not_be_begun_is_not_in_the_way_later(machine: Mach
     machine.creates("rolls", **{"segment.ms": "1000"})
     for index in range(8):
         at_ms = EPOCH_MS + index * 2_000
-        machine.disk.fails = failing("open", ending=(".timeindex.tmp", ".log")[index % 2]) if index % 4 else _nothing
+        machine.disk.fails = failing("open", ending=(".timeindex.tmp", ".log")[index % 2]) if index % 4 else no_failure
         answer = machine.life.hears("produce", 9, **production(batch(b"%d" % index, at=at_ms), "rolls"))
         machine.life.hears("produce", 9, **production(batch(b"old", at=EPOCH_MS), "rolls"))
         assert answer.responses[0].partition_responses[0].error_code in (E.none, E.kafka_storage_error)
     before = machine.values("rolls")
     machine.starts_again()
     assert machine.values("rolls") == before
-
-
-def _nothing(what: str, path: Path) -> None:
-    """Nothing fails."""
 
 
 def test_a_topic_is_not_hidden_by_what_was_noted_of_an_earlier_one(machine: Machine) -> None:
@@ -170,7 +112,7 @@ def test_a_deleted_topic_stays_deleted_though_its_files_could_not_be_removed(mac
     machine.produces(b"a")
     machine.disk.fails = failing("rename", ending="-delete")
     delete(machine.life.client(), T)
-    machine.disk.fails = _nothing
+    machine.disk.fails = no_failure
     assert machine.segments, "still there"
     if again:
         machine.creates()

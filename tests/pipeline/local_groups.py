@@ -12,8 +12,11 @@ import pyarrow.parquet as pq
 from kohort.pipeline.arrow_types import rows_of
 from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.history.silver_input import GroupRows, group_input
+from kohort.pipeline.silver.parquet_files import Writer, publish
+from kohort.pipeline.silver.read_sources import ingest
 from kohort.pipeline.silver.silver_rows import CoordinatorMove, GroupMember, GroupRecord, LogRange, MemberPartitions
 from kohort.pipeline.silver.silver_schemas import COLUMNS
+from kohort.pipeline.sources.found import find_sources
 from kohort.pipeline.sources.source_rows import GroupEvent, LogEndSample, TopicName
 
 RowT = TypeVar("RowT")
@@ -76,3 +79,13 @@ def _commits(folder: Path) -> dict[str, pa.Table]:
 def _rows(folder: Path, table: str, row_type: type[RowT]) -> list[RowT]:
     found = silver_table(folder, table)
     return [] if found is None else rows_of(row_type, COLUMNS[table], found)
+
+
+def group_from(tmp_path: Path, *sources: Path) -> GroupInput:
+    """The group `billing` of these sources."""
+    found, issues = find_sources(map(str, sources))
+    assert not issues
+    with Writer(tmp_path, "0") as writer:
+        ingest(found, "", writer)
+    publish(tmp_path, "0", [writer.task])
+    return load_groups(tmp_path)["billing"]

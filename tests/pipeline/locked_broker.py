@@ -13,12 +13,22 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from kohort.client.security import Security, from_settings
 from kohort.protocol.codec import Frame
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages import api_versions, metadata
 
 SALT, ITERATIONS = b"pepper and more", 4096
 USER, PASSWORD = "a,na=", "s3cret"
+LOGIN = f'org.apache.kafka.common.security.plain.PlainLoginModule required username="{USER}" password="{PASSWORD}";'
+
+
+def login(mechanism: str, protocol: str = "SASL_PLAINTEXT", jaas: str = LOGIN, **more: str) -> Security:
+    """Settings of a client that logs in."""
+    return from_settings(
+        {"security.protocol": protocol, "sasl.mechanism": mechanism, "sasl.jaas.config": jaas}
+        | {name.replace("_", "."): value for name, value in more.items()}
+    )
 
 
 @dataclass

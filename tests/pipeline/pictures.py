@@ -12,8 +12,8 @@ from kohort.pipeline.silver.parquet_files import Writer, publish
 from kohort.pipeline.silver.read_sources import ingest
 from kohort.pipeline.sources.found import find_sources
 from tests.pipeline.browser import picture
+from tests.pipeline.gold_tables import write_gold
 from tests.pipeline.local_groups import load_groups
-from tests.pipeline.test_report import write_gold
 from tests.support.shared_folder import SHARED
 
 GROUP = "one-slow-member"

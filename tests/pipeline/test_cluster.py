@@ -17,7 +17,7 @@ import pytest
 
 from kohort.pipeline.synthetic import Plan, write_segments
 from kohort.testing import Cluster
-from tests.pipeline.test_stream import World
+from tests.pipeline.written_cluster import World
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1500)]
 COMMAND = [sys.executable, "-m", "kohort.cli", "analyze"]

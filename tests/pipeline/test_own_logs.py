@@ -9,13 +9,10 @@ from typing import Any
 import pytest
 
 from kohort.pipeline.gold.group_tables import analyse_group
-from kohort.pipeline.history.inputs import GroupInput
-from kohort.pipeline.silver.parquet_files import Writer, publish
-from kohort.pipeline.silver.read_sources import ingest
 from kohort.pipeline.sources.event_lines import read_event_log
 from kohort.pipeline.sources.found import find_sources
 from kohort.pipeline.sources.source_rows import GroupEvent
-from tests.pipeline.local_groups import load_groups
+from tests.pipeline.local_groups import group_from
 from tests.pipeline.own_logs import LoggedWorld, slow_member, slow_member_that_leaves
 
 
@@ -29,15 +26,6 @@ def logs(world: LoggedWorld, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("logs")
     world.save(folder)
     return folder
-
-
-def group_from(tmp_path: Path, *sources: Path) -> GroupInput:
-    found, issues = find_sources(map(str, sources))
-    assert not issues
-    with Writer(tmp_path, "0") as writer:
-        ingest(found, "", writer)
-    publish(tmp_path, "0", [writer.task])
-    return load_groups(tmp_path)["billing"]
 
 
 def test_every_row_is_read_as_it_was_meant(world: LoggedWorld, logs: Path) -> None:

@@ -8,10 +8,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
-from kohort.pipeline.gold.group_tables import analyse_group, as_tables
 from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.report import html
 from kohort.pipeline.report.html import write_report
@@ -19,6 +17,7 @@ from kohort.pipeline.report.lists import MOST_ROWS
 from kohort.pipeline.report.results import add_issues, findings
 from kohort.pipeline.report.words import by_group, headline
 from kohort.pipeline.sources.source_rows import GroupEvent
+from tests.pipeline.gold_tables import write_gold
 
 EVIL = "<script>alert('x')</script>\"&"
 
@@ -49,15 +48,6 @@ class _Wellformed(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         if tag not in self.void and tag not in self.loose:
             assert self.open.pop() == tag
-
-
-def write_gold(groups: list[GroupInput], folder: Path) -> Path:
-    for group in groups:
-        for table, rows in as_tables(group, analyse_group(group)).items():
-            pq.write_to_dataset(
-                rows, folder / table, partition_cols=["day"], basename_template=f"{id(group)}-{{i}}.parquet"
-            )
-    return folder
 
 
 def test_the_report_of_the_recording(recorded_groups: dict[str, GroupInput], tmp_path: Path) -> None:

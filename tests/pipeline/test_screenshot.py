@@ -10,7 +10,7 @@ from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.report.html import write_report
 from kohort.pipeline.report.results import add_issues, findings
 from tests.pipeline.browser import DARK, LIGHT, ask, chromium, picture
-from tests.pipeline.test_report import write_gold
+from tests.pipeline.gold_tables import write_gold
 
 pytestmark = [
     pytest.mark.spark,  # slow, like what needs Spark; run by `make test`

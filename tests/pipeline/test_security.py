@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 import ssl
-import subprocess
 import time
 from pathlib import Path
 
@@ -15,16 +13,7 @@ from kohort.cli.analyze import analyze
 from kohort.client import sasl
 from kohort.client.security import OPEN, Security, SecurityError, from_file, from_settings
 from kohort.pipeline.sources.source_cluster import SourceCluster, WireError
-from tests.pipeline.locked_broker import PASSWORD, USER, LockedBroker
-
-LOGIN = f'org.apache.kafka.common.security.plain.PlainLoginModule required username="{USER}" password="{PASSWORD}";'
-
-
-def login(mechanism: str, protocol: str = "SASL_PLAINTEXT", jaas: str = LOGIN, **more: str) -> Security:
-    return from_settings(
-        {"security.protocol": protocol, "sasl.mechanism": mechanism, "sasl.jaas.config": jaas}
-        | {name.replace("_", "."): value for name, value in more.items()}
-    )
+from tests.pipeline.locked_broker import LOGIN, PASSWORD, USER, LockedBroker, login
 
 
 def reached(port: int, security: Security = OPEN) -> str:
@@ -166,20 +155,6 @@ def test_a_session_that_ends_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> No
         cluster.metadata(None)
         assert (broker.connections, len(broker.logins)) == (2, 2)
         cluster.close()
-
-
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A certificate for 127.0.0.1 that signs itself, with its key."""
-    if shutil.which("openssl") is None:
-        pytest.skip("openssl makes the certificate, and is not installed")
-    file = tmp_path_factory.mktemp("tls") / "broker.pem"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=broker", "-addext",
-         "subjectAltName=IP:127.0.0.1", "-keyout", str(file.with_suffix(".key")), "-out", str(file)],
-        check=True, capture_output=True,
-    )  # fmt: skip
-    return file
 
 
 def test_tls(authority: Path) -> None:

@@ -10,9 +10,9 @@ import pytest
 from kohort.pipeline.gold.group_tables import analyse_group
 from kohort.pipeline.history.group_analysis import analyse
 from kohort.pipeline.rules.diagnose import diagnose
+from tests.pipeline.local_groups import group_from
 from tests.pipeline.play import Play
 from tests.pipeline.scenarios import SCENARIOS
-from tests.pipeline.test_own_logs import group_from
 
 NAMES = {scenario.__name__: scenario for scenario in SCENARIOS}
 

@@ -13,7 +13,7 @@ from kohort.storage.disk.files import Disk
 from kohort.storage.disk.journal import JOURNAL, Journal, JournalError
 from kohort.storage.disk.ownership import DataDirectoryError
 from tests.crash.life import Life, process_is_gone
-from tests.crash.test_bad_directories import contents
+from tests.support.folders import contents
 
 ID, OTHER = "AAAAAAAAAAAAAAAAAAAABw", "AAAAAAAAAAAAAAAAAAAACA"
 TOPIC = {"topic": "t", "id": ID, "configs": {"segment.ms": "1000"}, "partitions": [[[1], 3], [[1], 0]]}

@@ -27,6 +27,13 @@ def new_seeds() -> list[int]:
     return list(range(first, first + int(os.environ.get("KOHORT_NEW_SEEDS", "0"))))
 
 
+def new_seeds_line() -> str:
+    """The last line of a test run; empty when no new seeds were played."""
+    if "KOHORT_SEED" in os.environ or not new_seeds():
+        return ""
+    return f"new seeds of the simulations: {', '.join(map(str, new_seeds()))}; KOHORT_SEED=… plays one of them again"
+
+
 def seeds(fixed: int = _FIXED) -> list[int]:
     """The seeds to play."""
     if "KOHORT_SEED" in os.environ:

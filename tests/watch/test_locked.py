@@ -12,10 +12,7 @@ from kohort.cli.watch import watch
 from kohort.client.security import OPEN, Security, from_settings
 from kohort.watch.client import BrokerError
 from kohort.watch.looking import WatchedCluster
-from tests.pipeline.locked_broker import LockedBroker
-from tests.pipeline.test_security import LOGIN, authority, login
-
-__all__ = ["authority"]
+from tests.pipeline.locked_broker import LOGIN, LockedBroker, login
 
 pytestmark = pytest.mark.timeout(60)
 

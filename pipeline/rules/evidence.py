@@ -32,11 +32,13 @@ class Evidence(TypedDict, total=False):
     burrow_status: str | None
     came_back: bool
     causes: dict[str, int]
+    classic_members: list[str]
     clients: list[str]
     commits: int
     completed: int
     conversions: int
     crashes: int
+    delayed_records: list[int]
     delays_ms: list[int]
     eager: bool
     errors: list[str]
@@ -95,6 +97,7 @@ class Evidence(TypedDict, total=False):
     same_owner_lag: int | None
     seconds: float
     session_timeout_ms: list[int] | int | None
+    sessions_lost: int
     share: float
     share_is: str
     silences_ms: list[int]
@@ -107,15 +110,20 @@ class Evidence(TypedDict, total=False):
     take_overs: int
     time_rebalancing_s: float
     times: int
+    to: list[str]
+    """The protocols that a group was converted to."""
     tombstones: int
+    took_ms: list[int]
     topic: str
     topics: list[str]
     total_wait_ms: int
     turns: int
-    unavailable_partition_s_hi: float
+    unavailable_partition_s_hi: float | list[float]
+    """Of all rebalances together, or of each migration."""
     uncommitted_ms: int
     unserved_ms: list[int]
     waiting: list[str]
+    waited_ms: dict[str, int]
     waits_ms: list[int]
     weighted_skew: float | None
     went_on_elsewhere: int

@@ -28,7 +28,7 @@ def parse_address(text: str) -> tuple[str, int]:
 
 
 class Advertised:
-    """What clients are told of where the nodes are, in the order of the nodes. Kafka: `advertised.listeners`."""
+    """Addresses of the nodes as clients get them, in the order of the nodes. Kafka: `advertised.listeners`."""
 
     __slots__ = ("_nodes",)
 
@@ -74,7 +74,7 @@ def _host_and_port(text: str) -> tuple[str, int]:
     if (":" in text and not bracketed and text.count(":") == 1) or "]:" in text:
         host, port = parse_address(text)
         if not port:
-            raise AddressError(f"--advertise {text} tells clients to dial port 0; name the port they reach it by")
+            raise AddressError(f"--advertise {text} sends clients to port 0; name the port they reach it by")
     else:
         host, port = text.strip("[]") if bracketed else text, 0
     if not _HOST.fullmatch(host):

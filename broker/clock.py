@@ -10,7 +10,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What tells the time."""
+    """The time, for brokers and coordinators."""
 
     epoch_ms: int
     """Add it to monotonic milliseconds for the wall clock (since 1970, UTC)."""
@@ -25,7 +25,7 @@ class Clock(Protocol):
 
     @property
     def machine_ns(self) -> Callable[[], int]:
-        """Tells nanoseconds of the machine's own time, whatever is done to this clock: how long work takes."""
+        """Nanoseconds of the machine's own time, whatever is done to this clock: how long work takes."""
         ...
 
     def seconds_until(self, due_ms: int) -> float | None:

@@ -30,7 +30,7 @@ class Jobs(Protocol):
         ...
 
     def close(self) -> bool:
-        """Waits until all jobs are done and all results told; False: they were not in time."""
+        """Waits until all jobs are done and all results reported; False: they were not in time."""
         ...
 
 
@@ -42,7 +42,7 @@ class JobsHere:
         job()
 
     def hand_over(self, result: Job) -> None:
-        """Tells it."""
+        """Reports the result."""
         result()
 
     def close(self) -> bool:

@@ -35,7 +35,7 @@ class LineWriter:
         notice: Callable[[int], bytes] | None = None,
         failed: Callable[[OSError], None] | None = None,
     ) -> None:
-        """`notice` makes the line that tells how many were dropped. It and `failed` are called from the thread."""
+        """`notice` makes the line that says how many were dropped. It and `failed` are called from the thread."""
         self.descriptor = descriptor
         self.notice = notice
         self._failed = failed

@@ -1,4 +1,4 @@
-"""Values as log lines show them: a request may hold 100 MB, and a line tells its first words."""
+"""Values as log lines show them: a request may hold 100 MB, and a line shows its first words."""
 
 from dataclasses import fields, is_dataclass
 from reprlib import Repr

@@ -20,7 +20,7 @@ class Requester(Protocol):
 
     client_host: str
     client_software: str | None
-    """Name and version, as ApiVersions told them."""
+    """Name and version, as the client gave them in ApiVersions."""
     listener: tuple[str, int]
 
     def answer(self, ticket: Ticket, response: object) -> None:
@@ -82,7 +82,7 @@ class Ticket:
         return self.requester.listener
 
     def reply(self, response: object) -> None:
-        """Answers a request whose handler returned None. A client that hung up meanwhile is not told."""
+        """Answers a request whose handler returned None. A client that hung up meanwhile gets nothing."""
         assert not self.answered, "a ticket is answered once"
         self.answered = True
         self.requester.answer(self, response)

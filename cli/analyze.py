@@ -78,8 +78,8 @@ def analyze(
     SOURCE: a bootstrap address, a data directory, segment files of __consumer_offsets, exports of it, a broker's text
     log, an event log, samples of log ends; several together.
 
-    With --follow, SOURCE is one bootstrap address: alerts are told as they arise, tables grow, the report is made anew
-    every minute. Ctrl-C ends it with a last report, a second Ctrl-C at once; the same command goes on from there.
+    With --follow, SOURCE is one bootstrap address: alerts are printed as they arise, tables grow, the report is made
+    anew every minute. Ctrl-C ends it with a last report, a second Ctrl-C at once; the same command goes on from there.
 
     Findings go to stdout, progress to stderr. Exit code 0: analysed, whatever was found; 1: it could not be, or nothing
     in one of the sources was understood; 2: the command was given wrongly; 130: interrupted.

@@ -1,4 +1,4 @@
-"""`kohort demo`: the play, watched live or told in plain lines."""
+"""`kohort demo`: the play, watched live or printed in plain lines."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ async def _play(plain: bool, seed: int, out: Path, analysed: bool) -> int:
 
 
 def console_for(plain: bool) -> Console:
-    """Where the end is told. Without rich's markup, for which `kohort[pipeline]` would be a style."""
+    """The console for the end. Without rich's markup, for which `kohort[pipeline]` would be a style."""
     from rich.console import Console
 
     from kohort.demo.summary import WIDTH
@@ -134,7 +134,7 @@ def console_for(plain: bool) -> Console:
 
 
 async def _end(stage: Stage, troupe: Troupe) -> None:
-    """The actors go, and nothing more is told of them."""
+    """The actors go, and nothing more is shown of them."""
     troupe.kill()
     await asyncio.shield(troupe.gone())
     stage.end_events()

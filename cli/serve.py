@@ -1,4 +1,4 @@
-"""`kohort serve`: a broker, until it is told to stop."""
+"""`kohort serve`: a broker, until it is stopped."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _TEST_SETTINGS = [f"{name}={value}" for name, value in PROFILES["test"].items()]
     "--advertise",
     default="",
     metavar="HOST[:PORT],...",
-    help="What clients are told instead of the host they dialled: one address, or one for each node. Without a PORT it "
-    "is the one the node listens on; with one, for mapped ports, the next nodes have the next ports.",
+    help="The address that clients get instead of the host they dialled: one for all, or one for each node. Without a "
+    "PORT it is the one the node listens on; with one, for mapped ports, the next nodes have the next ports.",
 )
 @click.option(
     "--profile",
@@ -141,7 +141,7 @@ def serve(
     if data_dir is None and restore_topics:
         refuse("--restore-topics restores nothing while everything is in memory; name a directory with --data-dir")
 
-    # Loaded only now: a mistake in the line above is told at once.
+    # Loaded only now: a mistake in the line above is reported at once.
     with without("hypothesis"):
         from kohort.broker.cluster.group_events import EventLogError
         from kohort.broker.line_writer import LineWriter

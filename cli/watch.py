@@ -58,7 +58,7 @@ def watch(bootstrap: str, pattern: str, once: bool, every_s: float, config: Path
 
     BOOTSTRAP is HOST:PORT, several with commas, of any Kafka cluster (--command-config for TLS and
     logins); or the control address of a kohort,
-    which tells timers and the causes of rebalances, too. It only asks; it joins no group and writes nothing. Where
+    which shows timers and the causes of rebalances, too. It only asks; it joins no group and writes nothing. Where
     stdout is no terminal: one picture, then a line for each change. Ctrl-C ends it.
     """
     with without("hypothesis"):

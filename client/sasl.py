@@ -96,7 +96,7 @@ def _plain(security: Security) -> Steps:
 
 
 def _scram(security: Security, nonce: str) -> Steps:
-    """Shows that we know the password without telling it, and lets the broker show that it knows it too."""
+    """Shows that we know the password without sending it, and lets the broker show that it knows it too."""
     digest = "sha256" if security.mechanism == "SCRAM-SHA-256" else "sha512"
     name = security.username.replace("=", "=3D").replace(",", "=2C")
     first = f"n={name},r={nonce}"

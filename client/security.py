@@ -85,7 +85,8 @@ OPEN = Security()
 def from_file(path: Path) -> Security:
     """What a file of Kafka's client properties says. Settings about other things than security are passed over.
 
-    It is read as UTF-8, which Java's tools take as Latin-1 or UTF-8 by version; only passwords with such letters tell.
+    It is read as UTF-8. Java's tools take it as Latin-1 or UTF-8, by version. That matters only for passwords with
+    letters beyond ASCII.
     """
     import javaproperties
 

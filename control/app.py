@@ -67,7 +67,7 @@ def make_app(
     app = FastAPI(
         title="kohort",
         description="Controls a running kohort: its nodes, leaders and topics, the brokers' clock, faults and gates; "
-        "tells what happened to its groups.",
+        "shows what happened to its groups.",
         version="1",
         redirect_slashes=False,
         generate_unique_id_function=operation_id,
@@ -113,8 +113,8 @@ async def _no_such_place(request: Request, problem: Exception) -> Response:
     """A path or a method that nobody has, beside refusals that are sentences already."""
     assert isinstance(problem, HTTPException)
     sentences = {
-        "Not Found": f"there is nothing at {request.url.path}; /openapi.json tells what there is",
-        "Method Not Allowed": f"{request.url.path} is not asked with {request.method}; /openapi.json tells how",
+        "Not Found": f"there is nothing at {request.url.path}; /openapi.json lists what there is",
+        "Method Not Allowed": f"{request.url.path} is not asked with {request.method}; /openapi.json says how",
     }
     return JSONResponse(
         {"detail": sentences.get(problem.detail, problem.detail)}, problem.status_code, headers=problem.headers

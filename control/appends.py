@@ -1,7 +1,7 @@
 """Spoiling what a coordinator writes: an append that fails, is slow, or is held until a test lets it be reported.
 
 A slow append is written at once and reported late, so that the order of the log stays what it is. One that fails is not
-written at all, and clients hear what Kafka tells them of that error of the storage.
+written at all, and clients hear what Kafka answers after that error of the storage.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class AppendRule:
         if self._error is not None:
             does = f"fail with {self._error.name.upper()}"
         else:
-            does = "are held" if self._delay_ms is None else f"are told {self._delay_ms} ms late"
+            does = "are held" if self._delay_ms is None else f"are reported {self._delay_ms} ms late"
         return f"rule {self.number}: {what}{of} {does}"
 
     def __enter__(self) -> AppendRule:

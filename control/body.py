@@ -1,4 +1,4 @@
-"""What requests tell in their bodies and queries: a word that means nothing is refused, as it would change the meaning.
+"""What requests say in their bodies and queries: a word that means nothing is refused, as it would change the meaning.
 
 A rule whose `times` was written `time` would act for ever.
 """
@@ -19,7 +19,7 @@ LARGEST_BYTES = 1 << 20
 
 
 class Body(BaseModel):
-    """What a request tells. Raises ControlError, with the nearest word, for one that is none of its fields."""
+    """What a request says. Raises ControlError, with the nearest word, for one that is none of its fields."""
 
     model_config = ConfigDict(populate_by_name=True, extra="forbid")
 

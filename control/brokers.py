@@ -25,6 +25,6 @@ class Brokers:
         self.waiters = Waiters()
 
     def act(self, action: Callable[[int], None]) -> None:
-        """Lets something happen that no client has asked for, and what follows from it. `action` is told the time."""
+        """Lets something happen that no client has asked for, and what follows from it. `action` gets the time."""
         self.server.act(action)
         self.waiters.look()

@@ -35,7 +35,7 @@ GATE_POINTS = {
     "sync-received": GatePoint("SyncGroup", REQUEST, "a member asks for its share; the coordinator has not seen it"),
     "sync-answer": GatePoint("SyncGroup", ANSWER, "shares are handed out; the members have not heard", True),
     "heartbeat-received": GatePoint("Heartbeat", REQUEST, "a member beats; the coordinator has not noticed"),
-    "heartbeat-answer": GatePoint("Heartbeat", ANSWER, "a member has beaten; it does not know what it was told"),
+    "heartbeat-answer": GatePoint("Heartbeat", ANSWER, "a member has beaten; it does not know the answer"),
     "consumer-heartbeat-received": GatePoint(
         "ConsumerGroupHeartbeat", REQUEST, "a member of a consumer group joins, beats or leaves; nobody has noticed"
     ),

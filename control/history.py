@@ -68,11 +68,11 @@ class Rebalance:
     """For how long it was waited for; None: it still is, or nobody was."""
     members: int = 0
     moved: int | None = None
-    """Partitions that had an owner and were given another one; None: nothing was assigned yet, or it cannot be told."""
+    """Partitions that had an owner and were given another one; None: nothing was assigned yet, or it is not known."""
     fewest_moves: int | None = None
     """How few an even distribution had to move; None, too, where members subscribe to different topics."""
     unowned_partition_s: float = 0.0
-    """For how long partitions were nobody's before their new owners were told, all added up."""
+    """For how long partitions were nobody's before their new owners heard of them, all added up."""
     group_type: str = "classic"
     """`classic` or `consumer`."""
     events: list[GroupEvent] = field(default_factory=list, repr=False)
@@ -111,7 +111,7 @@ class Rebalance:
 
 
 def rebalances(events: Iterable[GroupEvent]) -> list[Rebalance]:
-    """The rebalances that a group's events tell of, in order."""
+    """The rebalances in a group's events, in order."""
     found: list[Rebalance] = []
     for event in events:
         if event.kind in (STARTS, BUMPED, CONVERTED) and found and found[-1].outcome == OPEN:
@@ -221,7 +221,7 @@ def words(name: str | None) -> str:
 def describe(recorded: Iterable[Recorded], disowned: Callable[[Recorded], bool]) -> Iterator[str]:
     """The timeline of a group, a line an event; what is only counted is left out.
 
-    `disowned`: whether it was a zombie that told it.
+    `disowned`: whether a zombie reported it.
     """
     first_us: int | None = None
     for each in recorded:

@@ -173,7 +173,7 @@ class Group:
 
     @property
     def events(self) -> list[GroupEvent]:
-        """Everything that its coordinators told of it, in order; the rows of the event log."""
+        """Every event that its coordinators reported of it, in order; the rows of the event log."""
         return self._laboratory.recorder.events(self.id)
 
     def timeline(self) -> str:
@@ -228,7 +228,7 @@ class Group:
         )
 
     async def wait_for(self, condition: Callable[[], bool], timeout: float = PATIENCE_S, words: str = "so") -> None:
-        """Until anything else holds that the test can tell. `words` complete "group x is not …" should it never."""
+        """Until any other condition of the test holds. `words` complete "group x is not …" should it never."""
         await self._laboratory.waiters.until(condition, timeout, lambda: f"after {timeout} s {self} is not {words}")
 
     # Within

@@ -55,7 +55,7 @@ async def serve(app: FastAPI, host: str, port: int) -> AsyncIterator[str]:
     config = uvicorn.Config(
         app,
         log_config=None,
-        # Who does not speak HTTP, as `kohort watch` at first, is hung up on, and no more; app.py tells our mistakes.
+        # Who does not speak HTTP, as `kohort watch` at first, is hung up on, and no more; app.py logs our mistakes.
         log_level="critical",
         access_log=False,
         lifespan="off",

@@ -64,7 +64,7 @@ class Liveness:
     def _is_somebody(self, group_id: str, member_id: str) -> bool:
         for coordinator in self._brokers.cluster.coordinators:
             if coordinator.availability(group_id) is ErrorCode.coordinator_load_in_progress:
-                return True  # it cannot be told yet
+                return True  # it is not known yet
             group = coordinator.groups.get(group_id)
             if group is not None and (member_id in group.members or group.is_pending(member_id)):
                 return True

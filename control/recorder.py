@@ -32,7 +32,7 @@ class Recorder:
         self._listeners: list[Listener] = []
         self._listening = False
         self.disowns: Callable[[Recorded], bool] = lambda recorded: False
-        """Whether who told an event does not coordinate its group any more, though it may think so."""
+        """Whether the node that reported an event coordinates its group no more, though it may think so."""
         self._disowned: set[str] = set()
 
     @property
@@ -53,7 +53,7 @@ class Recorder:
             self._cluster.group_events.leave(self._take)
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Tells somebody of every event from now on; returns what ends that."""
+        """Calls somebody with every event from now on; returns what ends that."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 

@@ -15,7 +15,7 @@ INSTANCE_FIELDS = ("group_instance_id", "instance_id")
 
 
 class RequestFacts:
-    """One request. What a request of its kind does not tell is empty, or NO_GENERATION."""
+    """One request. What a request of its kind does not have is empty, or NO_GENERATION."""
 
     __slots__ = ("_node", "client_id", "generation", "group", "instances", "members", "node", "request", "ticket")
 

@@ -1,4 +1,4 @@
-"""What is wrong with the settings of a group's members, as far as the coordinator is told of them."""
+"""What is wrong with the settings of a group's members, as far as the coordinator knows them."""
 
 from __future__ import annotations
 

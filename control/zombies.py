@@ -3,7 +3,7 @@
 So it is with a broker that the controller no longer reaches: to itself it is the leader still. It answers heartbeats,
 lets members join, names itself to whoever looks for the coordinator, and its timers run; but what it writes is fenced,
 since the leader epoch has moved on (KIP-101), and so no commit and no assignment of its counts. Clients hear of such a
-write what Kafka tells them of NOT_LEADER_OR_FOLLOWER: NOT_COORDINATOR.
+write what Kafka answers after NOT_LEADER_OR_FOLLOWER: NOT_COORDINATOR.
 """
 
 from __future__ import annotations

@@ -229,7 +229,7 @@ def _commit_of_consumer_group(
 
 
 def _tell_commit(coordinator: GroupCoordinator, group: Group | None, member_id: str, partitions: int) -> None:
-    """Tells whoever listens of a commit."""
+    """Reports a commit to the observer."""
     if isinstance(group, ConsumerGroup):
         coordinator.consumer_observer.committed(group, member_id, partitions)
     elif group is None or isinstance(group, ClassicGroup):

@@ -107,7 +107,7 @@ def txn_offset_commit(
 
 
 def _tell(coordinator: GroupCoordinator, committer: Committer, partitions: int, error: ErrorCode) -> None:
-    """Tells whoever listens what became of a commit."""
+    """Reports to the observer what became of a commit."""
     member_id, generation_id = committer.member_id, committer.generation_id
     known = coordinator.groups.get(committer.group_id)
     consumer_group = coordinator.consumer_groups.get(committer.group_id)
@@ -139,7 +139,7 @@ def check_committer(
 
 
 def _check_consumer(group: ConsumerGroup, committer: Committer, commits: Iterable[PendingCommit]) -> ErrorCode:
-    """A stale epoch is told as a generation that is over, which older clients understand."""
+    """A stale epoch is answered as a generation that is over, which older clients understand."""
     epoch, member_id = committer.generation_id, committer.member_id
     if epoch < 0 and not member_id and committer.group_instance_id is None:
         return ErrorCode.none

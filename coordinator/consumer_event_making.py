@@ -37,7 +37,7 @@ OF_A_REBALANCE = frozenset({
 
 
 class Made(NamedTuple):
-    """An event, and which of the group's own records of the batch it tells of; None: of none."""
+    """An event, and which of the group's own records of the batch it describes; None: of none."""
 
     event: GroupEvent
     record: int | None
@@ -272,7 +272,7 @@ class BatchEvents:
                 yield from self._step(name, had, member.current)
 
     def _step(self, name: str, had: CurrentAssignment, has: CurrentAssignment) -> Iterator[Made]:
-        """What a member has come to; how long partitions were nobody's is told of those that it is given."""
+        """What a member has come to; how long partitions were nobody's is reported of those that it is given."""
         watched, topics = self._watched, self._group.coordinator.topics
         before = _share(topics, had.assigned) | _share(topics, had.revoking)
         assigned, revoking = _share(topics, has.assigned), _share(topics, has.revoking)

@@ -33,7 +33,7 @@ FENCING = (ErrorCode.fenced_member_epoch, ErrorCode.fenced_instance_id, ErrorCod
 
 
 class ConsumerEventObserver(ConsumerObserver):
-    """Is told what happens to the consumer groups of one coordinator, and says which event that is."""
+    """Turns what happens to the consumer groups of one coordinator into events."""
 
     def __init__(self, maker: "EventMaker") -> None:
         self._maker = maker
@@ -44,10 +44,10 @@ class ConsumerEventObserver(ConsumerObserver):
     # What a batch changes
 
     def changed(self, changes: Changes, cause: Cause) -> OnWritten:
-        """Its events are made now, and told when it is written.
+        """Its events are made now, and reported when it is written.
 
-        A group that becomes classic rebalances at once. So they are told at once, unless others wait to be told before;
-        and if it cannot be written, that the group is what it was.
+        A group that becomes classic rebalances at once. So they are reported at once, unless earlier ones still wait.
+        If the change cannot be written, a further event says that the group is what it was.
         """
         watched = self._before(changes)
         made = BatchEvents(self._maker, watched, changes, cause).make()
@@ -104,7 +104,7 @@ class ConsumerEventObserver(ConsumerObserver):
     # Heartbeats and commits
 
     def heard(self, group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:
-        """Counts the heartbeat; a member that was silent for more than half of its session timeout is told of."""
+        """Counts the heartbeat; a member that was silent for more than half of its session timeout is reported."""
         stats = member.stats
         assert stats is not None, "asked by whoever looked"
         gap_ms = now_ms - stats.heard_ms
@@ -122,7 +122,7 @@ class ConsumerEventObserver(ConsumerObserver):
         error: ErrorCode,
         ticket: object,
     ) -> None:
-        """Told if the member was fenced; at most one event a minute."""
+        """Reported if the member was fenced; at most one event a minute."""
         if error in FENCING and self._first(group, member_id, "fenced", NOBODY_KNOWN, epoch):
             self._emit(
                 "member_fenced",
@@ -144,7 +144,7 @@ class ConsumerEventObserver(ConsumerObserver):
     def commit_rejected(
         self, group: ConsumerGroup, member_id: str, epoch: int, error: ErrorCode, ticket: object | None
     ) -> None:
-        """Told at once the first time, then once a minute how often."""
+        """Reported at once the first time, then once a minute how often."""
         member = group.members.get(member_id)
         if member is not None and member.stats is not None:
             member.stats.rejected += 1
@@ -169,7 +169,7 @@ class ConsumerEventObserver(ConsumerObserver):
         return before is None
 
     def flush_stats(self) -> None:
-        """Every member's heartbeats and commits, and what was refused, since this was last told."""
+        """Every member's heartbeats and commits, and what was refused, since the last report."""
         for group in self._maker.coordinator.consumer_groups.values():
             self._flush(group)
 
@@ -193,11 +193,11 @@ class ConsumerEventObserver(ConsumerObserver):
     def group_gone(self, group: ConsumerGroup, cause: str) -> None:
         """It was deleted, or its coordinator has moved."""
         self._flush(group)
-        told: dict[str, Any] = {"state_from": group.state.value, "state_to": "Dead", "cause": cause}
+        about: dict[str, Any] = {"state_from": group.state.value, "state_to": "Dead", "cause": cause}
         if cause == "coordinator_failover":
-            self._emit("group_unloaded", group, members=len(group.members), **told)
+            self._emit("group_unloaded", group, members=len(group.members), **about)
         else:
-            self._emit("group_deleted", group, log_offset=self._maker.coordinator.appended_offset, **told)
+            self._emit("group_deleted", group, log_offset=self._maker.coordinator.appended_offset, **about)
 
     def offsets_expired(self, group: ConsumerGroup, partitions: int) -> None:
         """The broker has deleted offsets that are too old."""

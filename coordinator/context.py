@@ -19,7 +19,7 @@ class Shard(Enum):
 
 
 class CoordinatorContext:
-    """Pure: a coordinator is told the time, and puts what it wants done into `effects`."""
+    """Pure: a coordinator gets the time, and puts what it wants done into `effects`."""
 
     def __init__(
         self, purgatory: Purgatory, *, partitions: int = 50, epoch_ms: int = 0, effects: list[Effect] | None = None
@@ -35,7 +35,7 @@ class CoordinatorContext:
         self.effects: list[Effect] = [] if effects is None else effects
         """What the shell is to do next; it takes them out, in order."""
         self.appended_offset: int | None = None
-        """While what follows an `Append` is called: where its last record stands in the log, if the shell told."""
+        """While what follows an `Append` is called: where its last record stands in the log, if that is known."""
         self._awaited: dict[int, tuple[int, list[OnWritten]]] = {}
         """Token to the partition that is written and what follows."""
         self._last_token = 0

@@ -88,7 +88,7 @@ class GroupCoordinator(CoordinatorContext):
         return error
 
     def observe(self, observer: Observer = UNOBSERVED, consumers: ConsumerObserver = NO_CONSUMER_OBSERVER) -> None:
-        """Tells these from now on what happens to groups; without arguments nobody."""
+        """From now on these hear what happens to groups; without arguments nobody."""
         self.observer, self.consumer_observer = observer, consumers
 
     def partition_availability(self, partition: int) -> ErrorCode:

@@ -1,4 +1,4 @@
-"""What the coordinator is told at start. Names are Kafka's, with `_` for `.`; times are milliseconds."""
+"""The coordinator's settings. Names are Kafka's, with `_` for `.`; times are milliseconds."""
 
 from dataclasses import dataclass
 

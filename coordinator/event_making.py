@@ -150,5 +150,5 @@ class EventMaker:
 
 
 def share_of(group: "ClassicGroup", assignment: bytes) -> frozenset[TopicPartition] | None:
-    """The partitions of a member's assignment; None where that cannot be told: only consumers share partitions."""
+    """The partitions of a member's assignment; None where that is not known: only consumers share partitions."""
     return share_in(assignment) if group.protocol_type == "consumer" else None

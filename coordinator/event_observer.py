@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class EventObserver(EventMaker, Observer):
-    """Is told what happens to the groups of one coordinator, and says which event that is."""
+    """Turns what happens to the groups of one coordinator into events."""
 
     def __post_init__(self) -> None:
         """Groups that are there already are met as they stand."""
@@ -82,7 +82,7 @@ class EventObserver(EventMaker, Observer):
         self._of_member("member_replaced", group, member, reason=reason, detail=detail, log_offset=offset)
 
     def metadata_changed(self, group: "ClassicGroup", member: "Member", protocols: "Protocols", timeouts: bool) -> None:
-        """A member joins again and says something else of itself than before; to be told before it is taken over."""
+        """A member joins again and says something else of itself than before. Called before that is taken over."""
         what = _changed(member.protocols, protocols) or ("timeouts" if timeouts else None)
         if what is not None:
             self._of_member("member_metadata_changed", group, member, detail={"what": what})
@@ -139,7 +139,7 @@ class EventObserver(EventMaker, Observer):
                 self.member_rejoined(group, each, cause.reason if each is member else "")
 
     def barrier_raised(self, group: "ClassicGroup", timeout_ms: int, now_ms: int) -> None:
-        """Members are waited for; half way through it is told for whom."""
+        """Members are waited for; half way through an event says for whom."""
         if timeout_ms >= 2:
             watched = self.of(group)
             self._no_half_time(watched)
@@ -201,7 +201,7 @@ class EventObserver(EventMaker, Observer):
     def assignment_received(
         self, group: "ClassicGroup", leader: "Member", assignments: dict[str, bytes]
     ) -> Callable[[ErrorCode], None]:
-        """The leader has synced. What is returned tells that its assignment was written."""
+        """The leader has synced. What is returned reports that its assignment was written."""
         watched, now_us = self.of(group), self.now_us()
         generation_id, rebalance_id = group.generation_id, watched.rebalance_id
         shares = {member_id: share_of(group, assignments.get(member_id, b"")) for member_id in group.members}
@@ -276,7 +276,7 @@ class EventObserver(EventMaker, Observer):
             watched.owners.assigned(watched.next_shares, group.subscribed_topics)
 
     def emptied(self, group: "ClassicGroup") -> OnWritten:
-        """Nobody is left. What is returned tells it, when the record that says so was written."""
+        """Nobody is left. What is returned reports it, when the record that says so was written."""
         watched = self.of(group)
         watched.owners.nobody_is_left()
         values: dict[str, Any] = {
@@ -313,7 +313,7 @@ class EventObserver(EventMaker, Observer):
     def commit_rejected(
         self, group: "ClassicGroup", member_id: str, generation_id: int, error: ErrorCode, ticket: object | None
     ) -> None:
-        """A commit was refused; told at once the first time, then once a minute how often."""
+        """A commit was refused; reported at once the first time, then once a minute how often."""
         member = group.members.get(member_id)
         if member is not None:
             self.stats_of(member).rejected += 1
@@ -337,12 +337,12 @@ class EventObserver(EventMaker, Observer):
         )
 
     def flush_stats_of(self, group: "ClassicGroup", member: "Member") -> None:
-        """What a member's heartbeats and commits came to since it was last told."""
+        """What a member's heartbeats and commits came to since the last report."""
         for kind, values in flushed(self.stats_of(member)):
             self._of_member(kind, group, member, **values)
 
     def flush_refusals(self, group: "ClassicGroup") -> None:
-        """How many refusals came after the first of their kind; the next one is told at once again."""
+        """How many refusals came after the first of their kind; the next one is reported at once again."""
         watched = group.event_state
         if watched is None or not watched.named:
             return
@@ -366,7 +366,7 @@ class EventObserver(EventMaker, Observer):
         self._no_half_time(self.of(group))
         if cause == "coordinator_failover":
             self._emit("group_unloaded", group, state=True, cause=cause, members=len(group.members))
-        elif cause != "protocol_migration":  # its consumer group, or the one that is back, is told of
+        elif cause != "protocol_migration":  # its consumer group, or the one that is back, is reported
             known = cause if cause == "group_deleted" else "unknown"
             offset = self.coordinator.appended_offset if known == "group_deleted" else None
             self._emit("group_deleted", group, state=True, cause=known, log_offset=offset)
@@ -408,7 +408,7 @@ class EventObserver(EventMaker, Observer):
             self.resigned(partition, None)
 
     def flush_stats(self) -> None:
-        """Every member's heartbeats and commits, and what was refused, since this was last told."""
+        """Every member's heartbeats and commits, and what was refused, since the last report."""
         for group in self.coordinator.groups.values():
             for member in group.members.values():
                 if member.stats is not None:

@@ -42,8 +42,8 @@ class GroupEventState:
         self.last_joined: str | None = None
         self.evicted: list[str] = []
         self.half_time: DelayedOperation | None = None
-        """Tells of a join phase that half of its time is over."""
+        """Reports a join phase half of whose time is over."""
         self.summary: dict[str, Any] = {}
-        """Who joined, left and was evicted, told again when the rebalance is completed."""
+        """Who joined, left and was evicted, reported again when the rebalance is completed."""
         self.named: dict[tuple[str, str], tuple[Client, int, int]] = {}
-        """(member id, error) of refusals that were told already; client, generation, how many came after."""
+        """(member id, error) of refusals that were reported already; client, generation, how many came after."""

@@ -12,7 +12,7 @@ STATS_INTERVAL_MS = 60_000
 
 
 class HalfTime(DelayedOperation):
-    """Tells of a join phase that half of its time is over; taken away when the phase ends before."""
+    """Reports a join phase half of whose time is over; taken away when the phase ends before."""
 
     __slots__ = ("_group", "_observer")
 
@@ -27,7 +27,7 @@ class HalfTime(DelayedOperation):
 
 
 class StatsTimer(DelayedOperation):
-    """Once a minute tells every member's sums."""
+    """Once a minute reports every member's sums."""
 
     __slots__ = ("_observer",)
 
@@ -37,7 +37,7 @@ class StatsTimer(DelayedOperation):
         observer.coordinator.purgatory.wait(self)
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
-        """Waits for the next minute, and tells."""
+        """Waits for the next minute, and reports."""
         observer = self._observer
         if observer.coordinator.observer is not observer:
             return  # nobody listens any more

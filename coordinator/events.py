@@ -16,7 +16,7 @@ class Client(NamedTuple):
     client_host: str
     """As Java prints an address: `/127.0.0.1`."""
     client_software: str | None = None
-    """Name and version as ApiVersions told them (KIP-511), where it did."""
+    """Name and version from ApiVersions (KIP-511), where the client gave them."""
 
 
 NOBODY_KNOWN = Client("", "")

@@ -245,7 +245,7 @@ def replace_empty_consumer_group(
 
 
 def _ignored(error: ErrorCode, now_ms: int) -> None:
-    """The classic group tells the next member that joins whether that could be written."""
+    """Nothing waits for this write: the next member that joins the classic group hears of a failure."""
 
 
 def downgrade_if_classic(

@@ -75,7 +75,7 @@ class Loading:
         self._open: dict[int, PendingTransaction] = {}
         """What transactions have written that have not ended yet, by producer id."""
         self.records = 0
-        """How many have been applied, for whoever tells of the load."""
+        """How many have been applied, for whoever reports the load."""
         coordinator.shards[partition] = Shard.LOADING
         self._began_us = coordinator.observer.measured_from_us()
 

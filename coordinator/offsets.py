@@ -59,7 +59,7 @@ class CommittedOffset:
 
     @classmethod
     def of(cls, value: OffsetValue) -> "CommittedOffset":
-        """As a record tells it."""
+        """As it stands in a record."""
         committed = cls(value.metadata, value.topic_id)
         committed.offset = value.offset
         committed.leader_epoch = value.leader_epoch

@@ -31,7 +31,7 @@ _NULL = b"\xff\xff"
 _NO_TAGS = b"\x00"
 _TOPIC_ID_TAG = b"\x01\x00\x10"
 _LONGEST_SHORT = 127
-"""The largest length that a compact text tells in one byte."""
+"""The largest length that a compact text has in one byte."""
 
 
 class UnreadableRecord(ValueError):

@@ -1,7 +1,7 @@
 """Who of a group owns which partition: how many an assignment moves, and for how long they were nobody's.
 
-As far as a coordinator can tell. A member gives up what it does not name when it joins again (everything, with an eager
-assignor; KIP-429), what its new share lacks when it is told of that, and all of it when it is gone; it owns its share
+As far as a coordinator can know. A member gives up what it does not name when it joins again (everything, with an eager
+assignor; KIP-429), what its new share lacks when it hears of that, and all of it when it is gone; it owns its share
 from kohort.protocol.topic_partition import TopicPartition
 from the answer of its SyncGroup on. Definitions: analysis §2.
 """
@@ -98,13 +98,13 @@ def _owners_in(shares: Mapping[str, Set[TopicPartition]]) -> dict[TopicPartition
 
 
 def share_in(assignment: bytes) -> frozenset[TopicPartition] | None:
-    """The partitions of an assignment of protocol type `consumer`; None where that cannot be told."""
+    """The partitions of an assignment of protocol type `consumer`; None where that is not known."""
     partitions = assigned_partitions(assignment)
     return None if partitions is None else _topic_partitions(partitions)
 
 
 def still_owned(metadata: bytes) -> frozenset[TopicPartition]:
-    """What a member that joins says it owns; one whose client cannot tell gives up all of it."""
+    """What a member that joins says it owns; one whose client does not say gives up all of it."""
     try:
         subscription = read_subscription(metadata)
     except ImpossibleLengthError:

@@ -42,7 +42,7 @@ class PendingOffsets:
     def put(self, producer_id: int, topic_partition: TopicPartition, committed: CommittedOffset | None) -> None:
         """A transaction commits an offset, in place of what it has committed for the partition before.
 
-        None: one that a later commit has overtaken already, as a log may tell.
+        None: one that a later commit has overtaken already, as a log may show.
         """
         self._last_order += 1
         self._by_producer.setdefault(producer_id, {})[topic_partition] = _Pending(self._last_order, committed)

@@ -1,4 +1,4 @@
-"""What coordinators are told of a cluster's topics."""
+"""What coordinators see of a cluster's topics."""
 
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
@@ -37,7 +37,7 @@ class TopicView(Protocol):
 
 
 class NoTopics:
-    """A cluster without topics: what a coordinator sees that nobody has told of any."""
+    """A cluster without topics: what a coordinator sees until it is given any."""
 
     version = 0
 

@@ -55,7 +55,7 @@ class Outcome:
 
 
 class Audience(Protocol):
-    """Who is told how the play goes."""
+    """Who hears how the play goes."""
 
     def begins(self, number: int, title: str, about: str) -> None:
         """An act begins."""
@@ -94,7 +94,7 @@ class Play:
                 f"kafka-python's consumer takes {STALL_S} s over one batch while somebody joins",
                 self.one_consumer_stalls,
             ),
-            ("a member crashes", "kill -9: nobody tells the broker", self.a_member_crashes),
+            ("a member crashes", "kill -9: the broker is not informed", self.a_member_crashes),
             ("a member leaves", "the same, with a goodbye", self.a_member_leaves),
             ("a static member restarts", "it has a group.instance.id and comes back in time", self.a_static_restart),
             ("a cooperative member joins", "a second group: cooperative-sticky", self.a_cooperative_join),

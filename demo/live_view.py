@@ -109,7 +109,7 @@ class LiveView:
             style = _color(owner) if group.state == "Stable" else "dim"
             reading = group.reports(number, now) > 0
             mark = Text("read", "green") if reading else Text("silent", "bold red")
-            behind = max(produced - group.position(number), 0)  # the producer may tell later than the consumer
+            behind = max(produced - group.position(number), 0)  # the producer may report later than the consumer
             table.add_row(str(number), Text(owner, style), mark, f"{behind:,}")
         return table
 

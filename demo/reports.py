@@ -1,4 +1,4 @@
-"""What processes of the demo tell their parent: a line of JSON each, over a pipe.
+"""What processes of the demo report to their parent: a line of JSON each, over a pipe.
 
 Times are `time.monotonic()`, which is one clock for all processes of a machine.
 """
@@ -17,14 +17,14 @@ class Ready(NamedTuple):
 
 
 class Owns(NamedTuple):
-    """The library has told its user about partitions that are now theirs; cooperative ones: about new ones."""
+    """The library has called its user about partitions that are now theirs; cooperative ones: about new ones."""
 
     at: float
     partitions: list[int]
 
 
 class Revoked(NamedTuple):
-    """The library has told its user to let go of partitions."""
+    """The library has called its user to let go of partitions."""
 
     at: float
     partitions: list[int]

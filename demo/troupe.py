@@ -32,7 +32,7 @@ class Actor:
         self._listening: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Starts the process; `ready` tells when its library is loaded."""
+        """Starts the process; `ready` is called when its library is loaded."""
         self._process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
@@ -46,7 +46,7 @@ class Actor:
         self._listening = asyncio.create_task(self._listen(self._process))
 
     def order(self, *words: object) -> None:
-        """Tells the process something; one that is gone hears nothing."""
+        """Sends the process an order; one that is gone gets nothing."""
         assert self._process is not None
         assert self._process.stdin is not None
         self._ending |= words[0] == "stop"

@@ -32,7 +32,7 @@ def judge(observations: Observations, outcomes: list[Outcome], problem: str) -> 
 def _everything_consumed(observations: Observations) -> Check:
     group, produced = observations.group(EAGER), sum(observations.produced)
     missing = sum(
-        # What a producer has not been told of yet may have been read, when the play is stopped.
+        # What a producer has no acknowledgement for may have been read, when the play is stopped.
         max(0, count - (len(times) - times.count(0)))
         for count, times in zip(observations.produced, group.times_read, strict=True)
     )

@@ -1,6 +1,6 @@
 """Cooperative rebalancing: two rounds, and who keeps a partition never stops reading it.
 
-The first round tells who gives up what; only when that is done does a second one hand it on. librdkafka's consumer runs
+The first round says who gives up what; only when that is done does a second one hand it on. librdkafka's consumer runs
 in this process too.
 """
 
@@ -38,9 +38,9 @@ def test_two_rounds_and_nothing_is_taken_that_stays(kafka: Any) -> None:
         for _ in range(400):
             for each in consumers.values():
                 each.poll(0.02)
-            told = {each.client_id: sorted(each.partitions.get("orders", ())) for each in group.members}
+            assigned = {each.client_id: sorted(each.partitions.get("orders", ())) for each in group.members}
             held = {name: sorted(part.partition for part in each.assignment()) for name, each in consumers.items()}
-            if group.state == "Stable" and held == told and sum(map(len, held.values())) == 6:
+            if group.state == "Stable" and held == assigned and sum(map(len, held.values())) == 6:
                 return
         raise AssertionError(group.timeline())
 

@@ -64,7 +64,7 @@ APIS = (
     ApiSpec(74, "list_config_resources", 0, 1, 0),
     ApiSpec(75, "describe_topic_partitions", 0, 0, 0),
 )
-"""Ranges are those of Apache Kafka 4.3, as its ApiVersions response tells them."""
+"""Ranges are those of Apache Kafka 4.3, as its ApiVersions response lists them."""
 
 API_BY_KEY = {api.key: api for api in APIS}
 API_BY_NAME = {api.name: api for api in APIS}

@@ -133,7 +133,7 @@ class Message(Generic[RequestT, ResponseT]):
         try:
             return writer.is_short(response if to_older is None else to_older(response))
         except Exception:
-            return True  # writing it will fail, and tell why
+            return True  # writing it will fail, and say why
 
     def _step_writer(self, version: int) -> tuple[StepWriter, Callable[[Any], Any] | None]:
         entity, older = self.entity(version, EntityType.response), self._older[self.response]

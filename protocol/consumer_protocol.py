@@ -3,7 +3,7 @@
 Both are bytes to the broker, apart from the topics. Each starts with a version of its own; a version newer than we know
 is read with the newest layout, since fields are only ever appended.
 
-Bytes can be wrong in two ways, which Kafka's coordinator tells apart because its reader fails in two ways: where they
+Bytes can be wrong in two ways. Kafka's reader fails in two ways, so its coordinator treats them differently. Where they
 end too early the answer is None, "not known"; where they announce more than is left, `ImpossibleLengthError` is raised.
 Source: Kafka's ConsumerProtocol (deserializeSubscription catches BufferUnderflowException only).
 
@@ -32,7 +32,7 @@ class ImpossibleLengthError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscription:
-    """What a member tells when it joins."""
+    """What a member says when it joins."""
 
     version: int = NEWEST
     topics: tuple[str, ...]
@@ -44,7 +44,7 @@ class Subscription:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
-    """What a member is told to consume. All versions look the same."""
+    """What a member is to consume. All versions look the same."""
 
     version: int = NEWEST
     partitions: Mapping[str, tuple[int, ...]]
@@ -101,7 +101,7 @@ def read_assignment(assignment: bytes) -> Assignment | None:
 
 
 def assigned_partitions(assignment: bytes) -> Mapping[str, tuple[int, ...]] | None:
-    """What an assignment holds, by topic; one without any bytes holds nothing. None: it cannot be told."""
+    """What an assignment holds, by topic; one without any bytes holds nothing. None: it cannot be read."""
     if not assignment:
         return {}
     try:

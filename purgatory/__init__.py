@@ -1,4 +1,4 @@
-"""Waiting: a hierarchical timing wheel and delayed operations under keys. Told the time, never looks."""
+"""Waiting: a hierarchical timing wheel and delayed operations under keys. It gets the time, and never looks."""
 
 from kohort.purgatory.delayed import DelayedOperation, Purgatory
 from kohort.purgatory.wheel import TimerEntry, TimingWheel

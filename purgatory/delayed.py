@@ -41,9 +41,9 @@ class Purgatory:
         changed: Callable[[], None] | None = None,
         failed: Callable[[DelayedOperation, Exception], None] | None = None,
     ) -> None:
-        """`changed` is told whenever an operation starts to wait, so that a shell can arm its timer anew.
+        """`changed` is called whenever an operation starts to wait, so that a shell can arm its timer anew.
 
-        `failed` is told of an operation that raises in `check` or `advance`, and the others go on. Without it the
+        `failed` gets an operation that raises in `check` or `advance`, and the others go on. Without it the
         exception leaves the call, and what else is due completes at the next.
         """
         self._wheel = TimingWheel(now_ms)

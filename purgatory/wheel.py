@@ -52,7 +52,7 @@ class _Level:
 
 
 class TimingWheel:
-    """Holds entries until `advance` is told that their deadline has come. All times are monotonic milliseconds."""
+    """Holds entries until `advance` comes to their deadline. All times are monotonic milliseconds."""
 
     def __init__(self, now_ms: int = 0) -> None:
         self.now_ms = now_ms

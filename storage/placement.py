@@ -1,6 +1,6 @@
 """Which nodes have the copies of a partition.
 
-Replication is only told: a partition names as many replicas as were asked for, but has one log.
+Replication is in name only: a partition names as many replicas as were asked for, but has one log.
 Source: Kafka's `ReplicationControlManager` and `StripedReplicaPlacer`; the words of refusals are those of Kafka 4.3.0.
 """
 

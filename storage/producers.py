@@ -52,7 +52,7 @@ class _Verified:
 
 
 class Described(NamedTuple):
-    """A producer as DescribeProducers tells it; -1 where there is nothing to tell."""
+    """A producer as DescribeProducers describes it; -1 where there is nothing to say."""
 
     producer_id: int
     epoch: int

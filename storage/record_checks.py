@@ -57,7 +57,7 @@ class Survey(NamedTuple):
 
 
 class RecordInShort(NamedTuple):
-    """What `records_in_short` tells of a record. A negative size: there is none."""
+    """What `records_in_short` says of a record. A negative size: there is none."""
 
     number: int
     time_delta: int
@@ -98,7 +98,7 @@ def _together(body: bytes, compressed: bool, count: int, at: int) -> _Findings:
     while number < count:
         run = None
         if count - number >= _WORTH_A_LOOK:
-            with suppress(IndexError, DecodeError):  # looked at one by one it is told what is wrong
+            with suppress(IndexError, DecodeError):  # looked at one by one the records show what is wrong
                 run = _run(body, findings[0], number, min(most, count - number))
         if run is None:
             end = min(number + pause, count)

@@ -18,7 +18,7 @@ from kohort.storage.store import MemoryStorage, Storage
 from kohort.storage.topic_configs import TOPIC_CONFIGS, LogConfig, log_config, refusal_of
 
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
-"""Clients are told that these are internal, and may not produce to them."""
+"""Metadata says that these are internal. Clients may not produce to them."""
 
 MAX_NAME_LENGTH = 249
 PRODUCER_IDS_AT_ONCE = 1_000

@@ -4,7 +4,7 @@ Two steps: `only_batch` looks at the bytes, before anything is known of the part
 and applies the topic's settings. Compressed records whose codec is not installed are not read: they are stored as they
 came, but a compacted topic refuses them.
 Source: Kafka's `ProduceRequest.validateRecords`, `UnifiedLog.analyzeAndValidateRecords`, `LogValidator`; error codes,
-texts and which refusals tell the log's start are those of Kafka 4.3.0 (`tests/storage/odd_batches.json`).
+texts and which refusals name the log's start are those of Kafka 4.3.0 (`tests/storage/odd_batches.json`).
 """
 
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ ERRORS_SHOWN = 3
 """Bad records that the error message names; the list of record errors has more."""
 
 ERRORS_ANSWERED = 10_000
-"""Bad records that are looked for and told at most. Kafka's has no end. A few kilobytes of zstd unfold to
+"""Bad records that are looked for and named at most. Kafka's has no end. A few kilobytes of zstd unfold to
 millions of records, and the answer to those to gigabytes."""
 
 INT_MAX = 2**31 - 1

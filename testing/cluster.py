@@ -64,7 +64,7 @@ class Cluster:
     ) -> None:
         """`profile`: `test` waits for nobody who is not there; `faithful` is Kafka 4.3 as it comes.
 
-        `seed`: of all that is left to chance, ids included; without it one is drawn, and `self.seed` tells which.
+        `seed`: of all that is left to chance, ids included; without it one is drawn, and `self.seed` says which.
         `settings`: broker settings by Kafka's names, as in `{"group.max.size": 2}`. Raises SettingError for one that
         does not exist, naming the nearest. `safety`: what `violations` looks for; None: nothing.
         """
@@ -159,7 +159,7 @@ class Cluster:
 
     @property
     def id(self) -> str:
-        """The cluster id that clients are told."""
+        """The cluster id that clients get."""
         return self.laboratory.cluster.cluster_id
 
     @property

@@ -15,7 +15,7 @@ TURNS = 3
 
 
 class Clock:
-    """Runs like the machine's until told otherwise. It moves the brokers' timers, and nobody else's."""
+    """Runs like the machine's until it is changed. It moves the brokers' timers, and nobody else's."""
 
     def __init__(self, laboratory: Laboratory) -> None:
         self._laboratory = laboratory

@@ -24,7 +24,7 @@ MARK = "kafka"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Tells pytest of the mark."""
+    """Registers the mark."""
     config.addinivalue_line(
         "markers",
         "kafka(nodes=1, profile='test', seed=None, settings=None, safety=Budget()): what the fixture `kafka` starts",
@@ -127,7 +127,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[Any]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Tells, of a test that failed, what happened in its groups and how to have it again."""
+    """Prints, for a test that failed, what happened in its groups and how to have it again."""
     report = yield
     if report.failed:
         report.sections += [each.section for each in item.stash.get(USED, ())]

@@ -125,7 +125,7 @@ class SyncGroup(Protocol):
 
     @property
     def events(self) -> list[GroupEvent]:
-        """Everything that its coordinators told of it, in order; the rows of the event log."""
+        """Every event that its coordinators reported of it, in order; the rows of the event log."""
         ...
 
     def timeline(self) -> str:
@@ -158,7 +158,7 @@ class SyncGroup(Protocol):
         ...
 
     def wait_for(self, condition: Callable[[], bool], timeout: float = PATIENCE_S, words: str = "so") -> None:
-        """Until anything else holds that the test can tell. `words` complete "group x is not …" should it never."""
+        """Until any other condition of the test holds. `words` complete "group x is not …" should it never."""
         ...
 
 
@@ -196,7 +196,7 @@ class SyncCluster(Protocol):
 
     @property
     def id(self) -> str:
-        """The cluster id that clients are told."""
+        """The cluster id that clients get."""
         ...
 
     @property

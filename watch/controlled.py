@@ -1,4 +1,4 @@
-"""Looks at a kohort through its control address, which tells more than Kafka's protocol: timers, causes, faults."""
+"""Looks at a kohort through its control address, which shows more than Kafka's protocol: timers, causes, faults."""
 
 from __future__ import annotations
 

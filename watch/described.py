@@ -1,4 +1,4 @@
-"""What ListGroups, DescribeGroups and ConsumerGroupDescribe tell of a group, as what was seen."""
+"""What ListGroups, DescribeGroups and ConsumerGroupDescribe say of a group, as what was seen."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kohort.protocol.topic_partition import TopicPartition
 from kohort.watch.snapshot import CLASSIC, CONSUMER, SeenGroup, SeenMember
 
 _SPOKEN = {0: CLASSIC, 1: CONSUMER}
-"""By member type (KIP-1099); brokers before Kafka 4.1 do not tell it."""
+"""By member type (KIP-1099); brokers before Kafka 4.1 do not say it."""
 
 
 def type_of(listed: ListedGroup) -> str:
@@ -20,7 +20,7 @@ def type_of(listed: ListedGroup) -> str:
 
 
 def seen_listed(listed: ListedGroup, node_id: int) -> SeenGroup:
-    """A group of which no more is told. `node_id`: of its coordinator, here and below."""
+    """A group of which no more is known. `node_id`: of its coordinator, here and below."""
     return SeenGroup(listed.group_id, listed.group_state, node_id, "", type_of(listed), None)
 
 

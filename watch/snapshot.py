@@ -16,22 +16,22 @@ AWAY = -2
 
 @dataclass(frozen=True)
 class SeenMember:
-    """A member of a group, as DescribeGroups or ConsumerGroupDescribe tells."""
+    """A member of a group, as DescribeGroups or ConsumerGroupDescribe describes it."""
 
     member_id: str
     client_id: str
     host: str
     instance_id: str | None = None
     owns: tuple[TopicPartition, ...] = ()
-    """In a classic group told only while the group is stable."""
+    """In a classic group known only while the group is stable."""
     target: tuple[TopicPartition, ...] | None = None
     """What it is to own when it has reconciled. None: in a classic group."""
     epoch: int | None = None
     """AWAY: it is static and will come back. None: in a classic group."""
     speaks: str = ""
-    """The protocol that it speaks, where a group may have both kinds of members and the broker tells."""
+    """The protocol that it speaks, where a group may have both kinds of members and the broker says so."""
     session_ends_in_ms: int | None = None
-    """On the brokers' clock. This and what follows only a control address tells; None: no timer runs, or not told."""
+    """On the brokers' clock. Only a control address shows this and what follows; None: no timer, or not known."""
     is_alive: bool = True
     waits_for: str = ""
     """`join`: for the others to join; `sync`: for its share."""
@@ -92,7 +92,7 @@ class SeenRebalance:
 
 @dataclass(frozen=True)
 class SeenGroup:
-    """A group, as its coordinator tells."""
+    """A group, as its coordinator describes it."""
 
     group_id: str
     state: str
@@ -102,7 +102,7 @@ class SeenGroup:
     """The assignor; empty while none is chosen."""
     group_type: str = CLASSIC
     members: tuple[SeenMember, ...] | None = ()
-    """None: not told, as of share groups, or by brokers that do not describe consumer groups."""
+    """None: not known, as of share groups, or from brokers that do not describe consumer groups."""
     epoch: int | None = None
     """Only consumer groups have one; None: any other group."""
     target_epoch: int | None = None
@@ -110,9 +110,9 @@ class SeenGroup:
     lags: Mapping[TopicPartition, int] = field(default_factory=dict)
     """Records between what is committed and the end of the partition, where both are known."""
     waits: tuple[SeenWait, ...] = ()
-    """Whom it waits for, where a control address tells."""
+    """Whom it waits for, where a control address shows it."""
     rebalances: tuple[SeenRebalance, ...] = ()
-    """The last ones, where a control address tells; the newest last."""
+    """The last ones, where a control address shows them; the newest last."""
 
     @property
     def lag(self) -> int | None:
@@ -128,7 +128,7 @@ class SeenGroup:
     def unowned(self) -> tuple[TopicPartition, ...]:
         """Partitions that the group has committed for, and no member has.
 
-        Nobody knows of a classic group that is not stable. Consumer groups always tell.
+        Nobody knows of a classic group that is not stable. Of consumer groups it is always known.
         """
         if not self.members or (self.state != STABLE and self.group_type != CONSUMER):
             return ()

@@ -193,7 +193,7 @@ def _seconds(length_ms: int) -> str:
 
 def _about(group: SeenGroup) -> str:
     if group.members is None:
-        return f"{group.group_type} protocol, whose members this view is not told"
+        return f"{group.group_type} protocol, whose members this view does not get"
     count = len(group.members)
     parts = [f"{count} member{'s' if count != 1 else ''}", group.protocol, _epochs(group), f"node {group.coordinator}"]
     return "  ".join(part for part in parts if part)

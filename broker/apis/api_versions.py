@@ -7,7 +7,7 @@ v3  KIP-511: name and version of the client's software; KIP-584: features; flexi
 v4  a feature's lowest version may be 0 (KIP-1022)
 
 A version that is too new is answered in version 0, with UNSUPPORTED_VERSION and the range of this API alone, so that a
-client can begin again. Of Kafka's features (KIP-584) those are told that clients act upon and that are there:
+client can begin again. Of Kafka's features (KIP-584) the answer names those that clients act upon and that are there:
 groups of the consumer protocol (KIP-848), and transactions whose end gives the producer its next epoch (KIP-890).
 """
 

@@ -20,7 +20,7 @@ from kohort.protocol.messages.consumer_group_describe import (
 
 
 def handle(node: Node, request: ConsumerGroupDescribeRequest, ticket: Ticket) -> Slices[ConsumerGroupDescribeResponse]:
-    """Always answered at once. Groups that were named twice are told twice."""
+    """Always answered at once. A group that is named twice is described twice."""
     if not is_served(node.coordinator.settings):
         return error_response(request, ErrorCode.unsupported_version)
 

@@ -1,6 +1,6 @@
 """CreateTopics (key 19), versions 2 to 7.
 
-v2 and v3 alike · v4 -1 partitions or replicas: the broker's default (KIP-464) · v5 tagged fields; the answer tells what
+v2 and v3 alike · v4 -1 partitions or replicas: the broker's default (KIP-464) · v5 tagged fields; the answer says what
 the topic is like (KIP-525) · v6 as v5 · v7 the topic's id (KIP-516).
 
 Left out: the controller quota (throttling). The -1 of v4 works in v2 and v3 too, as in Kafka.

@@ -28,7 +28,7 @@ ALL = -1
 
 
 def handle(node: Node, request: DeleteRecordsRequest, ticket: Ticket) -> Slices[DeleteRecordsResponse]:
-    """Tells for each partition where it begins now.
+    """Answers for each partition where it begins now.
 
     A partition that is named twice is asked about once, with the last offset, and a topic without partitions not at
     all, as in Kafka, which keeps them in a map (`KafkaApis.handleDeleteRecordsRequest`).

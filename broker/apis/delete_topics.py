@@ -104,7 +104,7 @@ def _delete(
 
 
 def _forget(node: Node, topic: Topic, now_ms: int) -> Iterator[None]:
-    """Deletes a topic, lets fetches that wait for its records go, and tells the groups."""
+    """Deletes a topic, lets fetches that wait for its records go, and the groups forget it."""
     cluster = node.cluster
     cluster.topics.delete(topic)
     for number, partition in enumerate(topic.partitions, 1):

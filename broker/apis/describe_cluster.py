@@ -29,7 +29,7 @@ ALL_CLUSTER_OPERATIONS = 8096
 
 
 def handle(node: Node, request: DescribeClusterRequest, ticket: Ticket) -> DescribeClusterResponse:
-    """Tells which nodes there are."""
+    """Answers which nodes there are."""
     if request.endpoint_type == CONTROLLERS:
         return _refused(
             ErrorCode.mismatched_endpoint_type,

@@ -2,8 +2,8 @@
 
 v1 sources and synonyms (KIP-226) · v2 as v1 · v3 types and documentation (KIP-569) · v4 tagged fields.
 
-Serves topics, groups and brokers. Left out: broker loggers and client metrics. Of a broker the settings are told that
-mean something here; none can be changed while it runs.
+Serves topics, groups and brokers. Left out: broker loggers and client metrics. Settings of a broker are described if
+they mean something here; none can be changed while it runs.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ _INVALID_REQUEST = (
 )
 
 INTERNAL = {"group.consumer.regex.refresh.interval.ms"}
-"""Settings of brokers that Kafka does not tell (`GroupCoordinatorConfig`, `defineInternal`)."""
+"""Settings of brokers that Kafka does not describe (`GroupCoordinatorConfig`, `defineInternal`)."""
 
 DYNAMIC_GROUP_CONFIG = 8
 """Source of a value that was set for a group; the others are in topic_defaults.py."""
 
 
 def handle(node: Node, request: DescribeConfigsRequest, ticket: Ticket) -> Slices[DescribeConfigsResponse]:
-    """Tells the settings of topics, groups and brokers."""
+    """Describes the settings of topics, groups and brokers."""
     if any(resource.resource_type not in TYPES for resource in request.resources):
         return error_response(request, ErrorCode.invalid_request)
     results = yield from one_by_one(lambda resource: _describe(node, resource, request), request.resources)
@@ -203,7 +203,7 @@ def _of_all_brokers(settings: Settings) -> Iterable[DescribeConfigsResourceResul
 
 
 def _told(setting: Setting[Any], value: object) -> str | None:
-    """A value as Kafka tells it: null where there is none, but for lists."""
+    """A value as Kafka answers it: null where there is none, but for lists."""
     return setting.show(value) if setting.kind == LIST else setting.show(value) or None
 
 

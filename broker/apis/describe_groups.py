@@ -3,7 +3,7 @@
 v1: throttle time. v2: as v1. v3: KIP-430, the operations a client may perform. v4: KIP-345, group instance ids.
 v5: flexible. v6: KIP-1043, a group that does not exist is an error with a message; before it is Dead without one.
 
-Left out on purpose: authorization; everybody may do everything, and is told so when asking.
+Left out on purpose: authorization; everybody may do everything, and the answer says so.
 """
 
 from kohort.broker.cluster.node import Node
@@ -14,7 +14,7 @@ from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
 
 ALL_OPERATIONS = 3400
-"""READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS and ALTER_CONFIGS: told without an authorizer (classic-groups §8.1)."""
+"""READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS and ALTER_CONFIGS: answered without an authorizer (classic-groups §8.1)."""
 
 
 def handle(node: Node, request: DescribeGroupsRequest, ticket: Ticket) -> Slices[DescribeGroupsResponse]:

@@ -3,7 +3,7 @@
 v0: no rebalance timeout, the session timeout stands for it. v1: KIP-62, a rebalance timeout of its own.
 v2: throttle time. v3: as v2. v4: KIP-394, a newcomer is first given an id. v5: KIP-345, group instance ids.
 v6: flexible. v7: KIP-559, the protocol type in the answer. v8: KIP-800, a reason. v9: KIP-814, a static leader that
-comes back is told to keep the assignment.
+comes back hears that it keeps the assignment.
 
 Left out on purpose: authorization.
 """

@@ -26,7 +26,7 @@ TYPES_FROM = 1
 
 
 def handle(node: Node, request: ListConfigResourcesRequest, ticket: Ticket) -> ListConfigResourcesResponse:
-    """Tells the names of resources; UNSUPPORTED_VERSION, as in Kafka, if one of the types is unknown."""
+    """Answers the names of resources; UNSUPPORTED_VERSION, as in Kafka, if one of the types is unknown."""
     types = set(request.resource_types or _NAMES) if ticket.version >= TYPES_FROM else {CLIENT_METRICS}
     if not types <= _NAMES.keys():
         return ListConfigResourcesResponse(error_code=ErrorCode.unsupported_version, config_resources=())

@@ -91,7 +91,7 @@ def _find(
 
 
 def _offset_at(log: PartitionLog, timestamp: int, end: int) -> Slices[tuple[int, int]]:
-    """The timestamp that is told and the offset; -1 and -1: there is none before `end`."""
+    """The timestamp and the offset; -1 and -1: there is none before `end`."""
     if timestamp == LATEST:
         return -1, end
     if timestamp in (EARLIEST, EARLIEST_LOCAL):

@@ -21,5 +21,5 @@ if TYPE_CHECKING:
 def handle(
     node: Node, request: ListPartitionReassignmentsRequest, ticket: Ticket
 ) -> ListPartitionReassignmentsResponse:
-    """Tells that all partitions are where they should be."""
+    """Answers that no partition is being moved."""
     return ListPartitionReassignmentsResponse(topics=())

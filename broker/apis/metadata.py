@@ -44,7 +44,7 @@ ALL_TOPIC_OPERATIONS = 3576
 
 
 def handle(node: Node, request: MetadataRequest, ticket: Ticket) -> Slices[MetadataResponse]:
-    """Tells which nodes and topics there are, and creates topics that are asked for."""
+    """Answers which nodes and topics there are, and creates topics that are asked for."""
     cluster = node.cluster
     if request.topics is None or (ticket.version == 0 and not request.topics):
         topics = yield from one_by_one(partial(_described, cluster.topics), list(cluster.topics))
@@ -76,7 +76,7 @@ def handle(node: Node, request: MetadataRequest, ticket: Ticket) -> Slices[Metad
 
 
 def error_response(request: MetadataRequest, error_code: ErrorCode) -> MetadataResponse:
-    """Every topic of a request that failed, and no broker. No version could tell of a null name."""
+    """Every topic of a request that failed, and no broker. No version could carry a null name."""
     return MetadataResponse(
         error_code=error_code,
         brokers=(),

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def handle(node: Node, request: OffsetForLeaderEpochRequest, ticket: Ticket) -> Slices[OffsetForLeaderEpochResponse]:
-    """Tells where the records of a leader epoch end, so that a consumer notices that it read some which are gone."""
+    """Answers where the records of a leader epoch end, so that a consumer notices that it read some which are gone."""
     topics = []
     for asked in request.topics:
         end_offset = partial(_end_offset, node, node.cluster.topics.by_name(asked.topic))

@@ -1,7 +1,7 @@
 """A request of many partitions, none of which asks about another, is handled as several short requests.
 
 Each part has a ticket of its own; the request is answered when all parts are. What has changed in between (a leader, a
-generation) is told in the parts that come after it.
+generation) is answered in the parts that come after it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""WriteTxnMarkers (key 27), versions 1 and 2: what coordinators tell the leaders of partitions.
+"""WriteTxnMarkers (key 27), versions 1 and 2: coordinators end transactions at the leaders of partitions.
 
 v1 tagged fields · v2 the version of the transaction (KIP-1228): from EPOCHS_FROM on a marker has a newer epoch than
 what it ends.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def new_node(cluster: BrokerCluster, node_id: int) -> Node:
-    """A node with its two coordinators, which are told of partitions later."""
+    """A node with its two coordinators, which get their partitions later."""
     settings = cluster.settings
     coordinator = GroupCoordinator(
         group_settings(settings),
@@ -112,7 +112,7 @@ class _Upkeep(DelayedOperation):
 
 
 def group_settings(settings: Settings) -> GroupSettings:
-    """What of the broker's settings the coordinators are told."""
+    """The broker's settings that the group coordinators need."""
     return GroupSettings(
         group_min_session_timeout_ms=settings.group_min_session_timeout_ms,
         group_max_session_timeout_ms=settings.group_max_session_timeout_ms,
@@ -130,5 +130,5 @@ def group_settings(settings: Settings) -> GroupSettings:
 
 
 def transaction_settings(settings: Settings) -> TransactionSettings:
-    """What of the broker's settings the transaction coordinators are told."""
+    """The broker's settings that the transaction coordinators need."""
     return TransactionSettings(**{name: getattr(settings, name) for name in TransactionSettings.__dataclass_fields__})

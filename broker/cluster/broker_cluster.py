@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 TROUBLE_LOGGED_EVERY_MS = 10_000
-"""How often the log tells that the disk fails: every request may."""
+"""How often the log says that the disk fails: every request may find it."""
 
 
 class Coordinated(Protocol):
@@ -62,7 +62,7 @@ class BrokerCluster:
     ) -> None:
         """`seed`: of everything that is left to chance; None takes one from the system.
 
-        `advertised`: what clients are told of where the nodes are; None: the host each has dialled.
+        `advertised`: the nodes' addresses as clients get them; None: the host each has dialled.
         `directory`: where logs are kept, and what it holds is taken over; None: in memory. Raises DataDirectoryError.
         """
         self.settings = settings
@@ -96,7 +96,7 @@ class BrokerCluster:
             OFFSETS_TOPIC: self.offsets_topic,
             TRANSACTION_TOPIC: self.transaction_topic,
         }
-        """Topics whose leaders are coordinators too, by name: what is told when leadership moves."""
+        """Topics whose leaders are coordinators too, by name: they hear when leadership moves."""
         self._disk_troubled_ms: int | None = None
         show_coordinators_topics(self)
         start_sweeps(self, now_ms)
@@ -106,12 +106,12 @@ class BrokerCluster:
 
     @property
     def controller_id(self) -> int:
-        """The node that clients are told is the controller: the first one that runs."""
+        """The node that Metadata names as the controller: the first one that runs."""
         return next((node.id for node in self.nodes if node.running), self.nodes[0].id)
 
     @property
     def running_nodes(self) -> list[Node]:
-        """Those that clients are told of."""
+        """The nodes that Metadata names."""
         return [node for node in self.nodes if node.running] if self.topics.placement.stopped_nodes else self.nodes
 
     def node(self, node_id: int) -> Node | None:
@@ -128,7 +128,7 @@ class BrokerCluster:
     ) -> int:
         """Writes a validated batch; returns its base offset. Fetches that wait for it are tried again.
 
-        `remember` is told that offset before them: what is remembered of its producer decides what they may read.
+        `remember` gets that offset before them: what is remembered of its producer decides what they may read.
         Raises OSError if it cannot be stored.
         """
         wall_ms = now_ms + self.clock.epoch_ms

@@ -108,7 +108,7 @@ class CoordinatedTopic(ABC):
         self._unload(leader, partition, now_ms)
 
     def elected(self, partition: Partition, now_ms: int) -> None:
-        """One of the topic's partitions has a leader, or none; it takes over what the partition's log tells of."""
+        """One of the topic's partitions has a leader, or none; it takes over what is in the partition's log."""
         leader = self._cluster.node(partition.leader)
         if self._topic is None or leader is None:
             return

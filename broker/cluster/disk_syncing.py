@@ -2,7 +2,7 @@
 
 One sync runs at a time, in threads of its own. Whoever writes meanwhile is served by the next one, all together: so
 the slower the disk is, the more answers a sync brings. After a sync that failed nobody knows what is on the disk, and
-asking once more would not tell (the system forgets what it could not write): nothing is written any more until a
+asking once more would not help (the system forgets what it could not write): nothing is written any more until a
 restart.
 Source of the setting: Kafka's `log.flush.interval.messages=1` (always) and `log.flush.interval.ms` (interval).
 """
@@ -33,7 +33,7 @@ FILES_AT_ONCE = 8
 10 ms, by 8 threads half a millisecond."""
 
 Report = Callable[[int, OSError | None], None]
-"""Told the time, and why it is not on the disk if it is not."""
+"""Called with the time, and with the error if it is not on the disk."""
 
 
 class Threads(Protocol):
@@ -110,8 +110,8 @@ class Syncs:
         for report in waiting:
             try:
                 report(now_ms, problem)
-            except Exception:  # whoever waits beside it is told all the same
-                log.error("telling that something is on the disk failed")
+            except Exception:  # whoever waits beside it is called all the same
+                log.error("reporting that something is on the disk failed")
         if self._written or self._waiting:
             self.begin()
 

@@ -61,7 +61,7 @@ class SessionTopic:
 
 
 class SessionPartition:
-    """A partition of a session: what is wanted of it, and what its client was told last (Kafka: `CachedPartition`)."""
+    """A partition of a session: what is wanted of it, and what its client heard last (Kafka: `CachedPartition`)."""
 
     __slots__ = ("high_watermark", "log_start_offset", "part", "partition", "topic")
 
@@ -74,7 +74,7 @@ class SessionPartition:
         self.log_start_offset = -1
 
     def is_news(self, data: PartitionData) -> bool:
-        """Whether the client must hear of `data`; from then on it has. An error is told until it is over."""
+        """Whether the client must hear of `data`; from then on it has. An error is answered until it is over."""
         news = bool(data.records) or data.error_code != ErrorCode.none or data.diverging_epoch is not None
         if data.high_watermark != self.high_watermark:
             self.high_watermark = data.high_watermark

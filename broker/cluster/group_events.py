@@ -39,7 +39,7 @@ Listener = Callable[[Recorded], None]
 class GroupEvents:
     """Who listens to the coordinators of a cluster. They are watched from the first listener on till the last has gone.
 
-    A listener is called in the middle of a turn: it puts down what it is told, and works on it later.
+    A listener is called in the middle of a turn: it puts down the event, and works on it later.
     """
 
     def __init__(self, cluster: BrokerCluster) -> None:
@@ -49,7 +49,7 @@ class GroupEvents:
         self._boot_id = ""
 
     def listen(self, listener: Listener) -> None:
-        """Tells `listener` of everything from now on."""
+        """Calls `listener` with every event from now on."""
         self._listeners.append(listener)
         if len(self._listeners) == 1:
             # Not from the cluster's seed: two starts with the same seed are two boots.
@@ -63,7 +63,7 @@ class GroupEvents:
                 coordinator.observe(observer, observer.consumers)
 
     def leave(self, listener: Listener) -> None:
-        """Tells `listener` nothing more."""
+        """Calls `listener` no more."""
         self._listeners.remove(listener)
         if not self._listeners:
             for coordinator in self._cluster.coordinators:

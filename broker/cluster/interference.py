@@ -22,7 +22,7 @@ Handler = Callable[["Node", Any, "Ticket"], Any]
 """Handles a request: returns its response, None (it is answered later), NO_REPLY, or a generator that returns these."""
 
 Report = Callable[[int], None]
-"""Tells a coordinator that its write is done; with the time."""
+"""Reports to a coordinator that its write is done; called with the time."""
 
 
 class Interference:

@@ -83,7 +83,7 @@ def _report(
     last_offset: int | None,
     now_ms: int,
 ) -> None:
-    """Tells a coordinator the outcome of its write, once that is on the disk if anybody waits for the disk."""
+    """Reports to a coordinator the outcome of its write, once that is on the disk if anybody waits for the disk."""
     if cluster.syncs is None or error is not ErrorCode.none:
         coordinator.appended(token, error, now_ms, last_offset)
         return
@@ -194,7 +194,7 @@ CAUSES = {
     "epoch_timeout": "did not give up its partitions in time",
     "protocol_migration": "the group changes its protocol",
 }
-"""Causes of offsets-topic §9.3 in words. Others are told by their names, with spaces."""
+"""Causes of offsets-topic §9.3 in words. Other causes are logged by their names, with spaces."""
 
 
 def describe(transition: Transition) -> str:

@@ -79,9 +79,9 @@ class Replay:
             self._loader.fail()
 
     def step(self, now_ms: Callable[[], int], gate: Gate | None = None) -> int:
-        """Replays a little more; returns how many bytes. `over` tells whether that was the end of it.
+        """Replays a little more; returns how many bytes. `over` says whether that was the end of it.
 
-        `gate`: who may hold it there; then `held` tells.
+        `gate`: who may hold it there; `held` says whether that is so.
         """
         try:
             size = self._read()

@@ -1,4 +1,4 @@
-"""A cluster takes over what a data directory holds: topics, then the groups and transactions that logs tell of."""
+"""A cluster takes over what a data directory holds: topics, then the groups and transactions that are in the logs."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _usable_group_configs(cluster: BrokerCluster, directory: DataDirectory) -> d
 
 
 def _largest_producer_id(cluster: BrokerCluster) -> int:
-    """The largest that batches tell of; -1: none does."""
+    """The largest in any batch; -1: there is none."""
     known = [part.producers for topic in cluster.topics for part in topic.partitions if part.producers is not None]
     return max((each.producer_id for producers in known for each in producers.described()), default=-1)
 
@@ -117,7 +117,7 @@ def _forget_old_producers(cluster: BrokerCluster, now_ms: int) -> None:
 
 
 def _adopt(cluster: BrokerCluster, directory: DataDirectory, name: str, count: int) -> None:
-    """Makes a topic of folders that nobody has told of; of the internal ones it is known how many there must be."""
+    """Makes a topic of folders that the journal does not name; internal topics have a fixed number."""
     topic_id = directory.id_of(name)
     internal = {each.name: each for each in (cluster.offsets_topic, cluster.transaction_topic)}.get(name)
     if internal is not None:

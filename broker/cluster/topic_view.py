@@ -1,4 +1,4 @@
-"""The cluster's topics, as coordinators are told of them."""
+"""The cluster's topics, as coordinators see them."""
 
 from collections.abc import Iterable
 from uuid import UUID

@@ -196,7 +196,7 @@ class Dispatcher:
             connection.send_frame(frame)
 
     def _writing_failed(self, connection: Connection, ticket: Ticket, response: Any) -> None:
-        """Our bug: the client hears of it if it can be told, and is hung up on otherwise."""
+        """Our bug: the client gets an error response if one can be written, and is hung up on otherwise."""
         api: Api = ticket.api
         what = f"{connection.client}: writing a response of {api.spec.name} v{ticket.version}"
         log.error(f"{what} failed: {short_text(response)}")

@@ -26,7 +26,7 @@ ALL_READ_ON_BYTES = 67_108_864
 """While all of them hold more than this together, nothing more is read."""
 
 _ENDED = getattr(select, "POLLRDHUP", 0)
-"""The client has said that it sends nothing more. Systems other than Linux tell of reset connections only."""
+"""The client has said that it sends nothing more. Systems other than Linux report reset connections only."""
 
 
 class PausedReading:

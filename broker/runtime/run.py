@@ -66,7 +66,7 @@ class Places:
     fsync: str = "never"
     """When they are synced; one of `syncing.FSYNC`."""
     restore_topics: bool = False
-    """Whether topics are made of the folders in the data directory, if what tells of them is lost."""
+    """Whether topics are made of the folders in the data directory, if the journal that names them is lost."""
 
 
 NOWHERE = Places()

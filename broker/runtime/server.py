@@ -106,7 +106,7 @@ class Server:
     def stop_node(self, node: Node) -> None:
         """One node accepts nobody any more and hangs up on everybody, after others have taken over what it led.
 
-        So whoever waits at it is told first to look elsewhere, as in Kafka's controlled shutdown.
+        So whoever waits at it hears first to look elsewhere, as in Kafka's controlled shutdown.
         """
         from kohort.broker.cluster.moving import stop_node  # not for those whose nodes stay
 
@@ -128,7 +128,7 @@ class Server:
         self.act(partial(start_node, self.cluster, node))
 
     def act(self, action: Callable[[int], None]) -> None:
-        """Lets something happen that no client has asked for, and what follows from it. `action` is told the time."""
+        """Lets something happen that no client has asked for, and what follows from it. `action` gets the time."""
         now_ms = self.clock.now_ms()
         try:
             action(now_ms)

@@ -167,7 +167,7 @@ class Settings:
 
     # Nodes
     node_id = integer(1, "id of the first node; further nodes count on from it; Kafka has no default", 0)
-    broker_rack = text("", "rack told in metadata; empty: none")
+    broker_rack = text("", "rack named in Metadata; empty: none")
 
     def __init__(
         self, given: Mapping[str, str] | Iterable[tuple[str, str]] = (), profile: str = "faithful", nodes: int = 1

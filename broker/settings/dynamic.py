@@ -1,4 +1,4 @@
-"""Which settings of a broker Kafka 4.3 can change while it runs. Here none is changed; dry runs are told so.
+"""Which settings of a broker Kafka 4.3 can change while it runs. Here none is changed; a dry run hears so.
 
 Source: the lists in Kafka's `DynamicBrokerConfig`.
 """

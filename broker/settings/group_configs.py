@@ -1,8 +1,8 @@
 """The settings a group may have: names, types, defaults and limits of Kafka 4.3, and what was set for which group.
 
 They are about groups of the newer protocols (KIP-848, KIP-932, KIP-1071). Those of consumer groups count. Share and
-streams groups are not served here: what is set for them is checked, kept and told, and has no effect. A classic group
-may be called the same, in Kafka too.
+streams groups are not served here: what is set for them is checked, kept and described, and has no effect. A classic
+group may have the same name, in Kafka too.
 Source: Kafka's `GroupConfig`; what Kafka 4.3.0 answers to DescribeConfigs and IncrementalAlterConfigs.
 """
 
@@ -146,7 +146,7 @@ class GroupConfigs:
     def __init__(self, given: Mapping[str, str], note: Callable[[str, Mapping[str, str]], None] | None = None) -> None:
         """`given`: the broker's settings as they were given; BROKER_SETTINGS among them are whole numbers.
 
-        `note` is told what a group has from now on, before it has it; it may raise OSError.
+        `note` gets what a group has from now on, before it has it; it may raise OSError.
         """
         self._note = note
         self.given = {
@@ -247,7 +247,7 @@ _NUMBERS = {name: config for name, config in GROUP_CONFIGS.items() if config.kin
 
 
 def _plain(name: str, value: str) -> str:
-    """A value as Kafka tells it: as it was understood."""
+    """A value as Kafka answers it: as it was understood."""
     kind = GROUP_CONFIGS[name].kind
     if kind == INT:
         return str(int(value))

@@ -1,7 +1,7 @@
 """Kafka's other broker settings: real names, without meaning here. Loaded only for a name that is none of ours.
 
 They are accepted, so that a server.properties that serves a Kafka serves kohort too; the log says that they do nothing.
-(Those of the newer group protocols are told as defaults of groups' settings, and limit them; see group_configs.py.)
+(Those of the newer group protocols are defaults of groups' settings, and limit them; see group_configs.py.)
 """
 
 from collections.abc import Mapping

@@ -14,7 +14,7 @@ from kohort.storage.disk.checking import PartitionState, check_partition, partit
 def verify(folder: Path) -> None:
     """Check the files of a data directory in Kafka's layout, and change nothing.
 
-    Tells of each partition whether every batch of its segments is whole, has the right checksum and follows the one
+    Says for each partition whether every batch of its segments is whole, has the right checksum and follows the one
     before it. Indexes are not checked. Exit code 0: everything is intact; 1: something is not, or there is nothing to
     check.
 

@@ -9,13 +9,13 @@ from kohort.cli.lazy import LazyGroup
 COMMANDS = {
     "appends": "Let what coordinators write fail, be slow, or be held.",
     "clock": "Pause the brokers' clock, let it run, let it jump.",
-    "events": "Tell what happens, as it happens.",
+    "events": "Print group events as they happen.",
     "faults": "List, add and remove rules that spoil requests.",
     "gates": "Hold requests, see who waits, let them through.",
-    "groups": "Show groups, wait for one, tell what happened to it.",
+    "groups": "Show groups, wait for one, print what happened to it.",
     "reset": "End all rules, open all gates, let the clock run.",
     "topics": "Create topics, give them partitions and records.",
-    "violations": "Tell what has happened that must never happen.",
+    "violations": "List what has happened that must never happen.",
 }
 """Each is a module beside this one that has a function of the same name."""
 

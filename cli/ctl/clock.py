@@ -17,7 +17,7 @@ def clock(context: click.Context) -> None:
 @clock.command()
 @control_options
 def show(control: str, token: str) -> None:
-    """Tell where it stands."""
+    """Show where it stands."""
     _show(ask(control, token, "/clock"))
 
 

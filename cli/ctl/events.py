@@ -18,7 +18,7 @@ from kohort.cli.saying import say
 @click.option("--past", is_flag=True, help="Begin with what was recorded.")
 @control_options
 def events(group: str | None, past: bool, control: str, token: str) -> None:
-    """Tell group events as JSON lines, as they happen, until Ctrl-C."""
+    """Print group events as JSON lines, as they happen, until Ctrl-C."""
     asked = urlencode(({"group": group} if group else {}) | {"past": str(past).lower()})
     try:
         with urlopen(Request(f"http://{control}/events?{asked}", headers=headers(token))) as answer:

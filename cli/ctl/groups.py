@@ -12,7 +12,7 @@ from kohort.cli.saying import say
 @click.group(invoke_without_command=True)
 @click.pass_context
 def groups(context: click.Context) -> None:
-    """Show groups, wait for one, tell what happened to it."""
+    """Show groups, wait for one, print what happened to it."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
@@ -56,7 +56,7 @@ def wait(group: str, state: str, members: int | None, timeout: float, control: s
 @click.argument("group")
 @control_options
 def timeline(group: str, control: str, token: str) -> None:
-    """Tell everything that happened to GROUP, a line an event."""
+    """Print everything that happened to GROUP, a line an event."""
     for line in ask(control, token, f"/groups/{quote(group, safe='')}/timeline"):
         say(line)
 

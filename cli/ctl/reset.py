@@ -9,7 +9,7 @@ from kohort.cli.saying import say
 @click.command()
 @control_options
 def reset(control: str, token: str) -> None:
-    """End all rules, open all gates, and let the clock run; tell what was left held, and what must never be."""
+    """End all rules, open all gates, and let the clock run; list what was left held, and what must never be."""
     left = ask(control, token, "/reset", post=True)
     for line in (*left["gates"], *left["violations"]):
         say(line)

@@ -12,7 +12,7 @@ from kohort.cli.saying import say
 @click.option("--clear", is_flag=True, help="Begin anew.")
 @control_options
 def violations(clear: bool, control: str, token: str) -> None:
-    """Tell what has happened that must never happen, a line each; then the exit code is 1."""
+    """List what has happened that must never happen, a line each; then the exit code is 1."""
     found = ask(control, token, "/violations", method="DELETE" if clear else "GET")
     for line in found:
         say(line)

@@ -222,7 +222,7 @@ class Linger(Action):
 
 @dataclass(frozen=True)
 class Hide(Action):
-    """Metadata does not tell of a node: what it leads has no leader for those who ask."""
+    """Metadata leaves a node out: what it leads has no leader for those who ask."""
 
     node: int
     stage: str = ANSWER
@@ -243,7 +243,7 @@ class Hide(Action):
 
 @dataclass(frozen=True)
 class Outdate(Action):
-    """Metadata tells the leaders of an earlier moment."""
+    """Metadata names the leaders of an earlier moment."""
 
     leaders: Mapping[TopicPartition, tuple[int, int]]
     """Topic and partition to leader and leader epoch, then."""
@@ -260,7 +260,7 @@ class Outdate(Action):
         return response
 
     def __str__(self) -> str:
-        return "tell old leaders"
+        return "name old leaders"
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ LARGEST_FILE = 1 << 18
 
 
 def read_rules(path: Path) -> list[dict[str, Any]]:
-    """What a file tells, not looked at closely. Raises ControlError for what is no list of tables."""
+    """What a file holds, not looked at closely. Raises ControlError for what is no list of tables."""
     import yaml
 
     class Loader(yaml.SafeLoader):  # type: ignore[misc]

@@ -94,11 +94,11 @@ class RuleBuilder:
         return self._rule(_delay(seconds, jitter, until, ANSWER), when)
 
     def hide_node(self, node: int, **when: Unpack[When]) -> Rule:
-        """Metadata only: they are not told of a node; what it leads seems to have no leader."""
+        """Metadata only: the answer leaves a node out; what it leads seems to have no leader."""
         return self._rule(Hide(node), when)
 
     def stale_metadata(self, **when: Unpack[When]) -> Rule:
-        """Metadata only: they are told who leads at this moment, whatever moves later."""
+        """Metadata only: the answer names who leads at this moment, whatever moves later."""
         leaders = {
             (topic.name, partition.index): (partition.leader, partition.leader_epoch)
             for topic in self._topics
@@ -126,7 +126,7 @@ class RuleBuilder:
 
     def _rule(self, action: Action, when: When) -> Rule:
         if action.only_for is not None and self._match.api not in (action.only_for, ANY):
-            raise ControlError(f"only a {action.only_for} can be told to {action}, not a {self._match.api}")
+            raise ControlError(f"only a {action.only_for} can {action}, not a {self._match.api}")
         match = self._match if action.only_for is None else replace(self._match, api=action.only_for)
         return self._add(match, action, trigger(when))
 

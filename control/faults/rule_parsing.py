@@ -1,4 +1,4 @@
-"""Rules as a file or a request tells them: which requests, what happens to them, and when."""
+"""Rules as a file or a request states them: which requests, what happens to them, and when."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CHANGES = {
     "everything_to_everybody": assignments.everything_to_everybody(),
     "garbage": assignments.garbage(),
 }
-"""What `assign` may be told in a word; members and partitions are given as a table instead."""
+"""What `assign` may get in a word; members and partitions are given as a table instead."""
 
 
 def parse_rule(faults: Faults, fields: Mapping[str, Any]) -> Rule:

@@ -54,11 +54,11 @@ class Faults:
         return self.add(Match.of({"client_id": client_id, "node": node}), Hold(), Trigger())
 
     def hide_node(self, node: int) -> Rule:
-        """Nobody is told of a node any more: what it leads seems to have no leader. It goes on serving who knows it."""
+        """Metadata leaves a node out from now on: what it leads seems to have no leader. It goes on serving."""
         return self.on("Metadata").hide_node(node)
 
     def stale_metadata(self) -> Rule:
-        """From now on everybody is told who leads at this moment, whatever moves later."""
+        """From now on Metadata names who leads at this moment, whatever moves later."""
         return self.on("Metadata").stale_metadata()
 
     def zombie(self, *, group: str, node: int | None = None) -> Rule:

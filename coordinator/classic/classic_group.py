@@ -50,7 +50,7 @@ class ClassicGroup(Group):
         self.state = State.EMPTY
         self.previous_state = State.DEAD
         self.state_timestamp_ms = wall_ms
-        """Wall clock of the last change of state; -1 where an old record does not tell."""
+        """Wall clock of the last change of state; -1 where an old record does not say."""
         self.protocol_type: str | None = None
         """None until the first member is added; an empty group keeps it."""
         self.protocol_name: str | None = None

@@ -17,7 +17,7 @@ def heartbeat(
     generation_id: int,
     now_ms: int,
 ) -> ErrorCode:
-    """Keeps a member alive, and tells it when to rejoin.
+    """Keeps a member alive; its answer says when to rejoin.
 
     Answers INVALID_GROUP_ID, NOT_COORDINATOR, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION, or what
     `states.HEARTBEAT` says. While the group's partition loads the answer is NONE, whoever asks (classic-groups §1.3).

@@ -47,7 +47,7 @@ class Joiner:
     needs_member_id: bool = True
     """A dynamic newcomer is first given an id (KIP-394: from version 4 on)."""
     can_skip_assignment: bool = True
-    """Knows the field that tells a static leader to keep the assignment (KIP-814: from version 9 on)."""
+    """Knows the field that makes a static leader keep the assignment (KIP-814: from version 9 on)."""
 
 
 @dataclass(slots=True)
@@ -72,7 +72,7 @@ class _Join:
 def join_group(
     coordinator: GroupCoordinator, request: JoinGroupRequest, joiner: Joiner, now_ms: int
 ) -> JoinGroupResponse | None:
-    """Admits a member, or tells it why not. None: its join waits, and is answered when the phase completes.
+    """Admits a member, or refuses it with an error. None: its join waits, and is answered when the phase completes.
 
     Answers INVALID_GROUP_ID, INVALID_SESSION_TIMEOUT, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, UNKNOWN_MEMBER_ID,
     GROUP_MAX_SIZE_REACHED, INCONSISTENT_GROUP_PROTOCOL, FENCED_INSTANCE_ID, MEMBER_ID_REQUIRED in this order of checks

@@ -154,12 +154,12 @@ def refuse_waiting_syncs(group: ClassicGroup, error: ErrorCode, now_ms: int) -> 
 
 
 def stuck(error: Exception) -> str:
-    """What to tell a person when Kafka's own fault has left a group without a way on."""
+    """A warning for a person, when Kafka's own fault has left a group without a way on."""
     return f"the join phase failed ({error}); as in Kafka the group stays in PreparingRebalance and its joins wait"
 
 
 def unattended(group: ClassicGroup, step: Callable[[], object]) -> None:
-    """Takes a step that no request asks for, so that there is nobody to tell but the log if it fails."""
+    """Takes a step that no request asks for, so if it fails only the log can say so."""
     try:
         step()
     except UNFORESEEN as error:

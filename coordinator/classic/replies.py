@@ -34,7 +34,7 @@ def joined(
         error_code=ErrorCode.none,
         generation_id=group.generation_id,
         protocol_type=group.protocol_type,
-        protocol_name=group.protocol_name or None,  # a name that is empty is not told (`JoinGroupResponse`)
+        protocol_name=group.protocol_name or None,  # a name that is empty is answered as null (`JoinGroupResponse`)
         leader=leader_id or group.leader_id or "",
         skip_assignment=skip_assignment,
         member_id=member_id,

@@ -1,7 +1,7 @@
 """Members of a consumer group that speak the classic protocol (consumer-groups §17.3).
 
 They are served by JoinGroup, SyncGroup, Heartbeat and LeaveGroup. Nobody leads: the coordinator assigns, and a member
-is told to join again whenever there is something to give up or to take.
+has to join again whenever there is something to give up or to take.
 """
 
 from collections.abc import Mapping
@@ -266,7 +266,7 @@ def _assignment(group: ConsumerGroup, member: ConsumerMember, classic: ClassicMe
 def heartbeat(
     group: ConsumerGroup, member_id: str, instance_id: str | None, generation_id: int, now_ms: int
 ) -> ErrorCode:
-    """Keeps a classic member alive, and tells it with REBALANCE_IN_PROGRESS to join again."""
+    """Keeps a classic member alive; REBALANCE_IN_PROGRESS makes it join again."""
     error = _check_member(group, member_id, instance_id)
     if error is not ErrorCode.none:
         return error

@@ -38,10 +38,10 @@ class ConsumerEventState:
         self.started_us = now_us
         self.stable_us = now_us
         self.revoking_since_us: dict[str, int] = {}
-        """By member id, when it was told to give up what it still has."""
+        """By member id, when it heard that it has to give up what it still has."""
         self.slowest: tuple[str, int] | None = None
         """Who took longest to give up partitions in this rebalance, and how long."""
         self.stats: dict[str, MemberStats] = {}
         """By member id, the objects that members have as `stats`. The last event of a member takes its own out."""
         self.named: dict[tuple[str, str], tuple[Client, int, int]] = {}
-        """(member id, error) of refusals that were told already; client, epoch, how many came after."""
+        """(member id, error) of refusals that were reported already; client, epoch, how many came after."""

@@ -44,7 +44,7 @@ def value_of(change: Change) -> bytes | None:
 
 
 def read_change(kind: int, key: RecordReader, value: bytes | None) -> tuple[str, Change]:
-    """The group and the change that a record tells of; `key` stands behind the type. Raises UnreadableRecord."""
+    """The group and the change that a record describes; `key` stands behind the type. Raises UnreadableRecord."""
     group_id = key.string()
     known = Kind(kind)
     name = key.string() if known in NAMED else None

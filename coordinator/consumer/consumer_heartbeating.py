@@ -78,7 +78,7 @@ def refused(refusal: Refusal) -> ConsumerGroupHeartbeatResponse:
     return ConsumerGroupHeartbeatResponse(error_code=refusal.error, error_message=refusal.message)
 
 
-# A member that has reached its target and has nothing new to tell
+# A member that has reached its target and has nothing new to say
 
 
 def _at_rest(group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, sender: Sender) -> ConsumerMember | None:
@@ -145,7 +145,7 @@ def _beat(
 def _tell_refusal(
     coordinator: GroupCoordinator, request: ConsumerGroupHeartbeatRequest, refusal: Refusal, sender: Sender
 ) -> None:
-    """Tells whoever listens; a group that only would have been there has no events."""
+    """Reports it to the observer; a group that only would have been there has no events."""
     group = coordinator.consumer_groups.get(request.group_id)
     if group is not None:
         who = request.member_id, request.instance_id, request.member_epoch
@@ -223,7 +223,7 @@ def _reported(request: ConsumerGroupHeartbeatRequest) -> Mapping[UUID, frozenset
 def _response(
     group: ConsumerGroup, member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, had: Owned
 ) -> ConsumerGroupHeartbeatResponse:
-    """The assignment is told to who joins, to who tells everything, and when it has changed."""
+    """The answer has the assignment for who joins, for who says everything, and when it has changed."""
     named_all = (
         request.rebalance_timeout_ms != -1
         and (request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None)

@@ -37,7 +37,7 @@ class ConsumerMember:
         self.revocation: Timer | None = None
         """Ends the membership of one that does not give up partitions in time."""
         self.join_timer: Timer | None = None
-        """Ends the membership of a classic member that was told to rejoin and does not."""
+        """Ends the membership of a classic member that should rejoin and does not."""
         self.sync_timer: Timer | None = None
         """Ends the membership of a classic member that joined and does not sync."""
         self.stats: MemberStats | None = None

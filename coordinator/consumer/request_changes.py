@@ -69,7 +69,7 @@ class Changes:
         self.from_state = group.state.value
         """The group's state before."""
         self.last_offset: int | None = None
-        """Where the last record stands in the log, once it is written, if the shell told."""
+        """Where the last record stands in the log, once it is written, if the shell reported it."""
         self.creates = False
         """Whether the group is new."""
         self.converts: Conversion | None = None
@@ -127,9 +127,9 @@ class Changes:
             else:
                 on_written(ErrorCode.none, now_ms)
             return
-        told = group.coordinator.consumer_observer.changed(self, cause)
-        if told is not None:
-            self.then(told)
+        report = group.coordinator.consumer_observer.changed(self, cause)
+        if report is not None:
+            self.then(report)
         self.then(on_written)
         if writes is None:
             unwritten[group.group_id] = GroupWrites(group.coordinator, self, now_ms)

@@ -52,7 +52,7 @@ def compute(group: ConsumerGroup, changes: Changes, wall_ms: int, *, homogeneous
 
 
 def _in_order(group: ConsumerGroup) -> list[str]:
-    """Members as Kafka's assignors are told of them. Who joins with this heartbeat is added last."""
+    """Members as Kafka's assignors get them. Who joins with this heartbeat is added last."""
     known = [name for name, member in group.members.items() if member.current is not FIRST]
     added = [name for name, member in group.members.items() if member.current is FIRST]
     return in_map_order([*in_table_order(known, java_hash), *added], java_hash)

@@ -22,7 +22,7 @@ class TransactionLoading:
         self._leader_epoch = leader_epoch
         self._transactions: dict[str, Transaction] = {}
         self.records = 0
-        """How many have been applied, for whoever tells of the load."""
+        """How many have been applied, for whoever reports the load."""
         coordinator.shards[partition] = Shard.LOADING, leader_epoch
 
     def apply_batch(self, data: bytes | memoryview, batch: BatchInfo) -> None:

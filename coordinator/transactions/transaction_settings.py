@@ -1,4 +1,4 @@
-"""What the transaction coordinator is told at start. Names are Kafka's, with `_` for `.`; times are milliseconds."""
+"""The transaction coordinator's settings. Names are Kafka's, with `_` for `.`; times are milliseconds."""
 
 from dataclasses import dataclass
 

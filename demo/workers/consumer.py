@@ -22,7 +22,7 @@ class Part:
     cooperative: bool = False
     """Cooperative-sticky instead of range."""
     protocol: str = "classic"
-    """Or consumer (KIP-848): then the coordinator assigns, and tells the session timeout and the heartbeat interval."""
+    """Or consumer (KIP-848): then the coordinator assigns, and sets the session timeout and the heartbeat interval."""
     session_timeout_ms: int
     heartbeat_interval_ms: int
     max_poll_interval_ms: int

@@ -1,4 +1,4 @@
-"""A consumer process: join when told to, process, report; stall or stop when told to.
+"""A consumer process: it joins on an order, processes and reports; it stalls or stops on an order.
 
 Run as `python -m kohort.demo.workers.consuming PART`, where PART is a `Part` as JSON.
 """

@@ -1,7 +1,7 @@
 """The producer's process: a steady stream of numbered records to every partition, idempotent.
 
 Run as `python -m kohort.demo.workers.producing BOOTSTRAP TOPIC SEED OFFSET...`, with the next offset of each partition.
-A record's value starts with its partition and offset, so that whoever reads it can tell whether it is the right one.
+A record's value starts with its partition and offset, so that whoever reads it can check whether it is the right one.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How a member left, from commits alone: when the commits of its partitions stopped.
 
-The others commit until their next heartbeat tells them of the rebalance, and then wait. A member that was gone before
+The others commit until their next heartbeat informs them of the rebalance, and then wait. A member that was gone before
 the rebalance began stopped committing before them. A member that the barrier waited for was removed when the barrier
 ended; the age of its last commit at that moment shows which timeout removed it.
 """

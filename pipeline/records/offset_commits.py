@@ -201,7 +201,7 @@ def _values(read: _Buffer, start: Ints, length: Ints) -> _Values:
     values = _Values(len(start))
     version = np.where(length >= 2, read.number(start, 2), -1)
     at = np.where(version >= 3, 14, 10)
-    # the two bytes where metadata begins tell its length; a compact length needs the second only when it says so
+    # the two bytes where metadata begins hold its length; a compact length needs the second only when it says so
     size = read.number(start + at, 2) & 0xFFFF
     size = np.where((version == 4) & (size < 0x8000), size & 0xFF00, size)
     shape = np.where(length < 0, -1, (length << 32) | ((version & 0xFFFF) << 16) | size)

@@ -81,7 +81,7 @@ def lost_with_a_move(analysis: GroupAnalysis) -> list[Session]:
 
 
 def _may_have_expired(session: Session) -> bool:
-    """The log of a consumer group doesn't tell an expiry from a leave."""
+    """In the log of a consumer group an expiry looks like a leave."""
     return session.end_kind == "session_expired" or (session.end_kind == "left" and session.end_confidence == POSSIBLE)
 
 

@@ -29,7 +29,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         WARNING if flapping else INFO,
         CERTAIN,
         f"the group was converted between the classic and the consumer protocol {times(len(moments))}"
-        + "".join(f"; {_told(each)}" for each in found[-2:]),
+        + "".join(f"; {_described(each)}" for each in found[-2:]),
         _advice(found, flapping),
         min(each.start_ms for each in found),
         max(each.end_ms for each in found),

@@ -65,7 +65,7 @@ class Connection:
     def _connect(self) -> socket.socket:
         try:
             plain = socket.create_connection((self.host, self.port), CONNECT_S)
-        except (OverflowError, ValueError) as error:  # a broker told of it, and it is of no kind
+        except (OverflowError, ValueError) as error:  # a broker named it, and it is of no kind
             raise WireError(str(error)) from None
         plain.settimeout(ANSWER_S)
         if not self.security.tls:

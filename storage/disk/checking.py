@@ -54,7 +54,7 @@ def partition_folders(folder: Path) -> list[Path]:
 
 
 def _has_segments(folder: Path) -> bool:
-    """A folder that cannot be listed counts as a partition: its check tells why it cannot be read."""
+    """A folder that cannot be listed counts as a partition: its check says why it cannot be read."""
     if not folder.is_dir():
         return False
     try:

@@ -64,7 +64,7 @@ def offsets_checkpoint(offsets: dict[str, int]) -> bytes:
 
 
 def partition_metadata(topic_id: UUID) -> bytes:
-    """The file that tells which topic a partition belongs to (KIP-516)."""
+    """The file that says which topic a partition belongs to (KIP-516)."""
     return f"version: 0\ntopic_id: {show_id(topic_id)}\n".encode()
 
 
@@ -77,7 +77,7 @@ def read_partition_metadata(folder: Path) -> UUID | None:
     except FileNotFoundError:
         return None
     except (ValueError, KeyError):
-        raise CheckpointError(f"{path} does not tell a topic's id") from None
+        raise CheckpointError(f"{path} does not hold a topic's id") from None
 
 
 def show_id(topic_id: UUID) -> str:

@@ -113,7 +113,7 @@ class DataDirectory:
             if lost and not self._restore_topics:
                 journal = self.path / JOURNAL
                 raise DataDirectoryError(
-                    f"{journal} is {'empty' if journal.exists() else 'missing'}, and nothing else tells which topics "
+                    f"{journal} is {'empty' if journal.exists() else 'missing'}, and nothing else says which topics "
                     "there are; put it back from a copy, or start once with --restore-topics, which makes topics of "
                     "the folders that are there"
                 )
@@ -129,7 +129,7 @@ class DataDirectory:
             return {}  # what is compacted once more than needed is no loss
 
     def _strangers(self) -> dict[str, int]:
-        """Topics that have folders here and that nobody has told of, and how many partitions they have at least.
+        """Topics that have folders here and that the journal does not name, and how many partitions they have at least.
 
         In a directory that is ours already such a folder is not to be taken for part of a topic that comes later.
         """
@@ -158,7 +158,7 @@ class DataDirectory:
         self.warnings.append(f"{folder.name} {why}; it is kept as {stray.name}")
 
     def id_of(self, topic: str) -> UUID | None:
-        """The id that most folders of an adopted topic tell; None: they tell none."""
+        """The id that most folders of an adopted topic hold; None: they hold none."""
         ids: Counter[UUID] = Counter()
         for each in sorted(self.path.glob(f"{topic}-*")):
             match = PARTITION.fullmatch(each.name)
@@ -319,4 +319,4 @@ def _topic_id_in(folder: Path) -> UUID | None:
     try:
         return read_partition_metadata(folder)
     except CheckpointError:
-        return None  # nobody is asked to mend what only tells tools of a name
+        return None  # nobody is asked to mend what only gives tools a name

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 _sync = getattr(os, "fdatasync", os.fsync)
-"""Not every system tells data from the rest."""
+"""Not every system has a sync for data alone."""
 _EMPTY = memoryview(b"")
 
 
@@ -205,7 +205,7 @@ class File:
     def sync(self) -> None:
         """Waits until it is on the disk; see `Unsynced`.
 
-        The system tells of a failed sync once, and forgets what it could not write. So a later one fails too.
+        The system reports a failed sync once, and forgets what it could not write. So a later one fails too.
         """
         if self._is_replaced:
             return

@@ -44,7 +44,7 @@ class Journal:
         self._path = folder / JOURNAL
         self._file: File | None = None
         self._saved = Saved()
-        """What the lines tell, or what they should tell."""
+        """What the lines say, or what they should say."""
         self._is_doubtful = False
         """Whether the file has to be written anew before anything is added to it."""
 
@@ -67,7 +67,7 @@ class Journal:
                 ) from None
         twice = [name for name, count in Counter(each.name for each in saved.topics.values()).items() if count > 1]
         if twice:
-            raise JournalError(f"{self._path} tells of two topics {twice[0]}: remove one; nothing has been changed")
+            raise JournalError(f"{self._path} names two topics {twice[0]}: remove one; nothing has been changed")
         return saved if lines else None
 
     def begin(self, saved: Saved) -> None:
@@ -126,7 +126,7 @@ class Journal:
     def producer_ids(self, next_producer_id: int) -> None:
         """Producer ids below this one may have been handed out. Raises OSError.
 
-        On the disk when this returns: a record with one of them may be there sooner than anybody is told.
+        On the disk when this returns: a record with one of them may be there sooner than anybody hears of it.
         """
         self._add({"next_producer_id": next_producer_id}, at_once=True)
 

@@ -1,4 +1,4 @@
-"""The lines of a data directory's journal: what each of them tells, how it is written, and how it is read.
+"""The lines of a data directory's journal: what each of them says, how it is written, and how it is read.
 
 Every field is checked. A file that people and failing disks can change must not end in a traceback, nor in a topic
 that looks intact and is not.
@@ -30,7 +30,7 @@ class SavedPartition:
 
 @dataclass(slots=True)
 class SavedTopic:
-    """A topic as the journal tells it."""
+    """A topic as the journal has it."""
 
     name: str
     topic_id: UUID
@@ -40,7 +40,7 @@ class SavedTopic:
 
 @dataclass(slots=True)
 class Saved:
-    """All that a journal tells."""
+    """All that is in a journal."""
 
     topics: dict[UUID, SavedTopic] = field(default_factory=dict)
     group_configs: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class Saved:
     """Whether topics are being made of the folders that are there. A start that dies over it goes on with the next."""
 
     def lines(self) -> Iterator[bytes]:
-        """What a new file holds that tells the same."""
+        """The lines of a new file that says the same."""
         if self.restoring:
             yield line({"restoring": True})
         for topic in self.topics.values():
@@ -96,7 +96,7 @@ def read_line(saved: Saved, data: bytes) -> None:
 
 
 def apply(saved: Saved, values: Mapping[str, Any]) -> None:
-    """Takes over what a line tells. Raises LineError; then nothing has changed."""
+    """Takes over what a line says. Raises LineError; then nothing has changed."""
     if "topic" in values:
         _apply_topic(saved, values)
     elif "moved" in values:

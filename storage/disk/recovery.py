@@ -223,7 +223,7 @@ def _next_intact(data: memoryview, at: int, next_offset: int) -> int:
         window = bytes(data[at + _MAGIC_AT : at + _MAGIC_AT + _WINDOW_BYTES])
         found = window.find(MAGIC)
         while found >= 0:
-            # Offsets that are near tell most of what is no batch, before a checksum is worked out.
+            # Offsets that are near rule out most of what is no batch, before a checksum is worked out.
             if (
                 _fault(data, at + found, next_offset, checked=False) is None
                 and _HEADER.unpack_from(data, at + found)[0] - next_offset < _MOST_LOST
@@ -260,7 +260,7 @@ def _refuse_other_formats(path: Path, data: memoryview, at: int, expected: int) 
 
 
 def _epochs(folder: Path, seen: list[tuple[int, int]], end: int) -> Epochs:
-    """Those written down, and later ones that batches tell of. A checkpoint that is damaged is not needed."""
+    """Those written down, and later ones that are in batches. A checkpoint that is damaged is not needed."""
     try:
         written = [each for each in read_epochs(folder) if each[1] <= end]
     except CheckpointError:

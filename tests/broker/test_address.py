@@ -41,7 +41,7 @@ def test_what_clients_are_told(text: str, nodes: int, addresses: list[tuple[str,
 @pytest.mark.parametrize(
     ("text", "nodes", "why"),
     [
-        ("localhost:0", 1, "tells clients to dial port 0"),
+        ("localhost:0", 1, "sends clients to port 0"),
         ("localhost:x", 1, "has no port"),
         ("http://localhost", 1, "has no port"),
         ("local host", 1, "names no host"),

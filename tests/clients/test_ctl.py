@@ -109,7 +109,7 @@ def test_gates_and_appends_are_held_and_opened(broker: tuple[str, Ctl]) -> None:
     assert ctl("appends", "hold", "--kind", "commit", "--group", "fraud") == (
         0, "rule 1: writes of kind commit of group fraud are held (acted 0, holds 0)"
     )  # fmt: skip
-    assert ctl("appends", "delay", "2.5")[1].startswith("rule 2: all writes are told 2500 ms late")
+    assert ctl("appends", "delay", "2.5")[1].startswith("rule 2: all writes are reported 2500 ms late")
     assert ctl("appends", "fail", "--times", "1")[1].startswith("rule 3: all writes fail with NOT_ENOUGH_REPLICAS")
     assert ctl("appends", "release", "1")[0] == 0
     assert ctl("appends", "remove", "9")[0] == 1

@@ -246,7 +246,7 @@ async def test_appends_are_held_and_fail(http: httpx.AsyncClient, lab: Lab) -> N
     slow = {"kind": "group", "do": "delay", "seconds": 2}
     assert (await http.post("/appends", json=slow)).json()[
         "text"
-    ] == "rule 3: writes of kind group are told 2000 ms late"
+    ] == "rule 3: writes of kind group are reported 2000 ms late"
     assert "wants seconds" in (await http.post("/appends", json={"do": "delay"})).json()["detail"]
     assert "did you mean" in (await http.post("/appends", json={"do": "fail", "error": "NOT_ENOUGH"})).json()["detail"]
     await http.delete("/appends")
@@ -336,7 +336,7 @@ def test_rules_come_from_a_file(lab: Lab, tmp_path: Path) -> None:
         "rule 3: Heartbeat: delay it until Stable",
         "rule 4: any request with group billing: go on coordinating when another node does",
         "rule 5: Metadata: hide node 1",
-        "rule 6: Metadata: tell old leaders",
+        "rule 6: Metadata: name old leaders",
     ]
 
 
@@ -423,7 +423,7 @@ async def test_what_is_no_json_or_nowhere_is_told_so(http: httpx.AsyncClient) ->
     assert answer.json()["detail"].startswith("the body is not JSON: ")
     for ask, status in ((http.get("/grups"), 404), (http.put("/faults"), 405)):
         answer = await ask
-        assert (answer.status_code, "/openapi.json tells" in answer.json()["detail"]) == (status, True)
+        assert (answer.status_code, "/openapi.json " in answer.json()["detail"]) == (status, True)
 
 
 @pytest.mark.parametrize(

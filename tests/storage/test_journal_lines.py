@@ -87,7 +87,7 @@ def test_what_is_no_json_is_named_too(line: bytes, tmp_path: Path) -> None:
 
 def test_two_topics_of_one_name_are_refused(tmp_path: Path) -> None:
     (tmp_path / JOURNAL).write_bytes(encoded([TOPIC, {**TOPIC, "id": OTHER}]))
-    with pytest.raises(JournalError, match="tells of two topics t"):
+    with pytest.raises(JournalError, match="names two topics t"):
         Journal(Disk(), tmp_path).read()
 
 

@@ -127,7 +127,7 @@ new  Reconciling  4 members  uniform  epoch 5, assigned for 4  node 1  lag 14
 
 def test_a_group_of_another_kind_says_what_is_not_told() -> None:
     told = drawn(SeenGroup("new", "Stable", 1, group_type="share", members=None, lags={("orders", 0): 5}))
-    assert "new  Stable  share protocol, whose members this view is not told  lag 5" in told
+    assert "new  Stable  share protocol, whose members this view does not get  lag 5" in told
 
 
 def test_what_changed_stands_below_the_newest_first() -> None:

@@ -2,8 +2,8 @@
 
 v4 isolation level (KIP-98) · v5 the log's start (KIP-107) · v6 as v5 · v7 sessions (KIP-227) · v8 as v7 · v9 leader
 epochs (KIP-320) · v10 zstd (KIP-110) · v11 racks (KIP-392) · v12 tagged fields, diverging epochs (KIP-595) · v13 topics
-by id (KIP-516) · v14 tiered storage (KIP-405) · v15 replica state (KIP-903) · v16 the new leader is told (KIP-951) ·
-v17 directory ids (KIP-853) · v18 followers tell their high watermark (KIP-1166).
+by id (KIP-516) · v14 tiered storage (KIP-405) · v15 replica state (KIP-903) · v16 new leaders (KIP-951) ·
+v17 directory ids (KIP-853) · v18 followers send their high watermark (KIP-1166).
 
 Left out: what only followers use: replica ids, high watermarks, sessions that evict others' sooner.
 Replicas nearby are never named (one copy).
@@ -94,7 +94,7 @@ def _reading(node: Node, request: FetchRequest, ticket: Ticket) -> Reading | Err
 def error_response(request: FetchRequest, error_code: ErrorCode, version: int = 0) -> FetchResponse:
     """The answer to a fetch that failed: with topics where the version names them (`FetchRequest.getErrorResponse`).
 
-    The dispatcher tells no version. Then topics are there: clients before version 7 look at nothing else.
+    Called without a version. Then topics are there: clients before version 7 look at nothing else.
     """
     return FetchResponse(
         error_code=error_code,

@@ -71,7 +71,7 @@ class Reading:
         self.min_bytes = min(request.min_bytes, self._max_bytes)
         self.size_bytes = 0
         self.failed = False
-        """Whether a partition could not be read: that is told at once."""
+        """Whether a partition could not be read: that is answered at once."""
         self.forgotten = False
         """Whether what was read was let go of."""
         self.full = False
@@ -311,7 +311,7 @@ class SessionReading(Reading):
                 and partition.leader == node_id
                 and up_to_date
             ):
-                continue  # nothing to read, nothing to tell: what most partitions of a session hear, made cheap
+                continue  # nothing to read, nothing to answer: what most partitions of a session hear, made cheap
             topic = cached.topic
             if topic.made_anew or topic.topic is None:
                 data = self._failure(part, ErrorCode.inconsistent_topic_id)
@@ -391,7 +391,7 @@ def _by_topic(answered: Iterable[tuple[UUID | None, str, PartitionData]], *, by_
 
 
 def _name_leaders(node: Node, ticket: Ticket, response: FetchResponse) -> None:
-    """Tells who leads the partitions that this node does not (KIP-951)."""
+    """Names the leaders of the partitions that this node does not lead (KIP-951)."""
     cluster = node.cluster
     leaders = {}
     for data in response.responses:

@@ -1,7 +1,7 @@
 """Produce (key 0), versions 3 to 13; 0 to 2 are advertised only.
 
 v3 record batches of magic 2, transactional id (KIP-98) · v4 KAFKA_STORAGE_ERROR may be answered · v5 the log's start is
-told · v6 as v5 · v7 zstd (KIP-110) · v8 which record was bad (KIP-467) · v9 tagged fields · v10 the new leader is told
+answered · v6 as v5 · v7 zstd (KIP-110) · v8 which record was bad (KIP-467) · v9 tagged fields · v10 new leaders
 (KIP-951) · v11 as v10 · v12 transactions may begin with it (KIP-890) · v13 topics by id (KIP-516).
 
 Left out: `compression.type` other than `producer`: batches stay as they were sent. acks: there is one copy, so that 1
@@ -251,7 +251,7 @@ def _synced(response: ProduceResponse, problem: OSError | None) -> ProduceRespon
 
 
 def _without_reply(response: ProduceResponse) -> object:
-    """With acks=0 the only way to tell of an error is to hang up, upon which clients look for the leader again."""
+    """With acks=0 the only way to show an error is to hang up, upon which clients look for the leader again."""
     for topic in response.responses:
         for part in topic.partition_responses:
             if part.error_code != ErrorCode.none:
@@ -368,7 +368,7 @@ def _rejected(index: int, rejection: Rejection, log_start_offset: int) -> Partit
 
 
 def _name_leaders(node: Node, response: ProduceResponse, ticket: Ticket) -> None:
-    """Tells who leads the partitions that this node does not (KIP-951)."""
+    """Names the leaders of the partitions that this node does not lead (KIP-951)."""
     leaders = {}
     for data in response.responses:
         for part in data.partition_responses:

@@ -119,7 +119,7 @@ class Evidence(TypedDict, total=False):
     total_wait_ms: int
     turns: int
     unavailable_partition_s_hi: float | list[float]
-    """Of all rebalances together, or of each migration."""
+    """One sum over all rebalances, or one figure for each migration."""
     uncommitted_ms: int
     unserved_ms: list[int]
     waiting: list[str]

@@ -1,0 +1,48 @@
+"""The path that ARCHITECTURE.md shows a newcomer is there: each function, and the way from one to the next."""
+
+import ast
+import re
+from itertools import pairwise
+
+from tests.docs.sources import ROOT
+
+MOST_FILES = 5
+
+
+def _path() -> list[tuple[str, str]]:
+    """Files and functions, in order."""
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    section = text.partition("**A newcomer's path**")[2].partition("\n## ")[0]
+    return re.findall(r"^\d\. `([\w/]+\.py)`, `(\w+)`", section, re.MULTILINE)
+
+
+def test_the_path_is_short_and_begins_on_the_first_screen() -> None:
+    assert 1 < len(_path()) < MOST_FILES  # ARCHITECTURE.md is opened too
+    assert (ROOT / "ARCHITECTURE.md").read_text().partition("**A newcomer's path**")[0].count("\n") < 25
+
+
+def test_each_function_of_the_path_is_in_its_file() -> None:
+    for file, function in _path():
+        tree = ast.parse((ROOT / file).read_text())
+        assert function in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}, file
+
+
+def test_each_file_of_the_path_imports_the_next() -> None:
+    path = _path()
+    for (file, _), (following, _) in pairwise(path):
+        folder, _, name = following.removesuffix(".py").replace("/", ".").rpartition(".")
+        imported = {
+            module
+            for node in ast.walk(ast.parse((ROOT / file).read_text()))
+            if isinstance(node, ast.ImportFrom)
+            for module in (node.module, *(f"{node.module}.{each.name}" for each in node.names))
+        }
+        assert f"kohort.{folder}.{name}" in imported, f"{file} does not import {following}"
+
+
+def test_the_path_ends_where_joins_are_answered() -> None:
+    file, function = _path()[-1]
+    tree = ast.parse((ROOT / file).read_text())
+    body = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function)
+    called = {node.func.id for node in ast.walk(body) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    assert "answer_join" in called

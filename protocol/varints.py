@@ -4,6 +4,7 @@ Higher bits than an int or a long has are dropped, as in Kafka. Source: Kafka's 
 """
 
 from kohort.protocol.errors import DecodeError
+from kohort.protocol.wire import unsigned_varint
 
 INT_BYTES, LONG_BYTES = 5, 10
 _INT, _LONG = 0xFFFF_FFFF, 0xFFFF_FFFF_FFFF_FFFF
@@ -40,14 +41,7 @@ def read_varlong(data: bytes | bytearray, at: int) -> tuple[int, int]:
 def varint(value: int) -> bytes:
     """A number of up to 64 bits."""
     value = value << 1 ^ value >> 63
-    if value < 0x80:
-        return _ONE_BYTE[value]
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
+    return _ONE_BYTE[value] if value < 0x80 else unsigned_varint(value)
 
 
 _ONE_BYTE = tuple(bytes((n,)) for n in range(128))

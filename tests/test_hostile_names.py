@@ -238,7 +238,7 @@ def test_a_picture_of_watch_and_its_lines() -> None:
     assert_harmless(line(change))
 
 
-def test_what_analyze_tells(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_analyze_prints(capsys: pytest.CaptureFixture[str]) -> None:
     texts = dict.fromkeys(("group", "rule", "title", "confidence", "text", "advice"), HOSTILE)
     found = finding(**texts, clients=[HOSTILE], evidence={})
     outcome = Outcome([found], [health(HOSTILE + "calm", 1)], [issue("clock_step", HOSTILE, keys=HOSTILE)], None)

@@ -33,7 +33,7 @@ def test_what_is_no_address(text: str) -> None:
         ("fe80::1%eth0", 1, [("fe80::1%eth0", 9092)]),
     ],
 )
-def test_what_clients_are_told(text: str, nodes: int, addresses: list[tuple[str, int]]) -> None:
+def test_what_clients_get(text: str, nodes: int, addresses: list[tuple[str, int]]) -> None:
     told = parse_advertised(text, nodes)
     assert [told.address(index, "dialled", 9092 + index) for index in range(nodes)] == addresses
 

@@ -8,7 +8,7 @@ from tests.support.broker import Broker
 
 
 @pytest.mark.parametrize("version", range(5))
-def test_it_tells_the_table(version: int) -> None:
+def test_it_answers_the_table(version: int) -> None:
     software = {"client_software_name": "kohort", "client_software_version": "1.0"} if version >= 3 else {}
     client = Broker().client()
     for _ in range(2):

@@ -52,7 +52,7 @@ def test_a_misspelt_command_hears_the_nearest() -> None:
     assert "Did you mean 'serve'?" in ended.stderr
 
 
-def test_a_port_in_use_is_told_with_a_way_out() -> None:
+def test_a_port_in_use_is_reported_with_a_way_out() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         ended = run("serve", "--listen", f"127.0.0.1:{taken.getsockname()[1]}")
     assert ended.returncode == 2
@@ -61,7 +61,7 @@ def test_a_port_in_use_is_told_with_a_way_out() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_serving_until_told_to_stop(number: signal.Signals) -> None:
+def test_serving_until_a_signal(number: signal.Signals) -> None:
     command = [*KOHORT, "serve", "--listen", "127.0.0.1:0", "--nodes", "2", "--set", "log.dirs=/tmp"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -164,7 +164,7 @@ def test_other_commands_need_no_streams_either(command: tuple[str, ...]) -> None
     assert subprocess.run(["sh", "-c", asked], timeout=30, check=False).returncode == 1
 
 
-def test_a_full_disk_behind_stdout_is_told_in_a_sentence() -> None:
+def test_a_full_disk_behind_stdout_ends_with_a_sentence() -> None:
     with open("/dev/full", "w") as full:
         ended = subprocess.run([*KOHORT, "settings"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (1, "kohort: cannot write: No space left on device\n")

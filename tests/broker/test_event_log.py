@@ -127,7 +127,7 @@ def test_what_an_earlier_process_left_is_finished_and_what_another_writes_is_not
     other.finish()
 
 
-def test_a_full_disk_is_told_once_and_leaves_no_half_line(
+def test_a_full_disk_is_logged_once_and_leaves_no_half_line(
     logged: Logged, lines: StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     logged.happens()
@@ -245,7 +245,7 @@ def test_every_column_is_one_that_the_analysis_reads() -> None:
     assert set(COLUMNS) <= set(READ)
 
 
-def test_the_end_in_good_order_is_told(logged: Logged) -> None:
+def test_the_end_in_good_order_is_recorded(logged: Logged) -> None:
     logged.broker.cluster.offsets_topic.create(0)
     logged.cluster.group_events.stopping()
     perform(logged.cluster, 0)

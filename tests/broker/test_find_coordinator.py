@@ -64,7 +64,7 @@ def test_nobody_coordinates_transactions_yet() -> None:
     assert asked(ready().client(), 4, "t", key_type=1) == [(-1, "", -1, "coordinator_not_available", "")]
 
 
-def test_everybody_is_told_the_address_they_dialled() -> None:
+def test_everybody_gets_the_address_they_dialled() -> None:
     broker = ready(2)
     assert asked(broker.client(dialled="192.168.1.5"), 4, "")[0][1:3] == ("192.168.1.5", 9092)
     assert asked(broker.client(dialled="::1"), 4, "a")[0][1:3] == ("::1", 9093)

@@ -79,7 +79,7 @@ def test_any_group_has_settings_whether_it_exists_or_not() -> None:
     assert synonyms(reset) == [("share.auto.offset.reset", "latest", 5)]
 
 
-def test_what_is_set_is_told_with_what_it_hides() -> None:
+def test_what_is_set_is_described_with_what_it_hides() -> None:
     ada = Broker(group_consumer_session_timeout_ms=46_000).client()
     assert changes(ada, {SESSION: "50000"}) == (E.none, None)
     assert synonyms(told(ada)[SESSION]) == [
@@ -166,7 +166,7 @@ def test_a_share_group_begins_where_kafka_understands(value: str) -> None:
     assert changes(ada, {name: "by_duration:P1DT2H3.5S"}) == (E.none, None)
 
 
-def test_values_are_told_as_they_were_understood() -> None:
+def test_values_are_described_as_they_were_understood() -> None:
     ada = Broker().client()
     given: dict[str, str | None] = {
         "share.auto.offset.reset": " earliest ",

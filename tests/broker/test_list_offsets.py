@@ -53,7 +53,7 @@ def test_special_times_mean_nothing_before_their_version(timestamp: int, since: 
 
 
 @pytest.mark.parametrize("version", range(1, 12))
-def test_every_version_tells_the_start_and_the_end(version: int) -> None:
+def test_every_version_answers_the_start_and_the_end(version: int) -> None:
     ada = given_records()
     assert [offset_at(ada, at, version=version).offset for at in (-1, -2)] == [3, 0]
     assert offset_at(ada, -7, version=version).error_code == ErrorCode.unsupported_version

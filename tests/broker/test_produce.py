@@ -74,7 +74,7 @@ def test_a_batch_that_does_not_suit_the_topic_is_refused_with_reasons() -> None:
     assert problem == "Compacted topic cannot accept message without key in topic partition compacted-0"
 
 
-def test_the_broker_s_time_is_told_when_the_topic_wants_it() -> None:
+def test_the_broker_s_time_is_answered_when_the_topic_wants_it() -> None:
     broker = Broker()
     ada = broker.client()
     given_topic(ada, "stamped", message_timestamp_type="LogAppendTime")

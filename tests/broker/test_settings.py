@@ -66,7 +66,7 @@ def test_kafkas_other_settings_are_accepted() -> None:
         ("log.cleanup.policy", "delete,forget", "it must be a list of delete, compact"),
     ],
 )
-def test_mistakes_are_told_with_what_would_be_right(name: str, value: str, sentence: str) -> None:
+def test_mistakes_are_reported_with_what_would_be_right(name: str, value: str, sentence: str) -> None:
     with pytest.raises(SettingError) as refusal:
         Settings({name: value})
     assert sentence in str(refusal.value)

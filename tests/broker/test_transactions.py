@@ -234,7 +234,7 @@ def test_the_transaction_coordinator_can_be_loaded_from_its_log(lines: StringIO)
     assert ada.reads() == ([0, 1], [], 2)
 
 
-def test_a_log_tells_its_producers_and_transactions_again() -> None:
+def test_a_replayed_log_has_its_producers_and_transactions() -> None:
     ada = Producer()
     ada.init()
     for committed in (True, False):

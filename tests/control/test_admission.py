@@ -125,7 +125,7 @@ async def test_a_token_with_an_umlaut_over_http(broker: Broker) -> None:
 
 
 @pytest.mark.parametrize("token", ["s3cret\n", " s3cret", "s3\x00cret"])
-def test_a_token_that_no_header_carries_is_told_at_once(token: str) -> None:
+def test_a_token_that_no_header_carries_is_refused_at_once(token: str) -> None:
     with pytest.raises(TokenError, match="an HTTP header can't carry"):
         checked(token)
 

@@ -42,7 +42,7 @@ def test_a_slow_append_answers_late(lab: Lab) -> None:
         """)
 
 
-def test_an_append_that_fails_is_told_as_kafka_tells_it(lab: Lab) -> None:
+def test_an_append_that_fails_is_answered_as_in_kafka(lab: Lab) -> None:
     lab.talk("given topic $topic with 1 partitions")
     lab.laboratory.appends.of("commit").fail("NOT_ENOUGH_REPLICAS", times=1)
     lab.talk("""

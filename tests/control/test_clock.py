@@ -7,7 +7,7 @@ from tests.control.talking import Lab
 from tests.support.manual_clock import ManualClock
 
 
-def test_it_runs_with_the_machine_until_told_otherwise() -> None:
+def test_it_runs_with_the_machine_until_it_is_changed() -> None:
     machine = ManualClock(500)
     clock = LabClock(machine)
     machine.advance(250)

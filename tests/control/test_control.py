@@ -103,7 +103,7 @@ async def test_refusals_are_sentences(
     assert answer.json()["detail"].startswith(detail)
 
 
-async def test_our_own_mistakes_are_told_apart(
+async def test_our_own_mistakes_are_no_refusals(
     control: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, lines: StringIO
 ) -> None:
     def fails(*_: object) -> None:
@@ -125,7 +125,7 @@ async def test_the_token_must_be_shown(broker: Broker, lines: StringIO) -> None:
     assert broker.cluster.nodes[0].running
 
 
-async def test_the_document_tells_every_path(control: httpx.AsyncClient) -> None:
+async def test_the_document_lists_every_path(control: httpx.AsyncClient) -> None:
     paths = (await control.get("/openapi.json")).json()["paths"]
     subjects = {
         "nodes", "leaders", "clock", "faults", "appends", "gates", "groups", "violations", "events", "metrics",

@@ -65,7 +65,7 @@ def test_a_member_whose_request_waits_needs_no_session(lab: Lab) -> None:
     assert [each.session_ends_in_ms for each in explained(lab).clients] == [9_000, None]
 
 
-def test_static_members_are_told_from_those_who_would_be_removed(lab: Lab) -> None:
+def test_static_members_differ_from_those_who_would_be_removed(lab: Lab) -> None:
     lab.talk("""
         given ada, bob share a stable group {ada: {group_instance_id: one}}
         bob JoinGroup v9 {protocols: {range: new}}
@@ -193,7 +193,7 @@ def test_members_with_one_client_id_go_by_their_ids(lab: Lab) -> None:
     assert list(should(lab)) == [lab.name("ada"), lab.name("bob")]
 
 
-def test_restarts_under_new_ids_are_told(lab: Lab) -> None:
+def test_restarts_under_new_ids_are_reported(lab: Lab) -> None:
     lab.laboratory.record()
     lab.talk("given bob shares a stable group")
     for restarts in range(3):

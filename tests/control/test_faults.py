@@ -388,7 +388,7 @@ def test_rules_are_removed_by_number(lab: Lab) -> None:
         lab.faults.remove(rule.number)
 
 
-def test_a_rule_tells_what_it_does(lab: Lab) -> None:
+def test_a_rule_says_what_it_does(lab: Lab) -> None:
     rule = lab.faults.on("Heartbeat", group="billing", state="Stable").delay(seconds=1, jitter=1)
     assert str(rule) == "rule 1: Heartbeat with group billing, state Stable: delay it by 1000 to 2000 ms"
 
@@ -407,7 +407,7 @@ def test_a_hidden_node_leads_nothing_for_those_who_ask() -> None:
     lab.stage.close()
 
 
-def test_stale_metadata_tells_who_led_then() -> None:
+def test_stale_metadata_names_who_led_then() -> None:
     lab = Lab("three-brokers")
     topic = lab.laboratory.cluster.topics.create("t", 1)
     assert isinstance(topic, Topic)

@@ -87,7 +87,7 @@ def test_a_client_that_hung_up_is_not_answered(lab: Lab) -> None:
         """)
 
 
-def test_opening_all_gates_tells_which_were_held_and_who_waited(lab: Lab) -> None:
+def test_opening_all_gates_lists_which_were_held_and_who_waited(lab: Lab) -> None:
     lab.talk("given ada shares a stable group")
     lab.gates.hold("heartbeat-answer")
     lab.gates.hold("sync-answer", group="other")

@@ -96,7 +96,7 @@ def test_an_answer_that_is_delayed_is_synced_before_that(broker: HeldOnSlowDisk)
     assert created(ada) == [ErrorCode.none]
 
 
-def test_a_sync_that_fails_is_told_behind_a_delay_too(broker: HeldOnSlowDisk) -> None:
+def test_a_sync_that_fails_is_answered_behind_a_delay_too(broker: HeldOnSlowDisk) -> None:
     rule = broker.laboratory.faults.on("CreateTopics").hold()
     ada = broker.client()
     create(ada)

@@ -253,7 +253,7 @@ async def test_appends_are_held_and_fail(http: httpx.AsyncClient, lab: Lab) -> N
     assert (await http.get("/appends")).json() == []
 
 
-async def test_violations_are_told_and_cleared(http: httpx.AsyncClient, lab: Lab) -> None:
+async def test_violations_are_listed_and_cleared(http: httpx.AsyncClient, lab: Lab) -> None:
     assert (await http.get("/violations")).json() == []
     lab.laboratory.watch_safety(Budget())
     lab.talk("given topic $topic with 1 partitions\ngiven ada shares a stable group")
@@ -268,7 +268,7 @@ async def test_violations_are_told_and_cleared(http: httpx.AsyncClient, lab: Lab
     assert (await http.get("/violations")).json() == []
 
 
-async def test_a_reset_ends_everything_and_tells_what_was_left(http: httpx.AsyncClient, lab: Lab) -> None:
+async def test_a_reset_ends_everything_and_lists_what_was_left(http: httpx.AsyncClient, lab: Lab) -> None:
     lab.laboratory.watch_safety(Budget())
     lab.talk("given ada shares a stable group")
     await http.post("/clock/pause")
@@ -286,7 +286,7 @@ async def test_a_reset_ends_everything_and_tells_what_was_left(http: httpx.Async
     assert (await http.post("/reset")).json() == {"gates": [], "violations": []}
 
 
-async def test_gates_of_one_name_are_told_apart_by_their_groups(http: httpx.AsyncClient) -> None:
+async def test_gates_of_one_name_differ_by_their_groups(http: httpx.AsyncClient) -> None:
     for group in ("billing", "fraud"):
         await http.post("/gates", json={"name": "join-complete", "group": group})
     await http.post("/gates/join-complete/release", params={"group": "fraud"}, json={})
@@ -418,7 +418,7 @@ async def test_a_length_that_json_should_not_have_is_refused(http: httpx.AsyncCl
         assert answer.status_code == 422, (path, answer.text)
 
 
-async def test_what_is_no_json_or_nowhere_is_told_so(http: httpx.AsyncClient) -> None:
+async def test_what_is_no_json_or_nowhere_is_refused(http: httpx.AsyncClient) -> None:
     answer = await http.post("/faults", content="{", headers={"content-type": "application/json"})
     assert answer.json()["detail"].startswith("the body is not JSON: ")
     for ask, status in ((http.get("/grups"), 404), (http.put("/faults"), 405)):

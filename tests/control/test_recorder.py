@@ -12,7 +12,7 @@ def history(lab: Lab) -> list[Rebalance]:
     return lab.laboratory.recorder.history(lab.name("group"))
 
 
-def test_a_rebalance_tells_its_cause_its_actor_and_its_phases(lab: Lab) -> None:
+def test_a_rebalance_has_its_cause_its_actor_and_its_phases(lab: Lab) -> None:
     lab.laboratory.record()
     lab.talk("""
         given ada shares a stable group
@@ -39,7 +39,7 @@ def test_a_rebalance_tells_its_cause_its_actor_and_its_phases(lab: Lab) -> None:
     )
 
 
-def test_a_rebalance_tells_what_it_moved_and_how_long_partitions_were_nobodys(lab: Lab) -> None:
+def test_a_rebalance_says_what_it_moved_and_how_long_partitions_were_nobodys(lab: Lab) -> None:
     lab.laboratory.record()
     lab.talk("""
         given ada shares a stable group {protocols: {range: subscription(t)}, shares: {ada: assignment(t:0+1+2)}}
@@ -83,7 +83,7 @@ def test_who_did_not_come_in_time_is_named(lab: Lab) -> None:
     assert last.laggard == lab.name("bob")
 
 
-def test_a_session_that_expires_is_told_in_words(lab: Lab) -> None:
+def test_a_session_that_expires_is_described_in_words(lab: Lab) -> None:
     lab.laboratory.record()
     lab.talk("given ada, bob share a stable group {session_timeout_ms: 10000}")
     lab.faults.freeze(group=lab.name("group"), member=lab.name("bob"))

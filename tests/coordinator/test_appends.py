@@ -20,7 +20,7 @@ TOLD = [
 
 
 @pytest.mark.parametrize(("error", "told"), TOLD)
-def test_storage_errors_are_told_as_clients_know_them(error: E, told: E) -> None:
+def test_storage_errors_are_answered_as_clients_know_them(error: E, told: E) -> None:
     world = World(group_initial_rebalance_delay_ms=0)
     (ada,) = world.stable("ada")
     world.failing = error

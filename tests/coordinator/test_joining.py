@@ -260,7 +260,7 @@ def test_the_join_of_somebody_removed_is_answered() -> None:
     assert ada.beats() is E.rebalance_in_progress
 
 
-def test_a_poll_timeout_is_told_apart_from_other_leaves() -> None:
+def test_a_poll_timeout_differs_from_other_leaves() -> None:
     world = World()
     _, bob = world.stable("ada", "bob")
     bob.leaves(reason="consumer poll timeout has expired.")

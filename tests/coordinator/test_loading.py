@@ -27,7 +27,7 @@ def test_elsewhere_everything_is_refused() -> None:
     assert groups_to_list(world.coordinator, (), ()) == []
 
 
-def test_while_it_loads_all_are_told_so_but_heartbeats_are_fine() -> None:
+def test_while_it_loads_all_hear_so_but_heartbeats_are_fine() -> None:
     world = World(lead=False)
     loading = Loading(world.coordinator, 0)
     ada = world.speaker("ada", member_id="ada-1", generation=1)

@@ -147,7 +147,7 @@ def test_everybody_may_fetch_in_every_state(state: str) -> None:
 @pytest.mark.parametrize(
     ("stored", "asked", "offset"), [(OLD, OLD, 7), (OLD, NEW, -1), (None, NEW, 7), (OLD, None, 7), (None, None, 7)]
 )
-def test_the_offset_of_an_earlier_topic_of_that_name_is_not_told(
+def test_the_offset_of_an_earlier_topic_of_that_name_is_not_answered(
     stored: UUID | None, asked: UUID | None, offset: int
 ) -> None:
     world = World()

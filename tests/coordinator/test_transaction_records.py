@@ -64,7 +64,7 @@ def test_version_0_is_read() -> None:
 
 
 @pytest.mark.parametrize("value", ["", "0002", "0001 00", "0001 0000000000000007 0003 0000ea60 09"])
-def test_what_cannot_be_read_is_told(value: str) -> None:
+def test_what_cannot_be_read_is_named(value: str) -> None:
     with pytest.raises(UnreadableRecord):
         read_transaction_value("x", bytes.fromhex(value))
 

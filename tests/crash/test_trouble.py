@@ -33,7 +33,7 @@ def machine(tmp_path: Path) -> Machine:
     return machine
 
 
-def test_a_full_disk_is_told_and_reads_go_on_and_writes_once_there_is_room(machine: Machine) -> None:
+def test_with_a_full_disk_writes_are_refused_until_there_is_room_and_reads_go_on(machine: Machine) -> None:
     assert machine.produces(b"a") is E.none
     assert machine.commits(1) is E.none
     machine.disk.full = True
@@ -240,7 +240,7 @@ def test_a_segment_cut_at_any_byte_comes_back_with_what_is_whole(tmp_path: Path)
     assert machine.produces(b"more") is E.none
 
 
-def test_a_flipped_bit_costs_one_batch_at_most_and_is_told(tmp_path: Path) -> None:
+def test_a_flipped_bit_costs_one_batch_at_most_and_is_logged(tmp_path: Path) -> None:
     machine = _five(tmp_path)
     (path,) = machine.segments
     whole, values = path.read_bytes(), machine.values()

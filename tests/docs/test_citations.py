@@ -38,7 +38,7 @@ def test_the_pages_that_are_made_are_as_the_code_would_make_them() -> None:
     assert stale == [], "make them anew: .venv/bin/python -m tests.docs.tables"
 
 
-def test_the_event_kinds_and_causes_that_are_told_are_those_that_there_are() -> None:
+def test_the_documented_event_kinds_and_causes_are_those_that_there_are() -> None:
     from kohort.broker.cluster.performing import CAUSES
     from kohort.coordinator.events import KINDS
 

@@ -114,7 +114,7 @@ def test_spark_connect_gives_the_same_tables(
     same(gold(tmp_path / "tables" / "gold"), expected)
 
 
-def test_following_over_spark_connect_tells_alerts_here(connect: str, tmp_path: Path) -> None:
+def test_following_over_spark_connect_prints_alerts_here(connect: str, tmp_path: Path) -> None:
     with Cluster(seed=1) as kafka:
         world = World(kafka, 1)
         world.ts_ms = round(time.time() * 1000) - 60_000

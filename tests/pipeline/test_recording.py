@@ -121,7 +121,7 @@ def test_the_log_alone_blames_nobody_whom_the_whole_story_does_not(
     ("name", "rule", "client"),
     [("crash-loop", "R05", "c-3"), ("frozen-at-barrier", "R01", "c-1"), ("slow-beyond-poll", "R01", "c-3")],
 )
-def test_the_log_alone_tells_who_ended_a_wait_and_how(
+def test_the_log_alone_shows_who_ended_a_wait_and_how(
     recorded_groups: dict[str, GroupInput], name: str, rule: str, client: str
 ) -> None:
     found = [f for f in diagnose(analyse(_log_alone(recorded_groups[name]))) if f.rule == rule]

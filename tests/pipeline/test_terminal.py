@@ -193,7 +193,7 @@ def test_a_source_of_which_nothing_was_understood_is_said_and_fails(
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("java_is_gone", [False, True])
-def test_following_ends_when_told(
+def test_following_ends_on_an_interrupt(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, number: signal.Signals, java_is_gone: bool
 ) -> None:
     class Spark:

@@ -262,7 +262,7 @@ def test_segments_outside_of_their_folder_are_recognised_by_name_only(tmp_path: 
     assert "__consumer_offsets-" in issue.detail
 
 
-def test_a_source_that_tells_nothing_is_named(tmp_path: Path) -> None:
+def test_a_source_without_rows_is_named(tmp_path: Path) -> None:
     path = tmp_path / "server.log"
     path.write_text(NEW.format("Nothing that anybody knows.") + "\n")
     with Writer(tmp_path / "silver", "0") as writer:

@@ -59,7 +59,7 @@ class Story:
         return [f"{alert.kind}: {alert.text}" for alert in alerts]
 
 
-def test_commits_that_stop_are_told_once_and_their_return_too() -> None:
+def test_commits_that_stop_are_reported_once_and_their_return_too() -> None:
     story = Story()
     story.generation("ada", "bob")
     assert story.commits(10) == []
@@ -99,7 +99,7 @@ def test_a_member_that_comes_back_under_another_id_is_not_gone() -> None:
     assert story.reads(Generation, 2, [("b-2", "bob"), ("a-1", "ada")]) == []
 
 
-def test_a_storm_is_told_once() -> None:
+def test_a_storm_is_reported_once() -> None:
     story = Story()
     told: list[str] = []
     for _ in range(8):

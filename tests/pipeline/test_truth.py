@@ -34,7 +34,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Pl
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_generations_are_what_their_members_were_told(
+def test_generations_are_what_their_members_heard(
     name: str, played: Callable[[str], tuple[Play, Path]], tmp_path: Path
 ) -> None:
     play, logs = played(name)

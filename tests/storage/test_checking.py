@@ -90,7 +90,7 @@ def test_a_file_that_cannot_be_read_is_a_fault_of_its_partition_only(segment: Pa
     assert len(state.segments) == 1
 
 
-def test_verify_tells_every_partition_and_changes_nothing(segment: Path) -> None:
+def test_verify_lists_every_partition_and_changes_nothing(segment: Path) -> None:
     other = segment.parents[1] / "t-10" / segment.name
     other.parent.mkdir()
     other.write_bytes(BATCHES[0][:-1])

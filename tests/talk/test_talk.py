@@ -16,7 +16,7 @@ def outcome(tmp_path: Path, *lines: str) -> list[str]:
     return play(read_conversation(path)).splitlines()
 
 
-def test_what_differs_is_told_with_all_that_happened_before(tmp_path: Path) -> None:
+def test_what_differs_is_shown_with_all_that_happened_before(tmp_path: Path) -> None:
     told = outcome(
         tmp_path,
         "given ada shares a stable group",

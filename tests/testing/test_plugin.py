@@ -64,7 +64,7 @@ def test_the_cluster_of_a_run_is_the_same_in_every_test(pytester: pytest.Pyteste
     result.assert_outcomes(passed=2)
 
 
-def test_a_failing_test_tells_its_seed_and_its_groups(pytester: pytest.Pytester) -> None:
+def test_a_failing_test_prints_its_seed_and_its_groups(pytester: pytest.Pytester) -> None:
     result = run(
         pytester,
         """
@@ -168,7 +168,7 @@ def test_nothing_is_left_in_the_cluster_of_a_run(pytester: pytest.Pytester) -> N
 
 
 @pytest.mark.parametrize("kafka", ["kafka", "kafka_session"])
-def test_a_violation_fails_its_test_and_tells_of_the_groups(pytester: pytest.Pytester, kafka: str) -> None:
+def test_a_violation_fails_its_test_and_prints_the_groups(pytester: pytest.Pytester, kafka: str) -> None:
     result = run(
         pytester,
         f"""
@@ -186,7 +186,7 @@ def test_a_violation_fails_its_test_and_tells_of_the_groups(pytester: pytest.Pyt
 
 
 @pytest.mark.parametrize("kafka", ["kafka", "kafka_session"])
-def test_a_fixture_that_fails_tells_of_the_groups_too(pytester: pytest.Pytester, kafka: str) -> None:
+def test_a_fixture_that_fails_prints_the_groups_too(pytester: pytest.Pytester, kafka: str) -> None:
     result = run(
         pytester,
         f"""
@@ -216,7 +216,7 @@ def test_a_fixture_that_fails_tells_of_the_groups_too(pytester: pytest.Pytester,
         ("safety=True", "safety is a Budget"),
     ],
 )
-def test_a_mark_that_is_wrong_is_told_so(pytester: pytest.Pytester, mark: str, advice: str) -> None:
+def test_a_mark_that_is_wrong_is_refused(pytester: pytest.Pytester, mark: str, advice: str) -> None:
     result = run(
         pytester,
         f"""

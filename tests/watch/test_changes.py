@@ -31,7 +31,7 @@ def test_a_rebalance_from_its_start_to_its_end() -> None:
     ]
 
 
-def test_where_causes_are_told_they_are_passed_on_once_a_rebalance_is_over() -> None:
+def test_where_causes_are_known_they_are_passed_on_once_a_rebalance_is_over() -> None:
     going_on = SeenRebalance(4, 2, "session expired", "bob", "open", None, "", 1)
     over = replace(going_on, outcome="completed", prepare_ms=12, laggard="ada", generation=3)
     looks = [replace(ALONE, rebalances=each) for each in ((), (going_on,), (over,), (replace(over, began_s_ago=9),))]
@@ -64,7 +64,7 @@ def test_a_group_that_could_not_be_seen_is_not_gone() -> None:
     assert changes.last == {"billing": 2}
 
 
-def test_of_groups_whose_members_are_not_told_the_state_is() -> None:
+def test_groups_without_known_members_have_a_state() -> None:
     other = SeenGroup("new", "Stable", 1, group_type="consumer", members=None)
     assert told((other,), (replace(other, state="Assigning"),)) == [[], ["Stable → Assigning"]]
 

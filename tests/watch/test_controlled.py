@@ -94,7 +94,7 @@ def web_server() -> Iterator[str]:
     server.server_close()
 
 
-async def test_another_web_server_is_told_apart(web_server: str) -> None:
+async def test_another_web_server_is_recognised(web_server: str) -> None:
     with pytest.raises(BrokerError, match=f"what answers at {web_server} is no control address of kohort's"):
         await Controlled(f"http://{web_server}").look(0)
 

@@ -91,7 +91,7 @@ def member(name: str, epoch: int, owns: Assignment, target: Assignment, kind: in
     )  # fmt: skip
 
 
-async def test_a_consumer_group_tells_epochs_members_of_both_protocols_and_who_reconciles() -> None:
+async def test_a_consumer_group_shows_epochs_members_of_both_protocols_and_who_reconciles() -> None:
     """ada has to give up partition 2, which bob waits for; eve is a classic member."""
     group = DescribedConsumerGroup(
         error_code=ErrorCode.none, group_id="newer", group_state="Reconciling", group_epoch=5, assignment_epoch=4,

@@ -54,7 +54,7 @@ billing  Stable  2 members  range  node 1  lag 1,241  changed 12 s ago
     )
 
 
-def test_a_control_address_tells_whom_a_group_waits_for_and_why_there_were_rebalances() -> None:
+def test_a_control_address_shows_whom_a_group_waits_for_and_why_there_were_rebalances() -> None:
     ada = SeenMember("ada-1", "ada", "10.0.0.1", session_ends_in_ms=9_500)
     bob = SeenMember("bob-1", "bob", "10.0.0.2", waits_for="join")
     eve = SeenMember("eve-1", "eve", "10.0.0.3", session_ends_in_ms=1_000, is_alive=False)
@@ -125,7 +125,7 @@ new  Reconciling  4 members  uniform  epoch 5, assigned for 4  node 1  lag 14
     assert "epoch 4  node 1" in drawn(replace(group, epoch=4))
 
 
-def test_a_group_of_another_kind_says_what_is_not_told() -> None:
+def test_a_group_of_another_kind_says_what_is_not_known() -> None:
     told = drawn(SeenGroup("new", "Stable", 1, group_type="share", members=None, lags={("orders", 0): 5}))
     assert "new  Stable  share protocol, whose members this view does not get  lag 5" in told
 

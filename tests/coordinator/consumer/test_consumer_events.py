@@ -247,7 +247,7 @@ def test_heartbeats_and_commits_in_sums() -> None:
     assert stats.detail["p50_us"] == "1000000"
 
 
-def test_what_could_not_be_written_is_not_told() -> None:
+def test_what_could_not_be_written_is_not_reported() -> None:
     world = listening()
     ada, bob = both(world)
     world.holding = True

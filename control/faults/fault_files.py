@@ -41,7 +41,7 @@ def read_rules(path: Path) -> list[dict[str, Any]]:
         with path.open("rb") as file:
             raw = file.read(LARGEST_FILE + 1)
         if len(raw) > LARGEST_FILE:
-            raise ControlError(f"{path} has more than {LARGEST_FILE} bytes, which no file of rules needs")
+            raise ControlError(f"{path} has more than {LARGEST_FILE} bytes; a file of rules may have that many")
         rules = yaml.load(raw.decode(), Loader)
     except ControlError:
         raise

@@ -146,4 +146,4 @@ def _range(text: str) -> range:
     try:
         return range(int(lowest), int(highest if dash else lowest) + 1)
     except ValueError:
-        raise ControlError(f"version {text!r} is none; write a number, or a range as in 3-5") from None
+        raise ControlError(f"{text!r} is no version; write a number, or a range as in 3-5") from None

@@ -61,7 +61,7 @@ async def add(rule: NewAppendRule, laboratory: TheLaboratory) -> AppendRuleState
     if rule.do == "fail":
         return _state(made.fail(rule.error, **when))
     if rule.seconds is None:
-        raise ControlError("a delay wants seconds")
+        raise ControlError("a delay needs `seconds`: for how long the report of a write is held back")
     return _state(made.delay(rule.seconds, **when))
 
 

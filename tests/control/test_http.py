@@ -247,7 +247,7 @@ async def test_appends_are_held_and_fail(http: httpx.AsyncClient, lab: Lab) -> N
     assert (await http.post("/appends", json=slow)).json()[
         "text"
     ] == "rule 3: writes of kind group are reported 2000 ms late"
-    assert "wants seconds" in (await http.post("/appends", json={"do": "delay"})).json()["detail"]
+    assert "needs `seconds`" in (await http.post("/appends", json={"do": "delay"})).json()["detail"]
     assert "did you mean" in (await http.post("/appends", json={"do": "fail", "error": "NOT_ENOUGH"})).json()["detail"]
     await http.delete("/appends")
     assert (await http.get("/appends")).json() == []

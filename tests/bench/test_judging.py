@@ -1,51 +1,22 @@
 """A wrong reply must be noticed: the load generator is only worth as much as its judgement."""
 
 import asyncio
-from typing import Any
 
 import pytest
 
-from kohort.protocol.codec import Frame
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages import heartbeat as heartbeat_messages
 from kohort.protocol.messages import join_group, leave_group, offset_commit, offset_fetch, sync_group
 from kohort.protocol.messages.fetch import MESSAGE as FETCH_MESSAGE
 from kohort.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from tests.bench import replies, requests
-from tests.bench.connection import ClosedLoop, Connection
+from tests.bench.connection import ClosedLoop
 from tests.bench.failures import Failures
 from tests.bench.group import STABLE, Group
+from tests.bench.judged_wire import Wire, connected, reply_to, whole
 from tests.bench.measurements import commit, data, heartbeat
 
 ADA, BOB = "bench-ada", "bench-bob"
-
-
-class Wire:
-    """Stands for the socket: keeps what is sent."""
-
-    def __init__(self) -> None:
-        self.sent: list[bytes] = []
-
-    def write(self, frame: bytes) -> None:
-        self.sent.append(frame)
-
-    def writelines(self, pieces: Any) -> None:
-        self.sent.append(b"".join(pieces))
-
-
-def connected() -> tuple[Connection, Wire]:
-    client, wire = Connection(Failures()), Wire()
-    client._transport = wire
-    return client, wire
-
-
-def whole(frame: Frame) -> bytes:
-    return frame if isinstance(frame, bytes) else b"".join(frame)
-
-
-def reply_to(request: bytes, rest: bytes) -> bytes:
-    """A frame with the correlation id of `request`."""
-    return (len(rest) + 4).to_bytes(4, "big") + request[8:12] + rest
 
 
 def joined(member_id: str, generation: int, leader: str, listed: tuple[str, ...] = ()) -> bytes:

@@ -15,7 +15,7 @@ from kohort.protocol.messages.consumer_group_heartbeat import (
 )
 from tests.bench import replies, requests
 from tests.bench.consumer_group import ConsumerGroup
-from tests.bench.test_judging import Wire, connected, reply_to, whole
+from tests.bench.judged_wire import Wire, connected, reply_to, whole
 
 TOPIC = UUID(int=7)
 ADA, BOB = 0, 1

@@ -187,7 +187,7 @@ def of_counts(counts: Counts, cluster: BrokerCluster) -> Iterator[Metric]:
 
 
 def _not_reported_yet(node: Node) -> int:
-    """Offsets that members have committed since their sums were last told, at most a minute ago."""
+    """Offsets that members have committed since their sums were last reported, at most a minute ago."""
     coordinator = node.coordinator
     classic = (member.stats for group in coordinator.groups.values() for member in group.members.values())
     consumer = (member.stats for group in coordinator.consumer_groups.values() for member in group.members.values())

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-import os
-import threading
 import shutil
 import subprocess
+import threading
 from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path

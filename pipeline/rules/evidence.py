@@ -118,7 +118,7 @@ class Evidence(TypedDict, total=False):
     topics: list[str]
     total_wait_ms: int
     turns: int
-    unavailable_partition_s_hi: float | list[float]
+    unavailable_partition_s_hi: float | list[float | None]
     """One sum over all rebalances, or one figure for each migration."""
     uncommitted_ms: int
     unserved_ms: list[int]

@@ -47,7 +47,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     )
 
 
-def _told(migration: Migration) -> str:
+def _described(migration: Migration) -> str:
     cost = several(len(migration.rebalances), "rebalance")
     if migration.partition_s is not None:
         cost += f", {migration.partition_s:.1f} partition-seconds without a reader"

@@ -126,7 +126,7 @@ class AlterableBroker:
         return config.default_text if config is not None and config.is_list else None
 
     def configure(self, configs: Mapping[str, str], *, validate_only: bool) -> Refusal | None:
-        """Tells what is wrong; and that nothing can be altered, unless it is a dry run."""
+        """Returns what is wrong; and that nothing can be altered, unless it is a dry run."""
         fixed = [name for name in configs if name != SET_FOR_ALL_BROKERS and (not validate_only or is_fixed(name))]
         if fixed:
             message = f"Cannot update these configs dynamically: [{', '.join(fixed)}]"

@@ -119,7 +119,7 @@ def _group(state: Any) -> SeenGroup:
             SeenWait(", ".join(each["for_whom"]), each["what"], each["ends_in_ms"], each["then"])
             for each in state["waits"]
         ),
-        rebalances=tuple(_rebalance(each) for each in state["rebalances"]),
+        rebalances=tuple(_rebalance(each, state["type"]) for each in state["rebalances"]),
     )
 
 
@@ -144,7 +144,7 @@ def _member(state: Any, group_type: str) -> SeenMember:
     )
 
 
-def _rebalance(state: Any) -> SeenRebalance:
+def _rebalance(state: Any, group_type: str) -> SeenRebalance:
     return SeenRebalance(
         state["number"],
         state["generation"],
@@ -154,4 +154,5 @@ def _rebalance(state: Any) -> SeenRebalance:
         state["prepare_ms"],
         state["laggard"],
         state["began_ms_ago"] / 1000,
+        "generation" if group_type == CLASSIC else "epoch",
     )

@@ -76,6 +76,8 @@ class SeenRebalance:
     prepare_ms: float | None
     laggard: str
     began_s_ago: float = field(compare=False)
+    counted: str = "generation"
+    """What `generation` counts; in a consumer group its epochs."""
 
     @property
     def is_over(self) -> bool:
@@ -87,7 +89,7 @@ class SeenRebalance:
         waited = "" if self.prepare_ms is None else f", waited {self.prepare_ms:,.0f} ms"
         last = f" for {self.laggard}" if waited and self.laggard else ""
         end = "" if self.outcome == "completed" else f", {self.outcome}"
-        return f"generation {self.generation}: {self.cause}{who}{waited}{last}{end}"
+        return f"{self.counted} {self.generation}: {self.cause}{who}{waited}{last}{end}"
 
 
 @dataclass(frozen=True)

@@ -160,6 +160,7 @@ async def test_a_consumer_group_shows_its_epochs_and_who_gives_what_up(lab: Lab)
     assert group.members is not None
     ada, bob = group.members
     assert (ada.epoch, bob.epoch, ada.speaks, bob.waits_for) == (2, 3, "consumer", "partitions")
+    assert str(group.rebalances[-1]).startswith("epoch 3: join new (bob)")
     assert ada.to_give_up == bob.to_get
     assert [wait.for_whom for wait in group.waits] == ["ada"]
     assert (group.rebalances[-1].cause, group.rebalances[-1].laggard) == ("join new", "ada")

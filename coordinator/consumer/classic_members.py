@@ -89,13 +89,17 @@ def _would_be_classic(group: ConsumerGroup, instance_id: str | None) -> bool:
 
 
 def _is_common(group: ConsumerGroup, protocols: tuple[tuple[str, bytes], ...]) -> bool:
-    """Whether one of the protocols is known to all classic members, the joiner as it was before included."""
-    names = {name for name, _ in protocols}
-    for member in group.members.values():
-        classic = member.metadata.classic
-        if classic is not None:
-            names &= {name for name, _ in classic.protocols}
-    return bool(names)
+    """Whether one of the protocols is known to all classic members, the joiner as it was before included.
+
+    As in Kafka each listing counts: a member that lists a protocol twice knows it twice, which is not once each.
+    """
+    known = [name for member in group.members.values() for name in _names(member.metadata.classic)]
+    classic = sum(member.is_classic for member in group.members.values())
+    return any(not classic or known.count(name) == classic for name, _ in protocols)
+
+
+def _names(classic: ClassicMetadata | None) -> list[str]:
+    return [] if classic is None else [name for name, _ in classic.protocols]
 
 
 def _subscription(protocols: tuple[tuple[str, bytes], ...]) -> Subscription | None:

@@ -100,7 +100,7 @@ KNOWN: tuple[Known, ...] = (
         _of_broker(r"log\.flush\.interval\.ms", r"socket\.listen\.backlog\.size") + r"\.(value|synonyms\[\].*)",
     ),
     Known(NO_LOGGERS, "DescribeConfigs", r"results\[type (8|16)\]\.error_code", kafka="NONE", kohort="INVALID_REQUEST"),
-    Known(NO_LOGGERS, "DescribeConfigs", r"results\[type 8\]\.configs\[.*\]", kohort=NOT_TOLD),
+    Known(NO_LOGGERS, "DescribeConfigs", r"results\[type (8|16)\]\.configs\[.*\]", kohort=NOT_TOLD),
     Known(
         NO_LOGGERS,
         "DescribeConfigs",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kohort.broker.slices import Work
     from kohort.control.brokers import Brokers
     from kohort.control.conditions import Condition, Delayed
+    from kohort.coordinator.consumer.values import CurrentAssignment
 
 ON = object()
 """What a fault returns that lets its request, or its answer, go on."""
@@ -61,8 +62,10 @@ class Exchange:
         "_way",
         "client_host",
         "connection",
+        "current_then",
         "facts",
         "generation_then",
+        "in_consumer_group",
         "listener",
         "request",
         "stage",
@@ -79,7 +82,11 @@ class Exchange:
         self.client_host, self.listener = ticket.requester.client_host, ticket.requester.listener
         self.facts = RequestFacts(node, request, ticket)
         self.generation_then = NO_GENERATION
-        """The group's generation when the broker began to handle the request."""
+        """The group's generation when the broker began to handle the request; consumer groups have none."""
+        self.in_consumer_group = False
+        """Whether the group spoke the consumer protocol then."""
+        self.current_then: CurrentAssignment | None = None
+        """What the member had then in its consumer group; None: it was no member."""
         self.stage = REQUEST
 
     @property
@@ -109,8 +116,13 @@ class Exchange:
 
     def _handled(self, *_: Any) -> Any:
         """Lets the broker handle it."""
-        group = self._node.coordinator.groups.get(self.facts.group)
+        coordinator, group_id = self._node.coordinator, self.facts.group
+        group = coordinator.groups.get(group_id)
         self.generation_then = group.generation_id if group is not None else NO_GENERATION
+        consumer_group = coordinator.consumer_groups.get(group_id)
+        if consumer_group is not None:
+            member = next((each for name in self.facts.members if (each := consumer_group.members.get(name))), None)
+            self.in_consumer_group, self.current_then = True, None if member is None else member.current
         return self.ticket.api.handle(self._node, self.request, self.ticket)
 
     # From the broker to the connection

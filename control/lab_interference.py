@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from kohort.broker.cluster.interference import Interference, Report
 from kohort.control.conditions import Condition, Conditions, Delayed
+from kohort.control.consumer_safety import OWNERSHIP_APIS
 from kohort.control.exchange import Exchange
 from kohort.coordinator.context import CoordinatorContext
 from kohort.coordinator.effects import OFFSETS_TOPIC, Append
@@ -72,6 +73,8 @@ class LabInterference(Interference):
         if self.oracle is not None:
             if exchange.facts.api in (OFFSET_COMMIT, TXN_OFFSET_COMMIT):
                 self.oracle.committed(exchange, response)
+            elif exchange.facts.api in OWNERSHIP_APIS:
+                self.oracle.given(exchange, response)
             elif exchange.facts.api == END_TXN:
                 self.oracle.ended(exchange, response)
             elif exchange.facts.api == OFFSET_DELETE:

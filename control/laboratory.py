@@ -84,7 +84,7 @@ class Laboratory:
     def watch_safety(self, budget: Budget) -> None:
         """Watches from now on for what must never be."""
         self.record()
-        self._interference.oracle = Oracle(self.brokers, self.group, budget)
+        self._interference.oracle = Oracle(self.brokers, self.group, self.consumer_group, budget)
         self._interference.oracle.start(self.recorder)
 
     def lift(self) -> list[str]:
@@ -117,13 +117,17 @@ class Laboratory:
                 return group
         return None
 
-    def any_group(self, group_id: str) -> ClassicGroup | ConsumerGroup | None:
-        """A group of either protocol, wherever it is looked after, but for zombies."""
+    def consumer_group(self, group_id: str) -> ConsumerGroup | None:
+        """A group of the consumer protocol, wherever it is looked after, but for zombies."""
         for coordinator in self.cluster.coordinators:
             group = coordinator.consumer_groups.get(group_id)
             if group is not None and not (self.zombies and self.zombies.has(coordinator, group.partition)):
                 return group
-        return self.group(group_id)
+        return None
+
+    def any_group(self, group_id: str) -> ClassicGroup | ConsumerGroup | None:
+        """A group of either protocol, wherever it is looked after, but for zombies."""
+        return self.consumer_group(group_id) or self.group(group_id)
 
     def group_ids(self) -> list[str]:
         """The ids of all groups that are looked after, sorted."""

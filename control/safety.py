@@ -8,6 +8,10 @@ An OffsetCommit that names no generation is no member's: an operator's who sets 
 partitions to itself. That may go back, as may commits after offsets, a group or a topic were deleted. What a member has
 given up and nobody owns yet it may still commit, as a cooperative consumer does while it revokes. A topic that nobody
 has written to has no end to be beyond.
+
+In groups of the consumer protocol, and mixed ones, a partition is given to a member before another one has given it up;
+a member owns something without an epoch, or is beyond its group's; a commit is accepted from who is no member, owns
+nothing, or names an epoch of the future or one before it had the partition (`consumer_safety.py`).
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from kohort.control.consumer_safety import ConsumerSafety
 from kohort.coordinator.classic.classic_group import CONSUMER, ClassicGroup
 from kohort.coordinator.classic.states import State
 from kohort.protocol.consumer_protocol import assigned_partitions
@@ -28,6 +33,7 @@ if TYPE_CHECKING:
     from kohort.control.brokers import Brokers
     from kohort.control.exchange import Exchange
     from kohort.control.recorder import Recorder
+    from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 
 
 @dataclass
@@ -60,7 +66,9 @@ class Oracle:
 
     brokers: Brokers
     find_group: Callable[[str], ClassicGroup | None]
-    """A group by its id, wherever it is coordinated."""
+    """A classic group by its id, wherever it is coordinated."""
+    find_consumer_group: Callable[[str], ConsumerGroup | None]
+    """A group of the consumer protocol by its id, wherever it is coordinated."""
     budget: Budget = field(default_factory=Budget)
     violations: list[str] = field(default_factory=list)
     _committed: dict[tuple[str, TopicPartition], tuple[int, UUID | None]] = field(default_factory=dict)
@@ -70,6 +78,11 @@ class Oracle:
     _owners: dict[str, tuple[int, Mapping[TopicPartition, list[str]]]] = field(default_factory=dict)
     """The generation of the group's last assignment, and who owns what since."""
     _unowned_since: dict[tuple[str, TopicPartition], int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._consumers = ConsumerSafety(
+            self.brokers, self.find_consumer_group, lambda text: self.violations.append(text)
+        )
 
     def start(self, recorder: Recorder) -> None:
         """Watches from now on."""
@@ -88,6 +101,10 @@ class Oracle:
                 if (topic.name, _id_of(topic), part.partition_index) in accepted:
                     topic_partition = (topic.name or str(_id_of(topic)), part.partition_index)
                     self._accepted(exchange, topic_partition, part.committed_offset)
+
+    def given(self, exchange: Exchange, response: Any) -> None:
+        """One of `consumer_safety.OWNERSHIP_APIS` is about to be answered."""
+        self._consumers.answered(exchange, response, two_owners=self.budget.two_owners)
 
     def ended(self, exchange: Exchange, response: Any) -> None:
         """An EndTxn is about to be answered: what was committed in the transaction counts now, or never does."""
@@ -113,14 +130,15 @@ class Oracle:
 
     # Within
 
+    def _note(self, violation: str) -> None:
+        self.violations.append(violation)
+
     def _accepted(self, exchange: Exchange, topic_partition: TopicPartition, offset: int) -> None:
         facts = exchange.facts
-        if facts.generation >= 0 and facts.generation != exchange.generation_then:
-            self.violations.append(
-                f"{facts} committed {name_of(topic_partition)} in generation {facts.generation}, "
-                f"when the group was at {exchange.generation_then}"
-            )
-        self._look_at_owner(exchange, topic_partition)
+        if exchange.in_consumer_group:
+            self._look_at_epoch(exchange, topic_partition)
+        else:
+            self._look_at_generation(exchange, topic_partition)
         topic = self.brokers.cluster.topics.by_name(topic_partition[0])
         topic_id = topic.topic_id if topic is not None else None
         partition = topic.partition(topic_partition[1]) if topic is not None else None
@@ -138,6 +156,22 @@ class Oracle:
         if 0 <= offset < before and of == topic_id and is_members and not self.budget.backwards:
             self.violations.append(f"{facts} set {name_of(topic_partition)} back from {before} to {offset}")
         (self._committed if transaction is None else transaction.offsets)[key] = offset, topic_id
+
+    def _look_at_epoch(self, exchange: Exchange, topic_partition: TopicPartition) -> None:
+        wrong = self._consumers.check_commit(exchange, *topic_partition)
+        if wrong is None and not self.budget.others_partitions:
+            wrong = self._consumers.foreign(exchange, *topic_partition)
+        if wrong is not None:
+            self.violations.append(f"{exchange.facts} committed {name_of(topic_partition)} {wrong}")
+
+    def _look_at_generation(self, exchange: Exchange, topic_partition: TopicPartition) -> None:
+        facts = exchange.facts
+        if facts.generation >= 0 and facts.generation != exchange.generation_then:
+            self.violations.append(
+                f"{facts} committed {name_of(topic_partition)} in generation {facts.generation}, "
+                f"when the group was at {exchange.generation_then}"
+            )
+        self._look_at_owner(exchange, topic_partition)
 
     def _look_at_owner(self, exchange: Exchange, topic_partition: TopicPartition) -> None:
         """A partition that is nobody's is let pass: its last owner may be revoking it."""

@@ -1,0 +1,177 @@
+"""The safety oracle's part for groups of the consumer protocol, mixed ones included (KIP-848).
+
+There a partition is a member's from the answer that gives it until the member says that it owns it no more, leaves, or
+is taken out of the group. So this looks at answers and acknowledgements, not at what the coordinator believes. A member
+that was taken out and has not heard of it owns nothing any more. Classic members say what they own when they join.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from kohort.protocol.consumer_protocol import ImpossibleLengthError, assigned_partitions, read_subscription
+from kohort.protocol.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from kohort.control.brokers import Brokers
+    from kohort.control.exchange import Exchange
+    from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+    from kohort.coordinator.consumer.values import CurrentAssignment
+
+HEARTBEAT, JOIN_GROUP, SYNC_GROUP = "ConsumerGroupHeartbeat", "JoinGroup", "SyncGroup"
+OWNERSHIP_APIS = frozenset((HEARTBEAT, JOIN_GROUP, SYNC_GROUP))
+"""APIs whose answers and requests say who owns what."""
+
+_Partition = tuple[UUID, int]
+_LOST = (ErrorCode.fenced_member_epoch, ErrorCode.unknown_member_id, ErrorCode.fenced_instance_id)
+"""After these a member has given everything up."""
+
+
+@dataclass
+class ConsumerSafety:
+    """Who owns what in consumer groups. `violation` is called with sentences."""
+
+    brokers: Brokers
+    find_group: Callable[[str], ConsumerGroup | None]
+    """A consumer group by its id, wherever it is coordinated."""
+    violation: Callable[[str], None]
+    _owned: dict[str, dict[str, set[_Partition]]] = field(default_factory=dict)
+    """By group and member id."""
+
+    def answered(self, exchange: Exchange, response: Any, *, two_owners: bool) -> None:
+        """One of `OWNERSHIP_APIS` is about to be answered. `two_owners`: whether that is all right."""
+        group = self.find_group(exchange.facts.group)
+        if group is None:
+            self._owned.pop(exchange.facts.group, None)
+            return
+        self._forget_strangers(group)
+        api = exchange.facts.api
+        if api == HEARTBEAT:
+            given = self._heartbeat(group, exchange.request, response)
+        elif api == JOIN_GROUP:
+            given = self._joined(group, exchange.request, response)
+        else:
+            given = self._synced(group, exchange.request, response)
+        if given and not two_owners:
+            self._look_for_others(group, response, exchange.request.member_id, given)
+
+    def check_commit(self, exchange: Exchange, name: str, partition: int) -> str | None:
+        """What is wrong with a commit that was accepted: the end of a sentence; None: nothing, or it was nobody's."""
+        facts, current = exchange.facts, exchange.current_then
+        if facts.generation < 0:
+            return None
+        if current is None:
+            return "and is no member"
+        if facts.generation > current.epoch:
+            return f"at epoch {facts.generation}, when it was at {current.epoch}"
+        topic = self.brokers.cluster.topics.by_name(name)
+        if topic is None:
+            return None
+        since = _since(current, topic.topic_id, partition)
+        if since is not None:
+            return None if facts.generation >= since else f"at epoch {facts.generation}, given to it at {since}"
+        if facts.generation < current.epoch:
+            return f"at epoch {facts.generation}, when it was at {current.epoch} and had it no more"
+        return None
+
+    def foreign(self, exchange: Exchange, name: str, partition: int) -> str | None:
+        """Whose a partition is that a member committed without owning it: the end of a sentence; None: all right."""
+        current = exchange.current_then
+        topic = self.brokers.cluster.topics.by_name(name)
+        if exchange.facts.generation < 0 or current is None or topic is None:
+            return None
+        if _since(current, topic.topic_id, partition) is not None:
+            return None
+        owned = self._owned.get(exchange.facts.group, {})
+        others = [each for each, has in owned.items() if (topic.topic_id, partition) in has]
+        mine = set(exchange.facts.members)
+        if others and mine.isdisjoint(others):
+            return f"which belongs to {' and '.join(others)}"
+        return None if current.assigned or current.revoking or not mine.isdisjoint(others) else "and owns nothing"
+
+    # Within
+
+    def _forget_strangers(self, group: ConsumerGroup) -> None:
+        """Members that are gone own nothing."""
+        owned = self._owned.setdefault(group.group_id, {})
+        for member_id in [each for each in owned if each not in group.members]:
+            del owned[member_id]
+
+    def _heartbeat(self, group: ConsumerGroup, request: Any, response: Any) -> set[_Partition]:
+        """Notes what the member says and hears. Returns what it has been given with this."""
+        owned = self._owned[group.group_id]
+        if response.error_code is not ErrorCode.none:
+            if response.error_code in _LOST:
+                owned.pop(request.member_id, None)
+            return set()
+        if request.member_epoch < 0:
+            owned.pop(request.member_id, None)
+            return set()
+        member_id = response.member_id
+        if request.member_epoch == 0:
+            owned[member_id] = set()
+        has = owned.setdefault(member_id, set())
+        if request.topic_partitions is not None:
+            has &= _partitions(request.topic_partitions)
+        given = set() if response.assignment is None else _partitions(response.assignment.topic_partitions) - has
+        has |= given
+        epoch = response.member_epoch
+        if epoch > group.epoch:
+            self.violation(f"group {group.group_id}: {member_id} is at epoch {epoch}, the group only at {group.epoch}")
+        if has and epoch <= 0:
+            self.violation(f"group {group.group_id}: {member_id} owns partitions without an epoch ({epoch})")
+        return given
+
+    def _joined(self, group: ConsumerGroup, request: Any, response: Any) -> set[_Partition]:
+        """A classic member has only what it says when it joins; an older or an eager one says nothing."""
+        if response.error_code is ErrorCode.none:
+            names: Any = {}
+            try:
+                subscription = read_subscription(request.protocols[0].metadata) if request.protocols else None
+                names = subscription.owned_partitions if subscription is not None else {}
+            except ImpossibleLengthError:
+                """It owns nothing that anybody could know."""
+            owned = self._owned[group.group_id]
+            owned[response.member_id] = owned.get(response.member_id, set()) & self._by_id(names)
+        return set()
+
+    def _synced(self, group: ConsumerGroup, request: Any, response: Any) -> set[_Partition]:
+        if response.error_code is not ErrorCode.none:
+            return set()
+        owned = self._owned[group.group_id]
+        has = owned.setdefault(request.member_id, set())
+        given = self._by_id(assigned_partitions(response.assignment) or {}) - has
+        has |= given  # what is taken from it is its own until it joins again without it
+        return given
+
+    def _look_for_others(self, group: ConsumerGroup, response: Any, asked: str, given: set[_Partition]) -> None:
+        member_id = getattr(response, "member_id", None) or asked
+        for other, has in self._owned[group.group_id].items():
+            if other != member_id:
+                for topic_id, partition in sorted(given & has):
+                    topic = self.brokers.cluster.topics.by_id(topic_id)
+                    name = topic_id if topic is None else topic.name
+                    self.violation(
+                        f"group {group.group_id}: {name}-{partition} was given to {member_id}, "
+                        f"and {other} has not given it up"
+                    )
+
+    def _by_id(self, partitions: Any) -> set[_Partition]:
+        found = ((self.brokers.cluster.topics.by_name(name), numbers) for name, numbers in partitions.items())
+        return {(topic.topic_id, number) for topic, numbers in found if topic is not None for number in numbers}
+
+
+def _partitions(topics: Iterable[Any]) -> set[_Partition]:
+    return {(each.topic_id, number) for each in topics for number in each.partitions}
+
+
+def _since(current: CurrentAssignment, topic_id: UUID, partition: int) -> int | None:
+    """The epoch of the assignment that gave a partition to its member; None: it does not have it."""
+    for owned in (current.assigned, current.revoking):
+        epoch = owned.get(topic_id, {}).get(partition)
+        if epoch is not None:
+            return epoch
+    return None

@@ -1,0 +1,154 @@
+"""What must never be in groups of the consumer protocol is noticed, and what Kafka allows is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kohort.control.safety import Budget
+from kohort.coordinator import committing
+from kohort.coordinator.consumer import consumer_heartbeating, progress
+from kohort.coordinator.consumer.reconciling import reconcile
+from kohort.protocol.errors import ErrorCode
+from tests.control.talking import Lab, LabStage
+from tests.talk.play import Player
+from tests.talk.profiles import PROFILES
+from tests.test_conversations import FILES
+
+PLAYABLE = [
+    name
+    for name, each in FILES.items()
+    if ("consumer" in name or "mixed" in name) and not any(step.kind == "restarts" for step in each.steps)
+]
+SHARED = """
+    given topic $topic with 2 partitions
+    given ada, bob share a consumer group {topics: [$topic]}
+    """
+
+
+@pytest.fixture
+def lab() -> Iterator[Lab]:
+    """A broker whose groups compute targets at once, and somebody who watches."""
+    made = Lab("consumer")
+    made.laboratory.watch_safety(Budget())
+    yield made
+    made.stage.close()
+
+
+def violations(lab: Lab) -> list[str]:
+    assert lab.laboratory.safety is not None
+    return lab.laboratory.safety.finish()
+
+
+@pytest.mark.parametrize("name", PLAYABLE)
+def test_what_a_real_kafka_does_violates_nothing(name: str) -> None:
+    conversation = FILES[name]
+    stage = LabStage(PROFILES[conversation.profile], conversation.warm)
+    stage.laboratory.watch_safety(Budget(backwards=True, others_partitions=True, beyond_end=True))
+    player = Player(stage)
+    try:
+        for step in conversation.steps:
+            player.take(step)
+    finally:
+        stage.close()
+    assert stage.laboratory.safety is not None
+    assert stage.laboratory.safety.finish() == []
+
+
+def test_a_partition_that_moves_when_it_was_given_up_violates_nothing(lab: Lab) -> None:
+    lab.talk(f"""
+        {SHARED}
+        ada OffsetCommit v9 {{epoch: 3, offsets: {{$topic: {{0: 5}}}}}}
+          <- {{topics: [...]}}
+        bob leaves the group
+          <- NONE
+        """)
+    assert violations(lab) == []
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+def test_a_partition_that_is_given_before_it_was_given_up(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, allowed: bool
+) -> None:
+    lab.laboratory.watch_safety(Budget(two_owners=allowed))
+    lab.talk("""
+        given topic $topic with 2 partitions
+        given ada shares a consumer group {topics: [$topic]}
+        """)
+    monkeypatch.setattr(progress, "reconcile", lambda *each, **more: reconcile(*each, **more | {"is_taken": _nobody}))
+    lab.talk("""
+        bob beats {topics: [$topic]}
+          <- NONE
+        """)
+    found = violations(lab)
+    assert len(found) == (0 if allowed else 1)
+    assert all("was given to" in each and "has not given it up" in each for each in found)
+
+
+def _nobody(*_: object) -> bool:
+    return False
+
+
+@pytest.mark.parametrize(("epoch", "told"), [(0, "without an epoch"), (99, "is at epoch 99, the group only at 2")])
+def test_an_epoch_that_is_none(lab: Lab, monkeypatch: pytest.MonkeyPatch, epoch: int, told: str) -> None:
+    respond = consumer_heartbeating._response
+
+    def wrong(*each: Any) -> Any:
+        response = respond(*each)
+        response.member_epoch = epoch
+        return response
+
+    monkeypatch.setattr(consumer_heartbeating, "_response", wrong)
+    lab.talk("""
+        given topic $topic with 2 partitions
+        ada beats {topics: [$topic]}
+          <- NONE
+        """)
+    (found,) = violations(lab)
+    assert told in found
+
+
+@pytest.mark.parametrize(
+    ("who", "epoch", "told"),
+    [
+        ("ada", 4, "at epoch 4, when it was at 3"),
+        ("ada", 1, "at epoch 1"),
+        ("zoe", 3, "and is no member"),
+    ],
+)
+def test_a_commit_that_must_be_refused(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, who: str, epoch: int, told: str
+) -> None:
+    monkeypatch.setattr(committing, "check_commit", lambda *_, **__: ErrorCode.none)
+    lab.talk(f"""
+        {SHARED}
+        {who} OffsetCommit v9 {{epoch: {epoch}, offsets: {{$topic: {{0: 5}}}}}}
+          <- {{topics: [...]}}
+        """)
+    (found,) = violations(lab)
+    assert told in found
+
+
+def test_a_commit_for_what_belongs_to_another(lab: Lab) -> None:
+    """Kafka accepts it: it looks at epochs only."""
+    lab.talk(f"""
+        {SHARED}
+        bob OffsetCommit v9 {{epoch: 3, offsets: {{$topic: {{0: 5}}}}}}
+          <- {{topics: [...]}}
+        """)
+    (found,) = violations(lab)
+    assert "which belongs to" in found
+
+
+def test_a_commit_of_who_owns_nothing(lab: Lab) -> None:
+    lab.laboratory.cluster.topics.create("t", 1)
+    lab.talk("""
+        given topic $topic with 1 partitions
+        given ada, bob share a consumer group {topics: [$topic]}
+        bob OffsetCommit v9 {epoch: 3, offsets: {t: {0: 5}}}
+          <- {topics: [...]}
+        """)
+    (found,) = violations(lab)
+    assert "and owns nothing" in found

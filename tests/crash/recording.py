@@ -1,0 +1,163 @@
+"""Plays groups of the consumer protocol on a real Kafka, and packs what it keeps, for test_kafkas_consumer_groups.
+
+    ../shared/conformance/kafka start --profile consumer --port 31000 --set offsets.topic.num.partitions=3
+    python -m tests.crash.recording 31000 .../clusters/31000/node-1 tests/crash/kafka-4.3-consumer-groups.tar.gz
+
+The directory is the broker's `log.dirs`. Kafka is to be stopped and its directory to be there when this asks for it.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+import tarfile
+from dataclasses import asdict
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from kohort.protocol.consumer_protocol import Subscription, write_subscription
+from kohort.protocol.errors import ErrorCode as E
+from kohort.protocol.messages.create_topics import CreatableTopic
+from kohort.protocol.messages.join_group import JoinGroupRequestProtocol
+from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
+from tests.support.frames import frame, message
+
+GROUPS = ("modern", "giving-up", "mixed", "became-classic", "empty")
+
+
+class Kafka:
+    """A connection that asks one thing after the other."""
+
+    def __init__(self, port: int) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", port))
+        self._stream = self._socket.makefile("rb")
+
+    def asks(self, name: str, version: int, *allowed: E, **fields: Any) -> Any:
+        """The answer, once it is none of the errors that pass; fails on any error but `allowed`."""
+        while True:
+            self._socket.sendall(frame(name, version, 1, **fields))
+            data = self._stream.read(int.from_bytes(self._stream.read(4), "big"))
+            response = message(name).read_response(version, data)[1]
+            error = getattr(response, "error_code", E.none)
+            if error not in (E.not_coordinator, E.coordinator_load_in_progress, E.coordinator_not_available):
+                assert error in (E.none, *allowed), (name, response)
+                return response
+
+    def beats(self, group: str, member: str, epoch: int, **fields: Any) -> Any:
+        """A heartbeat; a first one tells everything."""
+        if epoch == 0:
+            fields = {"rebalance_timeout_ms": 300_000, "topic_partitions": (), **fields}
+        return self.asks("consumer_group_heartbeat", 1, group_id=group, member_id=member, member_epoch=epoch, **fields)
+
+    def settles(self, group: str, member: str, epoch: int) -> int:
+        """Beats until the member has what it is to have, and owns it. Returns its epoch."""
+        for _ in range(5):
+            heard = self.beats(group, member, epoch)
+            epoch = heard.member_epoch
+            if heard.assignment is not None:
+                epoch = self.beats(
+                    group, member, epoch, topic_partitions=heard.assignment.topic_partitions
+                ).member_epoch
+        return epoch
+
+    def joins(self, group: str, member: str = "") -> Any:
+        """A member of the classic protocol, which subscribes to foo."""
+        metadata = write_subscription(Subscription(version=1, topics=("foo",)))
+        fields: dict[str, Any] = {"group_id": group, "session_timeout_ms": 300_000, "rebalance_timeout_ms": 300_000}
+        fields |= {
+            "protocol_type": "consumer",
+            "protocols": (JoinGroupRequestProtocol(name="range", metadata=metadata),),
+        }
+        heard = self.asks("join_group", 5, E.member_id_required, member_id=member, **fields)
+        return heard if heard.error_code is E.none else self.joins(group, heard.member_id)
+
+    def syncs(self, group: str, joined: Any) -> None:
+        fields = {"group_id": group, "generation_id": joined.generation_id, "member_id": joined.member_id}
+        self.asks("sync_group", 3, assignments=(), **fields)
+
+
+def play(kafka: Kafka) -> None:
+    """Every kind of record of a consumer group, and of groups that changed their protocol."""
+    topics = tuple(
+        CreatableTopic(name=name, num_partitions=count, replication_factor=1, assignments=(), configs=())
+        for name, count in (("foo", 4), ("bar", 2))
+    )
+    kafka.asks("create_topics", 7, topics=topics, timeout_ms=30_000, validate_only=False)
+    for group in GROUPS:
+        kafka.asks("find_coordinator", 4, coordinator_keys=(group,), key_type=0)
+    kafka.beats("modern", "ada", 0, subscribed_topic_names=("foo",), rack_id="r1", server_assignor="range")
+    kafka.beats("modern", "bob", 0, subscribed_topic_names=("bar", "foo"), instance_id="i-bob")
+    kafka.beats("modern", "eve", 0, subscribed_topic_regex="fo+")
+    epochs: dict[str, int] = {}
+    for _ in range(2):
+        for member in ("ada", "bob", "eve"):
+            epochs[member] = kafka.settles("modern", member, epochs.get(member) or _epoch(kafka, "modern", member))
+    commit(kafka, "modern", "ada", epochs["ada"])
+
+    first = kafka.beats("giving-up", "ada", 0, subscribed_topic_names=("foo",))
+    kafka.beats("giving-up", "ada", first.member_epoch, topic_partitions=first.assignment.topic_partitions)
+    kafka.beats("giving-up", "bob", 0, subscribed_topic_names=("foo",))
+    kafka.beats("giving-up", "ada", first.member_epoch)
+
+    for group in ("mixed", "became-classic"):
+        kafka.beats(group, "ada", 0, subscribed_topic_names=("foo",))
+        epoch = _epoch(kafka, group, "ada")
+        joined = kafka.joins(group)
+        kafka.settles(group, "ada", epoch)
+        joined = kafka.joins(group, joined.member_id)
+        kafka.syncs(group, joined)
+    kafka.beats("became-classic", "ada", -1)
+
+    kafka.beats("empty", "ada", 0, subscribed_topic_names=("foo",))
+    commit(kafka, "empty", "ada", _epoch(kafka, "empty", "ada"))
+    kafka.beats("empty", "ada", -1)
+
+
+def _epoch(kafka: Kafka, group: str, member: str) -> int:
+    (told,) = describe(kafka, group)
+    return next(int(each["member_epoch"]) for each in told["members"] if each["member_id"] == member)
+
+
+def commit(kafka: Kafka, group: str, member: str, epoch: int) -> None:
+    """Offset 17 of foo-0."""
+    part = OffsetCommitRequestPartition(partition_index=0, committed_offset=17, committed_metadata="")
+    topic = OffsetCommitRequestTopic(name="foo", partitions=(part,))
+    answer = kafka.asks(
+        "offset_commit", 9, group_id=group, member_id=member, generation_id_or_member_epoch=epoch, topics=(topic,)
+    )
+    assert answer.topics[0].partitions[0].error_code is E.none, answer
+
+
+def describe(kafka: Any, *groups: str) -> list[dict[str, Any]]:
+    """What ConsumerGroupDescribe tells, as JSON has it."""
+    answer = kafka.asks("consumer_group_describe", 1, group_ids=groups)
+    return [json.loads(json.dumps(asdict(group), default=str)) for group in answer.groups]
+
+
+def pack(directory: Path, told: list[dict[str, Any]], file: Path) -> None:
+    """The partitions that have records, and what Kafka told, in one file."""
+    with tarfile.open(file, "w:gz") as archive:
+        data = json.dumps(told, indent=1).encode()
+        info = tarfile.TarInfo("described.json")
+        info.size = len(data)
+        archive.addfile(info, BytesIO(data))
+        for folder in sorted(each for each in directory.glob("*-[0-9]*") if not each.name.startswith("__cluster")):
+            for kept in (*sorted(folder.glob("*.log")), *folder.glob("partition.metadata")):
+                archive.add(kept, f"data/{folder.name}/{kept.name}", filter=_anonymous)
+
+
+def _anonymous(info: tarfile.TarInfo) -> tarfile.TarInfo:
+    info.uid = info.gid = 0
+    info.uname = info.gname = ""
+    return info
+
+
+if __name__ == "__main__":
+    kafka = Kafka(int(sys.argv[1]))
+    play(kafka)
+    told = describe(kafka, *GROUPS)
+    print(json.dumps(told, indent=1))
+    input("stop Kafka, and press Enter ")
+    pack(Path(sys.argv[2]), told, Path(sys.argv[3]))

@@ -10,12 +10,9 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-import pytest
-
 from examples.rolling import Fleet
 
 
-@pytest.mark.kafka(safety=None)  # the oracle knows generations only
 def test_the_group_names_who_holds_it_up(kafka: Any) -> None:
     kafka.topics.create("orders", partitions=4)
     group, let_go = kafka.group("billing"), threading.Event()

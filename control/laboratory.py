@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from kohort.broker.cluster.broker_cluster import BrokerCluster
     from kohort.broker.runtime.server import Server
 
+HOUSEKEEPING_MS = 60_000
+"""The end of a jump, in which logs are looked after: long enough for a compaction, which takes many steps."""
+
 
 class Laboratory:
     """Clock, faults and gates of a cluster, and who of its members is alive."""
@@ -136,11 +139,16 @@ class Laboratory:
     def advance(self, length_ms: int, *, expire_the_living: bool = False) -> None:
         """Moves the brokers' clock, from one moment at which something is due to the next.
 
+        Housekeeping, which would be due thousands of times a day, comes in the last minute only.
+
         Members that live go on living: a member whose connection is open, and that no fault keeps silent, would have
         sent its heartbeats meanwhile, so its session is kept. With `expire_the_living` nobody's is.
         """
         clock, purgatory = self.clock, self.cluster.purgatory
         end_ms = clock.now_ms() + length_ms
+        for operation in self.cluster.housekeeping:
+            if operation.scheduled and operation.deadline_ms < end_ms - HOUSEKEEPING_MS:
+                purgatory.postpone(operation, end_ms - HOUSEKEEPING_MS)
         while (wakeup_ms := purgatory.next_wakeup_ms) is not None and wakeup_ms <= end_ms:
             self._come_to(max(wakeup_ms, clock.now_ms()), expire_the_living)
         self._come_to(end_ms, expire_the_living)

@@ -78,7 +78,9 @@ def start_sweeps(cluster: BrokerCluster, now_ms: int) -> None:
 
 def start_upkeep(cluster: BrokerCluster, now_ms: int) -> None:
     """From now on logs drop what is old, and are compacted."""
-    _Upkeep(cluster).wait(now_ms)
+    upkeep = _Upkeep(cluster)
+    cluster.housekeeping.append(upkeep)
+    upkeep.wait(now_ms)
 
 
 class _Upkeep(DelayedOperation):

@@ -86,6 +86,8 @@ class BrokerCluster:
         self.coordinators = [node.coordinator for node in self.nodes]
         self.balancing: DelayedOperation | None = None
         """What lets preferred leaders lead again, if that is to come (moving.py)."""
+        self.housekeeping: list[DelayedOperation] = []
+        """What comes again and again, and may come late: a clock that jumps passes over what it misses."""
         self.topics = new_topics(self)
         self.group_configs = GroupConfigs(settings.changed, None if directory is None else directory.group_changed)
         self.replays = Replays(clock, self.purgatory, lambda replay: self.interference.holds_load(replay))

@@ -67,7 +67,9 @@ class Server:
         self._ticking = False
         cluster.on_wakeup_changed = self._arm
         if cluster.settings.connections_max_idle_ms >= 0:
-            IdleSweep(self).start(self.clock.now_ms())
+            sweep = IdleSweep(self)
+            cluster.housekeeping.append(sweep)
+            sweep.start(self.clock.now_ms())
         self._arm()
 
     # Listening

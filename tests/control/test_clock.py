@@ -106,6 +106,24 @@ def test_a_jump_spares_members_of_consumer_groups_that_live(lab: Lab) -> None:
         """)
 
 
+def test_a_jump_of_days_passes_over_the_housekeeping_it_misses(lab: Lab) -> None:
+    """Retention and compaction come thousands of times a day; in a jump they come in its last minute."""
+    topics = lab.laboratory.cluster.topics
+    passes, ordinary = 0, topics.maintain
+
+    def counted(wall_ms: int) -> int:
+        nonlocal passes
+        passes += 1
+        return ordinary(wall_ms)
+
+    topics.maintain = counted  # type: ignore[method-assign]
+    lab.laboratory.advance(8 * 24 * 3_600_000)
+    in_a_minute = passes
+    assert 1 < in_a_minute < 10
+    lab.laboratory.advance(60_000)
+    assert passes > in_a_minute, "and goes on as before"
+
+
 def test_a_jump_may_spare_nobody(lab: Lab) -> None:
     lab.talk("given ada, bob share a stable group {session_timeout_ms: 10000}")
     lab.laboratory.advance(10_001, expire_the_living=True)

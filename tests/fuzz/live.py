@@ -126,7 +126,11 @@ class Live:
             await asyncio.sleep(0.5)
             if monotonic() >= learns_s:
                 learns_s = monotonic() + LEARNS_EVERY_S
-                await storm.learns(wire)
+                try:
+                    await storm.learns(wire)
+                except (OSError, EOFError):  # it was silent for too long, on a busy machine, or the broker has ended
+                    if broker.alive:
+                        wire = await Waiting.to(broker.port)
             self.figures["rss_highest_mb"] = max(self.figures.get("rss_highest_mb", 0), broker.rss_mb())
             if (broker.mistakes or not broker.alive) and not self.suspects:
                 self.suspects = list(storm.remembered)

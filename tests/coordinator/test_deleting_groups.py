@@ -1,0 +1,64 @@
+"""A group is deleted when its tombstones are written: what begins meanwhile lives on (Kafka deletes it at once)."""
+
+import pytest
+
+from kohort.protocol.errors import ErrorCode as E
+from tests.coordinator.consumer.world import ConsumerWorld
+from tests.support.coordinator_world import World
+
+
+def emptied(kind: str) -> World:
+    """A world with a group that had a member and has offsets; writes wait from now on."""
+    if kind == "classic":
+        world = World()
+        (ada,) = world.stable("ada")
+        ada.commits(7)
+        ada.leaves()
+    else:
+        world = ConsumerWorld(foo=2)
+        member = world.consumer("ada")
+        member.joins()
+        member.leaves()
+        world.speaker("admin").commits(7)
+    world.holding = True
+    return world
+
+
+@pytest.mark.parametrize("kind", ["classic", "consumer"])
+def test_a_group_is_there_until_its_deletion_is_written(kind: str) -> None:
+    world = emptied(kind)
+    ticket = world.deletes_group()
+    assert ticket.error is None
+    assert world.coordinator.group("g") is not None
+    assert world.offsets() == {"t-0": 7}
+    world.write()
+    assert ticket.error is E.none
+    assert world.coordinator.group("g") is None
+    world.restart()
+    assert world.coordinator.group("g") is None
+
+
+@pytest.mark.parametrize("kind", ["classic", "consumer"])
+def test_a_deletion_that_cannot_be_written_changes_nothing(kind: str) -> None:
+    world = emptied(kind)
+    ticket = world.deletes_group()
+    world.write(E.not_enough_replicas)
+    assert ticket.error not in (None, E.none)
+    assert world.coordinator.group("g") is not None
+    assert world.offsets() == {"t-0": 7}
+
+
+@pytest.mark.parametrize("kind", ["classic", "consumer"])
+def test_a_member_that_joins_while_the_deletion_is_written_stays(kind: str) -> None:
+    world = emptied(kind)
+    ticket = world.deletes_group()
+    if isinstance(world, ConsumerWorld):
+        world.consumer("bob").joins()
+    else:
+        world.speaker("bob").enters()
+    world.write()
+    world.write()
+    assert ticket.error is E.none
+    group = world.coordinator.group("g")
+    assert group is not None
+    assert not group.is_empty

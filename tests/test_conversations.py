@@ -4,11 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.talk.conversations import FILES
 from tests.talk.play import play
-from tests.talk.script import Conversation, read_conversation
-
-HERE = Path(__file__).parent / "conversations"
-FILES = {str(path.relative_to(HERE).with_suffix("")): read_conversation(path) for path in sorted(HERE.rglob("*.talk"))}
+from tests.talk.script import Conversation
 
 
 def those_without(*kinds: str) -> pytest.MarkDecorator:

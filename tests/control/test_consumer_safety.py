@@ -13,9 +13,9 @@ from kohort.coordinator.consumer import consumer_heartbeating, progress
 from kohort.coordinator.consumer.reconciling import reconcile
 from kohort.protocol.errors import ErrorCode
 from tests.control.talking import Lab, LabStage
+from tests.talk.conversations import FILES
 from tests.talk.play import Player
 from tests.talk.profiles import PROFILES
-from tests.test_conversations import FILES
 
 PLAYABLE = [
     name

@@ -1,0 +1,9 @@
+"""All conversations there are, read."""
+
+from pathlib import Path
+
+from tests.talk.script import read_conversation
+
+HERE = Path(__file__).parent.parent / "conversations"
+FILES = {str(path.relative_to(HERE).with_suffix("")): read_conversation(path) for path in sorted(HERE.rglob("*.talk"))}
+"""By folder and name."""

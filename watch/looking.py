@@ -116,6 +116,8 @@ class WatchedCluster:
             return [], str(problem)
         errors = {each.group_id: each.error_code for each in classic}
         errors |= {each.group_id: each.error_code for each in consumer}
+        if unasked := errors.keys() - listed.keys():
+            raise ValueError(f"a description of {min(unasked)}, which was not asked for")
         groups = [seen_listed(each, node_id) for name, each in listed.items() if name not in errors]
         groups += [seen_classic(each, node_id) for each in classic if each.error_code is ErrorCode.none]
         groups += [seen_consumer(each, node_id) for each in consumer if each.error_code is ErrorCode.none]

@@ -297,7 +297,7 @@ def _should_rejoin(group: ConsumerGroup, member: ConsumerMember) -> bool:
     if current.state is not MemberState.UNRELEASED_PARTITIONS:
         return False
     return all(
-        group.owners.get((topic_id, partition), member.member_id) == member.member_id
+        group.owners.get(topic_id, {}).get(partition, member.member_id) == member.member_id
         for topic_id, partitions in group.target_of(member.member_id).items()
         for partition in partitions
     )

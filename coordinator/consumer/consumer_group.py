@@ -50,6 +50,8 @@ class ConsumerGroup(Group):
         "coordinator",
         "epoch",
         "event_state",
+        "ids",
+        "ids_version",
         "members",
         "metadata_hash",
         "names",
@@ -77,8 +79,12 @@ class ConsumerGroup(Group):
         self.regexes: dict[str, ResolvedRegex] = {}
         self.static_members: dict[str, str] = {}
         """Group instance id to member id."""
-        self.owners: dict[tuple[UUID, int], str] = {}
-        """Who has a partition, or is still giving it up."""
+        self.owners: dict[UUID, dict[int, str]] = {}
+        """By topic and partition, who has it, or is still giving it up."""
+        self.ids: dict[tuple[tuple[str, ...], tuple[str, ...]], frozenset[UUID]] = {}
+        """By the names and matches of a subscription, the topics that exist; see `targets.topic_ids`."""
+        self.ids_version: int | None = None
+        """The version of the topics that `ids` are of."""
         self.names: Counter[str] = Counter()
         """How many members name a topic."""
         self.regex_counts: Counter[str] = Counter()
@@ -246,13 +252,14 @@ class ConsumerGroup(Group):
             self._count(UNKNOWN, 1)
             self.settled += member.has_reached(self.target_epoch)
         before = member.current
+        after = FIRST if value is None else value
         self.settled -= member.has_reached(self.target_epoch)
-        self._disown(member)
-        member.current = FIRST if value is None else value
-        for owned in (member.current.assigned, member.current.revoking):
-            for topic_id, partitions in owned.items():
-                for partition in partitions:
-                    self.owners[topic_id, partition] = member_id
+        if before.revoking or after.revoking or before.assigned != after.assigned:
+            self._disown(member)
+            member.current = after
+            self._own(member)
+        else:
+            member.current = after
         self.settled += member.has_reached(self.target_epoch)
         return None if before is FIRST else before
 
@@ -266,21 +273,25 @@ class ConsumerGroup(Group):
             for member in self.members.values()
             if member.metadata.instance_id is not None
         }
-        self.owners = {
-            (topic_id, partition): member.member_id
-            for member in self.members.values()
-            for owned in (member.current.assigned, member.current.revoking)
-            for topic_id, partitions in owned.items()
-            for partition in partitions
-        }
+        self.owners = {}
+        for member in self.members.values():
+            self._own(member)
 
-    def _disown(self, member: ConsumerMember) -> None:
-        owners, member_id = self.owners, member.member_id
+    def _own(self, member: ConsumerMember) -> None:
         for owned in (member.current.assigned, member.current.revoking):
             for topic_id, partitions in owned.items():
+                self.owners.setdefault(topic_id, {}).update(dict.fromkeys(partitions, member.member_id))
+
+    def _disown(self, member: ConsumerMember) -> None:
+        member_id = member.member_id
+        for owned in (member.current.assigned, member.current.revoking):
+            for topic_id, partitions in owned.items():
+                owners = self.owners.get(topic_id, {})
                 for partition in partitions:
-                    if owners.get((topic_id, partition)) == member_id:
-                        del owners[topic_id, partition]
+                    if owners.get(partition) == member_id:
+                        del owners[partition]
+                if not owners:
+                    self.owners.pop(topic_id, None)
 
 
 def _add(counter: Counter[str], name: str, by: int) -> None:

@@ -193,6 +193,8 @@ def _join_or_go_on(
 def _merged(before: MemberMetadata, request: ConsumerGroupHeartbeatRequest, sender: Sender) -> MemberMetadata:
     """What a member says of itself from now on; what it does not mention stays."""
     names, regex = request.subscribed_topic_names, request.subscribed_topic_regex
+    if names is None and regex is None and _says_nothing_new(before, request, sender):
+        return before
     return replace(
         before,
         instance_id=before.instance_id if request.instance_id is None else request.instance_id,
@@ -206,6 +208,19 @@ def _merged(before: MemberMetadata, request: ConsumerGroupHeartbeatRequest, send
         else request.rebalance_timeout_ms,
         assignor=before.assignor if request.server_assignor is None else request.server_assignor,
         classic=None,
+    )
+
+
+def _says_nothing_new(before: MemberMetadata, request: ConsumerGroupHeartbeatRequest, sender: Sender) -> bool:
+    """Whether all is as before, but perhaps the subscription."""
+    return (
+        before.classic is None
+        and (request.instance_id is None or request.instance_id == before.instance_id)
+        and request.rack_id is None
+        and request.server_assignor is None
+        and request.rebalance_timeout_ms == -1
+        and before.client_id == sender.client_id
+        and before.client_host == sender.client_host
     )
 
 

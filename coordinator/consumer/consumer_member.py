@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from kohort.coordinator.consumer.consumer_states import MemberState
 from kohort.coordinator.consumer.values import CurrentAssignment, MemberMetadata
+from kohort.coordinator.group_placement import java_hash
 from kohort.coordinator.member_stats import MemberStats
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ class ConsumerMember:
 
     __slots__ = (
         "current",
+        "java_hash",
         "join_timer",
         "member_id",
         "metadata",
@@ -30,6 +32,8 @@ class ConsumerMember:
 
     def __init__(self, member_id: str, metadata: MemberMetadata, current: CurrentAssignment = FIRST) -> None:
         self.member_id = member_id
+        self.java_hash = java_hash(member_id)
+        """Decides who comes first where Kafka walks its hash maps."""
         self.metadata = metadata
         self.current = current
         self.session: Timer | None = None

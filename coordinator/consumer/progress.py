@@ -13,6 +13,8 @@ from kohort.coordinator.consumer.targets import topic_ids
 from kohort.coordinator.consumer.timers import extend_session, start, stop
 from kohort.coordinator.consumer.values import Kind
 
+_NOBODY: dict[int, str] = {}
+
 
 def advance_member(
     group: ConsumerGroup,
@@ -33,7 +35,7 @@ def advance_member(
         reported=reported,
         subscription_changed=subscription_changed,
         subscribed=topic_ids(group, member.metadata),
-        is_taken=lambda topic_id, partition: owners.get((topic_id, partition), member_id) != member_id,
+        is_taken=lambda topic_id, partition: owners.get(topic_id, _NOBODY).get(partition, member_id) != member_id,
     )
     if following is None:
         return False

@@ -1,12 +1,11 @@
 """The target assignment: what each member is to have (consumer-groups §10)."""
 
-from collections.abc import Collection
 from uuid import UUID
 
 from kohort.coordinator.consumer.assignors import ASSIGNORS
 from kohort.coordinator.consumer.assignors.subscriber import Subscriber
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
-from kohort.coordinator.consumer.consumer_member import FIRST
+from kohort.coordinator.consumer.consumer_member import FIRST, ConsumerMember
 from kohort.coordinator.consumer.java_order import hash_of_id, in_map_order, in_table_order
 from kohort.coordinator.consumer.request_changes import Changes
 from kohort.coordinator.consumer.values import Kind, MemberMetadata, TargetEpoch
@@ -29,23 +28,18 @@ def compute(group: ConsumerGroup, changes: Changes, wall_ms: int, *, homogeneous
     """
     observer = group.coordinator.consumer_observer
     began_us = observer.measured_from_us()
-    counts: dict[UUID, int] = {}
-    known: dict[tuple[Collection[str], str], frozenset[UUID]] = {}
+    counts = _counts(group)
     members = []
     for member_id in _in_order(group):
         metadata = group.members[member_id].metadata
-        subscription = metadata.topic_names, metadata.topic_regex
-        topics = known.get(subscription)
-        if topics is None:  # most members subscribe to what another one does
-            topics = known[subscription] = topic_ids(group, metadata, counts)
-        instance_id = metadata.instance_id
-        members.append(Subscriber(member_id, instance_id, topics, group.target_of(member_id)))
+        topics = topic_ids(group, metadata)
+        members.append(Subscriber(member_id, metadata.instance_id, topics, group.target_of(member_id)))
     assign = ASSIGNORS[preferred_assignor(group, own_vote)]
     ordered = {topic_id: counts[topic_id] for topic_id in in_map_order(sorted(counts), hash_of_id)}
     targets = assign(members, ordered, homogeneous) if members else {}
     for each in members:
-        target = targets.get(each.member_id, {})
-        if target != group.targets.get(each.member_id):
+        target, had = targets.get(each.member_id, {}), group.targets.get(each.member_id)
+        if target is not had and target != had:
             changes.make(Kind.TARGET, each.member_id, target)
     changes.make(Kind.TARGET_EPOCH, None, TargetEpoch(group.epoch, wall_ms))
     changes.assignor_us = observer.measured_us(began_us)
@@ -53,21 +47,39 @@ def compute(group: ConsumerGroup, changes: Changes, wall_ms: int, *, homogeneous
 
 def _in_order(group: ConsumerGroup) -> list[str]:
     """Members as Kafka's assignors get them. Who joins with this heartbeat is added last."""
-    known = [name for name, member in group.members.items() if member.current is not FIRST]
-    added = [name for name, member in group.members.items() if member.current is FIRST]
-    return in_map_order([*in_table_order(known, java_hash), *added], java_hash)
+    known = [member for member in group.members.values() if member.current is not FIRST]
+    added = [member for member in group.members.values() if member.current is FIRST]
+    ordered = in_map_order([*in_table_order(known, _hash_of), *added], _hash_of)
+    return [member.member_id for member in ordered]
 
 
-def topic_ids(group: ConsumerGroup, metadata: MemberMetadata, counts: dict[UUID, int] | None = None) -> frozenset[UUID]:
-    """The topics that a member subscribes to, as far as they exist. `counts` is given their numbers of partitions."""
-    found = set()
-    for name in group.names_of(metadata):
-        topic = group.coordinator.topics.by_name(name)
-        if topic is not None:
-            found.add(topic.topic_id)
-            if counts is not None:
-                counts[topic.topic_id] = topic.partitions
-    return frozenset(found)
+def _hash_of(member: ConsumerMember) -> int:
+    return member.java_hash
+
+
+def _counts(group: ConsumerGroup) -> dict[UUID, int]:
+    """The numbers of partitions of all topics that members subscribe to, as far as they exist."""
+    subscribed = {
+        (each.metadata.topic_names, each.metadata.topic_regex): each.metadata for each in group.members.values()
+    }
+    names = {name for metadata in subscribed.values() for name in group.names_of(metadata)}
+    topics = (group.coordinator.topics.by_name(name) for name in names)
+    return {topic.topic_id: topic.partitions for topic in topics if topic is not None}
+
+
+def topic_ids(group: ConsumerGroup, metadata: MemberMetadata) -> frozenset[UUID]:
+    """The topics that a member subscribes to, as far as they exist; worked out once for all equal subscriptions."""
+    topics = group.coordinator.topics
+    if group.ids_version != topics.version or len(group.ids) > 2 * len(group.members):
+        group.ids.clear()
+        group.ids_version = topics.version
+    resolved = group.regexes.get(metadata.topic_regex) if metadata.topic_regex else None
+    subscription = metadata.topic_names, () if resolved is None else resolved.topics
+    known = group.ids.get(subscription)
+    if known is None:
+        found = (topics.by_name(name) for names in subscription for name in names)
+        known = group.ids[subscription] = frozenset(topic.topic_id for topic in found if topic is not None)
+    return known
 
 
 def preferred_assignor(group: ConsumerGroup, own_vote: str | None = None) -> str:

@@ -14,7 +14,9 @@ def one_owner_each(coordinator: GroupCoordinator) -> None:
                 for topic_id, partitions in owned.items():
                     for partition in partitions:
                         assert owners.setdefault((topic_id, partition), member_id) == member_id, "two owners"
-        assert owners == group.owners
+        assert owners == {
+            (topic, number): name for topic, each in group.owners.items() for number, name in each.items()
+        }
         assert group.target_epoch <= group.epoch
         assert all(member.current.epoch <= group.target_epoch for member in group.members.values())
         assert group.targets.keys() <= group.members.keys(), "a target of nobody"
@@ -32,7 +34,7 @@ def picture(coordinator: GroupCoordinator) -> dict[str, Any]:
             "members": {name: (each.metadata, each.current) for name, each in group.members.items()},
             "targets": {name: {t: p for t, p in each.items() if p} for name, each in group.targets.items()},
             "regexes": dict(group.regexes),
-            "owners": dict(group.owners),
+            "owners": {topic_id: dict(owners) for topic_id, owners in group.owners.items()},
             "static": dict(group.static_members),
             "state": group.state,
             "counts": (group.names, group.regex_counts, group.assignors, group.classic_count, group.settled),

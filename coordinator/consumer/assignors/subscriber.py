@@ -20,9 +20,15 @@ class Subscriber(NamedTuple):
 
 def subscribers_of(members: Sequence[Subscriber], topics: Collection[UUID]) -> dict[UUID, list[int]]:
     """By topic, who subscribes to it: positions in `members`, in order."""
-    found: dict[UUID, list[int]] = {topic_id: [] for topic_id in topics}
+    by_subscription: dict[frozenset[UUID], list[int]] = {}
     for number, each in enumerate(members):
-        for topic_id in each.topics:
-            if topic_id in found:
-                found[topic_id].append(number)
+        by_subscription.setdefault(each.topics, []).append(number)
+    found: dict[UUID, list[int]] = {topic_id: [] for topic_id in topics}
+    for subscription, numbers in by_subscription.items():
+        for topic_id in subscription:
+            if (known := found.get(topic_id)) is not None:
+                known += numbers
+    if len(by_subscription) > 1:
+        for numbers in found.values():
+            numbers.sort()
     return found

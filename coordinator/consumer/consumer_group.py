@@ -183,20 +183,18 @@ class ConsumerGroup(Group):
 
     def apply(self, change: Change) -> object:
         """Takes over a record. Returns the value that it replaces; None: there was none."""
-        match change:
-            case Change(Kind.GROUP_EPOCH, _, value):
+        kind, name, value = change
+        if name is None:
+            if kind is Kind.GROUP_EPOCH:
                 return self._set_epoch(value)  # type: ignore[arg-type]
-            case Change(Kind.TARGET_EPOCH, _, value):
-                return self._set_target_epoch(value)  # type: ignore[arg-type]
-            case Change(Kind.MEMBER, str(name), value):
-                return self._set_member(name, value)  # type: ignore[arg-type]
-            case Change(Kind.TARGET, str(name), value):
-                return _set(self.targets, name, value)  # type: ignore[arg-type]
-            case Change(Kind.CURRENT, str(name), value):
-                return self._set_current(name, value)  # type: ignore[arg-type]
-            case Change(Kind.REGEX, str(name), value):
-                return _set(self.regexes, name, value)  # type: ignore[arg-type]
-        return None
+            return self._set_target_epoch(value) if kind is Kind.TARGET_EPOCH else None  # type: ignore[arg-type]
+        if kind is Kind.CURRENT:
+            return self._set_current(name, value)  # type: ignore[arg-type]
+        if kind is Kind.TARGET:
+            return _set(self.targets, name, value)  # type: ignore[arg-type]
+        if kind is Kind.MEMBER:
+            return self._set_member(name, value)  # type: ignore[arg-type]
+        return _set(self.regexes, name, value) if kind is Kind.REGEX else None  # type: ignore[arg-type]
 
     def _set_epoch(self, value: GroupEpoch | None) -> GroupEpoch:
         before = GroupEpoch(self.epoch, self.metadata_hash)

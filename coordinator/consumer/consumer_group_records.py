@@ -23,6 +23,7 @@ from kohort.protocol.wire import INT, SHORT, compact_bytes, compact_length, comp
 _LONG = struct.Struct(">q")
 _VERSION_0 = b"\x00\x00"
 _NO_TAGS = b"\x00"
+_NOTHING = compact_length(0)
 
 KINDS = frozenset(Kind)
 """The types of records that are a consumer group's."""
@@ -111,6 +112,8 @@ def _write_current(value: CurrentAssignment) -> bytes:
 
 
 def _owned(value: Owned) -> bytes:
+    if not value:
+        return _NOTHING
     parts = [compact_length(len(value))]
     for topic_id, partitions in value.items():
         numbers = sorted(partitions)

@@ -107,7 +107,7 @@ class Commit:
             before = kept.get(name)
             for asked in topic.partitions:
                 metadata, partition = asked.committed_metadata or "", asked.partition_index
-                if 2 * len(metadata) > limit and _utf16_units(metadata) > limit:
+                if _is_too_large(metadata, limit):
                     self._refuse(len(accepted) + refused)
                     refused += 1
                     continue
@@ -213,11 +213,17 @@ def _commit_of_consumer_group(
     coordinator: GroupCoordinator, group: ConsumerGroup, commit: Commit, now_ms: int
 ) -> OffsetCommitResponse | None:
     request = commit.request
+    limit = coordinator.settings.offset_metadata_max_bytes
     error = check_commit(
         group,
         request.member_id,
         request.generation_id_or_member_epoch,
-        ((topic_id, each.partition_index) for _, topic_id, topic in commit.topics for each in topic.partitions),
+        (
+            (topic_id, each.partition_index)
+            for _, topic_id, topic in commit.topics
+            for each in topic.partitions
+            if not _is_too_large(each.committed_metadata or "", limit)  # refused for that alone
+        ),
         knows_epochs=commit.knows_epochs,
     )
     if error is not _NONE:
@@ -261,6 +267,10 @@ def _offsets_of(coordinator: GroupCoordinator, group_id: str, now_ms: int) -> Gr
         simple = group = coordinator.create_group(group_id, now_ms)
         coordinator.observer.group_created(simple)
     return group.committed_offsets()
+
+
+def _is_too_large(metadata: str, limit: int) -> bool:
+    return 2 * len(metadata) > limit and _utf16_units(metadata) > limit
 
 
 def _utf16_units(text: str) -> int:

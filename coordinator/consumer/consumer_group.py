@@ -278,7 +278,8 @@ class ConsumerGroup(Group):
     def _own(self, member: ConsumerMember) -> None:
         for owned in (member.current.assigned, member.current.revoking):
             for topic_id, partitions in owned.items():
-                self.owners.setdefault(topic_id, {}).update(dict.fromkeys(partitions, member.member_id))
+                if partitions:  # a share may name a topic and none of its partitions
+                    self.owners.setdefault(topic_id, {}).update(dict.fromkeys(partitions, member.member_id))
 
     def _disown(self, member: ConsumerMember) -> None:
         member_id = member.member_id

@@ -117,14 +117,9 @@ class Message(Generic[RequestT, ResponseT]):
         INT.pack_into(frame, 0, len(frame) - 4)
         return [frame]
 
-    @property
-    def is_always_short(self) -> bool:
-        """Whether every response is taken for short: what is written by hand."""
-        return self._write_by_hand is not None
-
     def is_short(self, version: int, response: ResponseT) -> bool:
-        """Whether `write` takes no time worth mentioning."""
-        if self.is_always_short:
+        """Whether `write` takes no time worth mentioning. What is written by hand is taken for short."""
+        if self.written_by_hand:
             return True
         known = self._step_writers.get(version)
         if known is None:

@@ -28,15 +28,19 @@ def handle(
     node: Node, request: OffsetFetchRequest, ticket: Ticket
 ) -> OffsetFetchResponse | Slices[OffsetFetchResponse]:
     """One answer for each group."""
-    if len(request.groups) > 1 or any(_is_long(node, asked) for asked in request.groups):
+    groups = request.groups
+    if len(groups) > 1 or (groups and _is_long(node, groups[0])):
         return _in_slices(node, request, ticket)
     return _answered(node, request, ticket)
 
 
 def _is_long(node: Node, asked: OffsetFetchRequestGroup) -> bool:
     if asked.topics is not None:
-        return sum(len(topic.partition_indexes) for topic in asked.topics) > SHORT
-    group = node.coordinator.groups.get(asked.group_id)
+        partitions = 0
+        for topic in asked.topics:  # nearly always one: `sum` would take longer than all of this
+            partitions += len(topic.partition_indexes)
+        return partitions > SHORT
+    group = node.coordinator.group(asked.group_id)
     return (
         group is not None
         and group.offsets is not None

@@ -76,6 +76,7 @@ bench-pipeline: $(VENV)/.test  ## figures of the pipeline, beside DuckDB and Pol
 	$(BIN)/python -m tests.pipeline.bench $(BENCH)
 
 pictures: $(VENV)/.test  ## the README's pictures, made anew; wants Chromium and ../shared
+	$(BIN)/python -m tests.control.page_picture docs/images/page.png
 	$(BIN)/python -m tests.watch.pictures docs/images/watch.svg
 	$(BIN)/python -m tests.pipeline.pictures docs/images/report.png
 

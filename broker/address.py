@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from socket import AF_INET6, inet_pton
+from struct import unpack
 
 HIGHEST_PORT = 65_535
 _HOST = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_.])?|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*(%\w+)?")
@@ -90,3 +92,16 @@ def show_address(host: str, port: int) -> str:
 def reachable(host: str) -> str:
     """A host that a client on this machine can dial, for one that means all addresses."""
     return {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}.get(host, host)
+
+
+def java_address(host: str) -> str:
+    """An address as Kafka shows it in member lists: Java's form, with a slash and no short form of IPv6."""
+    host = plain_host(host)
+    if ":" not in host:
+        return "/" + host
+    return "/" + ":".join(f"{word:x}" for word in unpack(">8H", inet_pton(AF_INET6, host.partition("%")[0])))
+
+
+def plain_host(host: str) -> str:
+    """An IPv4 client of a socket that listens on both families is an IPv4 client."""
+    return host.removeprefix("::ffff:") if host.startswith("::ffff:") and "." in host else host

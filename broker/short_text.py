@@ -3,6 +3,9 @@
 from dataclasses import fields, is_dataclass
 from reprlib import Repr
 
+SECRETS = frozenset({"auth_bytes", "salted_password"})
+"""Fields of requests that nobody may read in a log."""
+
 LONGEST = 4_000
 """Letters of a value that a log line shows."""
 
@@ -32,7 +35,10 @@ class _Short(Repr):
             return super().repr_instance(value, level)
         if level <= 0:
             return f"{type(value).__name__}(…)"
-        shown = (f"{each.name}={self.repr1(getattr(value, each.name), level - 1)}" for each in fields(value))
+        shown = (
+            f"{each.name}={'(secret)' if each.name in SECRETS else self.repr1(getattr(value, each.name), level - 1)}"
+            for each in fields(value)
+        )
         return f"{type(value).__name__}({', '.join(shown)})"
 
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kohort.broker.slices import Work
+from kohort.security.principal import Principal
+
+if TYPE_CHECKING:
+    from kohort.security.sasl.login import Login
 
 NO_REPLY = object()
 """What a handler returns for a request that is never answered (Produce with acks=0)."""
@@ -22,9 +26,21 @@ class Requester(Protocol):
     client_software: str | None
     """Name and version, as the client gave them in ApiVersions."""
     listener: tuple[str, int]
+    """The address the client dialled."""
+    listener_name: str
+    """The listener's name in `listeners`, as `SASL_SSL`."""
+    principal: Principal
+    """Who the client is: ANONYMOUS until a login or a certificate says more."""
+
+    login: Login | None
+    """How far the client has come in logging in; None: its listener asks for no login."""
 
     def answer(self, ticket: Ticket, response: object) -> None:
         """Sends the response of the request that `ticket` stands for."""
+        ...
+
+    def answer_and_close(self, ticket: Ticket, response: object | None, reason: str) -> None:
+        """Sends the response, if there is one, and hangs up."""
         ...
 
     def close(self, reason: str) -> None:
@@ -77,6 +93,21 @@ class Ticket:
         return self.requester.client_host
 
     @property
+    def host(self) -> str:
+        """The client's address as ACLs name it: `127.0.0.1`."""
+        return self.requester.client_host[1:]
+
+    @property
+    def principal(self) -> Principal:
+        """Who sent the request."""
+        return self.requester.principal
+
+    @property
+    def listener_name(self) -> str:
+        """The name of the listener that the request came in on, as `SASL_SSL`."""
+        return self.requester.listener_name
+
+    @property
     def listener(self) -> tuple[str, int]:
         """The address the client dialled."""
         return self.requester.listener
@@ -86,6 +117,11 @@ class Ticket:
         assert not self.answered, "a ticket is answered once"
         self.answered = True
         self.requester.answer(self, response)
+
+    def reply_and_close(self, response: object | None, reason: str) -> None:
+        """Answers, unless `response` is None, and hangs up; the log says why."""
+        self.answered = True
+        self.requester.answer_and_close(self, response, reason)
 
     def work_on(self, steps: Work) -> None:
         """Goes on with a request that waited, a little at a time. `steps` return what a handler returns."""

@@ -9,21 +9,25 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from kohort.cli.analyze_options import FOUND, fails, webhook_address, window_of
 from kohort.pipeline.java import NoJavaError
 from kohort.pipeline.session import NoSparkError
 from kohort.pipeline.terminal import print_findings, progress, say, spark_tasks, speaking_to, words
 from kohort.protocol.visible import visible
 
 if TYPE_CHECKING:
+    from kohort.pipeline.job.analysis_run import Outcome
+    from kohort.pipeline.live.webhook import Message
     from kohort.pipeline.sources.chunk import Issue
     from kohort.pipeline.sources.found import Source
+    from kohort.pipeline.sources.window import Window
 
 _ENDS = (signal.SIGINT, signal.SIGTERM)
 _MISSING_THERE = re.compile(r"^ModuleNotFoundError: No module named '([\w.]+)'", re.MULTILINE)
@@ -63,6 +67,22 @@ INTERRUPTED = 130
     help="Properties for TLS and SASL, as Kafka's own tools take them (security.protocol, sasl.*, ssl.*).",
 )
 @click.option("--follow", "following", is_flag=True, help="Keep reading a cluster, and say what happens as it happens.")
+@click.option("--since", metavar="MOMENT", help="Leave out what was over before: 2026-05-31T14:00, or 14:00 of today.")
+@click.option("--until", metavar="MOMENT", help="Leave out what came later.")
+@click.option("--last", metavar="LENGTH", help="Only the last 30m, 2h, 1d.")
+@click.option(
+    "--group",
+    "groups",
+    multiple=True,
+    metavar="NAME",
+    help="Only this group, or those of a pattern like 'orders-*'; again for more.",
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice(["warning", "critical"]),
+    help="Exit code 3 when something so grave was found: for CI.",
+)
+@click.option("--webhook", metavar="URL", help="With --follow: post alerts there as JSON too.")
 @click.option("--verbose", is_flag=True, help="Information on the terminal too, not only warnings.")
 def analyze(
     sources: tuple[str, ...],
@@ -71,6 +91,12 @@ def analyze(
     name: str,
     config: Path | None,
     following: bool,
+    since: str | None,
+    until: str | None,
+    last: str | None,
+    groups: tuple[str, ...],
+    fail_on: str | None,
+    webhook: str | None,
     verbose: bool,
 ) -> None:
     """Why did my groups rebalance, who caused it, what did it cost, what should I change?
@@ -82,15 +108,24 @@ def analyze(
     anew every minute. Ctrl-C ends it with a last report, a second Ctrl-C at once; the same command goes on from there.
 
     Findings go to stdout, progress to stderr. Exit code 0: analysed, whatever was found; 1: it could not be, or nothing
-    in one of the sources was understood; 2: the command was given wrongly; 130: interrupted.
+    in one of the sources was understood; 2: the command was given wrongly; 3: --fail-on; 130: interrupted.
     """  # fmt: skip
     out = out.absolute()
     try:
+        window, address = window_of(since, until, last, groups), webhook_address(webhook)
+        if following and (not window.is_everything or fail_on is not None):
+            raise click.UsageError(
+                "--follow takes everything as it comes: no --since, --until, --last, --group, --fail-on"
+            )
+        if webhook is not None and not following:
+            raise click.UsageError("--webhook goes with --follow")
         found, issues = _find(sources, config)
         if following:
-            _follow(found, out, master, name, verbose)
+            _follow(found, out, master, name, verbose, address)
         else:
-            _run(found, issues, out, master, name, verbose)
+            outcome = _run(found, issues, out, master, name, verbose, window)
+            if fails(outcome.findings, fail_on):
+                sys.exit(FOUND)
     except click.ClickException:
         raise
     except KeyboardInterrupt:
@@ -145,7 +180,9 @@ def _find(sources: tuple[str, ...], config: Path | None) -> tuple[list[Source], 
     return found, issues
 
 
-def _run(found: list[Source], issues: list[Issue], out: Path, master: str | None, name: str, verbose: bool) -> None:
+def _run(
+    found: list[Source], issues: list[Issue], out: Path, master: str | None, name: str, verbose: bool, window: Window
+) -> Outcome:
     gc.enable()  # the command line runs without; an analysis lives long enough to need it
     for issue in issues:
         say(f"{issue.keys}: {issue.detail}")
@@ -169,7 +206,7 @@ def _run(found: list[Source], issues: list[Issue], out: Path, master: str | None
             from kohort.pipeline.job.analysis_run import analyse
 
             with progress(spark_tasks(spark)) as show_progress:
-                outcome = analyse(spark, found, issues, out, show_progress, name)
+                outcome = analyse(spark, found, issues, out, show_progress, name, window)
             print_findings(outcome, verbose)
         finally:
             spark.stop()
@@ -180,6 +217,7 @@ def _run(found: list[Source], issues: list[Issue], out: Path, master: str | None
         say(visible(f"! {each['keys']}: {each['detail']}"))
     if unread:
         sys.exit(1)
+    return outcome
 
 
 @contextmanager
@@ -221,7 +259,7 @@ def _prepare(out: Path, following: bool) -> None:
         raise click.ClickException(f"--out {out}: holds an analysis made without --follow; name another folder")
 
 
-def _follow(found: list[Source], out: Path, master: str | None, name: str, verbose: bool) -> None:
+def _follow(found: list[Source], out: Path, master: str | None, name: str, verbose: bool, webhook: str | None) -> None:
     from kohort.pipeline.sources.found import WIRE
 
     if len(found) != 1 or found[0].kind != WIRE:
@@ -235,7 +273,7 @@ def _follow(found: list[Source], out: Path, master: str | None, name: str, verbo
     # Ctrl-C ends the loop between two looks, so that streams are stopped and the report is made once more.
     before = {number: _stop_on(number, stopping) for number in _ENDS}
     try:
-        with _spark_apart(out):
+        with _spark_apart(out), _alerting(webhook) as notify:
             spark = spark_session(master)
             for number in _ENDS:  # again: PySpark has put a handler of its own in their place
                 _stop_on(number, stopping)
@@ -254,6 +292,7 @@ def _follow(found: list[Source], out: Path, master: str | None, name: str, verbo
                     name,
                     until=lambda: bool(stopping),
                     security=found[0].security,
+                    notify=notify,
                 )
                 if outcome is not None:
                     print_findings(outcome, verbose)
@@ -267,6 +306,18 @@ def _follow(found: list[Source], out: Path, master: str | None, name: str, verbo
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def _alerting(url: str | None) -> Iterator[Callable[[Message], None]]:
+    """What to do with alerts beside printing them."""
+    if url is None:
+        yield lambda _: None
+        return
+    from kohort.pipeline.live.webhook import Webhook
+
+    with Webhook(url, say) as hook:
+        yield hook.add
 
 
 def _stop_on(number: signal.Signals, stopping: list[float]) -> Any:

@@ -22,6 +22,7 @@ gc.disable()
 COMMANDS = {
     "admin": "Move leaders, stop and start nodes of a running cluster.",
     "analyze": "Find out from a cluster's logs why groups rebalanced, and what to change.",
+    "completion": "Print what lets a shell complete commands and options.",
     "ctl": "Control a broker's clock, faults and gates; see what happened to its groups.",
     "demo": "Watch three client libraries share a group.",
     "health": "Ask a broker whether it serves: exit code 0 or 1.",

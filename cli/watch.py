@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 import time
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from kohort.broker.address import AddressError
+from kohort.broker.control_url import is_url
 from kohort.broker.lean_imports import without
 from kohort.cli.admin.asking import token_option
 from kohort.cli.saying import say
@@ -59,16 +62,17 @@ def watch(bootstrap: str, pattern: str, once: bool, every_s: float, config: Path
     BOOTSTRAP is HOST:PORT, several with commas, of any Kafka cluster (--command-config for TLS and
     logins); or the control address of a kohort,
     which shows timers and the causes of rebalances, too. It only asks; it joins no group and writes nothing. Where
-    stdout is no terminal: one picture, then a line for each change. Ctrl-C ends it.
+    stdout is no terminal: one picture, then a line for each change. A cluster that goes away is asked
+    again until it is back. Ctrl-C or q ends it.
     """
     with without("hypothesis"):
         from kohort.client.security import OPEN, SecurityError, from_file
-        from kohort.watch.controlled import HTTP, Controlled
+        from kohort.watch.controlled import Controlled
         from kohort.watch.looking import WatchedCluster
 
     cluster: Watched
     try:
-        if bootstrap.startswith(HTTP):
+        if is_url(bootstrap):
             cluster = Controlled(bootstrap, pattern, token)
         else:
             security = OPEN if config is None else from_file(config)
@@ -78,19 +82,21 @@ def watch(bootstrap: str, pattern: str, once: bool, every_s: float, config: Path
     except (AddressError, SecurityError) as problem:
         say(f"kohort: {problem}", err=True)
         sys.exit(2)
-    sys.exit(asyncio.run(_until_interrupted(cluster, Controlled(bootstrap, pattern, token), bootstrap, once, every_s)))
+    otherwise = Controlled(bootstrap, pattern, token)
+    sys.exit(asyncio.run(_until_interrupted(cluster, otherwise, bootstrap, pattern, once, every_s)))
 
 
 async def _until_interrupted(
-    cluster: Watched, otherwise: Controlled, bootstrap: str, once: bool, every_s: float
+    cluster: Watched, otherwise: Controlled, bootstrap: str, pattern: str, once: bool, every_s: float
 ) -> int:
     from kohort.watch.client import BrokerError
 
-    watching = asyncio.ensure_future(_watch(cluster, otherwise, bootstrap, once, every_s))
+    watching = asyncio.ensure_future(_watch(cluster, otherwise, bootstrap, pattern, once, every_s))
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, watching.cancel)
     try:
-        await watching
+        with _ends_with_q(watching.cancel) if sys.stdout.isatty() and not once else nullcontext():
+            await watching
     except asyncio.CancelledError:
         return 0  # how watching ends
     except BrokerError as problem:
@@ -101,13 +107,16 @@ async def _until_interrupted(
     return 0
 
 
-async def _watch(cluster: Watched, otherwise: Controlled, bootstrap: str, once: bool, every_s: float) -> None:
+async def _watch(
+    cluster: Watched, otherwise: Controlled, bootstrap: str, pattern: str, once: bool, every_s: float
+) -> None:
     """`otherwise`: who is asked if no broker answers at that address, but a web server."""
     from rich.console import Console
     from rich.live import Live
 
     from kohort.watch.changes import Change, Changes
-    from kohort.watch.client import BrokerError, SpeaksHttpError
+    from kohort.watch.client import SpeaksHttpError
+    from kohort.watch.patience import Looking
     from kohort.watch.view import line, picture
 
     title = f"kohort watch {bootstrap}"
@@ -120,24 +129,54 @@ async def _watch(cluster: Watched, otherwise: Controlled, bootstrap: str, once: 
         cluster = otherwise
         snapshot = await cluster.look(time.time())
     changes.take(snapshot)
+    looking = Looking(cluster)
     if once or not console.is_terminal:
-        console.print(picture(snapshot, seen, title=title))
+        console.print(picture(snapshot, seen, title=title, pattern=pattern))
         while not once:
             await asyncio.sleep(every_s)
-            before, snapshot = snapshot, await cluster.look(time.time())
+            before, snapshot = snapshot, await looking.again(snapshot)
             for problem in set(snapshot.problems) - set(before.problems):
                 console.out(visible(f"! {problem}"))
+            if looking.back_after_s is not None:
+                console.out(f"{bootstrap} answers again, after {looking.back_after_s:.0f} s")
             for change in changes.take(snapshot):
                 console.out(line(change))
         return
     with Live(console=console, auto_refresh=False, screen=True) as live:
         while True:
-            height = console.size.height
-            live.update(picture(snapshot, seen, title=title, last=changes.last, height=height), refresh=True)
+            shown = picture(snapshot, seen, title=title, last=changes.last, height=console.size.height, pattern=pattern)
+            live.update(shown, refresh=True)
             await asyncio.sleep(every_s)
-            try:
-                snapshot = await cluster.look(time.time())
-            except BrokerError as met:
-                snapshot = replace(snapshot, problems=(f"{met}; what follows is from before",))
-                continue
-            seen = [*seen, *changes.take(snapshot)][-KEPT_CHANGES:]
+            snapshot = await looking.again(snapshot)
+            if looking.away_since is None:
+                seen = [*seen, *changes.take(snapshot)][-KEPT_CHANGES:]
+
+
+@contextmanager
+def _ends_with_q(end: Callable[[], object]) -> Iterator[None]:
+    """Where stdin is a terminal, `q` calls `end`."""
+    try:
+        import termios
+        import tty
+
+        terminal = sys.stdin.fileno()
+        before = termios.tcgetattr(terminal)
+    except (ImportError, OSError, ValueError, termios.error):  # no terminal, or a stdin that is closed
+        yield
+        return
+    loop = asyncio.get_running_loop()
+
+    def read() -> None:
+        keys = os.read(terminal, 64)
+        if not keys:
+            loop.remove_reader(terminal)
+        elif b"q" in keys.lower():
+            end()
+
+    tty.setcbreak(terminal, termios.TCSANOW)
+    loop.add_reader(terminal, read)
+    try:
+        yield
+    finally:
+        loop.remove_reader(terminal)
+        termios.tcsetattr(terminal, termios.TCSADRAIN, before)

@@ -15,6 +15,7 @@ from fastapi import Request, Response
 from fastapi.responses import JSONResponse
 
 from kohort.broker.control_token import is_shown
+from kohort.control.routes.page_routes import is_page
 from kohort.protocol.visible import visible
 
 LOOPBACK_NAME = "localhost"
@@ -41,6 +42,8 @@ class Admission:
             )
         if _is_from_elsewhere(request):
             return sentence(403, "pages of other sites may not control this broker")
+        if is_page(request.url.path):
+            return None  # it holds nothing of this broker, and asks its reader for the token
         if self._token and not is_shown(self._token, request.headers.get("authorization", "")):
             return sentence(401, "this broker wants its control token: Authorization: Bearer TOKEN")
         return None

@@ -28,6 +28,7 @@ from kohort.control.routes import (
     metrics_routes,
     nodes_routes,
     overview_routes,
+    page_routes,
     reset_routes,
     topics_routes,
     violations_routes,
@@ -47,6 +48,7 @@ ROUTERS = (
     reset_routes.router,
     events_routes.router,
     metrics_routes.router,
+    page_routes.router,
 )
 """One per subject: a new subject is a file in `routes/` and its name here."""
 

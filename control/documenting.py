@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 from pydantic import BaseModel, Field
+
+
+def one_of(words: Iterable[str]) -> dict[str, Any]:
+    """For the document: a text is one of these. What is given is judged elsewhere, which names the nearest."""
+    return {"enum": sorted(words)}
 
 
 class Problem(BaseModel):

@@ -53,6 +53,14 @@ class Way(Protocol):
         """Lets it go on at once, if it still waits for a condition."""
         ...
 
+    def stopped(self, exchange: Exchange) -> None:
+        """A gate or a fault has the request now, or its answer."""
+        ...
+
+    def goes_on(self, exchange: Exchange) -> None:
+        """They have it no more."""
+        ...
+
 
 class Exchange:
     """A request, its handler, and how far it has come. Takes the place of the connection as the one who asks."""
@@ -67,6 +75,9 @@ class Exchange:
         "generation_then",
         "in_consumer_group",
         "listener",
+        "listener_name",
+        "login",
+        "principal",
         "request",
         "stage",
         "ticket",
@@ -80,6 +91,8 @@ class Exchange:
         self.ticket = ticket
         self.connection: Connection = ticket.requester  # type: ignore[assignment]
         self.client_host, self.listener = ticket.requester.client_host, ticket.requester.listener
+        self.principal, self.listener_name = ticket.requester.principal, ticket.requester.listener_name
+        self.login = ticket.requester.login
         self.facts = RequestFacts(node, request, ticket)
         self.generation_then = NO_GENERATION
         """The group's generation when the broker began to handle the request; consumer groups have none."""
@@ -103,14 +116,19 @@ class Exchange:
     def begin(self) -> Any:
         """What a handler returns: a response, None for later, NO_REPLY; or CloseConnection is raised."""
         self.ticket.requester = self
-        return None if self._way.comes(self) else self._go_on()
+        if self._way.comes(self):
+            self._way.stopped(self)
+            return None
+        return self._go_on()
 
     def _go_on(self, *_: Any) -> Any:
         """As `begin`, from behind the gates."""
         outcome = self._way.spoil(self, None)
         if outcome is ON:
             return self._handled()
-        if outcome is not None:
+        if outcome is None:
+            self._way.stopped(self)
+        else:
             self.stage = ANSWER  # a fault has answered: no other spoils that
         return outcome
 
@@ -134,9 +152,15 @@ class Exchange:
             return
         self.stage = ANSWER
         if self._way.leaves(self, self._node, response):
+            self._way.stopped(self)
             self.connection.park()
         else:
             self._leave(response)
+
+    def answer_and_close(self, ticket: Ticket, response: object | None, reason: str) -> None:
+        """Answers a login that has failed, and hangs up. No fault comes between."""
+        self.stage = ANSWER
+        self.connection.answer_and_close(ticket, response, reason)
 
     def close(self, reason: str) -> None:
         """Hangs up."""
@@ -162,6 +186,7 @@ class Exchange:
             self.connection.close(str(reason))
             return
         if outcome is None:
+            self._way.stopped(self)
             self.connection.park()
         else:
             self.connection.answer(self.ticket, response if outcome is ON else outcome)
@@ -200,6 +225,7 @@ class Exchange:
         server = self._way.brokers.server
         if now_ms is None:
             now_ms = self._way.brokers.cluster.clock.now_ms()
+        self._way.goes_on(self)
         if self.connection.closed:
             return
         try:

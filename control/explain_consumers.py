@@ -6,29 +6,34 @@ Looks and changes nothing, as `explain.py` does for classic groups.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
+from kohort.control.consumer_settings_advice import consumers_badly_set
 from kohort.control.explanation import Advice, Explanation, Wait
 from kohort.control.group_members import GroupMember, Partitions, consumer_member
 from kohort.coordinator.consumer.consumer_group import CONSUMER, ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.consumer_states import GroupState
 from kohort.coordinator.consumer.values import STEPPING_OUT_EPOCH
+from kohort.coordinator.events import GroupEvent
 from kohort.protocol.topic_partition import TopicPartition
 
 Alive = Callable[[ConsumerGroup, ConsumerMember], bool]
 
 
-def explain_consumers(group: ConsumerGroup, now_ms: int, is_alive: Alive | None = None) -> Explanation:
-    """`is_alive`: the laboratory's, where there is one."""
-    return _Story(group, now_ms, is_alive).tell()
+def explain_consumers(
+    group: ConsumerGroup, now_ms: int, is_alive: Alive | None = None, events: Iterable[GroupEvent] = ()
+) -> Explanation:
+    """`is_alive`: the laboratory's, where there is one. `events`: what has happened to the group, if recorded."""
+    return _Story(group, now_ms, is_alive, events).tell()
 
 
 class _Story:
     """What there is to say of a group at one moment."""
 
-    def __init__(self, group: ConsumerGroup, now_ms: int, is_alive: Alive | None) -> None:
+    def __init__(self, group: ConsumerGroup, now_ms: int, is_alive: Alive | None, events: Iterable[GroupEvent]) -> None:
         self._group = group
+        self._events = events
         self._now_ms = now_ms
         self._is_alive = is_alive
         self._members = [
@@ -61,7 +66,9 @@ class _Story:
             )
             for each in self._members
         )
-        return Explanation(headline, tuple(self._waits()), clients, tuple(self._badly_set()))
+        return Explanation(
+            headline, tuple(self._waits()), clients, consumers_badly_set(group, self._names, self._events)
+        )
 
     # What it waits for
 
@@ -141,16 +148,6 @@ class _Story:
         if member.speaks != CONSUMER and self._is_behind(member):
             return f"{has}; should join again (JoinGroup); its heartbeats are answered REBALANCE_IN_PROGRESS"
         return f"{has}; should send heartbeats"
-
-    def _badly_set(self) -> Iterator[str]:
-        interval_ms = self._group.coordinator.consumer_config(self._group.group_id).heartbeat_interval_ms
-        for each in self._members:
-            if each.speaks == CONSUMER and each.rebalance_timeout_ms < interval_ms:
-                yield (
-                    f"{self._names[each.member_id]}'s rebalance timeout ({each.rebalance_timeout_ms / 1_000:g} s; in "
-                    "Java max.poll.interval.ms) is shorter than the heartbeat interval "
-                    f"({interval_ms / 1_000:g} s): it is removed before it can say that it gave something up"
-                )
 
 
 def _names(members: list[GroupMember]) -> dict[str, str]:

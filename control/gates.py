@@ -15,6 +15,7 @@ from kohort.control.control_errors import NotFoundError, unknown
 from kohort.control.gate_points import GATE_POINTS, LOAD, GatePoint
 from kohort.coordinator.effects import OFFSETS_TOPIC
 from kohort.coordinator.group_placement import partition_for
+from kohort.protocol.visible import visible
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.replay import Replay
@@ -176,6 +177,9 @@ class Gate:
     ) -> None:
         self.open()
 
+    def __repr__(self) -> str:
+        return visible(f"<{self}, {len(self.held)} held>")
+
     def __str__(self) -> str:
         return f"gate {self.name}" + (f" of group {self.group}" if self.group is not None else "")
 
@@ -236,6 +240,9 @@ class Gates:
 
     def __iter__(self) -> Iterator[Gate]:
         return iter(self._gates)
+
+    def __repr__(self) -> str:
+        return visible(f"<gates: {', '.join(f'{each} ({len(each.held)} held)' for each in self) or 'none'}>")
 
     def __contains__(self, gate: object) -> bool:
         return gate in self._gates

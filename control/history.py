@@ -60,7 +60,7 @@ class Rebalance:
     evicted: tuple[str, ...] = ()
     """Member ids; who did not rejoin in time."""
     laggard: str = ""
-    """The client that rejoined last, or the first that was evicted.
+    """The client id of the member that rejoined last, or of the first that was evicted.
 
     In a consumer group the one that took longest to give up partitions, or has not yet.
     """
@@ -161,7 +161,7 @@ def _take(rebalance: Rebalance, event: GroupEvent) -> None:
         rebalance.prepare_ms = (event.duration_us or 0) / 1000
         rebalance.joined, rebalance.left = event.joined or (), event.left or ()
         rebalance.evicted, rebalance.members = event.evicted or (), event.members or 0
-        rebalance.laggard = rebalance.evicted[0] if rebalance.evicted else _client(rebalance, event.member_id)
+        rebalance.laggard = _client(rebalance, rebalance.evicted[0] if rebalance.evicted else event.member_id)
         rebalance.laggard_ms = rebalance.prepare_ms if rebalance.laggard else None
         if not rebalance.members:
             rebalance.outcome = DONE

@@ -4,7 +4,8 @@ Only the brokers' timers follow it: sessions, rebalances, initial delays, pendin
 Sockets are served all the while, and fetches wait in real time (a consumer's long poll is not what a test slows down).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from kohort.broker.clock import Clock, SystemClock
 from kohort.control.control_errors import ControlError
@@ -24,6 +25,8 @@ class LabClock:
         """Called when a moment may come earlier or later than was said before."""
         self._scale = 1.0
         self._paused = False
+        self._holds = 0
+        """How many jumps are under way: it moves only with them."""
         self._read_at_ms = self._machine.now_ms()
         """On the machine's clock, when `_stood_at_ms` was right."""
         self._stood_at_ms = float(self._read_at_ms)
@@ -51,7 +54,7 @@ class LabClock:
         left_ms = due_ms - self._exactly()
         if left_ms <= 0:
             return 0.0
-        return None if self._paused else left_ms / self._scale / 1000
+        return None if self._paused or self._holds else left_ms / self._scale / 1000
 
     def pause(self) -> None:
         """Stands still from now on."""
@@ -75,8 +78,22 @@ class LabClock:
         self._stood_at_ms = max(self._stood_at_ms, float(moment_ms))
         self.changed()
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Moves by `move_to` alone, as long as this lasts; then it goes on as it was told, or stands."""
+        self._hold(1)
+        try:
+            yield
+        finally:
+            self._hold(-1)
+
+    def _hold(self, count: int) -> None:
+        self._settle()
+        self._holds += count
+        self.changed()
+
     def _exactly(self) -> float:
-        if self._paused:
+        if self._paused or self._holds:
             return self._stood_at_ms
         return self._stood_at_ms + (self._machine.now_ms() - self._read_at_ms) * self._scale
 

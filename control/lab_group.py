@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from kohort.broker.cluster.moving import move_leader
 from kohort.control.control_errors import unknown
+from kohort.control.denied import denied
 from kohort.control.explain import explain
 from kohort.control.explain_consumers import explain_consumers
 from kohort.control.explanation import Explanation
 from kohort.control.faults.matching import STATE_NAMES
 from kohort.control.group_members import GroupMember, classic_member, consumer_member
 from kohort.control.history import Rebalance
+from kohort.control.lab_offsets import EARLIEST, commit, delete, lag_of, offsets_at
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.consumer.consumer_group import CONSUMER, ConsumerGroup
@@ -23,6 +25,7 @@ from kohort.coordinator.describing import CLASSIC
 from kohort.coordinator.effects import OFFSETS_TOPIC
 from kohort.coordinator.events import GroupEvent
 from kohort.coordinator.group_placement import partition_for
+from kohort.protocol.errors import ErrorCode
 from kohort.protocol.topic_partition import TopicPartition
 from kohort.protocol.visible import visible
 
@@ -33,6 +36,8 @@ PATIENCE_S = 10.0
 """How long a test waits unless it says otherwise."""
 
 DEAD = State.DEAD.value
+UNKNOWN = "Unknown"
+"""Kafka's word (`GroupState.UNKNOWN`) for what a coordinator that loads does not know yet."""
 
 
 @dataclass(frozen=True)
@@ -71,9 +76,13 @@ class Group:
 
     @property
     def state(self) -> str:
-        """As on the wire: `Stable`; `Dead` where there is no such group."""
+        """As on the wire: `Stable`; `Dead` where there is no such group; `Unknown` while its coordinator loads."""
         group = self._found()
-        return group.state.value if group is not None else DEAD
+        if group is not None:
+            return str(group.state.value)
+        node = self._laboratory.cluster.offsets_topic.coordinator_of(self.id)
+        loading = node is not None and node.coordinator.availability(self.id) is ErrorCode.coordinator_load_in_progress
+        return UNKNOWN if loading else DEAD
 
     @property
     def type(self) -> str:
@@ -102,6 +111,12 @@ class Group:
         if isinstance(group, ConsumerGroup):
             return preferred_assignor(group) if group.members else ""
         return (group.protocol_name if group is not None else None) or ""
+
+    @property
+    def size(self) -> int:
+        """How many members it has."""
+        group = self._found()
+        return len(group.members) if group is not None else 0
 
     @property
     def members(self) -> tuple[GroupMember, ...]:
@@ -154,6 +169,15 @@ class Group:
         return {(topic, partition): each.offset for topic, partition, each in group.offsets}
 
     @property
+    def lag(self) -> dict[TopicPartition, int]:
+        """How many offsets are still to be committed, by topic and partition.
+
+        Of all partitions that the group has committed for or that its members subscribe to by name. Where nothing is
+        committed, every record that is there counts. A transaction's marker is an offset, too, as for Kafka's tools.
+        """
+        return lag_of(self._laboratory, self)
+
+    @property
     def coordinator(self) -> int | None:
         """The id of the node that looks after it; None while nobody does."""
         node = self._laboratory.cluster.offsets_topic.coordinator_of(self.id)
@@ -162,9 +186,16 @@ class Group:
     def explain(self) -> Explanation:
         """Whom it waits for and until when, what each client should do now, and what is badly set; print it."""
         laboratory, group = self._laboratory, self._found()
+        now_ms = laboratory.clock.now_ms()
         if isinstance(group, ConsumerGroup):
-            return explain_consumers(group, laboratory.clock.now_ms(), laboratory.is_alive)
-        return explain(group, self.id, laboratory.clock.now_ms(), laboratory.is_alive, self.events)
+            explanation = explain_consumers(group, now_ms, laboratory.is_alive, self.events)
+            client_ids = {each.metadata.client_id for each in group.members.values()}
+        else:
+            explanation = explain(group, self.id, now_ms, laboratory.is_alive, self.events)
+            client_ids = set() if group is None else {each.client_id for each in group.members.values()}
+        return replace(
+            explanation, denied=tuple(denied(laboratory.cluster.access, laboratory.faults, self.id, client_ids, now_ms))
+        )
 
     @property
     def history(self) -> list[Rebalance]:
@@ -176,9 +207,9 @@ class Group:
         """Every event that its coordinators reported of it, in order; the rows of the event log."""
         return self._laboratory.recorder.events(self.id)
 
-    def timeline(self) -> str:
-        """The group and its events as text, a line each."""
-        lines = [str(self), *(f"  {line}" for line in self._laboratory.recorder.timeline(self.id))]
+    def timeline(self, since_us: int = 0) -> str:
+        """The group and its events as text, a line each; only those since a moment of the cluster's clock, if given."""
+        lines = [str(self), *(f"  {line}" for line in self._laboratory.recorder.timeline(self.id, since_us))]
         return "\n".join(map(visible, lines))
 
     # Failover
@@ -194,6 +225,31 @@ class Group:
         partition = topic.partitions[partition_for(self.id, len(topic.partitions))]
         server.act(partial(move_leader, cluster, topic, partition, node))
         self._laboratory.waiters.look()
+
+    # Offsets
+
+    async def commit(self, offsets: Mapping[TopicPartition, int], timeout: float = PATIENCE_S) -> None:
+        """Commits for a group without members, as Kafka's tools do: `{("orders", 0): 5}`.
+
+        Raises ControlError for a group that has members, and for what is no topic, partition or offset.
+        """
+        await commit(self._laboratory, self, offsets, timeout)
+
+    async def reset(
+        self, to: str | int = EARLIEST, topic: str | None = None, timeout: float = PATIENCE_S
+    ) -> dict[TopicPartition, int]:
+        """Sets a group without members to `earliest`, to `latest` or to an offset, as kafka-consumer-groups does.
+
+        In all partitions that it has committed for; with `topic`, in all partitions of that one. Returns the offsets.
+        Raises ControlError as `commit`, and for an offset that is not there.
+        """
+        offsets = offsets_at(self._laboratory, self, to, topic)
+        await self.commit(offsets, timeout)
+        return offsets
+
+    async def delete(self, timeout: float = PATIENCE_S) -> None:
+        """Deletes the group and what it has committed. Raises ControlError if it has members or is not there."""
+        await delete(self._laboratory, self, timeout)
 
     # Waiting
 
@@ -227,11 +283,40 @@ class Group:
             lambda: f"after {timeout} s {self} has not migrated to {to}: it is {self.migration}",
         )
 
+    async def wait_caught_up(self, timeout: float = PATIENCE_S) -> None:
+        """Until there is a `lag`, and it is 0 everywhere. Raises TimeoutError, which says where it is not.
+
+        Consumers commit by themselves every 5 s of their own time, unless that is set otherwise.
+        """
+        await self._laboratory.waiters.until(
+            lambda: (lag := self.lag) != {} and not any(lag.values()),
+            timeout,
+            lambda: f"after {timeout} s {self} has not caught up: {self._behind()}",
+        )
+
+    async def wait_for_offset(self, topic: str, offset: int, partition: int = 0, timeout: float = PATIENCE_S) -> None:
+        """Until so much of a partition is committed, or more. Raises TimeoutError, which says what is committed."""
+        await self._laboratory.waiters.until(
+            lambda: self.offsets.get((topic, partition), -1) >= offset,
+            timeout,
+            lambda: (
+                f"after {timeout} s {self} has committed {self.offsets.get((topic, partition), 'nothing')} of "
+                f"{topic}-{partition}, not {offset}"
+            ),
+        )
+
     async def wait_for(self, condition: Callable[[], bool], timeout: float = PATIENCE_S, words: str = "so") -> None:
         """Until any other condition of the test holds. `words` complete "group x is not …" should it never."""
         await self._laboratory.waiters.until(condition, timeout, lambda: f"after {timeout} s {self} is not {words}")
 
     # Within
+
+    def _behind(self) -> str:
+        behind = [f"{topic}-{partition} by {lag}" for (topic, partition), lag in self.lag.items() if lag]
+        return ", ".join(behind) or "it has committed nothing, and its members subscribe to no topic that there is"
+
+    def __repr__(self) -> str:
+        return visible(f"<{self}>")
 
     def __str__(self) -> str:
         members = ", ".join(f"{each} ({each.waits_for})" if each.waits_for else str(each) for each in self.members)

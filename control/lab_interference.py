@@ -8,6 +8,7 @@ from kohort.broker.cluster.interference import Interference, Report
 from kohort.control.conditions import Condition, Conditions, Delayed
 from kohort.control.consumer_safety import OWNERSHIP_APIS
 from kohort.control.exchange import Exchange
+from kohort.control.request_facts import RequestFacts
 from kohort.coordinator.context import CoordinatorContext
 from kohort.coordinator.effects import OFFSETS_TOPIC, Append
 from kohort.protocol.errors import ErrorCode
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from kohort.control.safety import Oracle
     from kohort.control.zombies import Zombies
     from kohort.purgatory import DelayedOperation
+    from kohort.security.rights import Right
     from kohort.storage.topics import Partition, Topic
 
 NEVER_MS = 1 << 50
@@ -63,7 +65,8 @@ class LabInterference(Interference):
         return Exchange(self, node, request, ticket).begin()
 
     def comes(self, exchange: Exchange) -> bool:
-        """See `Way`."""
+        """See `Way`. Whoever waits for what a client does looks when it is done."""
+        self.brokers.waiters.look()
         self._liveness.heard(exchange.facts, exchange.connection)
         self._conditions.passed(exchange, None)
         return self._gates.holds(exchange)
@@ -95,6 +98,24 @@ class LabInterference(Interference):
     def no_longer(self, delayed: Delayed) -> None:
         """See `Way`."""
         self._conditions.end(delayed)
+
+    def stopped(self, exchange: Exchange) -> None:
+        """See `Way`."""
+        self._liveness.stopped(exchange.connection)
+
+    def goes_on(self, exchange: Exchange) -> None:
+        """See `Way`."""
+        self._liveness.goes_on(exchange.connection)
+
+    def denies(self, ticket: Ticket, right: Right, name: str) -> bool:
+        """As rules have it."""
+        asks = ticket.requester
+        facts = asks.facts if isinstance(asks, Exchange) else RequestFacts(self._some_node(), ticket.request, ticket)
+        return self._faults.denies(facts, right, name)
+
+    def _some_node(self) -> Node:
+        """Where the parts of a large request arrive, if nobody says where."""
+        return self.brokers.cluster.nodes[0]
 
     # What coordinators write
 

@@ -13,6 +13,7 @@ from kohort.control.brokers import Brokers
 from kohort.control.conditions import Conditions
 from kohort.control.faults.table import Faults
 from kohort.control.gates import Gates
+from kohort.control.lab_acls import Acls
 from kohort.control.lab_clock import LabClock
 from kohort.control.lab_interference import LabInterference
 from kohort.control.lab_topics import Topics
@@ -47,6 +48,7 @@ class Laboratory:
         self.recorder = Recorder(cluster)
         self.recorder.listen(lambda _: self.waiters.look())
         self.faults = Faults(Random(cluster.random.random()), cluster.topics, [node.id for node in cluster.nodes])
+        self.acls = Acls(cluster)
         self.appends = Appends(brokers, Random(cluster.random.random()))
         self.gates = Gates(brokers)
         self.gates.changed = self.waiters.look
@@ -64,6 +66,7 @@ class Laboratory:
             self.zombies,
         )
         cluster.interference = self._interference
+        self.faults.asks_for_rights = cluster.ask_for_rights
 
     def attach(self, server: Server) -> None:
         """Takes the server of its cluster."""
@@ -96,6 +99,7 @@ class Laboratory:
         Returns a line for each gate that was still held.
         """
         self.faults.clear()
+        self.acls.lift()
         self.appends.clear()
         gates = self.gates.open_all()
         self.clock.run(1.0)
@@ -137,28 +141,35 @@ class Laboratory:
         return sorted({group.group_id for each in self.cluster.coordinators for group in each.all_groups()})
 
     def advance(self, length_ms: int, *, expire_the_living: bool = False) -> None:
-        """Moves the brokers' clock, from one moment at which something is due to the next.
+        """Moves the brokers' clock at once, from one moment at which something is due to the next.
 
-        Housekeeping, which would be due thousands of times a day, comes in the last minute only.
+        `jump.jump` does it beside real clients, who need real time to act. Housekeeping, which would be due thousands
+        of times a day, comes in the last minute only.
 
         Members that live go on living: a member whose connection is open, and that no fault keeps silent, would have
         sent its heartbeats meanwhile, so its session is kept. With `expire_the_living` nobody's is.
         """
-        clock, purgatory = self.clock, self.cluster.purgatory
-        end_ms = clock.now_ms() + length_ms
-        for operation in self.cluster.housekeeping:
-            if operation.scheduled and operation.deadline_ms < end_ms - HOUSEKEEPING_MS:
-                purgatory.postpone(operation, end_ms - HOUSEKEEPING_MS)
-        while (wakeup_ms := purgatory.next_wakeup_ms) is not None and wakeup_ms <= end_ms:
-            self._come_to(max(wakeup_ms, clock.now_ms()), expire_the_living)
-        self._come_to(end_ms, expire_the_living)
+        end_ms = self.begin_jump(length_ms)
+        while (moment_ms := self.next_moment_ms(end_ms)) is not None:
+            self.come_to(moment_ms, expire_the_living)
+        self.come_to(end_ms, expire_the_living)
         self.waiters.look()
 
-    def is_alive(self, group: ClassicGroup | ConsumerGroup, member: Member | ConsumerMember) -> bool:
-        """Whether a member is there to beat: its connection is open, and nothing keeps it silent."""
-        return self._liveness.is_alive(group, member)
+    def begin_jump(self, length_ms: int) -> int:
+        """Puts off housekeeping that a jump passes over. Returns the moment at which the jump ends."""
+        end_ms = self.clock.now_ms() + length_ms
+        for operation in self.cluster.housekeeping:
+            if operation.scheduled and operation.deadline_ms < end_ms - HOUSEKEEPING_MS:
+                self.cluster.purgatory.postpone(operation, end_ms - HOUSEKEEPING_MS)
+        return end_ms
 
-    def _come_to(self, now_ms: int, expire_the_living: bool) -> None:
+    def next_moment_ms(self, end_ms: int) -> int | None:
+        """The next moment at which something may be due, at most `end_ms`; None: there is none before."""
+        wakeup_ms = self.cluster.purgatory.next_wakeup_ms
+        return max(wakeup_ms, self.clock.now_ms()) if wakeup_ms is not None and wakeup_ms <= end_ms else None
+
+    def come_to(self, now_ms: int, expire_the_living: bool) -> None:
+        """One step of a jump: keeps the sessions of members that live, and does what is due."""
         self.clock.move_to(now_ms)
         for connection in self.server.connections:
             connection.heard_at_ms = now_ms
@@ -167,6 +178,14 @@ class Laboratory:
                 for group in coordinator.all_groups():
                     self._keep_alive(group, now_ms)
         self.server.advance(now_ms)
+
+    def is_alive(self, group: ClassicGroup | ConsumerGroup, member: Member | ConsumerMember) -> bool:
+        """Whether a member is there to beat: its connection is open, and nothing keeps it silent."""
+        return self._liveness.is_alive(group, member)
+
+    def can_act(self, group: ClassicGroup | ConsumerGroup, member: Member | ConsumerMember) -> bool:
+        """Whether a member is alive and no gate and no rule has a request, or an answer, of its connection."""
+        return self._liveness.can_act(group, member)
 
     def _keep_alive(self, group: Group, now_ms: int) -> None:
         """Gives every member that lives its session anew."""

@@ -30,6 +30,8 @@ class Liveness:
         self._zombies = zombies
         self._silences = silences
         self._heard: dict[tuple[str, str], Connection] = {}
+        self._stopped: set[Connection] = set()
+        """Connections one of whose requests, or its answer, is in the laboratory's hands."""
         self._prune_at = REMEMBERED_AT_LEAST
 
     def __len__(self) -> int:
@@ -52,8 +54,24 @@ class Liveness:
             return False  # it beats at another one, who thinks that the group is its own
         return not self._silences(_Beat(group, member, connection.node.id))
 
+    def can_act(self, group: ClassicGroup | ConsumerGroup, member: Member | ConsumerMember) -> bool:
+        """Whether a member is alive, and no gate and no rule has a request of its connection, or the answer."""
+        connection = self._heard.get((group.group_id, member.member_id))
+        return connection not in self._stopped and self.is_alive(group, member)
+
+    def stopped(self, connection: Connection) -> None:
+        """A gate or a rule has a request of the connection now, or its answer."""
+        self._stopped.add(connection)
+        if len(self._stopped) >= self._prune_at:
+            self._prune()
+
+    def goes_on(self, connection: Connection) -> None:
+        """They have it no more."""
+        self._stopped.discard(connection)
+
     def _prune(self) -> None:
         """Forgets ids that are nobody's, and those of members whose connection is gone."""
+        self._stopped = {each for each in self._stopped if not each.closed}
         self._heard = {
             (group_id, member_id): connection
             for (group_id, member_id), connection in self._heard.items()

@@ -61,9 +61,15 @@ class Recorder:
         """Those of a group, or of all of them, in the order in which they happened."""
         return [each.event for each in (self._events if group_id is None else self._of(group_id))]
 
-    def timeline(self, group_id: str) -> list[str]:
-        """A group's events as text, a line each."""
-        return list(describe(self._of(group_id), self.was_disowned))
+    def timeline(self, group_id: str, since_us: int = 0) -> list[str]:
+        """A group's events since a moment of the cluster's clock as text, a line each."""
+        events = [each for each in self._of(group_id) if each.event.mono_us >= since_us]
+        return list(describe(events, self.was_disowned))
+
+    def groups_since(self, since_us: int) -> set[str]:
+        """The groups in which something has happened since a moment of the cluster's clock."""
+        events = [each.event for each in self._events]
+        return {each.group_id for each in events if each.group_id is not None and each.mono_us >= since_us}
 
     def history(self, group_id: str) -> list[Rebalance]:
         """A group's rebalances; not those that a zombie began, which come to nothing."""

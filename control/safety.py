@@ -16,7 +16,7 @@ nothing, or names an epoch of the future or one before it had the partition (`co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -120,6 +120,12 @@ class Oracle:
                 if part.error_code is ErrorCode.none:
                     self._committed.pop((exchange.facts.group, (topic.name, part.partition_index)), None)
 
+    def set_by_test(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
+        """A test has committed for a group: what follows need not be more than what was there."""
+        for topic_partition, offset in offsets.items():
+            topic = self.brokers.cluster.topics.by_name(topic_partition[0])
+            self._committed[group_id, topic_partition] = offset, topic.topic_id if topic is not None else None
+
     def finish(self) -> list[str]:
         """Looks once more at what is still unowned. Returns all violations."""
         now_ms = self.brokers.clock.now_ms()
@@ -210,9 +216,13 @@ class Oracle:
         if event.kind == "group_deleted" and event.group_id is not None:
             self._owners.pop(event.group_id, None)
         if event.kind in ("member_removed", "group_deleted") and event.group_id is not None:
-            group = self.find_group(event.group_id)
-            if group is None or not group.members:
+            left = self.find_group(event.group_id) or self.find_consumer_group(event.group_id)
+            if left is None or not left.members:
                 self._nobody_is_left(event.group_id)
+        if event.group_id is not None and self.budget.unowned_ms is not None:
+            consumers = self.find_consumer_group(event.group_id)
+            if consumers is not None and consumers.members:
+                self._look_at_consumers(consumers)
 
     def _look_at(self, group: ClassicGroup) -> None:
         owners: dict[TopicPartition, list[str]] = {}
@@ -228,22 +238,35 @@ class Oracle:
                         f"group {group.group_id}, generation {group.generation_id}: {topic}-{partition} belongs to "
                         + " and ".join(members)
                     )
-        self._look_for_unowned(group, owners)
+        self._look_for_unowned(group.group_id, group.subscribed_topics or (), owners, group.state is State.EMPTY)
 
-    def _look_for_unowned(self, group: ClassicGroup, owners: Mapping[TopicPartition, list[str]]) -> None:
+    def _look_at_consumers(self, group: ConsumerGroup) -> None:
+        """A partition is a member's until it has said that it gave it up."""
+        topics = self.brokers.cluster.topics
+        owned = {
+            (topic.name, number)
+            for topic_id, numbers in group.owners.items()
+            if (topic := topics.by_id(topic_id)) is not None
+            for number in numbers
+        }
+        self._look_for_unowned(group.group_id, group.subscribed_names(), owned, is_empty=False)
+
+    def _look_for_unowned(
+        self, group_id: str, names: Iterable[str], owned: Container[TopicPartition], is_empty: bool
+    ) -> None:
         now_ms = self.brokers.clock.now_ms()
         topics = self.brokers.cluster.topics
         topic_partitions = {
             (name, partition.index)
-            for name in group.subscribed_topics or ()
+            for name in names
             if (topic := topics.by_name(name)) is not None
             for partition in topic.partitions
         }
-        for key in [key for key in self._unowned_since if key[0] == group.group_id and key[1] not in topic_partitions]:
+        for key in [key for key in self._unowned_since if key[0] == group_id and key[1] not in topic_partitions]:
             del self._unowned_since[key]  # its topic was deleted, or nobody subscribes to it any more
         for topic_partition in topic_partitions:
-            key = group.group_id, topic_partition
-            if topic_partition not in owners and group.state is not State.EMPTY:
+            key = group_id, topic_partition
+            if topic_partition not in owned and not is_empty:
                 self._unowned_since.setdefault(key, now_ms)
             elif key in self._unowned_since:
                 self._unowned(*key, now_ms - self._unowned_since.pop(key))

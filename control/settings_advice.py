@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.classic_member import Member
 from kohort.coordinator.events import GroupEvent
-from kohort.coordinator.member_stats import percentile
+from kohort.coordinator.member_stats import MemberStats, percentile
 
 Names = dict[str, str]
 
@@ -28,7 +28,9 @@ def badly_set(group: ClassicGroup, names: Names, events: Iterable[GroupEvent] = 
         *_differing(group, names, "rebalance timeout", lambda m: m.rebalance_timeout_ms, "the longest counts for all"),
         *_short_rebalance(group, names),
         *_rare_heartbeats(group, names),
-        *_new_ids_at_restarts(group, names, events),
+        *new_ids_at_restarts(
+            ((names[each.member_id], each.client_id, each.group_instance_id) for each in group.members.values()), events
+        ),
     )
 
 
@@ -66,28 +68,36 @@ def _short_rebalance(group: ClassicGroup, names: Names) -> Iterator[str]:
 
 
 def _rare_heartbeats(group: ClassicGroup, names: Names) -> Iterator[str]:
-    """Known only while somebody listens to group events: nobody else counts heartbeats."""
     for member_id, member in group.members.items():
-        gaps = {} if member.stats is None else member.stats.gaps
-        count, session_ms = sum(gaps.values()), member.session_timeout_ms
-        if count >= ENOUGH_HEARTBEATS and (usual_ms := percentile(gaps, count, 0.5)) * 3 > session_ms:
-            yield (
-                f"{names[member_id]} sends a heartbeat every {usual_ms / 1_000:g} s, more than a third of its session "
-                f"({session_ms / 1_000:g} s): two lost ones end its membership; lower heartbeat.interval.ms"
-            )
+        for found in rare_heartbeats(names[member_id], member.stats, member.session_timeout_ms):
+            yield f"{found}; lower heartbeat.interval.ms"
 
 
-def _new_ids_at_restarts(group: ClassicGroup, names: Names, events: Iterable[GroupEvent]) -> Iterator[str]:
-    """A dynamic member that comes back is a new one (KIP-345). Known of clients whose id no other in the group has."""
+def rare_heartbeats(name: str, stats: MemberStats | None, session_ms: int) -> Iterator[str]:
+    """Known only while somebody listens to group events: nobody else counts heartbeats."""
+    gaps = {} if stats is None else stats.gaps
+    count = sum(gaps.values())
+    if count >= ENOUGH_HEARTBEATS and (usual_ms := percentile(gaps, count, 0.5)) * 3 > session_ms:
+        yield (
+            f"{name} sends a heartbeat every {usual_ms / 1_000:g} s, more than a third of its session "
+            f"({session_ms / 1_000:g} s): two lost ones end its membership"
+        )
+
+
+def new_ids_at_restarts(members: Iterable[tuple[str, str, str | None]], events: Iterable[GroupEvent]) -> Iterator[str]:
+    """A dynamic member that comes back is a new one (KIP-345). Known of clients whose id no other in the group has.
+
+    `members`: what each is called, its client id and its instance id.
+    """
     ended = Counter(
         event.client_id
         for event in events
         if event.kind == "member_removed" and event.cause in GONE and event.instance_id is None
     )
-    for member_id, member in group.members.items():
-        times = ended[member.client_id]
-        if member.group_instance_id is None and names[member_id] == member.client_id and times >= HABIT:
+    for name, client_id, instance_id in members:
+        times = ended[client_id]
+        if instance_id is None and name == client_id and times >= HABIT:
             yield (
-                f"{member.client_id} has come back {times} times under a new member id, and each time everything was "
+                f"{client_id} has come back {times} times under a new member id, and each time everything was "
                 "rebalanced; with a group.instance.id a restart within its session moves nothing"
             )

@@ -7,6 +7,7 @@ from kohort.coordinator.classic import joining, leaving, syncing
 from kohort.coordinator.classic.joining import Joiner
 from kohort.coordinator.consumer import classic_members
 from kohort.coordinator.coordinator import GroupCoordinator
+from kohort.coordinator.deleting import delete_group
 from kohort.coordinator.group_conversion import replace_empty_consumer_group
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
@@ -17,7 +18,11 @@ from kohort.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRespo
 def join_group(
     coordinator: GroupCoordinator, request: JoinGroupRequest, joiner: Joiner, now_ms: int
 ) -> JoinGroupResponse | None:
-    """A newcomer in an empty consumer group makes it classic, whatever the policy (consumer-groups §17.1)."""
+    """A join makes an empty consumer group classic, whatever the policy (consumer-groups §17.1).
+
+    Who comes with a member id is refused all the same. Kafka has forgotten the group then, and its offsets are those of
+    the next group of that id; here a group that has offsets stays as a classic one without members.
+    """
     group = coordinator.consumer_groups.get(request.group_id)
     if group is not None:
         refusal = joining.check_request(coordinator.settings, request)
@@ -25,10 +30,16 @@ def join_group(
             return refusal
         if not group.is_empty:
             return classic_members.join(group, request, joiner, now_ms)
-        if not request.member_id:
+        if request.member_id and not group.offsets and not group.pending_offsets and not group.commits_in_flight:
+            delete_group(coordinator, request.group_id, now_ms, _ignored)
+        else:
             classic = joining.create(coordinator, request.group_id, now_ms)
             replace_empty_consumer_group(coordinator, group, classic, now_ms)
     return joining.join_group(coordinator, request, joiner, now_ms)
+
+
+def _ignored(error: ErrorCode, now_ms: int) -> None:
+    """A group whose end could not be written is still there; nobody waits for that."""
 
 
 def sync_group(

@@ -107,7 +107,7 @@ class Commit:
             before = kept.get(name)
             for asked in topic.partitions:
                 metadata, partition = asked.committed_metadata or "", asked.partition_index
-                if _is_too_large(metadata, limit):
+                if metadata and _is_too_large(metadata, limit):
                     self._refuse(len(accepted) + refused)
                     refused += 1
                     continue

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.observer import UNOBSERVED, Observer
+from kohort.coordinator.classic.states import HEARTBEAT, HEARTBEAT_NEEDS_SYNC
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_host import ConsumerConfig
 from kohort.coordinator.consumer.consumer_observer import UNOBSERVED as NO_CONSUMER_OBSERVER
@@ -52,6 +53,8 @@ class GroupCoordinator(CoordinatorContext):
         """`new_uuid`: the source of member ids; for the others see `CoordinatorContext`."""
         super().__init__(purgatory, partitions=partitions, epoch_ms=epoch_ms, effects=effects)
         self.settings = settings
+        self.heartbeats = HEARTBEAT_NEEDS_SYNC if settings.heartbeats_need_sync else HEARTBEAT
+        """What a valid member's heartbeat hears in each state."""
         self.new_uuid = new_uuid
         self.groups: dict[str, ClassicGroup] = {}
         """Those of the classic protocol."""

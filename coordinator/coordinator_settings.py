@@ -16,6 +16,8 @@ class GroupSettings:
     group_max_session_timeout_ms: int = 1_800_000
     group_initial_rebalance_delay_ms: int = 3_000
     group_max_size: int = UNLIMITED
+    heartbeats_need_sync: bool = False
+    """Whether a heartbeat between join and sync hears REBALANCE_IN_PROGRESS, as in old releases."""
     offset_metadata_max_bytes: int = 4_096
     """Counted in UTF-16 code units, whatever the name says (classic-groups §7.2)."""
     offsets_retention_ms: int = 10_080 * 60_000

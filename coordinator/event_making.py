@@ -1,6 +1,6 @@
 """How an event is made of what happens to a group and what is remembered of it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -143,6 +143,13 @@ class EventMaker:
             client_reason=reason[:LONGEST_REASON] or None,
             **values,
         )
+
+    def access_denied(self, group_id: str, ticket: object, detail: Mapping[str, str]) -> None:
+        """A request about the group was refused for want of a right, of whatever kind the group is."""
+        partition = self.coordinator.partition_of(group_id)
+        client, now_us = self.client_of(ticket), self.now_us()
+        event = self.event("access_denied", partition, client, now_us, group_id=group_id, detail=detail)
+        self.coordinator.effects.append(event)
 
     def _emit_of_partition(self, kind: str, partition: int, duration_us: int) -> None:
         event = self.event(kind, partition, NOBODY_KNOWN, self.now_us(), duration_us=duration_us)

@@ -82,6 +82,6 @@ KINDS = CONSUMER_KINDS | {
     "member_rejoined", "member_replaced", "member_metadata_changed", "member_removed", "member_fenced",
     "rebalance_started", "join_progress", "join_completed", "assignment_received", "assignment_stored", "member_synced",
     "sync_timeout", "rebalance_completed", "rebalance_superseded", "heartbeat_gap", "heartbeat_stats", "commit_stats",
-    "commit_rejected", "offsets_expired", "coordinator_elected", "coordinator_resigned",
+    "commit_rejected", "access_denied", "offsets_expired", "coordinator_elected", "coordinator_resigned",
 }  # fmt: skip
 """Those of offsets-topic §9.2."""

@@ -47,7 +47,7 @@ def offset_fetch(
         offsets = None
     else:
         offsets = group.offsets
-    answers = _all(offsets) if topics is None else tuple(_named(offsets, topic) for topic in topics)
+    answers = _all(offsets) if topics is None else tuple([_named(offsets, topic) for topic in topics])
     if require_stable and group is not None and group.pending_offsets is not None:
         answers = tuple(_stable(answer, group.pending_offsets) for answer in answers)
     return OffsetFetchResponseGroup(group_id=group_id, topics=answers, error_code=ErrorCode.none)

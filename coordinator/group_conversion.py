@@ -156,7 +156,6 @@ def _move_in(
     for member_id, (metadata, _) in members.items():
         changes.make(Kind.MEMBER, member_id, metadata)
     changes.make(Kind.GROUP_EPOCH, None, GroupEpoch(epoch, current_hash(group)))
-    group.checked_version = group.coordinator.topics.version
     for member_id, (_, share) in members.items():
         changes.make(Kind.TARGET, member_id, share)
     changes.make(Kind.TARGET_EPOCH, None, TargetEpoch(epoch))
@@ -294,8 +293,8 @@ def downgrade_after_replacing(
 ) -> bool:
     """Makes a group classic in which a classic member has taken the place of the last other one, and writes that.
 
-    `generation_id`: the group's epoch before. `rebalance`: whether the newcomer wants other topics. Returns whether it
-    did: the bytes of a member may be no subscription.
+    `generation_id`: the group's epoch before. `rebalance`: whether the target is not the one of the group's epoch.
+    Returns whether it did: the bytes of a member may be no subscription.
     """
     classic = _as_classic(coordinator, group, list(group.members.values()), generation_id, now_ms)
     if classic is None:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 ROWS_PER_ARROW_BATCH = 65_536
 """Spark's default of 10,000 costs a third of the throughput of every step in Python."""
 
+TRIES = 4
+"""A task whose worker dies is tried so often, as on a cluster; Spark's own local mode gives up at once."""
+
 _ALWAYS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.maxRecordsPerBatch": str(ROWS_PER_ARROW_BATCH),
@@ -77,7 +80,7 @@ def spark_session(master: str | None = None, extra: dict[str, str] | None = None
     settings = _ALWAYS | _NEEDS_A_START
     if not _submitted():
         os.environ["JAVA_HOME"] = java_home()
-        master = master or f"local[{min(4, os.cpu_count() or 1)}]"
+        master = master or f"local[{min(4, os.cpu_count() or 1)},{TRIES}]"
         builder = builder.master(master)
         if master.startswith("local"):
             settings |= _LOCAL | {"spark.log.level": "ERROR", "spark.driver.extraJavaOptions": _quiet()}

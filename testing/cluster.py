@@ -6,13 +6,14 @@ import asyncio
 from collections.abc import Mapping
 from random import SystemRandom
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from warnings import warn
 
-from kohort.broker.address import show_address
+from kohort.broker.address import Advertised, show_address
 from kohort.broker.cluster.broker_cluster import BrokerCluster
 from kohort.broker.cluster.node import Node
 from kohort.broker.logs import log
+from kohort.broker.runtime.listener import Entrances, PlainEntrance
 from kohort.broker.runtime.registry import Registry
 from kohort.broker.runtime.server import Server
 from kohort.broker.settings.broker_settings import PROFILES, Settings
@@ -28,8 +29,10 @@ from kohort.control.numbers import whole
 from kohort.control.safety import Budget
 from kohort.protocol.visible import visible
 from kohort.testing.cluster_clock import Clock
+from kohort.testing.secured import ADDRESSES_NAME, LIBRARIES, PROTOCOLS, Secured
 
 if TYPE_CHECKING:
+    from kohort.control.lab_acls import Acls
     from kohort.testing.remote import InThread
     from kohort.testing.sync import SyncCluster
 
@@ -57,16 +60,22 @@ class Cluster:
         nodes: int = 1,
         *,
         profile: str = "test",
+        as_kafka: str | None = None,
         seed: int | None = None,
         settings: Mapping[str, object] | None = None,
         safety: Budget | None = DEFAULT_BUDGET,
         host: str = "127.0.0.1",
+        security: str | None = None,
     ) -> None:
         """`profile`: `test` waits for nobody who is not there; `faithful` is Kafka 4.3 as it comes.
 
-        `seed`: of all that is left to chance, ids included; without it one is drawn, and `self.seed` says which.
+        `as_kafka`: the release of Kafka whose API versions and defaults clients see, as in "2.8"; `kohort serve --help`
+        lists them. `seed`: of all that is left to chance, ids included; without it one is drawn, and `self.seed` says
+        which.
         `settings`: broker settings by Kafka's names, as in `{"group.max.size": 2}`. Raises SettingError for one that
         does not exist, naming the nearest. `safety`: what `violations` looks for; None: nothing.
+        `security`: SSL, SASL_PLAINTEXT or SASL_SSL, with a throw-away authority and the users admin, alice and bob;
+        `client_config` says what clients need. None: plain text, and nobody logs in.
         """
         if profile not in PROFILES:
             raise unknown("profile", profile, PROFILES)
@@ -74,7 +83,15 @@ class Cluster:
             raise ControlError(f"safety is a Budget, or None, which watches nothing; not {safety!r}")
         nodes = whole(nodes, "nodes", 1)
         given = {name: _as_text(value) for name, value in (settings or {}).items()}
+        if as_kafka is not None:
+            given["kohort.as.kafka"] = as_kafka
+        if security is not None and security not in PROTOCOLS:
+            raise unknown("security", security, PROTOCOLS)
+        if security is not None and "listeners" in given:
+            raise ControlError("security makes the listener, and so does the setting listeners; give one of them")
         self._settings = Settings(given, profile, nodes)
+        self._security = security
+        self._secured: Secured | None = None
         self._nodes = nodes
         self._host = host
         self._safety = safety
@@ -92,18 +109,43 @@ class Cluster:
         """What `async with` does first."""
         log.configure(level="warning")
         clock = LabClock()
-        cluster = BrokerCluster(self._settings, clock, self._nodes, seed=self.seed)
+        try:
+            settings, entrances = self._entrances(clock)
+            await self._start(clock, settings, entrances)
+        except BaseException:
+            self._let_go()
+            raise
+
+    async def _start(self, clock: LabClock, settings: Settings, entrances: Entrances) -> None:
+        cluster = BrokerCluster(settings, clock, self._nodes, seed=self.seed, advertised=entrances.advertised)
         laboratory = Laboratory(cluster, clock)
-        server = Server(cluster, Registry(), asyncio.get_running_loop())
+        server = Server(cluster, Registry(self._settings.kohort_as_kafka), asyncio.get_running_loop())
         laboratory.attach(server)
         laboratory.record()
         if self._safety is not None:
             laboratory.watch_safety(self._safety)
-        await server.listen(self._host, 0)
+        await server.listen_on(entrances.listeners(cluster))
         cluster.offsets_topic.create(clock.now_ms())
         self.laboratory = laboratory
         self.clock = Clock(laboratory)
         self.topics = laboratory.topics
+
+    def _entrances(self, clock: LabClock) -> tuple[Settings, Entrances]:
+        """The settings that count, and where clients come in."""
+        settings, users = self._settings, []
+        if self._security is not None:
+            self._secured = secured = Secured(self._security)
+            made = secured.settings(show_address(self._host, 0), settings.given.get("authorizer.class.name", ""))
+            settings, users = Settings(made | settings.given, settings.profile, self._nodes), secured.new_users
+        if not settings.listeners:
+            return settings, PlainEntrance(self._host, 0, Advertised())
+        from kohort.broker.runtime.securing import Securing
+
+        return settings, Securing(settings, self._nodes, (clock.epoch_ms + clock.now_ms()) / 1_000, users)
+
+    def _let_go(self) -> None:
+        if self._secured is not None:
+            self._secured.close()
 
     async def stop(self) -> list[str]:
         """What `async with` does last: rules and gates are removed, and every connection closed.
@@ -114,12 +156,16 @@ class Cluster:
         self.laboratory.appends.clear()
         left = self.laboratory.gates.open_all()
         self.laboratory.server.stop()
+        self._let_go()
         await asyncio.sleep(0)  # lets the loop close what was closed
         return left
 
-    def timeline(self) -> str:
-        """What has happened in all groups, for a person."""
-        return "\n".join(group.timeline() for group in self.groups) or "there is no group"
+    def timeline(self, since_us: int = 0) -> str:
+        """What has happened in all groups, for a person; only since a moment of the cluster's clock, if given."""
+        happened = self.laboratory.recorder.groups_since(since_us)
+        shown = [group for group in self.groups if group.id in happened or not since_us]
+        gone = [self.group(group_id) for group_id in sorted(happened - {group.id for group in self.groups})]
+        return "\n".join(group.timeline(since_us) for group in (*shown, *gone)) or "there is no group"
 
     @property
     def violations(self) -> list[str]:
@@ -157,6 +203,21 @@ class Cluster:
         """What clients call `bootstrap.servers`: every node's address, with commas between."""
         return ",".join(show_address(self._host, node.port) for node in self.laboratory.cluster.nodes)
 
+    def client_config(
+        self, user: str = "alice", *, library: str = "confluent-kafka", mechanism: str = "SCRAM-SHA-512"
+    ) -> dict[str, Any]:
+        """What a client needs to come in as `user`: admin, alice or bob, whose password is `alice-secret` and so on.
+
+        `library`: aiokafka, confluent-kafka, java, kafka-python or librdkafka; the names are that library's own.
+        `mechanism`: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512, where clients log in. Of a cluster without `security` it is
+        the addresses alone.
+        """
+        if library not in LIBRARIES:
+            raise unknown("library", library, LIBRARIES)
+        if self._secured is None:
+            return {ADDRESSES_NAME[library]: self.bootstrap}
+        return self._secured.client_config(self.bootstrap, user, library, mechanism)
+
     @property
     def id(self) -> str:
         """The cluster id that clients get."""
@@ -171,6 +232,11 @@ class Cluster:
     def faults(self) -> Faults:
         """Rules that spoil requests."""
         return self.laboratory.faults
+
+    @property
+    def acls(self) -> Acls:
+        """Who may do what, in a cluster with an authorizer."""
+        return self.laboratory.acls
 
     @property
     def appends(self) -> Appends:
@@ -190,6 +256,13 @@ class Cluster:
     def groups(self) -> list[Group]:
         """The groups that there are, by id."""
         return [self.group(group_id) for group_id in self.laboratory.group_ids()]
+
+    def __repr__(self) -> str:
+        if "laboratory" not in self.__dict__:
+            return f"<a cluster of {self._nodes} nodes that has not started>"
+        return visible(
+            f"<cluster {self.bootstrap}, seed {self.seed}, groups: {', '.join(map(str, self.groups)) or 'none'}>"
+        )
 
     # As a context
 

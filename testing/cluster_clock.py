@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from kohort.control.jump import PATIENCE_S, jump
 from kohort.control.numbers import length_ms
+from kohort.protocol.visible import visible
+from kohort.testing.remote import warn_caller
 
 if TYPE_CHECKING:
     from kohort.control.laboratory import Laboratory
@@ -34,14 +37,34 @@ class Clock:
         self._laboratory.clock.run(scale)
 
     async def advance(
-        self, seconds: float = 0, *, minutes: float = 0, hours: float = 0, expire_the_living: bool = False
+        self,
+        seconds: float = 0,
+        *,
+        minutes: float = 0,
+        hours: float = 0,
+        expire_the_living: bool = False,
+        patience: float = PATIENCE_S,
     ) -> None:
         """Jumps ahead; everything that falls due on the way happens, in its order.
 
         A member whose connection is open and whom no fault keeps silent is taken to have sent its heartbeats meanwhile,
-        and does not expire. `expire_the_living=True` lets sessions end that would have been kept.
+        and does not expire. Where a group waits for such a member to rejoin, to sync or to give up partitions, the jump
+        halts until it has, at most `patience` real seconds each time, and then warns whom it went on without.
+        `expire_the_living=True` waits for nobody, and lets sessions end that would have been kept.
         """
         jump_ms = length_ms(seconds + 60 * minutes + 3_600 * hours, "a jump")
-        self._laboratory.advance(jump_ms, expire_the_living=expire_the_living)
+        left_behind = await jump(
+            self._laboratory,
+            jump_ms,
+            expire_the_living=expire_the_living,
+            patience_s=length_ms(patience, "patience") / 1000,
+        )
         for _ in range(TURNS):
             await asyncio.sleep(0)
+        for line in left_behind:
+            warn_caller(visible(line))
+
+    def __repr__(self) -> str:
+        clock = self._laboratory.clock
+        runs = "stands still" if clock.paused else f"runs {clock.scale:g} times as fast as the machine's"
+        return f"<clock at {clock.now_ms() / 1000:.3f} s, it {runs}>"

@@ -12,8 +12,10 @@ import inspect
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import Future
+from contextvars import ContextVar
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
+from warnings import warn
 
 from kohort.control.control_errors import ControlError
 
@@ -24,6 +26,19 @@ T = TypeVar("T")
 
 OURS = ("kohort.testing", "kohort.control")
 """Objects of these rooms live in the thread and are handed out as remotes; everything else is a value."""
+
+
+_warnings: ContextVar[list[str] | None] = ContextVar("_warnings", default=None)
+"""What a call that takes its time has to warn of; None: who asked runs in the same loop."""
+
+
+def warn_caller(text: str) -> None:
+    """Warns whoever has called what takes its time: with the line of the call, not with one of this thread."""
+    warnings = _warnings.get()
+    if warnings is None:
+        warn(text, stacklevel=3)
+    else:
+        warnings.append(text)
 
 
 class Thread:
@@ -40,8 +55,12 @@ class Thread:
         A sentence for whoever calls (a wait that was too long, a word that there is none of) comes without our frames.
         """
         __tracebackhide__ = True
+        warnings: list[str] = []
         try:
-            return self._begin(work).result()
+            result = self._begin(work, warnings).result()
+            for text in warnings:
+                warn(text, stacklevel=4)
+            return result
         except (ControlError, TimeoutError) as problem:
             raise problem.with_traceback(None) from problem.__cause__
 
@@ -56,15 +75,15 @@ class Thread:
 
         return self.run(work())
 
-    def start(self, work: Coroutine[Any, Any, T]) -> Awaitable[T]:
-        """Runs it there, to be awaited in the loop of whoever calls."""
-        return asyncio.wrap_future(self._begin(work))
+    def start(self, work: Coroutine[Any, Any, T], warnings: list[str]) -> Awaitable[T]:
+        """Runs it there, to be awaited in the loop of whoever calls. `warnings` gets what that one is to be told."""
+        return asyncio.wrap_future(self._begin(work, warnings))
 
-    def _begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+    def _begin(self, work: Coroutine[Any, Any, T], warnings: list[str]) -> Future[T]:
         if self._loop.is_closed():
             work.close()
             raise RuntimeError("the cluster has ended with its `with` block; ask it within")
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
+        return asyncio.run_coroutine_threadsafe(_warned(work, warnings), self._loop)
 
     def stop(self) -> None:
         """Ends the loop and the thread."""
@@ -82,9 +101,17 @@ def _in_a_loop() -> bool:
     return True
 
 
-async def _result(begun: Awaitable[T]) -> T:
+async def _warned(work: Coroutine[Any, Any, T], warnings: list[str]) -> T:
+    _warnings.set(warnings)
+    return await work
+
+
+async def _result(begun: Awaitable[T], warnings: list[str]) -> T:
     """What was begun, as a coroutine, of which Python says where it was never awaited."""
-    return await begun
+    result = await begun
+    for text in warnings:
+        warn(text, stacklevel=2)
+    return result
 
 
 class Remote:
@@ -123,6 +150,10 @@ class Remote:
         if kind.__module__.startswith(OURS) and not hasattr(kind, "__dataclass_fields__"):
             return type(self)(self._thread, value)
         return value
+
+    def __dir__(self) -> list[str]:
+        """For completion at a prompt."""
+        return self._thread.call(lambda: dir(self._inner))
 
     def __enter__(self) -> Any:
         return self._handed_out(self._thread.call(self._inner.__enter__))
@@ -173,7 +204,8 @@ class AwaitsOrWaits(Remote):
         __tracebackhide__ = True
         if not _in_a_loop():
             return self._handed_out(self._thread.run(work))
-        awaited: Any = _result(self._thread.start(work))
+        warnings: list[str] = []
+        awaited: Any = _result(self._thread.start(work, warnings), warnings)
         awaited.__qualname__ = getattr(work, "__qualname__", "")  # Python tells it when this is never awaited
         return awaited
 

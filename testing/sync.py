@@ -6,9 +6,10 @@ Annotate a fixture with it: `def test_it(kafka: SyncCluster)`. Made by `python -
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kohort.control.lab_group import PATIENCE_S
+from kohort.control.lab_offsets import EARLIEST
 
 if TYPE_CHECKING:
     from kohort.control.appends import Appends
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from kohort.control.gates import Gates
     from kohort.control.group_members import GroupMember
     from kohort.control.history import Rebalance
+    from kohort.control.lab_acls import Acls
     from kohort.control.lab_group import Migration
     from kohort.control.lab_topics import Topics
     from kohort.coordinator.events import GroupEvent
@@ -40,12 +42,20 @@ class SyncClock(Protocol):
         ...
 
     def advance(
-        self, seconds: float = 0, *, minutes: float = 0, hours: float = 0, expire_the_living: bool = False
+        self,
+        seconds: float = 0,
+        *,
+        minutes: float = 0,
+        hours: float = 0,
+        expire_the_living: bool = False,
+        patience: float = PATIENCE_S,
     ) -> None:
         """Jumps ahead; everything that falls due on the way happens, in its order.
 
         A member whose connection is open and whom no fault keeps silent is taken to have sent its heartbeats meanwhile,
-        and does not expire. `expire_the_living=True` lets sessions end that would have been kept.
+        and does not expire. Where a group waits for such a member to rejoin, to sync or to give up partitions, the jump
+        halts until it has, at most `patience` real seconds each time, and then warns whom it went on without.
+        `expire_the_living=True` waits for nobody, and lets sessions end that would have been kept.
         """
         ...
 
@@ -57,7 +67,7 @@ class SyncGroup(Protocol):
 
     @property
     def state(self) -> str:
-        """As on the wire: `Stable`; `Dead` where there is no such group."""
+        """As on the wire: `Stable`; `Dead` where there is no such group; `Unknown` while its coordinator loads."""
         ...
 
     @property
@@ -78,6 +88,11 @@ class SyncGroup(Protocol):
     @property
     def protocol(self) -> str:
         """The assignor that was chosen; empty: none."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """How many members it has."""
         ...
 
     @property
@@ -110,6 +125,15 @@ class SyncGroup(Protocol):
         ...
 
     @property
+    def lag(self) -> dict[TopicPartition, int]:
+        """How many offsets are still to be committed, by topic and partition.
+
+        Of all partitions that the group has committed for or that its members subscribe to by name. Where nothing is
+        committed, every record that is there counts. A transaction's marker is an offset, too, as for Kafka's tools.
+        """
+        ...
+
+    @property
     def coordinator(self) -> int | None:
         """The id of the node that looks after it; None while nobody does."""
         ...
@@ -128,8 +152,8 @@ class SyncGroup(Protocol):
         """Every event that its coordinators reported of it, in order; the rows of the event log."""
         ...
 
-    def timeline(self) -> str:
-        """The group and its events as text, a line each."""
+    def timeline(self, since_us: int = 0) -> str:
+        """The group and its events as text, a line each; only those since a moment of the cluster's clock, if given."""
         ...
 
     def move_coordinator(self, node: int) -> None:
@@ -137,6 +161,27 @@ class SyncGroup(Protocol):
 
         Raises MoveError, which says why not.
         """
+        ...
+
+    def commit(self, offsets: Mapping[TopicPartition, int], timeout: float = PATIENCE_S) -> None:
+        """Commits for a group without members, as Kafka's tools do: `{("orders", 0): 5}`.
+
+        Raises ControlError for a group that has members, and for what is no topic, partition or offset.
+        """
+        ...
+
+    def reset(
+        self, to: str | int = EARLIEST, topic: str | None = None, timeout: float = PATIENCE_S
+    ) -> dict[TopicPartition, int]:
+        """Sets a group without members to `earliest`, to `latest` or to an offset, as kafka-consumer-groups does.
+
+        In all partitions that it has committed for; with `topic`, in all partitions of that one. Returns the offsets.
+        Raises ControlError as `commit`, and for an offset that is not there.
+        """
+        ...
+
+    def delete(self, timeout: float = PATIENCE_S) -> None:
+        """Deletes the group and what it has committed. Raises ControlError if it has members or is not there."""
         ...
 
     def wait_stable(self, members: int | None = None, timeout: float = PATIENCE_S) -> None:
@@ -157,6 +202,17 @@ class SyncGroup(Protocol):
         """
         ...
 
+    def wait_caught_up(self, timeout: float = PATIENCE_S) -> None:
+        """Until there is a `lag`, and it is 0 everywhere. Raises TimeoutError, which says where it is not.
+
+        Consumers commit by themselves every 5 s of their own time, unless that is set otherwise.
+        """
+        ...
+
+    def wait_for_offset(self, topic: str, offset: int, partition: int = 0, timeout: float = PATIENCE_S) -> None:
+        """Until so much of a partition is committed, or more. Raises TimeoutError, which says what is committed."""
+        ...
+
     def wait_for(self, condition: Callable[[], bool], timeout: float = PATIENCE_S, words: str = "so") -> None:
         """Until any other condition of the test holds. `words` complete "group x is not …" should it never."""
         ...
@@ -172,8 +228,8 @@ class SyncCluster(Protocol):
     topics: Topics
     "Topics and records without a client."
 
-    def timeline(self) -> str:
-        """What has happened in all groups, for a person."""
+    def timeline(self, since_us: int = 0) -> str:
+        """What has happened in all groups, for a person; only since a moment of the cluster's clock, if given."""
         ...
 
     @property
@@ -194,6 +250,17 @@ class SyncCluster(Protocol):
         """What clients call `bootstrap.servers`: every node's address, with commas between."""
         ...
 
+    def client_config(
+        self, user: str = "alice", *, library: str = "confluent-kafka", mechanism: str = "SCRAM-SHA-512"
+    ) -> dict[str, Any]:
+        """What a client needs to come in as `user`: admin, alice or bob, whose password is `alice-secret` and so on.
+
+        `library`: aiokafka, confluent-kafka, java, kafka-python or librdkafka; the names are that library's own.
+        `mechanism`: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512, where clients log in. Of a cluster without `security` it is
+        the addresses alone.
+        """
+        ...
+
     @property
     def id(self) -> str:
         """The cluster id that clients get."""
@@ -207,6 +274,11 @@ class SyncCluster(Protocol):
     @property
     def faults(self) -> Faults:
         """Rules that spoil requests."""
+        ...
+
+    @property
+    def acls(self) -> Acls:
+        """Who may do what, in a cluster with an authorizer."""
         ...
 
     @property

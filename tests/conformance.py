@@ -19,9 +19,9 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -32,6 +32,9 @@ KOHORT = Path(sys.executable).parent / "kohort"
 SLOWEST_FIRST = ("slow", "retention")
 AT_A_TIME = 3
 """Profiles played together: the slow ones only wait, so that one at a time does the work."""
+
+LISTENER = re.compile(r"(\w+)://([^,\s]+)")
+"""One of several listeners in the line that says READY."""
 
 COUNT = re.compile(r"^(\d+) passed, (\d+) failed", re.MULTILINE)
 FAILED = re.compile(r"^FAIL +(\S+)", re.MULTILINE)
@@ -96,7 +99,7 @@ def order(files: dict[str, list[Path]]) -> list[str]:
     return sorted(files, key=lambda profile: (profile not in SLOWEST_FIRST, profile))
 
 
-def play(conformance: Path, profile: str, about: dict[str, object], files: list[Path]) -> Outcome:
+def play(conformance: Path, profile: str, about: dict[str, Any], files: list[Path]) -> Outcome:
     """Plays the conversations of one profile. Those that fail are played once more, alone, and that counts.
 
     Time is real here. A busy machine can be late, and with the sweep of the profile `retention`, every half second, any
@@ -112,16 +115,18 @@ def play(conformance: Path, profile: str, about: dict[str, object], files: list[
     return Outcome(first.passed + second.passed, second.failed, text)
 
 
-def play_once(conformance: Path, profile: str, about: dict[str, object], files: list[Path]) -> Outcome:
+def play_once(conformance: Path, profile: str, about: dict[str, Any], files: list[Path]) -> Outcome:
     """Plays conversations against a broker of their own."""
     started = time.monotonic()
-    on_disk = about["on_disk"] or profile == "restart"
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        (restartable if on_disk else broker)(about, Path(folder)) as bootstrap,
-    ):
+    on_disk = (about["on_disk"] or profile == "restart") and "listeners" not in about
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as open_:
+        if "listeners" in about:
+            about["config"] = Path(folder) / "server.properties"
+            about["config"].write_text(settings_of(conformance, profile))
+        bootstrap = open_.enter_context((restartable if on_disk else broker)(about, Path(folder)))
         told = subprocess.run(
             [sys.executable, str(conformance / "converse"), "--bootstrap", bootstrap, "--profile", profile, "--quiet"]
+            + [f"--listener={name}={address}" for name, address in about.get("open", {}).items()]
             + (["--restart", f"{sys.executable} -m tests.restarting {folder}"] if on_disk else [])
             + [str(file) for file in files],
             stdout=subprocess.PIPE,
@@ -136,8 +141,19 @@ def play_once(conformance: Path, profile: str, about: dict[str, object], files: 
     return Outcome(passed, failed, f"{told.rstrip()} ({time.monotonic() - started:.0f} s)")
 
 
-def serve(about: dict[str, object]) -> list[str]:
+def settings_of(conformance: Path, profile: str) -> str:
+    """Kafka's own settings for a profile with several listeners, with the certificates that the conversations show."""
+    command = [sys.executable, str(conformance / "kafka"), "settings", "--profile", profile]
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+def serve(about: dict[str, Any]) -> list[str]:
     """The command that starts a broker with the settings of a profile, somewhere."""
+    if "config" in about:
+        names = str(about["listeners"]).split()
+        anywhere = ",".join(f"{name}://127.0.0.1:0" for name in names)
+        command = [str(KOHORT), "serve", "--log-level", "warning", "--config", str(about["config"])]
+        return [*command, "--set", f"listeners={anywhere}", "--set", "advertised.listeners="]
     settings = about.get("settings") or {}
     assert isinstance(settings, dict)
     command = [str(KOHORT), "serve", "--log-level", "warning", "--nodes", str(about.get("nodes", 1))]
@@ -147,16 +163,18 @@ def serve(about: dict[str, object]) -> list[str]:
 
 
 @contextmanager
-def broker(about: dict[str, object], folder: Path) -> Iterator[str]:
+def broker(about: dict[str, Any], folder: Path) -> Iterator[str]:
     """A broker with the settings of a profile, which logs to a folder; yields its address."""
-    command = [*serve(about), "--listen", "127.0.0.1:0"]
+    command = serve(about) if "config" in about else [*serve(about), "--listen", "127.0.0.1:0"]
     with (folder / "log").open("w") as log:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
     assert process.stdout
     try:
-        ready = READY.match(process.stdout.readline())
+        line = process.stdout.readline()
+        ready = READY.match(line)
         if not ready:
             sys.exit(f"the broker did not start: {' '.join(command)}\n{(folder / 'log').read_text()}")
+        about["open"] = dict(LISTENER.findall(line))
         yield ready[1]
     finally:
         process.terminate()
@@ -164,7 +182,7 @@ def broker(about: dict[str, object], folder: Path) -> Iterator[str]:
 
 
 @contextmanager
-def restartable(about: dict[str, object], folder: Path) -> Iterator[str]:
+def restartable(about: dict[str, Any], folder: Path) -> Iterator[str]:
     """The same with its data in the folder too, for `tests.restarting`."""
     try:
         yield start(folder, serve(about))

@@ -4,7 +4,6 @@ from fnmatch import fnmatch
 
 LATER = {
     "share/*": "share groups (KIP-932)",
-    "security/*": "TLS, SASL and ACLs",
 }
 """Name, or pattern of names, and what is missing."""
 

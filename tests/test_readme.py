@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from kohort.broker.settings.broker_settings import PROFILES, Settings
+from kohort.cli.serve import serve
 from kohort.protocol.api_keys import APIS
 
 ROOT = Path(__file__).parent.parent
@@ -31,6 +32,11 @@ def test_the_table_of_profiles_is_what_the_profiles_are() -> None:
     told = re.findall(r"^\| `([\w.]+)` \| (\S+) \| (\S+) \|$", README, re.MULTILINE)
     faithful = {setting.name: setting.show(value) for setting, value in Settings([], "faithful", 1)}
     assert told == [(name, faithful[name], value) for name, value in PROFILES["test"].items()]
+
+
+def test_the_command_line_of_serve_has_every_option() -> None:
+    told = README[README.index("kohort serve [--listen") : README.index("kohort settings [")]
+    assert [each.opts[0] for each in serve.params if f"[{each.opts[0]}" not in told] == []
 
 
 def test_the_rooms_and_files_that_architecture_names_exist() -> None:

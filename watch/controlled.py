@@ -13,20 +13,22 @@ from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
 from kohort.broker.control_token import headers
+from kohort.broker.control_url import control_url, shown
 from kohort.broker.json_answer import read_json
 from kohort.protocol.topic_partition import TopicPartition
 from kohort.watch.client import ANSWER_S, BrokerError
 from kohort.watch.snapshot import CLASSIC, SeenGroup, SeenMember, SeenRebalance, SeenWait, Snapshot
-
-HTTP = "http://"
 
 
 class Controlled:
     """The cluster behind a control address."""
 
     def __init__(self, address: str, pattern: str = "*", token: str = "") -> None:
-        """`address`: HOST:PORT, with `http://` before it or not. `pattern`: which groups. `token`: empty: none."""
-        self._address = address.removeprefix(HTTP).rstrip("/")
+        """`address`: HOST:PORT, perhaps with `http://` or `https://` before it. `pattern`: which groups.
+
+        `token`: empty: none.
+        """
+        self._address = shown(address)
         self._pattern, self._token = pattern, token
 
     async def look(self, at: float) -> Snapshot:
@@ -43,7 +45,7 @@ class Controlled:
         """There is nothing to hang up."""
 
     def _ask(self) -> Any:
-        asked = f"{HTTP}{self._address}/overview?{urlencode({'groups': self._pattern})}"
+        asked = f"{control_url(self._address)}/overview?{urlencode({'groups': self._pattern})}"
         try:
             with urlopen(Request(asked, headers=headers(self._token)), timeout=ANSWER_S) as answer:
                 return read_json(answer)

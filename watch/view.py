@@ -36,9 +36,11 @@ def picture(
     title: str,
     last: Mapping[str, float] | None = None,
     height: int | None = None,
+    pattern: str = "*",
 ) -> RenderableType:
     """One picture. `changes`: all that were seen, oldest first. `last`: when each group was last seen to change.
 
+    `pattern`: which groups are looked at.
     `height`: lines there are room for; groups that do not fit are counted instead. None: as many as it takes.
     """
     parts: list[RenderableType] = [_heading(snapshot, title)]
@@ -62,7 +64,8 @@ def picture(
     if left:
         parts.append(Text(f"and {left} more group{'s' if left > 1 else ''}; --group PATTERN shows fewer", "italic"))
     if not snapshot.groups:
-        parts.append(Text("no such group" if snapshot.problems else "no group yet", "italic"))
+        none = "no group yet" if pattern == "*" else f"no group matches {pattern!r}"
+        parts.append(Text("no such group" if snapshot.problems else none, "italic"))
     return Group(*parts, *below)
 
 

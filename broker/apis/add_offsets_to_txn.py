@@ -12,6 +12,7 @@ from kohort.coordinator.effects import OFFSETS_TOPIC
 from kohort.coordinator.transactions.adding import add_partitions
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
+from kohort.security.rights import READ_GROUP, WRITE_TRANSACTIONAL_ID
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
@@ -20,8 +21,14 @@ if TYPE_CHECKING:
 FENCED_SINCE = 2
 
 
-def handle(node: Node, request: AddOffsetsToTxnRequest, ticket: Ticket) -> None:
-    """Adds the partition of the group's offsets. Answered when that is written."""
+def handle(node: Node, request: AddOffsetsToTxnRequest, ticket: Ticket) -> AddOffsetsToTxnResponse | None:
+    """Adds the partition of the group's offsets. None: answered when that is written."""
+    access = node.cluster.access
+    if access is not None:
+        if not access.allows(ticket, WRITE_TRANSACTIONAL_ID, request.transactional_id):
+            return AddOffsetsToTxnResponse(error_code=ErrorCode.transactional_id_authorization_failed)
+        if not access.allows(ticket, READ_GROUP, request.group_id):
+            return AddOffsetsToTxnResponse(error_code=ErrorCode.group_authorization_failed)
 
     def written(error: ErrorCode, _: int) -> None:
         if error is ErrorCode.producer_fenced and ticket.version < FENCED_SINCE:
@@ -37,3 +44,4 @@ def handle(node: Node, request: AddOffsetsToTxnRequest, ticket: Ticket) -> None:
         written,
         ticket.received_at_ms,
     )
+    return None

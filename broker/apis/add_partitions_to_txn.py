@@ -25,12 +25,15 @@ from kohort.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTransaction,
 )
 from kohort.protocol.topic_partition import TopicPartition
+from kohort.security.rights import CLUSTER_ACTION, WRITE_TOPIC, WRITE_TRANSACTIONAL_ID
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
     from kohort.broker.ticket import Ticket
 
 FENCED_SINCE = 2
+FOR_BROKERS_FROM = 4
+"""From this version on only brokers ask."""
 
 Outcome = Mapping[TopicPartition, ErrorCode]
 
@@ -41,9 +44,17 @@ def handle(node: Node, request: AddPartitionsToTxnRequest, ticket: Ticket) -> Sl
     Where an id is named twice the partitions are those named last, and an answer for all of them lists what was named
     first (`AddPartitionsToTxnRequest.partitionsByTransaction`, `errorResponseForTransaction`).
     """
+    access = node.cluster.access
+    if (
+        access is not None
+        and ticket.version >= FOR_BROKERS_FROM
+        and not access.allows_on_cluster(ticket, CLUSTER_ACTION)
+    ):
+        error = ErrorCode.cluster_authorization_failed
+        return AddPartitionsToTxnResponse(error_code=error, results_by_transaction=())
     results: list[Result] = []
     first = {each.transactional_id: each for each in reversed(request.transactions)}
-    named = {each.transactional_id: _Named(node, each) for each in request.transactions}
+    named = {each.transactional_id: _Named(node, each, ticket) for each in request.transactions}
     waits = False
 
     def done(result: Result) -> None:
@@ -53,6 +64,14 @@ def handle(node: Node, request: AddPartitionsToTxnRequest, ticket: Ticket) -> Sl
 
     for transaction in request.transactions:
         transactional_id = transaction.transactional_id
+        if (
+            access is not None
+            and ticket.version < FOR_BROKERS_FROM
+            and not access.allows(ticket, WRITE_TRANSACTIONAL_ID, transactional_id)
+        ):
+            error = ErrorCode.transactional_id_authorization_failed
+            done(_result_for_all(first[transactional_id], error))
+            continue
         yield from named[transactional_id].look()
         _add(node, transaction, named[transactional_id], first[transactional_id], ticket, done)
         yield
@@ -78,25 +97,31 @@ def _response(results: list[Result]) -> Slices[AddPartitionsToTxnResponse]:
 class _Named:
     """The partitions of an id. They are looked at once, however often the id is named."""
 
-    def __init__(self, node: Node, last: AddPartitionsToTxnTransaction) -> None:
+    def __init__(self, node: Node, last: AddPartitionsToTxnTransaction, ticket: Ticket) -> None:
         self._node = node
         self._last = last
         self._looked = False
+        self._access = None if ticket.version >= FOR_BROKERS_FROM else node.cluster.access
+        self._ticket = ticket
         self.all: list[TopicPartition] = []
         self.distinct: frozenset[TopicPartition] = frozenset()
-        self.missing: set[TopicPartition] = set()
-        """Those that do not exist."""
+        self.refused: dict[TopicPartition, ErrorCode] = {}
+        """Those that one may not write to, or that do not exist."""
 
     def look(self) -> Slices[None]:
         """Finds out."""
         if self._looked:
             return
         self._looked = True
+        access = self._access
         for topic in self._last.topics:
+            allowed = access is None or access.allows(self._ticket, WRITE_TOPIC, topic.name)
             for index in topic.partitions:
                 self.all.append((topic.name, index))
-                if not _exists(self._node, topic.name, index):
-                    self.missing.add((topic.name, index))
+                if not allowed:
+                    self.refused[topic.name, index] = ErrorCode.topic_authorization_failed
+                elif not _exists(self._node, topic.name, index):
+                    self.refused[topic.name, index] = ErrorCode.unknown_topic_or_partition
                 yield
         self.distinct = frozenset(self.all)
 
@@ -109,9 +134,8 @@ def _add(
     ticket: Ticket,
     done: Callable[[Result], None],
 ) -> None:
-    if named.missing:
-        not_attempted, unknown = ErrorCode.operation_not_attempted, ErrorCode.unknown_topic_or_partition
-        outcome = {each: unknown if each in named.missing else not_attempted for each in named.all}
+    if named.refused:
+        outcome = {each: named.refused.get(each, ErrorCode.operation_not_attempted) for each in named.all}
         done(_result(transaction.transactional_id, outcome))
         return
     who = transaction.transactional_id, transaction.producer_id, transaction.producer_epoch

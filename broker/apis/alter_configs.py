@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from kohort.broker.apis.config_resources import Alterable, alter
+from kohort.broker.apis.config_resources import Alterable, alter, alter_resource
 from kohort.protocol.messages.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResource,
@@ -23,13 +23,16 @@ if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
     from kohort.broker.slices import Slices
     from kohort.broker.ticket import Ticket
+    from kohort.storage.refusal import Refusal
 
 
 def handle(node: Node, request: AlterConfigsRequest, ticket: Ticket) -> Slices[AlterConfigsResponse]:
     """Gives topics and groups other settings, each for itself."""
-    responses = yield from alter(
-        node, request.resources, _named, AlterConfigsResourceResponse, validate_only=request.validate_only
-    )
+
+    def alter_one(resource: AlterConfigsResource) -> Refusal | None:
+        return alter_resource(node, ticket, resource, _named, validate_only=request.validate_only)
+
+    responses = yield from alter(request.resources, alter_one, AlterConfigsResourceResponse)
     return AlterConfigsResponse(throttle_time_ms=0, responses=responses)
 
 

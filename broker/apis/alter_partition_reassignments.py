@@ -4,13 +4,14 @@ v0 (KIP-455) · v1 whether the number of replicas may change (KIP-860).
 
 A reassignment is through when it is answered: there is one copy of each log, hence nothing to copy. So none is ever in
 progress that could be cancelled (null replicas).
-Left out: authorization. Source: Kafka's `ReplicationControlManager.alterPartitionReassignments`.
+Source: Kafka's `ReplicationControlManager.alterPartitionReassignments`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kohort.broker.apis.acl_requests import needs_permission
 from kohort.broker.apis.deadline import has_passed
 from kohort.broker.cluster.moving import reassign
 from kohort.protocol.errors import ErrorCode
@@ -21,6 +22,7 @@ from kohort.protocol.messages.alter_partition_reassignments import (
     ReassignablePartitionResponse,
     ReassignableTopicResponse,
 )
+from kohort.security.rights import ALTER_CLUSTER
 from kohort.storage.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -32,6 +34,10 @@ def handle(
     node: Node, request: AlterPartitionReassignmentsRequest, ticket: Ticket
 ) -> AlterPartitionReassignmentsResponse:
     """Gives each partition its new replicas, each for itself."""
+    access = node.cluster.access
+    if access is not None and not access.allows_on_cluster(ticket, ALTER_CLUSTER):
+        message = needs_permission(ticket, ALTER_CLUSTER)
+        return error_response(request, ErrorCode.cluster_authorization_failed, message)
     if not request.topics:
         return AlterPartitionReassignmentsResponse(error_message="", responses=())
     if has_passed(request.timeout_ms):
@@ -84,12 +90,13 @@ def _answer(part: ReassignablePartition, refusal: Refusal | None) -> Reassignabl
 
 
 def error_response(
-    request: AlterPartitionReassignmentsRequest, error_code: ErrorCode
+    request: AlterPartitionReassignmentsRequest, error_code: ErrorCode, message: str | None = None
 ) -> AlterPartitionReassignmentsResponse:
     """What a request hears that failed: every partition as it was named."""
-    refusal = Refusal(error_code)
+    refusal = Refusal(error_code, message)
     return AlterPartitionReassignmentsResponse(
         error_code=error_code,
+        error_message=message,
         responses=tuple(
             ReassignableTopicResponse(
                 name=topic.name, partitions=tuple(_answer(part, refusal) for part in topic.partitions)

@@ -9,6 +9,7 @@ v4  a feature's lowest version may be 0 (KIP-1022)
 A version that is too new is answered in version 0, with UNSUPPORTED_VERSION and the range of this API alone, so that a
 client can begin again. Of Kafka's features (KIP-584) the answer names those that clients act upon and that are there:
 groups of the consumer protocol (KIP-848), and transactions whose end gives the producer its next epoch (KIP-890).
+`kohort.as.kafka` lets the answer be that of an older release.
 """
 
 import re
@@ -16,7 +17,6 @@ from functools import lru_cache
 
 from kohort.broker.cluster.node import Node
 from kohort.broker.ticket import Ticket
-from kohort.protocol.api_keys import API_BY_NAME, APIS
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.api_versions import (
     MESSAGE,
@@ -26,6 +26,7 @@ from kohort.protocol.messages.api_versions import (
     FinalizedFeatureKey,
     SupportedFeatureKey,
 )
+from kohort.protocol.releases import CURRENT, api_versions_of, apis_of
 
 FEATURES = (("group.version", 1), ("transaction.version", 2))
 """Names and levels, which begin at 0; the highest one counts."""
@@ -42,25 +43,32 @@ def handle(node: Node, request: ApiVersionsRequest, ticket: Ticket) -> ApiVersio
         return ApiVersionsResponse(error_code=ErrorCode.invalid_request, api_keys=())
     if ticket.version >= 3:
         ticket.requester.client_software = f"{request.client_software_name}/{request.client_software_version}"
-    return _table(ticket.version)
+    login = ticket.requester.login
+    if login is not None:
+        login.versions_asked()
+    return table(ticket.version, node.cluster.settings.kohort_as_kafka)
 
 
-def unsupported_version() -> ApiVersionsResponse:
-    """For a version that is too new; to be written in version 0."""
-    api = API_BY_NAME["api_versions"]
+def unsupported_version(release: str) -> ApiVersionsResponse:
+    """For a version that is too new; to be written in version 0. Up to 2.3 it names no range (KIP-511)."""
+    api = api_versions_of(release)
+    if api.max_version < 3:
+        return ApiVersionsResponse(error_code=ErrorCode.unsupported_version, api_keys=())
     only = ApiVersion(api_key=api.key, min_version=api.min_version, max_version=api.max_version)
     return ApiVersionsResponse(error_code=ErrorCode.unsupported_version, api_keys=(only,))
 
 
 @lru_cache
-def _table(version: int) -> bytes:
-    """The whole frame; nothing in it but the correlation id ever changes."""
+def table(version: int, release: str) -> bytes:
+    """The whole answer of a release as a frame; nothing in it but the correlation id ever changes."""
     api_keys = tuple(
-        ApiVersion(api_key=api.key, min_version=api.min_version, max_version=api.max_version) for api in APIS
+        ApiVersion(api_key=api.key, min_version=api.min_version, max_version=api.max_version)
+        for api in apis_of(release)
     )
-    supported = tuple(SupportedFeatureKey(name=name, min_version=0, max_version=level) for name, level in FEATURES)
+    features = FEATURES if release == CURRENT else ()
+    supported = tuple(SupportedFeatureKey(name=name, min_version=0, max_version=level) for name, level in features)
     finalized = tuple(
-        FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level) for name, level in FEATURES
+        FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level) for name, level in features
     )
     response = ApiVersionsResponse(
         error_code=ErrorCode.none,

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from kohort.broker.settings.dynamic import is_fixed
 from kohort.broker.settings.topic_defaults import SET_FOR_ALL_BROKERS
 from kohort.protocol.errors import ErrorCode
+from kohort.security.acls import CLUSTER_NAME
+from kohort.security.rights import ALTER_CONFIGS_CLUSTER, ALTER_CONFIGS_GROUP, ALTER_CONFIGS_TOPIC
 from kohort.storage.refusal import Refusal
 from kohort.storage.topic_configs import TOPIC_CONFIGS, refusal_of
 from kohort.storage.topics import name_refusal
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
     from kohort.broker.settings.group_configs import GroupConfigs
     from kohort.broker.slices import Slices
+    from kohort.broker.ticket import Ticket
     from kohort.storage.topics import Topic, Topics
 
 DELETE = 1
@@ -105,7 +108,12 @@ class MissingTopic:
         return self._topics.defaults[name] if known is not None and known.is_list else None
 
     def configure(self, configs: Mapping[str, str], *, validate_only: bool) -> Refusal | None:
-        """Always refused."""
+        """Always refused; for its name, if it cannot be one, before its settings are looked at."""
+        problem = name_refusal(self._name)
+        if not self._name:
+            return Refusal(ErrorCode.invalid_request, "Default topic resources are not allowed.")
+        if problem is not None:
+            return Refusal(ErrorCode.invalid_topic_exception, problem)
         problem = refusal_of(configs.items(), self._topics.defaults)
         if problem is not None:
             return Refusal(ErrorCode.invalid_config, problem)
@@ -118,30 +126,52 @@ class AlterableBroker:
     Source: Kafka's `DynamicBrokerConfig.validate`; a name that nobody knows is no mistake there.
     """
 
-    configs: Mapping[str, str] = {}
+    def __init__(self, set_for_all: str | None) -> None:
+        """`set_for_all`: the value of SET_FOR_ALL_BROKERS, if all brokers are meant."""
+        self.configs: Mapping[str, str] = {} if set_for_all is None else {SET_FOR_ALL_BROKERS: set_for_all}
 
     def list_setting(self, name: str) -> str | None:
         """The default of a topics' setting that brokers have too."""
-        config = _OF_TOPICS.get(name)
-        return config.default_text if config is not None and config.is_list else None
+        return list_default_of_broker(name)
 
     def configure(self, configs: Mapping[str, str], *, validate_only: bool) -> Refusal | None:
         """Returns what is wrong; and that nothing can be altered, unless it is a dry run."""
-        fixed = [name for name in configs if name != SET_FOR_ALL_BROKERS and (not validate_only or is_fixed(name))]
+        fixed = [name for name, value in configs.items() if not self._may_be(name, value, validate_only)]
         if fixed:
             message = f"Cannot update these configs dynamically: [{', '.join(fixed)}]"
             return Refusal(ErrorCode.invalid_request, message)
         problems = (_OF_TOPICS[name].values.check(name, value) for name, value in configs.items() if name in _OF_TOPICS)
         problem = next((each for each in problems if each is not None), None)
-        if problem is not None:
-            return Refusal(ErrorCode.invalid_request, problem)
-        return _NOT_WHILE_ELR if SET_FOR_ALL_BROKERS in configs else None
+        return None if problem is None else Refusal(ErrorCode.invalid_request, problem)
+
+    def _may_be(self, name: str, value: str, validate_only: bool) -> bool:
+        if name == SET_FOR_ALL_BROKERS:
+            return validate_only or not self.configs or value == self.configs[name]
+        return validate_only and not is_fixed(name)
 
 
-_NOT_WHILE_ELR = Refusal(
+def list_default_of_broker(name: str) -> str | None:
+    """The default of a broker's setting that is a list; None: it is none."""
+    config = _OF_TOPICS.get(name)
+    return config.default_text if config is not None and config.is_list else None
+
+
+def _refusal_by_elr(resource: Resource, configs: Mapping[str, str]) -> Refusal | None:
+    """Kafka's controller guards a setting of brokers where eligible leader replicas are on, as in each new cluster.
+
+    `configs`: what is to be set from now on. Source: KIP-966, `ConfigurationControlManager`.
+    """
+    if not resource.resource_name:
+        return None if SET_FOR_ALL_BROKERS in configs else NOT_TO_REMOVE
+    return NOT_OF_ONE if any(each.name == SET_FOR_ALL_BROKERS for each in resource.configs) else None
+
+
+NOT_OF_ONE = Refusal(
     ErrorCode.invalid_config, f"Broker-level {SET_FOR_ALL_BROKERS} cannot be altered while ELR is enabled."
 )
-"""What Kafka's controller says where eligible leader replicas are on, as in each new cluster (KIP-966)."""
+NOT_TO_REMOVE = Refusal(
+    ErrorCode.invalid_config, f"Cluster-level {SET_FOR_ALL_BROKERS} cannot be removed while ELR is enabled."
+)
 
 _OF_TOPICS = {config.synonym: config for config in TOPIC_CONFIGS.values() if config.synonym is not None}
 
@@ -160,32 +190,33 @@ class AlterableGroup:
 
     def configure(self, configs: Mapping[str, str], *, validate_only: bool) -> Refusal | None:
         """All settings or none."""
+        if not self._group_id:
+            return Refusal(ErrorCode.invalid_request, "Default group resources are not allowed.")
         return self._group_configs.configure(self._group_id, configs, validate_only=validate_only)
 
 
-def alter(
-    node: Node,
-    resources: Iterable[ResourceT],
-    new_configs: Callable[[Alterable, ResourceT], Mapping[str, str] | Refusal],
-    response: Callable[..., ResponseT],
-    *,
-    validate_only: bool,
-) -> Slices[tuple[ResponseT, ...]]:
-    """Gives resources other settings, each for itself, of each all or none; others may come between two.
+NOT_ALLOWED = {
+    TOPIC: Refusal(ErrorCode.topic_authorization_failed, "Topic authorization failed."),
+    GROUP: Refusal(ErrorCode.group_authorization_failed, "Group authorization failed."),
+    BROKER: Refusal(ErrorCode.cluster_authorization_failed, "Cluster authorization failed."),
+}
+"""What is said of a resource whose settings one may not alter, or not see."""
 
-    `new_configs`: everything that is to be set for a resource from now on, as the request has it, or why not.
-    `response`: the class of an answer for one resource.
+_NEEDED = {TOPIC: ALTER_CONFIGS_TOPIC, GROUP: ALTER_CONFIGS_GROUP, BROKER: ALTER_CONFIGS_CLUSTER}
+
+
+def alter(
+    resources: Sequence[ResourceT], alter_one: Callable[[ResourceT], Refusal | None], response: Callable[..., ResponseT]
+) -> Slices[tuple[ResponseT, ...]]:
+    """Alters resources, each for itself, of each all or none; others may come between two.
+
+    `alter_one`: alters one that is named once, or says why not. `response`: the class of an answer for one resource.
     """
-    asked = list(resources)
-    count = Counter((each.resource_type, each.resource_name) for each in asked)
+    count = Counter((each.resource_type, each.resource_name) for each in resources)
     responses = []
-    for resource in asked:
+    for resource in resources:
         kind, name = resource.resource_type, resource.resource_name
-        refusal: Refusal | None
-        if count[kind, name] > 1:
-            refusal = Refusal(ErrorCode.invalid_request, "Each resource must appear at most once.")
-        else:
-            refusal = _alter(node, resource, new_configs, validate_only)
+        refusal = _NAMED_TWICE if count[kind, name] > 1 else alter_one(resource)
         responses.append(
             response(
                 error_code=ErrorCode.none if refusal is None else refusal.error_code,
@@ -198,22 +229,59 @@ def alter(
     return tuple(responses)
 
 
-def _alter(
+_NAMED_TWICE = Refusal(ErrorCode.invalid_request, "Each resource must appear at most once.")
+
+
+def alter_resource(
     node: Node,
+    ticket: Ticket,
     resource: ResourceT,
     new_configs: Callable[[Alterable, ResourceT], Mapping[str, str] | Refusal],
+    *,
     validate_only: bool,
 ) -> Refusal | None:
-    altered = _resource_to_alter(node, resource)
+    """Gives a resource other settings. `new_configs`: everything that is to be set from now on, or why not."""
+    altered = _named_resource(node, resource)
     if isinstance(altered, Refusal):
         return altered
+    if not may_alter(node, ticket, resource):
+        return NOT_ALLOWED[resource.resource_type]
     configs = new_configs(altered, resource)
-    return configs if isinstance(configs, Refusal) else altered.configure(configs, validate_only=validate_only)
+    if isinstance(configs, Refusal):
+        return configs
+    refusal = altered.configure(configs, validate_only=validate_only)
+    return _refusal_by_elr(resource, configs) if refusal is None and resource.resource_type == BROKER else refusal
 
 
-def _resource_to_alter(node: Node, resource: Resource) -> Alterable | Refusal:
-    """Source, also of the order: Kafka's `ConfigAdminManager.preprocess`."""
+def may_alter(node: Node, ticket: Ticket, resource: Resource) -> bool:
+    """Whether who asks has the right. Kafka's controller asks for it, after all that its broker looks at."""
+    kind, access = resource.resource_type, node.cluster.access
+    if access is None or kind not in _NEEDED:
+        return True
+    return access.allows(ticket, _NEEDED[kind], CLUSTER_NAME if kind == BROKER else resource.resource_name)
+
+
+def _named_resource(node: Node, resource: Resource) -> Alterable | Refusal:
     name = resource.resource_name
+    refusal = refusal_by_broker(node, resource)
+    if refusal is not None:
+        return refusal
+    if resource.resource_type == BROKER:
+        return AlterableBroker(None if name else node.cluster.topics.defaults[SET_FOR_ALL_BROKERS])
+    if resource.resource_type == GROUP:
+        return AlterableGroup(node.cluster.group_configs, name)
+    if resource.resource_type != TOPIC:
+        return _unknown_type(resource)
+    topics = node.cluster.topics
+    topic = topics.by_name(name)
+    return MissingTopic(topics, name) if topic is None else AlterableTopic(topics, topic)
+
+
+def refusal_by_broker(node: Node, resource: Resource) -> Refusal | None:
+    """What Kafka's broker refuses; all else of a resource is its controller's.
+
+    Source, also of the order: `ConfigAdminManager.preprocess`.
+    """
     settings = [config.name for config in resource.configs]
     if len(set(settings)) < len(settings):
         return Refusal(ErrorCode.invalid_request, "Error due to duplicate config keys")
@@ -223,36 +291,22 @@ def _resource_to_alter(node: Node, resource: Resource) -> Alterable | Refusal:
     if nulls:
         return Refusal(ErrorCode.invalid_request, f"Null value not supported for : {', '.join(nulls)}")
     if resource.resource_type == BROKER:
-        return _broker_to_alter(node, name)
-    if resource.resource_type == GROUP:
-        if not name:
-            return Refusal(ErrorCode.invalid_request, "Default group resources are not allowed.")
-        return AlterableGroup(node.cluster.group_configs, name)
-    if resource.resource_type != TOPIC:
-        return Refusal(ErrorCode.invalid_request, f"Unknown resource type {resource.resource_type}")
-    return _topic_to_alter(node.cluster.topics, name)
+        return _refusal_of_broker_name(node, resource.resource_name)
+    return None if resource.resource_type in (TOPIC, CLIENT_METRICS, GROUP) else _unknown_type(resource)
 
 
-def _broker_to_alter(node: Node, name: str) -> AlterableBroker | Refusal:
+def _unknown_type(resource: Resource) -> Refusal:
+    return Refusal(ErrorCode.invalid_request, f"Unknown resource type {resource.resource_type}")
+
+
+def _refusal_of_broker_name(node: Node, name: str) -> Refusal | None:
     if not name:
-        return AlterableBroker()
+        return None
     if not _INTEGER.fullmatch(name):
         return Refusal(ErrorCode.invalid_request, f"Node id must be an integer, but it is: {name}")
     if int(name) != node.id:
         return Refusal(ErrorCode.invalid_request, f"Unexpected broker id, expected {node.id}, but received {name}")
-    return AlterableBroker()
+    return None
 
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,10}")
-
-
-def _topic_to_alter(topics: Topics, name: str) -> AlterableTopic | MissingTopic | Refusal:
-    if not name:
-        return Refusal(ErrorCode.invalid_request, "Default topic resources are not allowed.")
-    problem = name_refusal(name)
-    if problem is not None:
-        return Refusal(ErrorCode.invalid_topic_exception, problem)
-    topic = topics.by_name(name)
-    if topic is None:
-        return MissingTopic(topics, name)
-    return AlterableTopic(topics, topic)

@@ -1,11 +1,9 @@
 """ConsumerGroupDescribe (key 69), versions 0-1: consumer groups with their members (KIP-848).
 
 v1: whether a member speaks the classic or the consumer protocol (KIP-1099).
-
-Left out on purpose: authorization.
 """
 
-from kohort.broker.apis.describe_groups import ALL_OPERATIONS
+from kohort.broker.apis.authorized_operations import operations
 from kohort.broker.cluster.node import Node
 from kohort.broker.slices import Slices, one_by_one
 from kohort.broker.ticket import Ticket
@@ -17,6 +15,8 @@ from kohort.protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeResponse,
     DescribedGroup,
 )
+from kohort.security.acls import ResourceType
+from kohort.security.rights import DESCRIBE_GROUP, DESCRIBE_TOPIC
 
 
 def handle(node: Node, request: ConsumerGroupDescribeRequest, ticket: Ticket) -> Slices[ConsumerGroupDescribeResponse]:
@@ -24,13 +24,39 @@ def handle(node: Node, request: ConsumerGroupDescribeRequest, ticket: Ticket) ->
     if not is_served(node.coordinator.settings):
         return error_response(request, ErrorCode.unsupported_version)
 
+    access = node.cluster.access
+
     def described(group_id: str) -> DescribedGroup:
+        if access is not None and not access.allows(ticket, DESCRIBE_GROUP, group_id):
+            return DescribedGroup(error_code=ErrorCode.group_authorization_failed, group_id=group_id)
         group = describe_consumer_group(node.coordinator, group_id)
-        if request.include_authorized_operations and group.error_code is ErrorCode.none:
-            group.authorized_operations = ALL_OPERATIONS
+        if group.error_code is not ErrorCode.none:
+            return group
+        if access is not None and not all(access.allows(ticket, DESCRIBE_TOPIC, name) for name in _topics_of(group)):
+            return DescribedGroup(
+                error_code=ErrorCode.topic_authorization_failed, error_message=_HIDDEN_TOPICS, group_id=group_id
+            )
+        if request.include_authorized_operations:
+            group.authorized_operations = operations(node, ticket, ResourceType.GROUP, group_id)
         return group
 
-    return ConsumerGroupDescribeResponse(groups=(yield from one_by_one(described, request.group_ids)))
+    groups = yield from one_by_one(described, request.group_ids)
+    if access is not None:  # Kafka refuses first, and then asks the coordinator about the others
+        groups = tuple(sorted(groups, key=lambda each: each.error_code is not ErrorCode.group_authorization_failed))
+    return ConsumerGroupDescribeResponse(groups=groups)
+
+
+_HIDDEN_TOPICS = "The group has described topic(s) that the client is not authorized to describe."
+
+
+def _topics_of(group: DescribedGroup) -> set[str]:
+    """Those that members have or are to have."""
+    return {
+        each.topic_name
+        for member in group.members
+        for assignment in (member.assignment, member.target_assignment)
+        for each in assignment.topic_partitions
+    }
 
 
 def error_response(request: ConsumerGroupDescribeRequest, error_code: ErrorCode) -> ConsumerGroupDescribeResponse:

@@ -18,6 +18,7 @@ from kohort.protocol.messages.create_partitions import (
     CreatePartitionsTopic,
     CreatePartitionsTopicResult,
 )
+from kohort.security.rights import ALTER_TOPIC
 from kohort.storage.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -29,12 +30,18 @@ if TYPE_CHECKING:
 def handle(node: Node, request: CreatePartitionsRequest, ticket: Ticket) -> Slices[CreatePartitionsResponse]:
     """Gives topics more partitions, each for itself."""
     named = Counter(topic.name for topic in request.topics)
-    if has_passed(request.timeout_ms) and 1 in named.values():
+    access = node.cluster.access
+    refused = set()
+    if access is not None:
+        refused = {name for name in named if named[name] == 1 and not access.allows(ticket, ALTER_TOPIC, name)}
+    if has_passed(request.timeout_ms) and any(named[name] == 1 and name not in refused for name in named):
         return error_response(request, ErrorCode.request_timed_out)
     results = []
     for name, wanted in {topic.name: topic for topic in request.topics}.items():
         if named[name] > 1:
             refusal: Refusal | None = Refusal(ErrorCode.invalid_request, "Duplicate topic name.")
+        elif name in refused:
+            refusal = Refusal(ErrorCode.topic_authorization_failed)
         else:
             refusal = _grow(node, wanted, request.validate_only)
             yield

@@ -21,6 +21,8 @@ from kohort.protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from kohort.security.acls import CLUSTER_NAME
+from kohort.security.rights import CREATE_CLUSTER, CREATE_TOPIC, DESCRIBE_CONFIGS_TOPIC
 from kohort.storage.refusal import Refusal
 from kohort.storage.topics import Topic, name_refusal
 
@@ -37,20 +39,36 @@ MAX_PARTITIONS_PER_BATCH = MAX_RECORDS_PER_USER_OP = 10_000
 def handle(node: Node, request: CreateTopicsRequest, ticket: Ticket) -> Slices[CreateTopicsResponse]:
     """Creates topics, each for itself."""
     named = Counter(topic.name for topic in request.topics)
-    if has_passed(request.timeout_ms) and 1 in named.values():
+    wanted_once = [topic for topic in request.topics if named[topic.name] == 1]
+    refused = _not_allowed(node, wanted_once, ticket)
+    allowed = [topic for topic in wanted_once if topic.name not in refused]
+    if has_passed(request.timeout_ms) and allowed:
         return error_response(request, ErrorCode.request_timed_out)
-    too_much = _too_much(node, [topic for topic in request.topics if named[topic.name] == 1])
+    too_much = _too_much(node, allowed)
     results = []
     for name, wanted in {topic.name: topic for topic in request.topics}.items():
         if named[name] > 1:
             outcome: Topic | Refusal = Refusal(ErrorCode.invalid_request, "Duplicate topic name.")
+        elif name in refused:
+            outcome = _NOT_ALLOWED
         elif too_much is not None:
             outcome = too_much
         else:
             outcome = _create(node, wanted, request.validate_only)
-        results.append(_result(node, name, outcome))
+        results.append(_result(node, name, outcome, ticket))
         yield
     return CreateTopicsResponse(throttle_time_ms=0, topics=tuple(results))
+
+
+_NOT_ALLOWED = Refusal(ErrorCode.topic_authorization_failed, "Authorization failed.")
+
+
+def _not_allowed(node: Node, wanted: list[CreatableTopic], ticket: Ticket) -> set[str]:
+    """The topics that who asks may not create, looked at before anything else of them."""
+    access = node.cluster.access
+    if access is None or access.shows(ticket, CREATE_CLUSTER, CLUSTER_NAME):
+        return set()
+    return {topic.name for topic in wanted if not access.allows(ticket, CREATE_TOPIC, topic.name)}
 
 
 def _too_much(node: Node, wanted: list[CreatableTopic]) -> Refusal | None:
@@ -84,10 +102,19 @@ def _create(node: Node, wanted: CreatableTopic, validate_only: bool) -> Topic | 
     )
 
 
-def _result(node: Node, name: str, outcome: Topic | Refusal) -> CreatableTopicResult:
+def _result(node: Node, name: str, outcome: Topic | Refusal, ticket: Ticket) -> CreatableTopicResult:
     if isinstance(outcome, Refusal):
         return CreatableTopicResult(name=name, error_code=outcome.error_code, error_message=outcome.message, configs=())
     cluster = node.cluster
+    if cluster.access is not None and not cluster.access.shows(ticket, DESCRIBE_CONFIGS_TOPIC, name):
+        return CreatableTopicResult(
+            name=name,
+            topic_id=outcome.topic_id,
+            error_code=ErrorCode.none,
+            error_message=None,
+            topic_config_error_code=ErrorCode.topic_authorization_failed,
+            configs=(),
+        )
     return CreatableTopicResult(
         name=name,
         topic_id=outcome.topic_id,

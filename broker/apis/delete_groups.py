@@ -1,7 +1,6 @@
 """DeleteGroups (key 42), versions 0-2: delete empty groups with all their offsets (KIP-229).
 
 v1: throttle time as in other APIs. v2: flexible. A group named twice is answered once.
-Left out on purpose: authorization.
 """
 
 from functools import partial
@@ -12,12 +11,14 @@ from kohort.broker.ticket import Ticket
 from kohort.coordinator.deleting import delete_group
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
+from kohort.security.rights import DELETE_GROUP
 
 
 def handle(node: Node, request: DeleteGroupsRequest, ticket: Ticket) -> Slices[DeleteGroupsResponse | None]:
     """None: answered when the deletions are written."""
     group_ids = dict.fromkeys(request.groups_names)
     results: dict[str, DeletableGroupResult] = {}
+    access = node.cluster.access
 
     def deleted(group_id: str, error: ErrorCode, _: int) -> None:
         results[group_id] = DeletableGroupResult(group_id=group_id, error_code=error)
@@ -25,7 +26,10 @@ def handle(node: Node, request: DeleteGroupsRequest, ticket: Ticket) -> Slices[D
             ticket.reply(DeleteGroupsResponse(results=tuple(results.values())))
 
     for group_id in group_ids:
-        refusal = delete_group(node.coordinator, group_id, ticket.received_at_ms, partial(deleted, group_id))
+        if access is not None and not access.allows(ticket, DELETE_GROUP, group_id):
+            refusal = ErrorCode.group_authorization_failed
+        else:
+            refusal = delete_group(node.coordinator, group_id, ticket.received_at_ms, partial(deleted, group_id))
         if refusal is not ErrorCode.none:
             deleted(group_id, refusal, ticket.received_at_ms)
         yield

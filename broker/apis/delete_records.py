@@ -18,6 +18,7 @@ from kohort.protocol.messages.delete_records import (
     DeleteRecordsResponse,
     DeleteRecordsTopicResult,
 )
+from kohort.security.rights import DELETE_TOPIC
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
@@ -38,8 +39,12 @@ def handle(node: Node, request: DeleteRecordsRequest, ticket: Ticket) -> Slices[
         if topic.partitions:
             wanted.setdefault(topic.name, {}).update((each.partition_index, each) for each in topic.partitions)
     topics = []
+    access = node.cluster.access
     for name, asked in wanted.items():
-        partitions = yield from one_by_one(partial(_delete, node, name), asked.values())
+        if access is None or access.allows(ticket, DELETE_TOPIC, name):
+            partitions = yield from one_by_one(partial(_delete, node, name), asked.values())
+        else:
+            partitions = tuple(_refused(index, ErrorCode.topic_authorization_failed) for index in asked)
         topics.append(DeleteRecordsTopicResult(name=name, partitions=partitions))
     return DeleteRecordsResponse(topics=tuple(topics))
 

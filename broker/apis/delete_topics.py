@@ -19,11 +19,14 @@ from kohort.protocol.messages.delete_topics import (
     DeleteTopicsRequest,
     DeleteTopicsResponse,
 )
+from kohort.security.acls import CLUSTER_NAME
+from kohort.security.rights import DELETE_CLUSTER, DELETE_TOPIC, DESCRIBE_TOPIC
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from uuid import UUID
 
+    from kohort.broker.cluster.broker_cluster import BrokerCluster
     from kohort.broker.cluster.node import Node
     from kohort.broker.slices import Slices
     from kohort.broker.ticket import Ticket
@@ -52,7 +55,7 @@ def handle(node: Node, request: DeleteTopicsRequest, ticket: Ticket) -> Slices[D
     if (names or ids) and has_passed(request.timeout_ms):
         return error_response(request, ErrorCode.request_timed_out)
     answers = refused
-    for answer in _delete(node, names, ids, set(by_id), ticket.received_at_ms):
+    for answer in _delete(node, names, ids, set(by_id), ticket):
         if answer is not None:
             answers.append(answer)
         yield
@@ -74,17 +77,20 @@ _NEITHER = "Neither topic name nor id were specified."
 
 
 def _delete(
-    node: Node, names: list[str], ids: list[UUID], all_ids: set[UUID], now_ms: int
+    node: Node, names: list[str], ids: list[UUID], all_ids: set[UUID], ticket: Ticket
 ) -> Iterator[DeletableTopicResult | None]:
     """What becomes of names and ids of which each was given once; None in between. `all_ids`: all that were given.
 
     Each is looked up once more when its turn comes: another request may have deleted it in between.
     """
     topics = node.cluster.topics
+    rights = _Rights(node, ticket)
     found: dict[UUID, str | None] = dict.fromkeys(ids)
     for name in names:
         topic = topics.by_name(name)
-        if topic is None:
+        if not rights.may_delete(name):
+            yield _refused(name, None, ErrorCode.topic_authorization_failed, _NOT_ALLOWED)
+        elif topic is None:
             yield _unknown(name)
         elif topic.topic_id in all_ids:
             found.pop(topic.topic_id, None)
@@ -98,14 +104,38 @@ def _delete(
             yield _unknown(given_name)
         elif topic is None:
             yield _refused(None, topic_id, ErrorCode.unknown_topic_id, "This server does not host this topic ID.")
+        elif not rights.may_delete(topic.name):
+            shown = topic.name if rights.may_see(topic.name) else None
+            yield _refused(shown, topic_id, ErrorCode.topic_authorization_failed, _NOT_ALLOWED)
         else:
-            yield from _forget(node, topic, now_ms)
+            yield from delete_topic(node.cluster, topic, ticket.received_at_ms)
             yield DeletableTopicResult(name=topic.name, topic_id=topic.topic_id, error_code=ErrorCode.none)
 
 
-def _forget(node: Node, topic: Topic, now_ms: int) -> Iterator[None]:
+_NOT_ALLOWED = "Topic authorization failed."
+
+
+class _Rights:
+    """Which topics who asks may delete, and which they may see: all, with the right on the cluster."""
+
+    def __init__(self, node: Node, ticket: Ticket) -> None:
+        access = node.cluster.access
+        if access is not None and access.shows(ticket, DELETE_CLUSTER, CLUSTER_NAME):
+            access = None
+        self._access, self._ticket = access, ticket
+
+    def may_delete(self, name: str) -> bool:
+        """Who may not see a topic may not delete it either."""
+        access, ticket = self._access, self._ticket
+        return access is None or (access.allows(ticket, DELETE_TOPIC, name) and self.may_see(name))
+
+    def may_see(self, name: str) -> bool:
+        """Whether its name is told."""
+        return self._access is None or self._access.shows(self._ticket, DESCRIBE_TOPIC, name)
+
+
+def delete_topic(cluster: BrokerCluster, topic: Topic, now_ms: int) -> Iterator[None]:
     """Deletes a topic, lets fetches that wait for its records go, and the groups forget it."""
-    cluster = node.cluster
     cluster.topics.delete(topic)
     for number, partition in enumerate(topic.partitions, 1):
         cluster.purgatory.check(partition, now_ms)

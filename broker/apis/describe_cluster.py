@@ -2,14 +2,14 @@
 
 v0 (KIP-700) · v1 endpoint type (KIP-919) · v2 fenced brokers (KIP-1073).
 
-Left out: authorization, so that everything is allowed. A controller of its own does not exist. A node that is stopped
-is fenced.
+Left out: a controller of its own does not exist. A node that is stopped is fenced.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kohort.broker.apis.authorized_operations import cluster_operations
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.describe_cluster import (
     DescribeClusterBroker,
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
 BROKERS, CONTROLLERS = 1, 2
 """Endpoint types."""
-
-ALL_CLUSTER_OPERATIONS = 8096
-"""What one may do to the cluster without an authorizer, as bits (KIP-430)."""
 
 
 def handle(node: Node, request: DescribeClusterRequest, ticket: Ticket) -> DescribeClusterResponse:
@@ -55,7 +52,7 @@ def handle(node: Node, request: DescribeClusterRequest, ticket: Ticket) -> Descr
         ),
     )
     if request.include_cluster_authorized_operations:
-        response.cluster_authorized_operations = ALL_CLUSTER_OPERATIONS
+        response.cluster_authorized_operations = cluster_operations(node, ticket)
     return response
 
 

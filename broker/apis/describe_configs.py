@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from kohort.broker.apis.config_resources import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
+from kohort.broker.apis.config_resources import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, NOT_ALLOWED, TOPIC
 from kohort.broker.settings.broker_settings import SETTINGS
 from kohort.broker.settings.group_configs import GROUP_CONFIGS
 from kohort.broker.settings.topic_defaults import (
@@ -34,6 +34,8 @@ from kohort.protocol.messages.describe_configs import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
+from kohort.security.acls import CLUSTER_NAME
+from kohort.security.rights import DESCRIBE_CONFIGS_CLUSTER, DESCRIBE_CONFIGS_GROUP, DESCRIBE_CONFIGS_TOPIC
 from kohort.storage.config_types import LIST
 from kohort.storage.refusal import Refusal
 from kohort.storage.topic_configs import TOPIC_CONFIGS
@@ -65,12 +67,20 @@ def handle(node: Node, request: DescribeConfigsRequest, ticket: Ticket) -> Slice
     """Describes the settings of topics, groups and brokers."""
     if any(resource.resource_type not in TYPES for resource in request.resources):
         return error_response(request, ErrorCode.invalid_request)
-    results = yield from one_by_one(lambda resource: _describe(node, resource, request), request.resources)
+    results = yield from one_by_one(lambda resource: _describe(node, resource, request, ticket), request.resources)
+    if node.cluster.access is not None:  # Kafka answers last what it refuses
+        results = tuple(sorted(results, key=lambda result: result.error_code in _NOT_ALLOWED))
     return DescribeConfigsResponse(throttle_time_ms=0, results=results)
 
 
-def _describe(node: Node, resource: DescribeConfigsResource, request: DescribeConfigsRequest) -> DescribeConfigsResult:
-    configs = _configs(node, resource)
+_NEEDED = {TOPIC: DESCRIBE_CONFIGS_TOPIC, GROUP: DESCRIBE_CONFIGS_GROUP}
+_NOT_ALLOWED = [refusal.error_code for refusal in NOT_ALLOWED.values()]
+
+
+def _describe(
+    node: Node, resource: DescribeConfigsResource, request: DescribeConfigsRequest, ticket: Ticket
+) -> DescribeConfigsResult:
+    configs = _not_allowed(node, resource, ticket) or _configs(node, resource)
     result = DescribeConfigsResult(
         error_code=ErrorCode.none,
         error_message="",
@@ -89,6 +99,16 @@ def _describe(node: Node, resource: DescribeConfigsResource, request: DescribeCo
         if not request.include_documentation:
             config.documentation = None
     return result
+
+
+def _not_allowed(node: Node, resource: DescribeConfigsResource, ticket: Ticket) -> Refusal | None:
+    """Topics and groups have rights of their own; everything else belongs to the cluster."""
+    kind, access = resource.resource_type, node.cluster.access
+    if access is None:
+        return None
+    name = resource.resource_name if kind in _NEEDED else CLUSTER_NAME
+    allowed = access.allows(ticket, _NEEDED.get(kind, DESCRIBE_CONFIGS_CLUSTER), name)
+    return None if allowed else NOT_ALLOWED.get(kind, NOT_ALLOWED[BROKER])
 
 
 def _configs(node: Node, resource: DescribeConfigsResource) -> Iterable[DescribeConfigsResourceResult] | Refusal:
@@ -169,12 +189,16 @@ def _of_group(group_configs: GroupConfigs, group_id: str) -> Iterable[DescribeCo
         )
 
 
+EMPTY_BY_DEFAULT = {"authorizer.class.name"}
+"""Texts whose default is empty in Kafka; others have none."""
+
+
 def _of_broker(settings: Settings) -> Iterable[DescribeConfigsResourceResult]:
     for name, setting in sorted(SETTINGS.items()):
         if name in INTERNAL:
             continue
-        value = _told(setting, getattr(settings, name.replace(".", "_")))
-        default = _told(setting, setting.default)
+        value = _told(name, setting, getattr(settings, name.replace(".", "_")))
+        default = _told(name, setting, setting.default)
         synonyms = []
         if value != default:
             synonyms.append(DescribeConfigsSynonym(name=name, value=value, source=STATIC_BROKER_CONFIG))
@@ -202,9 +226,10 @@ def _of_all_brokers(settings: Settings) -> Iterable[DescribeConfigsResourceResul
             yield config
 
 
-def _told(setting: Setting[Any], value: object) -> str | None:
-    """A value as Kafka answers it: null where there is none, but for lists."""
-    return setting.show(value) if setting.kind == LIST else setting.show(value) or None
+def _told(name: str, setting: Setting[Any], value: object) -> str | None:
+    """A value as Kafka answers it: null where there is none, but for lists and EMPTY_BY_DEFAULT."""
+    shown = setting.show(value)
+    return shown if shown or setting.kind == LIST or name in EMPTY_BY_DEFAULT else None
 
 
 def error_response(request: DescribeConfigsRequest, error_code: ErrorCode) -> DescribeConfigsResponse:

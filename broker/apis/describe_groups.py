@@ -2,19 +2,17 @@
 
 v1: throttle time. v2: as v1. v3: KIP-430, the operations a client may perform. v4: KIP-345, group instance ids.
 v5: flexible. v6: KIP-1043, a group that does not exist is an error with a message; before it is Dead without one.
-
-Left out on purpose: authorization; everybody may do everything, and the answer says so.
 """
 
+from kohort.broker.apis.authorized_operations import operations
 from kohort.broker.cluster.node import Node
 from kohort.broker.slices import Slices
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.describing import describe_group
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
-
-ALL_OPERATIONS = 3400
-"""READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS and ALTER_CONFIGS: answered without an authorizer (classic-groups §8.1)."""
+from kohort.security.acls import ResourceType
+from kohort.security.rights import DESCRIBE_GROUP
 
 
 def handle(node: Node, request: DescribeGroupsRequest, ticket: Ticket) -> Slices[DescribeGroupsResponse]:
@@ -22,29 +20,31 @@ def handle(node: Node, request: DescribeGroupsRequest, ticket: Ticket) -> Slices
     known: dict[str, DescribedGroup] = {}
     for group_id in request.groups:
         if group_id not in known:  # a large group that is named often takes its room once
-            known[group_id] = _describe(node, group_id, request, ticket.version)
+            known[group_id] = _describe(node, group_id, request, ticket)
         yield
     described = [known[group_id] for group_id in request.groups]
     described.sort(key=lambda group: group.error_code is ErrorCode.none)
     return DescribeGroupsResponse(groups=tuple(described))
 
 
-def _describe(node: Node, group_id: str, request: DescribeGroupsRequest, version: int) -> DescribedGroup:
+def _describe(node: Node, group_id: str, request: DescribeGroupsRequest, ticket: Ticket) -> DescribedGroup:
+    access = node.cluster.access
+    if access is not None and not access.allows(ticket, DESCRIBE_GROUP, group_id):
+        return _refused(group_id, ErrorCode.group_authorization_failed)
     group = describe_group(node.coordinator, group_id)
-    if version < 6 and group.error_code is ErrorCode.group_id_not_found:
+    if ticket.version < 6 and group.error_code is ErrorCode.group_id_not_found:
         group.error_code, group.error_message = ErrorCode.none, None
     if request.include_authorized_operations and group.error_code is ErrorCode.none:
-        group.authorized_operations = ALL_OPERATIONS
+        group.authorized_operations = operations(node, ticket, ResourceType.GROUP, group_id)
     return group
 
 
 def error_response(request: DescribeGroupsRequest, error_code: ErrorCode) -> DescribeGroupsResponse:
     """What a request hears that failed here."""
-    return DescribeGroupsResponse(
-        groups=tuple(
-            DescribedGroup(
-                error_code=error_code, group_id=group_id, group_state="", protocol_type="", protocol_data="", members=()
-            )
-            for group_id in request.groups
-        )
+    return DescribeGroupsResponse(groups=tuple(_refused(group_id, error_code) for group_id in request.groups))
+
+
+def _refused(group_id: str, error_code: ErrorCode) -> DescribedGroup:
+    return DescribedGroup(
+        error_code=error_code, group_id=group_id, group_state="", protocol_type="", protocol_data="", members=()
     )

@@ -20,6 +20,7 @@ from kohort.protocol.messages.describe_log_dirs import (
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
+from kohort.security.rights import DESCRIBE_CLUSTER
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
@@ -31,6 +32,9 @@ IN_MEMORY = "/memory"
 
 def handle(node: Node, request: DescribeLogDirsRequest, ticket: Ticket) -> Slices[DescribeLogDirsResponse]:
     """The partitions asked for, or all, of which this node has a replica."""
+    access = node.cluster.access
+    if access is not None and not access.allows_on_cluster(ticket, DESCRIBE_CLUSTER):
+        return DescribeLogDirsResponse(error_code=ErrorCode.cluster_authorization_failed, results=())
     wanted: dict[str, set[int]] | None = None if request.topics is None else {}
     for asked in request.topics or ():
         assert wanted is not None, "topics are named"

@@ -15,6 +15,7 @@ from kohort.protocol.messages.describe_producers import (
     ProducerState,
     TopicResponse,
 )
+from kohort.security.rights import READ_TOPIC
 from kohort.storage.topics import name_refusal
 
 if TYPE_CHECKING:
@@ -29,15 +30,18 @@ def handle(node: Node, request: DescribeProducersRequest, ticket: Ticket) -> Sli
     """One answer for each partition."""
     topics = []
     for topic in request.topics:
-        partitions = yield from one_by_one(partial(_describe, node, topic.name), topic.partition_indexes)
+        partitions = yield from one_by_one(partial(_describe, node, ticket, topic.name), topic.partition_indexes)
         topics.append(TopicResponse(name=topic.name, partitions=partitions))
     return DescribeProducersResponse(topics=tuple(topics))
 
 
-def _describe(node: Node, name: str, index: int) -> PartitionResponse:
+def _describe(node: Node, ticket: Ticket, name: str, index: int) -> PartitionResponse:
     problem = name_refusal(name)
     if problem is not None:
         return _refused(index, ErrorCode.invalid_topic_exception, problem)
+    access = node.cluster.access
+    if access is not None and not access.allows(ticket, READ_TOPIC, name):
+        return _refused(index, ErrorCode.topic_authorization_failed, "Topic authorization failed.")
     topic = node.cluster.topics.by_name(name)
     if topic is None:
         return _refused(index, ErrorCode.unknown_topic_or_partition, NO_SUCH_TOPIC)

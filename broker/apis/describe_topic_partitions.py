@@ -2,15 +2,14 @@
 
 Topics come sorted by name and in pages: when the limit is reached, a cursor says where to go on.
 
-Left out: eligible leader replicas and last known ones, which are always empty; authorization, so that everything is
-allowed.
+Left out: eligible leader replicas and last known ones, which are always empty.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kohort.broker.apis.metadata import ALL_TOPIC_OPERATIONS
+from kohort.broker.apis.authorized_operations import operations
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.describe_topic_partitions import (
     Cursor,
@@ -19,6 +18,8 @@ from kohort.protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsResponsePartition,
     DescribeTopicPartitionsResponseTopic,
 )
+from kohort.security.acls import ResourceType
+from kohort.security.rights import DESCRIBE_TOPIC
 from kohort.storage.placement import NO_LEADER
 from kohort.storage.topics import Partition, Topic, Topics, name_refusal
 
@@ -43,6 +44,8 @@ def handle(
     room = max(min(request.response_partition_limit, most), 1)
     response = DescribeTopicPartitionsResponse(throttle_time_ms=0, topics=())
     described = []
+    refused: list[DescribeTopicPartitionsResponseTopic] = []
+    access, all_topics = cluster.access, not request.topics
     for name in sorted(names):
         first = 0
         yield
@@ -50,21 +53,26 @@ def handle(
             if name < cursor.topic_name:
                 continue
             first = cursor.partition_index if name == cursor.topic_name else 0
+        if access is not None and not (access.shows if all_topics else access.allows)(ticket, DESCRIBE_TOPIC, name):
+            refused += () if all_topics else (_refused(name, ErrorCode.topic_authorization_failed),)
+            continue
         if room == 0:
             response.next_cursor = Cursor(topic_name=name, partition_index=0)
             break
         topic = cluster.topics.by_name(name)
         if topic is None:
-            described.append(_unknown(name))
+            described.append(_unknown(name, operations(node, ticket, ResourceType.TOPIC, name)))
             continue
         end = min(_as_int(first + room), len(topic.partitions))
         partitions = topic.partitions[first : max(end, 0)]
-        described.append(_described(cluster.topics, topic, partitions))
+        answer = _described(cluster.topics, topic, partitions)
+        answer.topic_authorized_operations = operations(node, ticket, ResourceType.TOPIC, name)
+        described.append(answer)
         room -= len(partitions)
         if end < len(topic.partitions):
             response.next_cursor = Cursor(topic_name=name, partition_index=end)
             break
-    response.topics = tuple(described)
+    response.topics = (*described, *refused)
     return response
 
 
@@ -93,14 +101,13 @@ def _described(topics: Topics, topic: Topic, partitions: list[Partition]) -> Des
             )
             for partition in partitions
         ),
-        topic_authorized_operations=ALL_TOPIC_OPERATIONS,
     )
 
 
-def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
+def _unknown(name: str, allowed: int) -> DescribeTopicPartitionsResponseTopic:
     illegal = name_refusal(name) is not None
     answer = _refused(name, ErrorCode.invalid_topic_exception if illegal else ErrorCode.unknown_topic_or_partition)
-    answer.topic_authorized_operations = ALL_TOPIC_OPERATIONS
+    answer.topic_authorized_operations = allowed
     return answer
 
 

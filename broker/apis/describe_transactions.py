@@ -13,19 +13,24 @@ from kohort.protocol.messages.describe_transactions import (
     TopicData,
     TransactionState,
 )
+from kohort.security.rights import DESCRIBE_TOPIC, DESCRIBE_TRANSACTIONAL_ID
 
 if TYPE_CHECKING:
+    from kohort.broker.cluster.access import Access
     from kohort.broker.cluster.node import Node
     from kohort.broker.ticket import Ticket
 
 
 def handle(node: Node, request: DescribeTransactionsRequest, ticket: Ticket) -> Slices[DescribeTransactionsResponse]:
     """One answer for each id; TRANSACTIONAL_ID_NOT_FOUND for one that is not known here."""
-    states = yield from one_by_one(lambda each: _describe(node, each), request.transactional_ids)
+    states = yield from one_by_one(lambda each: _describe(node, each, ticket), request.transactional_ids)
     return DescribeTransactionsResponse(transaction_states=states)
 
 
-def _describe(node: Node, transactional_id: str) -> TransactionState:
+def _describe(node: Node, transactional_id: str, ticket: Ticket) -> TransactionState:
+    access = node.cluster.access
+    if access is not None and not access.allows(ticket, DESCRIBE_TRANSACTIONAL_ID, transactional_id):
+        return _refused(transactional_id, ErrorCode.transactional_id_authorization_failed)
     if not transactional_id:
         return _refused(transactional_id, ErrorCode.invalid_request)
     found = node.transactions.find(transactional_id)
@@ -41,15 +46,20 @@ def _describe(node: Node, transactional_id: str) -> TransactionState:
         transaction_start_time_ms=found.started_ms,
         producer_id=found.producer_id,
         producer_epoch=found.producer_epoch,
-        topics=_topics(found),
+        topics=_topics(found, access, ticket),
     )
 
 
-def _topics(transaction: Transaction) -> tuple[TopicData, ...]:
+def _topics(transaction: Transaction, access: Access | None, ticket: Ticket) -> tuple[TopicData, ...]:
+    """Without those that one may not see."""
     by_topic: dict[str, list[int]] = {}
     for topic, index in sorted(transaction.partitions):
         by_topic.setdefault(topic, []).append(index)
-    return tuple(TopicData(topic=topic, partitions=tuple(indexes)) for topic, indexes in by_topic.items())
+    return tuple(
+        TopicData(topic=topic, partitions=tuple(indexes))
+        for topic, indexes in by_topic.items()
+        if access is None or access.shows(ticket, DESCRIBE_TOPIC, topic)
+    )
 
 
 def _refused(transactional_id: str, error: ErrorCode) -> TransactionState:

@@ -2,8 +2,6 @@
 
 v0 the preferred leader (KIP-183) · v1 also unclean elections, an error for the whole answer (KIP-460) · v2 tagged
 fields. Asking for all partitions (null) is answered with those only that did not have the wanted leader already.
-
-Left out: authorization.
 """
 
 from __future__ import annotations
@@ -11,6 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from kohort.broker.apis.acl_requests import needs_permission
 from kohort.broker.apis.deadline import has_passed
 from kohort.broker.cluster.moving import elect_any, elect_preferred
 from kohort.broker.slices import Slices, one_by_one
@@ -21,6 +20,7 @@ from kohort.protocol.messages.elect_leaders import (
     PartitionResult,
     ReplicaElectionResult,
 )
+from kohort.security.rights import ALTER_CLUSTER
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
@@ -38,6 +38,10 @@ _MESSAGES = {
 
 def handle(node: Node, request: ElectLeadersRequest, ticket: Ticket) -> Slices[ElectLeadersResponse]:
     """Elects the leader of each partition, for itself."""
+    access = node.cluster.access
+    if access is not None and not access.allows_on_cluster(ticket, ALTER_CLUSTER):
+        message = needs_permission(ticket, ALTER_CLUSTER)
+        return error_response(request, ErrorCode.cluster_authorization_failed, message)
     if request.topic_partitions == ():
         return ElectLeadersResponse(replica_election_results=())
     if has_passed(request.timeout_ms):

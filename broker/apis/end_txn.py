@@ -12,6 +12,7 @@ from kohort.coordinator.transactions.ending import end_transaction
 from kohort.coordinator.transactions.transaction import WITH_EPOCH_BUMP, Producer
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
+from kohort.security.rights import WRITE_TRANSACTIONAL_ID
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
@@ -21,8 +22,11 @@ FENCED_SINCE = 2
 EPOCH_BUMP_SINCE = 5
 
 
-def handle(node: Node, request: EndTxnRequest, ticket: Ticket) -> None:
-    """Answered when the decision is written; the markers follow."""
+def handle(node: Node, request: EndTxnRequest, ticket: Ticket) -> EndTxnResponse | None:
+    """None: answered when the decision is written; the markers follow."""
+    access = node.cluster.access
+    if access is not None and not access.allows(ticket, WRITE_TRANSACTIONAL_ID, request.transactional_id):
+        return EndTxnResponse(error_code=ErrorCode.transactional_id_authorization_failed)
 
     def decided(error: ErrorCode, producer: Producer) -> None:
         if error is ErrorCode.producer_fenced and ticket.version < FENCED_SINCE:
@@ -39,3 +43,4 @@ def handle(node: Node, request: EndTxnRequest, ticket: Ticket) -> None:
         decided,
         ticket.received_at_ms,
     )
+    return None

@@ -19,6 +19,7 @@ from kohort.broker.slices import Slices, one_by_one
 from kohort.broker.ticket import Ticket
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
+from kohort.security.rights import CLUSTER_ACTION, DESCRIBE_GROUP, DESCRIBE_TRANSACTIONAL_ID
 
 GROUP, TRANSACTION, SHARE = 0, 1, 2
 
@@ -28,24 +29,53 @@ _SHARE_KEY = re.compile(r".+:[A-Za-z0-9_-]{22}:\d+", re.DOTALL)
 _MESSAGES = {
     ErrorCode.none: "NONE",
     ErrorCode.coordinator_not_available: "The coordinator is not available.",
+    ErrorCode.group_authorization_failed: "Group authorization failed.",
+    ErrorCode.transactional_id_authorization_failed: "Transactional Id authorization failed.",
+    ErrorCode.cluster_authorization_failed: "Cluster authorization failed.",
     ErrorCode.invalid_request: (
         "This most likely occurs because of a request being malformed by the client library or the message was sent to "
         "an incompatible broker. See the broker logs for more details."
     ),
+    ErrorCode.illegal_sasl_state: "Request is not valid given the current SASL state.",
 }
 """What Kafka 4.3.0 says beside the code, up to v3; from v4 on nothing, unless the key type is wrong."""
 
 
+_NEEDED = {GROUP: DESCRIBE_GROUP, TRANSACTION: DESCRIBE_TRANSACTIONAL_ID}
+_NOT_ALLOWED = {
+    GROUP: ErrorCode.group_authorization_failed,
+    TRANSACTION: ErrorCode.transactional_id_authorization_failed,
+}
+
+
 def handle(node: Node, request: FindCoordinatorRequest, ticket: Ticket) -> Slices[FindCoordinatorResponse]:
     """One coordinator for each key, in the order of the keys."""
+    access = node.cluster.access
+    if access is not None and request.key_type == SHARE and not access.allows_on_cluster(ticket, CLUSTER_ACTION):
+        refused = (_none(key, ErrorCode.cluster_authorization_failed, ticket) for key in request.coordinator_keys)
+        return FindCoordinatorResponse(coordinators=tuple(map(_with_message, refused)))
     coordinators = yield from one_by_one(
         lambda key: _coordinator(node, key, request.key_type, ticket), request.coordinator_keys
     )
     return FindCoordinatorResponse(coordinators=coordinators)
 
 
+def error_response(request: FindCoordinatorRequest, error_code: ErrorCode) -> FindCoordinatorResponse:
+    """The error for every key."""
+    message = _MESSAGES.get(error_code)
+    return FindCoordinatorResponse(
+        coordinators=tuple(
+            Coordinator(key=key, node_id=-1, host="", port=-1, error_code=error_code, error_message=message)
+            for key in request.coordinator_keys
+        )
+    )
+
+
 def _coordinator(node: Node, key: str, key_type: int, ticket: Ticket) -> Coordinator:
     if key_type in (GROUP, TRANSACTION):
+        access = node.cluster.access
+        if access is not None and not access.allows(ticket, _NEEDED[key_type], key):
+            return _none(key, _NOT_ALLOWED[key_type], ticket)
         topic = node.cluster.offsets_topic if key_type == GROUP else node.cluster.transaction_topic
         coordinator = topic.coordinator_of(key)
         if coordinator is not None:
@@ -63,8 +93,12 @@ def _coordinator(node: Node, key: str, key_type: int, ticket: Ticket) -> Coordin
     if key_type == SHARE:
         well_formed = ticket.version >= 6 and _SHARE_KEY.fullmatch(key)
         return _none(key, ErrorCode.coordinator_not_available if well_formed else ErrorCode.invalid_request, ticket)
-    refusal = _none(key, ErrorCode.invalid_request, ticket)
-    refusal.error_message = _MESSAGES[ErrorCode.invalid_request]
+    return _with_message(_none(key, ErrorCode.invalid_request, ticket))
+
+
+def _with_message(refusal: Coordinator) -> Coordinator:
+    """The words that newer versions have, too."""
+    refusal.error_message = _MESSAGES[refusal.error_code]
     return refusal
 
 

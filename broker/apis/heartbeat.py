@@ -1,8 +1,6 @@
 """Heartbeat (key 12), versions 0-4: I am still here; is there anything I should know?
 
 v1: throttle time. v2: as v1. v3: KIP-345, group instance ids. v4: flexible.
-
-Left out on purpose: authorization.
 """
 
 from kohort.broker.cluster.node import Node
@@ -11,6 +9,7 @@ from kohort.coordinator.classic.heartbeating import heartbeat
 from kohort.coordinator.classic_requests import heartbeat_in_consumer_group
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from kohort.security.rights import READ_GROUP
 
 _UNKNOWN_MEMBER_ID = ErrorCode.unknown_member_id
 
@@ -20,6 +19,9 @@ _ANSWERS = {error_code: HeartbeatResponse(error_code=error_code) for error_code 
 
 def handle(node: Node, request: HeartbeatRequest, ticket: Ticket) -> HeartbeatResponse:
     """Always answered at once."""
+    access = node.cluster.access
+    if access is not None and not access.allows(ticket, READ_GROUP, request.group_id):
+        return _ANSWERS[ErrorCode.group_authorization_failed]
     beat = (
         node.coordinator,
         request.group_id,

@@ -7,10 +7,26 @@ Left out: settings of brokers, which are fixed at start; of broker loggers and c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from kohort.broker.apis.config_resources import Alterable, AlterableBroker, alter
+from kohort.broker.apis.config_resources import (
+    BROKER,
+    NOT_OF_ONE,
+    NOT_TO_REMOVE,
+    TOPIC,
+    Alterable,
+    AlterableBroker,
+    alter,
+    alter_resource,
+    list_default_of_broker,
+    may_alter,
+    refusal_by_broker,
+)
+from kohort.broker.settings.dynamic import is_known
+from kohort.coordinator.consumer.java_order import in_map_order
+from kohort.coordinator.group_placement import java_hash
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -21,6 +37,7 @@ from kohort.protocol.messages.incremental_alter_configs import (
 )
 from kohort.storage.config_types import split_list
 from kohort.storage.refusal import Refusal
+from kohort.storage.topic_configs import TOPIC_CONFIGS
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
@@ -30,6 +47,7 @@ if TYPE_CHECKING:
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 """What may be done to a setting."""
 
+_OPERATIONS = {SET, DELETE, APPEND, SUBTRACT}
 _NAMES = {APPEND: "APPEND", SUBTRACT: "SUBTRACT"}
 
 
@@ -37,16 +55,67 @@ def handle(
     node: Node, request: IncrementalAlterConfigsRequest, ticket: Ticket
 ) -> Slices[IncrementalAlterConfigsResponse]:
     """Changes single settings of topics and groups; of each all or none."""
-    responses = yield from alter(
-        node, request.resources, _changed, AlterConfigsResourceResponse, validate_only=request.validate_only
+
+    def alter_one(resource: AlterConfigsResource) -> Refusal | None:
+        return alter_resource(node, ticket, resource, _changed, validate_only=request.validate_only)
+
+    def fail_one(resource: AlterConfigsResource) -> Refusal | None:
+        return _refusal_by_broker(node, resource, alter_one) or Refusal(ErrorCode.unknown_server_error)
+
+    fails = any(
+        may_alter(node, ticket, resource) and _refusal_by_broker(node, resource, alter_one) is None
+        for resource in _fatal(request.resources)
     )
+    responses = yield from alter(request.resources, fail_one if fails else alter_one, AlterConfigsResourceResponse)
     return IncrementalAlterConfigsResponse(throttle_time_ms=0, responses=responses)
+
+
+def _fatal(resources: Sequence[AlterConfigsResource]) -> list[AlterConfigsResource]:
+    """Those over which all of the request fails in Kafka's controller, if it gets to them."""
+    if {change.config_operation for resource in resources for change in resource.configs} <= _OPERATIONS:
+        return []
+    count = Counter((each.resource_type, each.resource_name) for each in resources)
+    return [each for each in resources if count[each.resource_type, each.resource_name] == 1 and _is_fatal(each)]
+
+
+def _is_fatal(resource: AlterConfigsResource) -> bool:
+    """Whether the controller comes upon an operation that it does not know."""
+    for change in _in_order(resource):
+        if change.config_operation not in _OPERATIONS:
+            return True
+        if change.config_operation in _NAMES and not _is_list(resource, change.name):
+            return False
+    return False
+
+
+def _refusal_by_broker(
+    node: Node, resource: AlterConfigsResource, alter_one: Callable[[AlterConfigsResource], Refusal | None]
+) -> Refusal | None:
+    """What the controller does not come to know of, settings of brokers included."""
+    refusal = refusal_by_broker(node, resource)
+    if refusal is not None or resource.resource_type != BROKER:
+        return refusal
+    refusal = alter_one(resource)
+    return None if refusal in (NOT_OF_ONE, NOT_TO_REMOVE) else refusal
+
+
+def _is_list(resource: AlterConfigsResource, name: str) -> bool:
+    if resource.resource_type == BROKER:
+        return list_default_of_broker(name) is not None
+    return resource.resource_type == TOPIC and name in TOPIC_CONFIGS and TOPIC_CONFIGS[name].is_list
+
+
+def _in_order(resource: AlterConfigsResource) -> Sequence[AlterableConfig]:
+    """The changes of a resource as Kafka's controller walks them: the first that is wrong is the one that is named."""
+    if len(resource.configs) < 2:
+        return resource.configs
+    return in_map_order(resource.configs, lambda change: java_hash(change.name))
 
 
 def _changed(altered: Alterable, resource: AlterConfigsResource) -> Mapping[str, str] | Refusal:
     """What is set now, with the request's changes."""
     configs = dict(altered.configs)
-    for change in resource.configs:
+    for change in _in_order(resource):
         refusal = _change(configs, altered, change)
         if refusal is not None:
             return refusal
@@ -59,20 +128,15 @@ def _change(configs: dict[str, str], altered: Alterable, change: AlterableConfig
     if operation == DELETE:
         configs.pop(name, None)
         return None
-    if operation not in (SET, *_NAMES):
-        if isinstance(altered, AlterableBroker):
-            return Refusal(ErrorCode.invalid_request, f"Unknown operations type {operation}")
-        # Kafka fails over it, and says no more than this.
-        return Refusal(ErrorCode.unknown_server_error)
+    if operation not in _OPERATIONS:
+        return Refusal(ErrorCode.invalid_request, f"Unknown operations type {operation}")
     assert change.value is not None, "nulls have been refused"
     if operation == SET:
         configs[name] = change.value
         return None
     value = altered.list_setting(name)
     if value is None:
-        return Refusal(
-            ErrorCode.invalid_config, f"Can't {_NAMES[operation]} to key {name} because its type is not LIST."
-        )
+        return Refusal(ErrorCode.invalid_config, _why_no_list(altered, name, _NAMES[operation]))
     words = split_list(value)
     named = [word.strip() for word in change.value.split(",")]
     if operation == APPEND:
@@ -81,3 +145,12 @@ def _change(configs: dict[str, str], altered: Alterable, change: AlterableConfig
         words = [word for word in words if word not in named]
     configs[name] = ",".join(words)
     return None
+
+
+def _why_no_list(altered: Alterable, name: str, operation: str) -> str:
+    """Kafka's broker has its own words for its own settings."""
+    if not isinstance(altered, AlterableBroker):
+        return f"Can't {operation} to key {name} because its type is not LIST."
+    if is_known(name):
+        return f"Config value {operation.lower()} is not allowed for config key: {name}"
+    return f"Unknown config name: {name}"

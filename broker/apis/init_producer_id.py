@@ -15,8 +15,10 @@ from kohort.coordinator.transactions.initializing import init_producer_id
 from kohort.coordinator.transactions.transaction import Producer
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from kohort.security.rights import IDEMPOTENT_WRITE, WRITE_TOPIC, WRITE_TRANSACTIONAL_ID
 
 if TYPE_CHECKING:
+    from kohort.broker.cluster.access import Access
     from kohort.broker.cluster.node import Node
     from kohort.broker.ticket import Ticket
 
@@ -27,6 +29,9 @@ FENCED_SINCE = 4
 
 def handle(node: Node, request: InitProducerIdRequest, ticket: Ticket) -> InitProducerIdResponse | None:
     """Hands out a producer id, or the next epoch of a transactional one. None: answered when that is written."""
+    refusal = None if node.cluster.access is None else _not_allowed(node.cluster.access, request, ticket)
+    if refusal is not None:
+        return _refused(refusal)
     if (request.producer_id == NONE) != (request.producer_epoch == NONE):
         return _refused(ErrorCode.invalid_request)
     if request.transactional_id is None:
@@ -54,6 +59,16 @@ def handle(node: Node, request: InitProducerIdRequest, ticket: Ticket) -> InitPr
         ticket.received_at_ms,
     )
     return None
+
+
+def _not_allowed(access: Access, request: InitProducerIdRequest, ticket: Ticket) -> ErrorCode | None:
+    """Without a transactional id it is enough to be allowed to write to some topic (KIP-679)."""
+    if request.transactional_id is not None:
+        allowed = access.allows(ticket, WRITE_TRANSACTIONAL_ID, request.transactional_id)
+        return None if allowed else ErrorCode.transactional_id_authorization_failed
+    if access.allows_on_any(ticket, WRITE_TOPIC) or access.allows_on_cluster(ticket, IDEMPOTENT_WRITE):
+        return None
+    return ErrorCode.cluster_authorization_failed
 
 
 def _refused(error_code: ErrorCode) -> InitProducerIdResponse:

@@ -4,8 +4,6 @@ v0: no rebalance timeout, the session timeout stands for it. v1: KIP-62, a rebal
 v2: throttle time. v3: as v2. v4: KIP-394, a newcomer is first given an id. v5: KIP-345, group instance ids.
 v6: flexible. v7: KIP-559, the protocol type in the answer. v8: KIP-800, a reason. v9: KIP-814, a static leader that
 comes back hears that it keeps the assignment.
-
-Left out on purpose: authorization.
 """
 
 from kohort.broker.cluster.node import Node
@@ -15,10 +13,14 @@ from kohort.coordinator.classic.replies import join_refused
 from kohort.coordinator.classic_requests import join_group
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from kohort.security.rights import READ_GROUP
 
 
 def handle(node: Node, request: JoinGroupRequest, ticket: Ticket) -> JoinGroupResponse | None:
     """None: the join waits for the others, perhaps for minutes."""
+    access = node.cluster.access
+    if access is not None and not access.allows(ticket, READ_GROUP, request.group_id):
+        return error_response(request, ErrorCode.group_authorization_failed)
     version = ticket.version
     joiner = Joiner(
         ticket=ticket,

@@ -2,8 +2,6 @@
 
 v0: one member, and its refusal is the whole answer. v1: throttle time. v2: as v1. v3: KIP-345, several members, by id
 or instance id, each with an answer of its own. v4: flexible. v5: KIP-800, a reason.
-
-Left out on purpose: authorization.
 """
 
 from kohort.broker.cluster.node import Node
@@ -11,10 +9,14 @@ from kohort.broker.ticket import Ticket
 from kohort.coordinator.classic_requests import leave_group
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from kohort.security.rights import READ_GROUP
 
 
 def handle(node: Node, request: LeaveGroupRequest, ticket: Ticket) -> LeaveGroupResponse | None:
     """None: answered when the record of the emptied group is written."""
+    access = node.cluster.access
+    if access is not None and not access.allows(ticket, READ_GROUP, request.group_id):
+        return error_response(request, ErrorCode.group_authorization_failed)
     return leave_group(node.coordinator, request, ticket, ticket.received_at_ms)
 
 

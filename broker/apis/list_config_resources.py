@@ -17,6 +17,7 @@ from kohort.protocol.messages.list_config_resources import (
     ListConfigResourcesRequest,
     ListConfigResourcesResponse,
 )
+from kohort.security.rights import DESCRIBE_CONFIGS_CLUSTER
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
@@ -27,6 +28,9 @@ TYPES_FROM = 1
 
 def handle(node: Node, request: ListConfigResourcesRequest, ticket: Ticket) -> ListConfigResourcesResponse:
     """Answers the names of resources; UNSUPPORTED_VERSION, as in Kafka, if one of the types is unknown."""
+    access = node.cluster.access
+    if access is not None and not access.allows_on_cluster(ticket, DESCRIBE_CONFIGS_CLUSTER):
+        return ListConfigResourcesResponse(error_code=ErrorCode.cluster_authorization_failed, config_resources=())
     types = set(request.resource_types or _NAMES) if ticket.version >= TYPES_FROM else {CLIENT_METRICS}
     if not types <= _NAMES.keys():
         return ListConfigResourcesResponse(error_code=ErrorCode.unsupported_version, config_resources=())

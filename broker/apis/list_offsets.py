@@ -21,8 +21,10 @@ from kohort.protocol.messages.list_offsets import (
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,
     ListOffsetsResponse,
+    ListOffsetsTopic,
     ListOffsetsTopicResponse,
 )
+from kohort.security.rights import DESCRIBE_TOPIC
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
@@ -52,8 +54,12 @@ def handle(node: Node, request: ListOffsetsRequest, ticket: Ticket) -> Slices[Li
         return error_response(request, ErrorCode.unknown_server_error)  # Kafka fails over it
     asked = Counter((topic.name, part.partition_index) for topic in request.topics for part in topic.partitions)
     responses: dict[str, dict[int, ListOffsetsPartitionResponse]] = {}
+    access, refused = node.cluster.access, []
     for each in request.topics:
         topic = node.cluster.topics.by_name(each.name)
+        if access is not None and not access.allows(ticket, DESCRIBE_TOPIC, each.name):
+            refused.append(_refused_topic(each, ErrorCode.topic_authorization_failed))  # what is named twice, twice
+            continue
         answers = responses.setdefault(each.name, {})
         for part in each.partitions:
             if asked[each.name, part.partition_index] > 1:
@@ -68,6 +74,7 @@ def handle(node: Node, request: ListOffsetsRequest, ticket: Ticket) -> Slices[Li
             for name, answers in responses.items()
             if answers
         )
+        + tuple(refused)
     )
 
 
@@ -112,11 +119,10 @@ def _refused(part: ListOffsetsPartition, error_code: ErrorCode) -> ListOffsetsPa
 
 def error_response(request: ListOffsetsRequest, error_code: ErrorCode) -> ListOffsetsResponse:
     """What a request hears that failed: everything as it was named."""
-    return ListOffsetsResponse(
-        topics=tuple(
-            ListOffsetsTopicResponse(
-                name=topic.name, partitions=tuple(_refused(part, error_code) for part in topic.partitions)
-            )
-            for topic in request.topics
-        )
+    return ListOffsetsResponse(topics=tuple(_refused_topic(topic, error_code) for topic in request.topics))
+
+
+def _refused_topic(topic: ListOffsetsTopic, error_code: ErrorCode) -> ListOffsetsTopicResponse:
+    return ListOffsetsTopicResponse(
+        name=topic.name, partitions=tuple(_refused(part, error_code) for part in topic.partitions)
     )

@@ -1,17 +1,20 @@
 """ListPartitionReassignments (key 46), version 0 (KIP-455).
 
 No reassignment is ever in progress (alter_partition_reassignments.py), and topics that do not exist are passed over, as
-in Kafka: the answer is always empty. Left out: authorization.
+in Kafka: the answer is always empty.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kohort.broker.apis.acl_requests import needs_permission
+from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )
+from kohort.security.rights import DESCRIBE_CLUSTER
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
@@ -22,4 +25,11 @@ def handle(
     node: Node, request: ListPartitionReassignmentsRequest, ticket: Ticket
 ) -> ListPartitionReassignmentsResponse:
     """Answers that no partition is being moved."""
+    access = node.cluster.access
+    if access is not None and not access.allows_on_cluster(ticket, DESCRIBE_CLUSTER):
+        return ListPartitionReassignmentsResponse(
+            error_code=ErrorCode.cluster_authorization_failed,
+            error_message=needs_permission(ticket, DESCRIBE_CLUSTER),
+            topics=(),
+        )
     return ListPartitionReassignmentsResponse(topics=())

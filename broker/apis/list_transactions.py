@@ -16,6 +16,7 @@ from kohort.protocol.messages.list_transactions import (
     ListTransactionsResponse,
     TransactionState,
 )
+from kohort.security.rights import DESCRIBE_TRANSACTIONAL_ID
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
@@ -35,11 +36,12 @@ def handle(node: Node, request: ListTransactionsRequest, ticket: Ticket) -> List
             pattern = re.compile(request.transactional_id_pattern)
         except re.error:
             return ListTransactionsResponse(error_code=ErrorCode.invalid_regular_expression, transaction_states=())
+    access = node.cluster.access
     wall_ms = coordinator.wall_ms(ticket.received_at_ms)
     states, producers, longer_ms = set(request.state_filters), set(request.producer_id_filters), request.duration_filter
     return ListTransactionsResponse(
         error_code=ErrorCode.none,
-        unknown_state_filters=tuple(each for each in request.state_filters if each not in _NAMES),
+        unknown_state_filters=tuple(dict.fromkeys(each for each in request.state_filters if each not in _NAMES)),
         transaction_states=tuple(
             TransactionState(
                 transactional_id=each.transactional_id,
@@ -52,5 +54,6 @@ def handle(node: Node, request: ListTransactionsRequest, ticket: Ticket) -> List
             and (longer_ms < 0 or wall_ms - each.started_ms > longer_ms)
             and (pattern is None or pattern.fullmatch(each.transactional_id))
             and each.pending is not State.DEAD
+            and (access is None or access.shows(ticket, DESCRIBE_TRANSACTIONAL_ID, each.transactional_id))
         ),
     )

@@ -5,7 +5,7 @@ time · v4 whether topics may be created (KIP-204) · v5 offline replicas (KIP-1
 (KIP-320) · v8 authorized operations (KIP-430) · v9 tagged fields · v10 topic ids in the answer (KIP-516) · v11 no more
 authorized operations of the cluster (KIP-700) · v12 topics by id · v13 an error for the whole answer (KIP-1102).
 
-Left out: authorization, so that everything is allowed. REBOOTSTRAP_REQUIRED (v13) is never answered.
+REBOOTSTRAP_REQUIRED (v13) is never answered.
 A topic that is created on the way is still unknown in this answer, as in Kafka; clients ask again.
 
 Ids, or null names, before v12 refuse the whole request: INVALID_REQUEST. From v12 on one id makes all go by ids:
@@ -18,7 +18,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kohort.broker.apis.describe_cluster import ALL_CLUSTER_OPERATIONS
+from kohort.broker.apis.authorized_operations import cluster_operations, operations
 from kohort.broker.slices import Slices, one_by_one
 from kohort.coordinator.effects import OFFSETS_TOPIC
 from kohort.protocol.errors import ErrorCode
@@ -30,6 +30,8 @@ from kohort.protocol.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+from kohort.security.acls import CLUSTER_NAME, ResourceType
+from kohort.security.rights import CREATE_CLUSTER, CREATE_TOPIC, DESCRIBE_TOPIC
 from kohort.storage.placement import NO_LEADER
 from kohort.storage.topics import INTERNAL_TOPICS, Topic, Topics, name_refusal
 
@@ -39,23 +41,25 @@ if TYPE_CHECKING:
 
 TOPIC_IDS_FROM = 12
 
-ALL_TOPIC_OPERATIONS = 3576
-"""What one may do to a topic without an authorizer, as bits (KIP-430)."""
-
 
 def handle(node: Node, request: MetadataRequest, ticket: Ticket) -> Slices[MetadataResponse]:
     """Answers which nodes and topics there are, and creates topics that are asked for."""
-    cluster = node.cluster
+    cluster, access = node.cluster, node.cluster.access
     if request.topics is None or (ticket.version == 0 and not request.topics):
-        topics = yield from one_by_one(partial(_described, cluster.topics), list(cluster.topics))
+        there = list(cluster.topics)
+        if access is not None:
+            there = [topic for topic in there if access.shows(ticket, DESCRIBE_TOPIC, topic.name)]
+        topics = yield from one_by_one(partial(_described, cluster.topics), there)
     else:
         refusal = _refusal(request.topics, ticket.version)
         if refusal is not None:
             return error_response(request, refusal)
         topics = yield from one_by_one(lambda asked: _asked(node, asked, request, ticket), _once(request.topics))
     if request.include_topic_authorized_operations:
-        for topic in (each for each in topics if each.error_code is not ErrorCode.unknown_topic_id):
-            topic.topic_authorized_operations = ALL_TOPIC_OPERATIONS
+        for topic in (each for each in topics if each.error_code not in _WITHOUT_OPERATIONS):
+            name = topic.name
+            assert name is not None, "it would be an unknown id"
+            topic.topic_authorized_operations = operations(node, ticket, ResourceType.TOPIC, name)
     response = MetadataResponse(
         brokers=tuple(
             MetadataResponseBroker(
@@ -71,8 +75,11 @@ def handle(node: Node, request: MetadataRequest, ticket: Ticket) -> Slices[Metad
         topics=topics,
     )
     if request.include_cluster_authorized_operations:
-        response.cluster_authorized_operations = ALL_CLUSTER_OPERATIONS
+        response.cluster_authorized_operations = cluster_operations(node, ticket)
     return response
+
+
+_WITHOUT_OPERATIONS = (ErrorCode.unknown_topic_id, ErrorCode.topic_authorization_failed)
 
 
 def error_response(request: MetadataRequest, error_code: ErrorCode) -> MetadataResponse:
@@ -103,17 +110,42 @@ def _once(topics: tuple[MetadataRequestTopic, ...]) -> list[MetadataRequestTopic
 
 def _asked(node: Node, asked: MetadataRequestTopic, request: MetadataRequest, ticket: Ticket) -> MetadataResponseTopic:
     topics = node.cluster.topics
+    access = node.cluster.access
     topic = topics.find(asked.name, asked.topic_id)
+    if (
+        access is not None
+        and (topic is not None or asked.topic_id is None)
+        and not access.allows(ticket, DESCRIBE_TOPIC, topic.name if topic is not None else asked.name or "")
+    ):
+        return _not_allowed(asked)
     if topic is not None:
         return _described(topics, topic)
     if asked.topic_id is not None:
         return _unknown(None, ErrorCode.unknown_topic_id, asked)
-    name = asked.name or ""
+    name, creates = asked.name or "", request.allow_auto_topic_creation
+    creates = creates and node.cluster.settings.auto_create_topics_enable
+    if (
+        creates
+        and access is not None
+        and not access.shows(ticket, CREATE_CLUSTER, CLUSTER_NAME)
+        and not access.allows(ticket, CREATE_TOPIC, name)
+    ):
+        return _not_allowed(asked)
     if name_refusal(name) is not None:
         return _unknown(name, ErrorCode.invalid_topic_exception, asked)
-    if request.allow_auto_topic_creation and node.cluster.settings.auto_create_topics_enable:
+    if creates:
         _create(node, name, ticket)
     return _unknown(name, ErrorCode.unknown_topic_or_partition, asked)
+
+
+def _not_allowed(asked: MetadataRequestTopic) -> MetadataResponseTopic:
+    """Whether or not there is such a topic."""
+    return MetadataResponseTopic(
+        error_code=ErrorCode.topic_authorization_failed,
+        name=None if asked.topic_id is not None else asked.name,
+        topic_id=asked.topic_id,
+        partitions=(),
+    )
 
 
 def _create(node: Node, name: str, ticket: Ticket) -> None:

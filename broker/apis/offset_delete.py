@@ -1,7 +1,6 @@
 """OffsetDelete (key 47), version 0: forget what a group has committed for topics that it does not use (KIP-496).
 
 Topics and partitions that do not exist are refused one by one, first in the answer; the group is asked all the same.
-Left out on purpose: authorization.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,6 +18,7 @@ from kohort.protocol.messages.offset_delete import (
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
+from kohort.security.rights import DELETE_GROUP, READ_TOPIC
 
 
 def handle(node: Node, request: OffsetDeleteRequest, ticket: Ticket) -> OffsetDeleteResponse | Work | None:
@@ -29,10 +29,16 @@ def handle(node: Node, request: OffsetDeleteRequest, ticket: Ticket) -> OffsetDe
 
 
 def _delete(node: Node, request: OffsetDeleteRequest, ticket: Ticket) -> OffsetDeleteResponse | None:
-    topics = node.cluster.topics
+    topics, access = node.cluster.topics, node.cluster.access
+    if access is not None and not access.allows(ticket, DELETE_GROUP, request.group_id):
+        return error_response(request, ErrorCode.group_authorization_failed)
     refused: list[OffsetDeleteResponseTopic] = []
     wanted: list[tuple[str, list[int]]] = []
     for asked in request.topics:
+        if access is not None and not access.allows(ticket, READ_TOPIC, asked.name):
+            not_allowed = ErrorCode.topic_authorization_failed
+            refused.append(_answer(asked.name, (each.partition_index for each in asked.partitions), not_allowed))
+            continue
         topic = topics.by_name(asked.name)
         if topic is None:
             refused.append(_answer(asked.name, (each.partition_index for each in asked.partitions), _UNKNOWN))

@@ -3,11 +3,10 @@
 v1: named partitions only; a refusal of the group stands on each partition. v2: null for all, and an error of the
 whole. v3: throttle time. v4: as v3. v5: KIP-320, leader epochs. v6: flexible. v7: KIP-447, `require_stable`.
 v8: KIP-709, several groups. v9: KIP-848, member ids and epochs, not looked at for classic groups. v10: topics by id.
-
-Left out on purpose: authorization.
 """
 
 from kohort.broker.apis.parts import SHORT, changed
+from kohort.broker.cluster.access import Access
 from kohort.broker.cluster.node import Node
 from kohort.broker.slices import Slices
 from kohort.broker.ticket import Ticket
@@ -22,6 +21,7 @@ from kohort.protocol.messages.offset_fetch import (
     OffsetFetchResponsePartition,
     OffsetFetchResponseTopic,
 )
+from kohort.security.rights import DESCRIBE_GROUP, DESCRIBE_TOPIC
 
 
 def handle(
@@ -58,19 +58,21 @@ def _in_slices(node: Node, request: OffsetFetchRequest, ticket: Ticket) -> Slice
 
 def _answered(node: Node, request: OffsetFetchRequest, ticket: Ticket) -> OffsetFetchResponse:
     if ticket.version >= 10:
-        return OffsetFetchResponse(
-            groups=tuple(_by_id(node, asked, request.require_stable) for asked in request.groups)
-        )
-    groups = tuple(_fetch(node, asked, asked.topics, request.require_stable) for asked in request.groups)
+        return OffsetFetchResponse(groups=tuple(_by_id(node, asked, request, ticket) for asked in request.groups))
+    groups = tuple(
+        [_fetch(node, asked, asked.topics, request, ticket) for asked in request.groups]
+    )  # quicker than a generator
     if ticket.version == 1 and groups[0].error_code is not ErrorCode.none:
         groups = (_on_each_partition(request.groups[0], groups[0].error_code),)
     return OffsetFetchResponse(groups=groups)
 
 
-def _by_id(node: Node, asked: OffsetFetchRequestGroup, require_stable: bool) -> OffsetFetchResponseGroup:
+def _by_id(
+    node: Node, asked: OffsetFetchRequestGroup, request: OffsetFetchRequest, ticket: Ticket
+) -> OffsetFetchResponseGroup:
     topics = node.cluster.topics
     if asked.topics is None:
-        answer = _fetch(node, asked, None, require_stable)
+        answer = _fetch(node, asked, None, request, ticket)
         for answered in answer.topics:
             there = topics.by_name(answered.name)
             answered.topic_id = None if there is None else there.topic_id
@@ -85,7 +87,7 @@ def _by_id(node: Node, asked: OffsetFetchRequestGroup, require_stable: bool) -> 
                     name=there.name, topic_id=there.topic_id, partition_indexes=wanted.partition_indexes
                 )
             )
-    answer = _fetch(node, asked, tuple(named), require_stable)
+    answer = _fetch(node, asked, tuple(named), request, ticket)
     if answer.error_code is ErrorCode.none:
         unknown = (_refusal(w, ErrorCode.unknown_topic_id) for w in asked.topics if topics.by_id(w.topic_id) is None)
         answer.topics = (*answer.topics, *unknown)
@@ -96,16 +98,52 @@ def _fetch(
     node: Node,
     asked: OffsetFetchRequestGroup,
     topics: tuple[OffsetFetchRequestTopic, ...] | None,
-    require_stable: bool,
+    request: OffsetFetchRequest,
+    ticket: Ticket,
 ) -> OffsetFetchResponseGroup:
+    access = node.cluster.access
+    if access is not None:
+        return _fetch_allowed(node, access, asked, topics, request, ticket)
     return offset_fetch(
         node.coordinator,
         asked.group_id,
         topics,
-        require_stable=require_stable,
+        require_stable=request.require_stable,
         member_id=asked.member_id,
         member_epoch=asked.member_epoch,
     )
+
+
+def _fetch_allowed(
+    node: Node,
+    access: Access,
+    asked: OffsetFetchRequestGroup,
+    topics: tuple[OffsetFetchRequestTopic, ...] | None,
+    request: OffsetFetchRequest,
+    ticket: Ticket,
+) -> OffsetFetchResponseGroup:
+    """As `_fetch`. Of all topics those are left out that one may not see; those that were named are refused."""
+    group_id = asked.group_id
+    if not access.allows(ticket, DESCRIBE_GROUP, group_id):
+        return OffsetFetchResponseGroup(group_id=group_id, topics=(), error_code=ErrorCode.group_authorization_failed)
+    allowed, refused = topics, []
+    if topics is not None:
+        told = {topic.name: access.allows(ticket, DESCRIBE_TOPIC, topic.name) for topic in topics}
+        allowed = tuple(topic for topic in topics if told[topic.name])
+        refused = [_refusal(topic, ErrorCode.topic_authorization_failed) for topic in topics if not told[topic.name]]
+    answer = offset_fetch(
+        node.coordinator,
+        group_id,
+        allowed,
+        require_stable=request.require_stable,
+        member_id=asked.member_id,
+        member_epoch=asked.member_epoch,
+    )
+    if topics is None:
+        answer.topics = tuple(each for each in answer.topics if access.shows(ticket, DESCRIBE_TOPIC, each.name))
+    elif answer.error_code is ErrorCode.none:
+        answer.topics = (*answer.topics, *refused)
+    return answer
 
 
 def _refusal(asked: OffsetFetchRequestTopic, error: ErrorCode) -> OffsetFetchResponseTopic:

@@ -7,6 +7,7 @@ Left out: nothing. Leader epochs change only when leadership moves.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,8 @@ from kohort.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopicResult,
 )
+from kohort.security.acls import CLUSTER_NAME
+from kohort.security.rights import CLUSTER_ACTION, DESCRIBE_TOPIC
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
@@ -30,11 +33,20 @@ if TYPE_CHECKING:
 def handle(node: Node, request: OffsetForLeaderEpochRequest, ticket: Ticket) -> Slices[OffsetForLeaderEpochResponse]:
     """Answers where the records of a leader epoch end, so that a consumer notices that it read some which are gone."""
     topics = []
+    access = node.cluster.access
+    if access is not None and access.shows(ticket, CLUSTER_ACTION, CLUSTER_NAME):
+        access = None
     for asked in request.topics:
-        end_offset = partial(_end_offset, node, node.cluster.topics.by_name(asked.topic))
+        end_offset: Callable[[OffsetForLeaderPartition], EpochEndOffset] = _not_allowed
+        if access is None or access.allows(ticket, DESCRIBE_TOPIC, asked.topic):
+            end_offset = partial(_end_offset, node, node.cluster.topics.by_name(asked.topic))
         partitions = yield from one_by_one(end_offset, asked.partitions)
         topics.append(OffsetForLeaderTopicResult(topic=asked.topic, partitions=partitions))
     return OffsetForLeaderEpochResponse(throttle_time_ms=0, topics=tuple(topics))
+
+
+def _not_allowed(part: OffsetForLeaderPartition) -> EpochEndOffset:
+    return EpochEndOffset(error_code=ErrorCode.topic_authorization_failed, partition=part.partition)
 
 
 def _end_offset(node: Node, topic: Topic | None, part: OffsetForLeaderPartition) -> EpochEndOffset:

@@ -57,11 +57,9 @@ def in_parts(
     merge: Callable[[list[Any]], Any],
 ) -> Work:
     """Handles one request after the other, and answers `ticket` with what `merge` makes of all answers."""
-    parts: list[_Part] = []
-    whole = _Whole(ticket, parts, merge)
+    whole = _Whole(ticket, merge)
     for request in requests:
         part = _Part(ticket, whole)
-        parts.append(part)
         own = Ticket(
             part, ticket.api, request, ticket.version, ticket.correlation_id, ticket.client_id, ticket.received_at_ms
         )
@@ -71,31 +69,34 @@ def in_parts(
             part.close(str(reason))
         else:
             if response is not None:
-                part.response = response
+                part.keep(response)
         yield
     whole.complete = True
     return whole.outcome()
 
 
 class _Whole:
-    """The request that was taken apart."""
+    """The request that was taken apart.
 
-    def __init__(self, ticket: Ticket, parts: list[_Part], merge: Callable[[list[Any]], Any]) -> None:
+    Parts know it, it does not know them: in a circle all of it would stay until the next full collection.
+    """
+
+    def __init__(self, ticket: Ticket, merge: Callable[[list[Any]], Any]) -> None:
         self.complete = False
         """Whether all parts are there."""
         self.reason: str | None = None
+        self.answers: list[Any] = []
+        """One for each part, in order; None for a part that waits."""
         self._ticket = ticket
-        self._parts = parts
         self._merge = merge
 
     def outcome(self) -> Any:
         """What a handler returns. None: some part waits. Raises CloseConnection if one wants to hang up."""
-        if any(part.response is None for part in self._parts):
+        if any(answer is None for answer in self.answers):
             return None
         if self.reason is not None:
             raise CloseConnection(self.reason)
-        answers = [part.response for part in self._parts]
-        return NO_REPLY if NO_REPLY in answers else self._merge(answers)
+        return NO_REPLY if NO_REPLY in self.answers else self._merge(self.answers)
 
     def answered(self) -> None:
         """A part that waited has its answer."""
@@ -117,16 +118,27 @@ class _Part:
     """Who asks a part."""
 
     def __init__(self, ticket: Ticket, whole: _Whole) -> None:
-        self.response: Any = None
         self.client_host, self.listener = ticket.client_host, ticket.listener
+        self.principal, self.listener_name = ticket.principal, ticket.listener_name
+        self.login = ticket.requester.login
         self.client_software = ticket.requester.client_software
         self._ticket = ticket
         self._whole = whole
+        self._number = len(whole.answers)
+        whole.answers.append(None)
+
+    def keep(self, response: object) -> None:
+        """Notes the answer of a part that did not wait."""
+        self._whole.answers[self._number] = response
 
     def answer(self, ticket: Ticket, response: object) -> None:
         """See `Requester`."""
-        self.response = response
+        self.keep(response)
         self._whole.answered()
+
+    def answer_and_close(self, ticket: Ticket, response: object | None, reason: str) -> None:
+        """See `Requester`."""
+        raise NotImplementedError("no login comes in parts")
 
     def close(self, reason: str) -> None:
         """See `Requester`. The other parts are handled all the same."""

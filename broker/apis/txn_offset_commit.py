@@ -3,7 +3,7 @@
 v0 (KIP-98) and v1 alike · v2 leader epochs (KIP-320) · v3 the member that commits, tagged fields (KIP-447) · v4
 TRANSACTION_ABORTABLE may be answered · v5 adds the group to the transaction by itself (KIP-890).
 
-Before v5, the group must have been added (AddOffsetsToTxn). Left out on purpose: authorization.
+Before v5, the group must have been added (AddOffsetsToTxn).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from kohort.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
-from kohort.protocol.topic_partition import TopicPartition
+from kohort.security.rights import READ_GROUP, READ_TOPIC, WRITE_TRANSACTIONAL_ID
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
@@ -53,7 +53,13 @@ def handle(
 
 
 def _handle(node: Node, request: TxnOffsetCommitRequest, ticket: Ticket) -> Slices[TxnOffsetCommitResponse | None]:
-    asked = _Asked(node)
+    access = node.cluster.access
+    if access is not None:
+        if not access.allows(ticket, WRITE_TRANSACTIONAL_ID, request.transactional_id):
+            return (yield from _refused(request, ErrorCode.transactional_id_authorization_failed))
+        if not access.allows(ticket, READ_GROUP, request.group_id):
+            return (yield from _refused(request, ErrorCode.group_authorization_failed))
+    asked = _Asked(node, ticket)
     yield from asked.look(request)
     if not asked.known:
         return (yield from asked.answer(ErrorCode.none))
@@ -99,7 +105,15 @@ def _handle(node: Node, request: TxnOffsetCommitRequest, ticket: Ticket) -> Slic
 
 
 def _ask_for(node: Node, request: TxnOffsetCommitRequest, ticket: Ticket, on_added: OnWritten) -> None:
-    """Whether the group belongs to the transaction; newer clients leave it to the broker to add it."""
+    """Whether the group belongs to the transaction; newer clients leave it to the broker to add it.
+
+    As for a Produce nobody is asked where this epoch of the producer has a transaction open in the partition of the
+    group, whatever its id, or where the partition knows a later epoch (`UnifiedLog.maybeStartTransactionVerification`).
+    """
+    known = _known_already(node, request)
+    if known is not None:
+        on_added(known, ticket.received_at_ms)
+        return
     home = node.cluster.transaction_topic.coordinator_of(request.transactional_id)
     if home is None:
         on_added(ErrorCode.coordinator_not_available, ticket.received_at_ms)
@@ -120,21 +134,51 @@ def _ask_for(node: Node, request: TxnOffsetCommitRequest, ticket: Ticket, on_add
         on_added(verified[topic_partition], ticket.received_at_ms)
 
 
+def _known_already(node: Node, request: TxnOffsetCommitRequest) -> ErrorCode | None:
+    """What the partition of the group says by itself; None: the transaction coordinator is to be asked."""
+    topic = node.cluster.topics.by_name(OFFSETS_TOPIC)
+    partition = None if topic is None else topic.partition(node.coordinator.partition_of(request.group_id))
+    producers = None if partition is None else partition.producers
+    if producers is None:
+        return None
+    if producers.check_epoch(request.producer_id, request.producer_epoch) is not ErrorCode.none:
+        return ErrorCode.invalid_producer_epoch
+    return ErrorCode.none if producers.is_in_transaction(request.producer_id, request.producer_epoch) else None
+
+
+def _refused(request: TxnOffsetCommitRequest, error: ErrorCode) -> Slices[TxnOffsetCommitResponse]:
+    """Everything as it was named."""
+    topics = []
+    for topic in request.topics:
+        answers = yield from one_by_one(partial(_refused_partition, error), topic.partitions)
+        topics.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=answers))
+    return TxnOffsetCommitResponse(topics=tuple(topics))
+
+
+def _refused_partition(error: ErrorCode, asked: TxnOffsetCommitRequestPartition) -> TxnOffsetCommitResponsePartition:
+    return TxnOffsetCommitResponsePartition(partition_index=asked.partition_index, error_code=error)
+
+
 class _Asked:
     """What a request names: commits of partitions that exist, and what is refused by itself."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, ticket: Ticket) -> None:
         self.known: list[TxnOffsetCommitRequestTopic] = []
         """The topics that exist, without the partitions that do not."""
         self.commits: list[PendingCommit] = []
-        self._too_large: set[TopicPartition] = set()
+        self._too_large: set[int] = set()
+        """Which entries have too much metadata, by identity: of a partition that is named twice each is judged."""
         self._refused: list[TxnOffsetCommitResponseTopic] = []
         self._topics = node.cluster.topics
+        self._access, self._ticket = node.cluster.access, ticket
         self._longest = node.coordinator.settings.offset_metadata_max_bytes
 
     def look(self, request: TxnOffsetCommitRequest) -> Slices[None]:
         """Sorts out what the request names."""
         for asked in request.topics:
+            if self._access is not None and not self._access.allows(self._ticket, READ_TOPIC, asked.name):
+                self._refuse(asked.name, asked.partitions, ErrorCode.topic_authorization_failed)
+                continue
             topic = self._topics.by_name(asked.name)
             if topic is None:
                 self._refuse(asked.name, asked.partitions)
@@ -152,14 +196,18 @@ class _Asked:
             if there:
                 self.known.append(TxnOffsetCommitRequestTopic(name=asked.name, partitions=tuple(there)))
 
-    def _refuse(self, name: str, missing: tuple[TxnOffsetCommitRequestPartition, ...]) -> None:
-        unknown = ErrorCode.unknown_topic_or_partition
+    def _refuse(
+        self,
+        name: str,
+        refused: tuple[TxnOffsetCommitRequestPartition, ...],
+        error: ErrorCode = ErrorCode.unknown_topic_or_partition,
+    ) -> None:
         self._refused.append(
             TxnOffsetCommitResponseTopic(
                 name=name,
                 partitions=tuple(
-                    TxnOffsetCommitResponsePartition(partition_index=each.partition_index, error_code=unknown)
-                    for each in missing
+                    TxnOffsetCommitResponsePartition(partition_index=each.partition_index, error_code=error)
+                    for each in refused
                 ),
             )
         )
@@ -167,7 +215,7 @@ class _Asked:
     def _commit(self, topic: Topic, asked: TxnOffsetCommitRequestPartition, longest: int) -> None:
         index, metadata = asked.partition_index, asked.committed_metadata or ""
         if len(metadata.encode("utf-16-le", "surrogatepass")) > 2 * longest:
-            self._too_large.add((topic.name, index))
+            self._too_large.add(id(asked))
             return
         self.commits.append(
             PendingCommit(
@@ -179,7 +227,7 @@ class _Asked:
         """`error` for everything that exists. One entry per topic, if anything was refused (`Builder.merge`)."""
         answered = []
         for topic in self.known:
-            answers = yield from one_by_one(partial(self._answer, topic.name, error), topic.partitions)
+            answers = yield from one_by_one(partial(self._answer, error), topic.partitions)
             answered.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=answers))
         if not self._refused:
             return TxnOffsetCommitResponse(topics=tuple(answered))
@@ -190,13 +238,10 @@ class _Asked:
                 before.partitions += each.partitions
         return TxnOffsetCommitResponse(topics=tuple(topics.values()))
 
-    def _answer(
-        self, topic: str, error: ErrorCode, asked: TxnOffsetCommitRequestPartition
-    ) -> TxnOffsetCommitResponsePartition:
-        index = asked.partition_index
-        if error is ErrorCode.none and (topic, index) in self._too_large:
+    def _answer(self, error: ErrorCode, asked: TxnOffsetCommitRequestPartition) -> TxnOffsetCommitResponsePartition:
+        if error is ErrorCode.none and id(asked) in self._too_large:
             error = ErrorCode.offset_metadata_too_large
-        return TxnOffsetCommitResponsePartition(partition_index=index, error_code=error)
+        return TxnOffsetCommitResponsePartition(partition_index=asked.partition_index, error_code=error)
 
 
 def _as_answered(error: ErrorCode, version: int) -> ErrorCode:

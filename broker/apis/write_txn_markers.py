@@ -24,6 +24,8 @@ from kohort.protocol.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
+from kohort.security.acls import CLUSTER_NAME
+from kohort.security.rights import ALTER_CLUSTER, CLUSTER_ACTION
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
@@ -40,6 +42,13 @@ def handle(node: Node, request: WriteTxnMarkersRequest, ticket: Ticket) -> Slice
 
     Negative numbers are answered UNKNOWN_SERVER_ERROR, all of the request, as Kafka fails over them.
     """
+    access = node.cluster.access
+    if (
+        access is not None
+        and not access.shows(ticket, ALTER_CLUSTER, CLUSTER_NAME)
+        and not access.allows_on_cluster(ticket, CLUSTER_ACTION)
+    ):
+        return error_response(request, ErrorCode.cluster_authorization_failed)
     if any(_is_impossible(node, marker) for marker in request.markers):
         return error_response(request, ErrorCode.unknown_server_error)
     outcomes: dict[int, dict[str, dict[int, ErrorCode]]] = {}
@@ -71,7 +80,7 @@ def _result(name: str, partitions: Iterable[tuple[int, ErrorCode]]) -> WritableT
 
 def _is_impossible(node: Node, marker: WritableTxnMarker) -> bool:
     """Whether Kafka fails over a negative number when it writes the marker; to nowhere it writes none."""
-    if marker.producer_epoch >= 0 and marker.transaction_version >= 0:
+    if marker.producer_id >= 0 and marker.producer_epoch >= 0 and marker.transaction_version >= 0:
         return False
     named = ((node.cluster.topics.by_name(topic.name), topic.partition_indexes) for topic in marker.topics)
     return any(topic and any(topic.partition(index) for index in indexes) for topic, indexes in named)

@@ -14,12 +14,15 @@ from kohort.coordinator.deleting import Sweep
 from kohort.coordinator.transactions.expiring import AbortTimedOut, RemoveExpired
 from kohort.coordinator.transactions.transaction_coordinator import TransactionCoordinator
 from kohort.coordinator.transactions.transaction_settings import TransactionSettings
+from kohort.protocol.releases import HEARTBEATS_NEED_SYNC
 from kohort.purgatory import DelayedOperation
 from kohort.storage.topics import Topics
 
 if TYPE_CHECKING:
+    from kohort.broker.cluster.access import Access
     from kohort.broker.cluster.broker_cluster import BrokerCluster
     from kohort.broker.settings.broker_settings import Settings
+    from kohort.storage.disk.directory import DataDirectory
 
 
 def new_node(cluster: BrokerCluster, node_id: int) -> Node:
@@ -57,6 +60,18 @@ def new_topics(cluster: BrokerCluster) -> Topics:
         cleaner_backoff_ms=settings.log_cleaner_backoff_ms,
         storage=cluster.directory,
     )
+
+
+def new_access(cluster: BrokerCluster, directory: DataDirectory | None) -> Access | None:
+    """What decides what clients may do, with the ACLs that are kept. Its module is loaded only where it is wanted.
+
+    Raises DataDirectoryError for an ACL that means nothing.
+    """
+    if not cluster.settings.authorizer_class_name:
+        return None
+    from kohort.broker.cluster.access import Access, kept_acls
+
+    return Access(cluster, [] if directory is None else kept_acls(directory))
 
 
 def show_coordinators_topics(cluster: BrokerCluster) -> None:
@@ -120,6 +135,7 @@ def group_settings(settings: Settings) -> GroupSettings:
         group_max_session_timeout_ms=settings.group_max_session_timeout_ms,
         group_initial_rebalance_delay_ms=settings.group_initial_rebalance_delay_ms,
         group_max_size=settings.group_max_size,
+        heartbeats_need_sync=settings.kohort_as_kafka in HEARTBEATS_NEED_SYNC,
         offset_metadata_max_bytes=settings.offset_metadata_max_bytes,
         offsets_retention_ms=settings.offsets_retention_minutes * 60_000,
         offsets_retention_check_interval_ms=settings.offsets_retention_check_interval_ms,

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from random import Random
 from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
 from kohort.broker.address import Advertised
 from kohort.broker.clock import Clock
-from kohort.broker.cluster.assembly import new_node, new_topics, show_coordinators_topics, start_sweeps, start_upkeep
+from kohort.broker.cluster.assembly import (
+    new_access,
+    new_node,
+    new_topics,
+    show_coordinators_topics,
+    start_sweeps,
+    start_upkeep,
+)
 from kohort.broker.cluster.group_events import GroupEvents
 from kohort.broker.cluster.interference import NO_INTERFERENCE
 from kohort.broker.cluster.long_work import LongWork
@@ -29,6 +37,7 @@ from kohort.storage.topics import Partition, Topic
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.disk_syncing import Syncs
+    from kohort.security.scram_credentials import ScramCredentials
     from kohort.storage.disk.directory import DataDirectory
 
 
@@ -57,17 +66,17 @@ class BrokerCluster:
         clock: Clock,
         nodes: int = 1,
         seed: int | None = None,
-        advertised: Advertised | None = None,
+        advertised: Mapping[str, Advertised] | None = None,
         directory: DataDirectory | None = None,
     ) -> None:
         """`seed`: of everything that is left to chance; None takes one from the system.
 
-        `advertised`: the nodes' addresses as clients get them; None: the host each has dialled.
+        `advertised`: the nodes' addresses as clients get them, by listener; without one: the host each has dialled.
         `directory`: where logs are kept, and what it holds is taken over; None: in memory. Raises DataDirectoryError.
         """
         self.settings = settings
         self.clock = clock
-        self.advertised = advertised or Advertised()
+        self.advertised = advertised or {}
         self.random = Random(seed)
         self.cluster_id = urlsafe_b64encode(self.random.randbytes(16)).decode()[:22]
         self.on_wakeup_changed: Callable[[], None] = _nobody_cares
@@ -90,6 +99,8 @@ class BrokerCluster:
         """What comes again and again, and may come late: a clock that jumps passes over what it misses."""
         self.topics = new_topics(self)
         self.group_configs = GroupConfigs(settings.changed, None if directory is None else directory.group_changed)
+        self.access = new_access(self, directory)
+        """What clients may do; None: everything."""
         self.replays = Replays(clock, self.purgatory, lambda replay: self.interference.holds_load(replay))
         self.offsets_topic = OffsetsTopic(self)
         self.transaction_topic = TransactionTopic(self)
@@ -105,6 +116,13 @@ class BrokerCluster:
         if directory is not None:
             take_over(self, directory, now_ms)
         start_upkeep(self, now_ms)
+
+    @cached_property
+    def scram_credentials(self) -> ScramCredentials:
+        """Who can log in by SCRAM; made when somebody asks for the first time."""
+        from kohort.broker.cluster.kept_credentials import kept_credentials
+
+        return kept_credentials(self.directory)
 
     @property
     def controller_id(self) -> int:
@@ -145,6 +163,13 @@ class BrokerCluster:
         else:
             syncs.appended(partition)
         return base_offset
+
+    def ask_for_rights(self) -> None:
+        """From now on APIs ask whether requests are allowed; without an authorizer only the laboratory denies any."""
+        if self.access is None:
+            from kohort.broker.cluster.access import Access
+
+            self.access = Access(self)
 
     def storage_failed(self, what: str, problem: OSError) -> None:
         """A line in the log for what could not be written or read, and silence about the next ones for a while."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from kohort.coordinator.effects import Append
     from kohort.protocol.errors import ErrorCode
     from kohort.purgatory import DelayedOperation
+    from kohort.security.rights import Right
     from kohort.storage.topics import Partition, Topic
 
 Handler = Callable[["Node", Any, "Ticket"], Any]
@@ -34,6 +35,10 @@ class Interference:
         """Handles a request; returns what its handler returns. Who puts itself in the place of `ticket.requester` hears
         the answer before the client does, whenever it is ready."""
         return ticket.api.handle(node, request, ticket)
+
+    def denies(self, ticket: Ticket, right: Right, name: str) -> bool:
+        """Whether who sent a request is to be without a right that they have; asked where rights are asked for."""
+        return False
 
     # What coordinators write
 

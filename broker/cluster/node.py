@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Node:
     """A broker of the cluster. Nodes share everything but their coordinator and their port."""
 
-    __slots__ = ("cluster", "coordinator", "fetch_sessions", "id", "port", "running", "transactions")
+    __slots__ = ("cluster", "coordinator", "fetch_sessions", "id", "port", "ports", "running", "transactions")
 
     def __init__(
         self, cluster: BrokerCluster, node_id: int, coordinator: GroupCoordinator, transactions: TransactionCoordinator
@@ -28,6 +28,8 @@ class Node:
         self.fetch_sessions = FetchSessions(cluster.settings.max_incremental_fetch_session_cache_slots, cluster.random)
         self.port = 0
         """Where it listens; known once it does. One that is stopped keeps it for when it is started again."""
+        self.ports: dict[str, int] = {}
+        """The ports of all listeners, by name."""
         self.running = True
         """Changed by moving.py only."""
 
@@ -35,10 +37,20 @@ class Node:
         """Host and port under which the client that holds `ticket` reaches this node.
 
         The host is the one the client dialled, unless `--advertise` names another: whoever reached one node reaches
-        the others in the same way.
+        the others in the same way. The port is that of the listener the client came in on.
         """
-        return self.address(ticket.listener[0])
+        return self.address(ticket.listener[0], ticket.listener_name)
 
-    def address(self, dialled: str) -> tuple[str, int]:
-        """Host and port under which a client that dialled the host `dialled` reaches this node."""
-        return self.cluster.advertised.address(self.id - self.cluster.nodes[0].id, dialled, self.port)
+    def address(self, dialled: str, listener: str) -> tuple[str, int]:
+        """Host and port under which a client that dialled the host `dialled` on a listener reaches this node on it."""
+        port = self.ports.get(listener, self.port)
+        advertised = self.cluster.advertised.get(listener)
+        if advertised is None:
+            return dialled, port
+        return advertised.address(self.id - self.cluster.nodes[0].id, dialled, port)
+
+    def listens(self, listener: str, port: int) -> None:
+        """It listens there."""
+        if not self.ports:
+            self.port = port
+        self.ports[listener] = port

@@ -7,13 +7,15 @@ Kafka mutes a channel. So replies are in order by themselves.
 from __future__ import annotations
 
 import asyncio
-from socket import AF_INET6, inet_pton
-from struct import Struct, unpack
+from struct import Struct
 from typing import TYPE_CHECKING, cast
 
+from kohort.broker.address import java_address, plain_host
 from kohort.broker.logs import log
+from kohort.broker.runtime.listener import PLAINTEXT_LISTENER, Listener
 from kohort.broker.runtime.turns import COUNTED_NS, LITTLE_NS
 from kohort.broker.ticket import Ticket
+from kohort.security.principal import ANONYMOUS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from kohort.broker.runtime.server import Server
     from kohort.broker.slices import Work
     from kohort.protocol.codec import Frame
+    from kohort.security.sasl.login import Login
 
 WAITING_BYTES = 65_536
 """What a connection may hold of requests that cannot be handled yet; above, its socket is not read any more, and
@@ -49,6 +52,7 @@ class Connection(asyncio.Protocol):
     """Cuts frames, keeps the order, writes once per turn. What a request means is the dispatcher's business."""
 
     __slots__ = (
+        "_listener",
         "_obstacles",
         "_out",
         "_owed",
@@ -60,17 +64,26 @@ class Connection(asyncio.Protocol):
         "_work_ends_with_me",
         "client_host",
         "client_software",
+        "frame_max_bytes",
+        "handle",
         "heard_at_ms",
         "in_turn",
         "listener",
+        "listener_name",
         "load_ns",
+        "login",
         "node",
+        "principal",
         "server",
     )
 
-    def __init__(self, server: Server, node: Node) -> None:
+    def __init__(self, server: Server, node: Node, listener: Listener = PLAINTEXT_LISTENER) -> None:
         self.server = server
         self.node = node
+        self.handle: Callable[[Connection, bytes, int, int], None] = server.dispatcher.handle
+        """Gets each frame: the dispatcher, or what stands before it for a client that is to log in."""
+        self.frame_max_bytes = server.request_max_bytes
+        self.login: Login | None = None
         self.heard_at_ms = 0
         """When bytes last came or went; what `connections.max.idle.ms` counts from."""
         self.in_turn = False
@@ -79,6 +92,8 @@ class Connection(asyncio.Protocol):
         self.client_host = ""
         self.client_software: str | None = None
         self.listener = ("", 0)
+        self.listener_name = listener.name
+        self.principal = ANONYMOUS
         self._received: bytes | bytearray = b""
         self._out: list[bytes | memoryview] = []
         self._obstacles = 0
@@ -90,6 +105,10 @@ class Connection(asyncio.Protocol):
         self._work: Work | None = None
         """A request that takes long, as far as it has come (turns.py)."""
         self._work_ends_with_me = False
+        self._listener = listener
+        if listener.new_login is not None:
+            self.login = listener.new_login()
+            self.handle, self.frame_max_bytes = server.gate.handle, server.gate.frame_max_bytes
 
     @property
     def closed(self) -> bool:
@@ -129,9 +148,14 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
             return
         self.client_host = java_address(peer[0])
-        self.listener = (_plain(dialled[0]), dialled[1])
+        self.listener = (plain_host(dialled[0]), dialled[1])
         self.heard_at_ms = self.server.clock.now_ms()
         refusal = self.server.admit(self)
+        if self._listener.principal_of is not None and not refusal:
+            try:
+                self.principal = self._listener.principal_of(transport.get_extra_info("ssl_object"))
+            except ValueError as problem:
+                refusal = f"its certificate names nobody: {problem}"
         if refusal:
             self.close(refusal)
 
@@ -159,9 +183,9 @@ class Connection(asyncio.Protocol):
         before_ns = turns.now_ns()
         try:
             size = len(data) - 4
-            if not self._received and 0 < size == _SIZE.unpack_from(data)[0] <= server.request_max_bytes:
+            if not self._received and 0 < size == _SIZE.unpack_from(data)[0] <= self.frame_max_bytes:
                 # One whole frame and nothing else, as nearly always: clients wait for their replies.
-                server.dispatcher.handle(self, data, now_ms, 4)
+                self.handle(self, data, now_ms, 4)
             else:
                 if self._received:
                     self._received += data
@@ -214,6 +238,13 @@ class Connection(asyncio.Protocol):
     def park(self) -> None:
         """Nothing more is handled before the request at hand is answered."""
         self._obstacles |= PARKED
+
+    def answer_and_close(self, ticket: Ticket, response: object | None, reason: str) -> None:
+        """Sends the reply of a request that had to wait, if it has one, and hangs up."""
+        self._when_gone = None
+        if self._obstacles < CLOSED and response is not None:
+            self.server.dispatcher.respond(self, ticket, response)
+        self.close(reason)
 
     def unpark(self) -> None:
         """The request that waited wants no answer; what was sent behind it is next."""
@@ -362,25 +393,23 @@ class Connection(asyncio.Protocol):
     def _handle_received(self, now_ms: int, until_ns: int) -> None:
         """Handles one request after the other, until there is none, one has to wait, or it is others' turn."""
         received = self._received
-        handle = self.server.dispatcher.handle
-        limit = self.server.request_max_bytes
         at, available = 0, len(received)
         now_ns = self.server.turns.now_ns
         while available - at >= 4:
             (size,) = _SIZE.unpack_from(received, at)
-            if not 0 < size <= limit:
-                self.close(f"a request of {size} bytes (socket.request.max.bytes is {limit})")
+            if not 0 < size <= self.frame_max_bytes:
+                self._refuse_size(size)
                 return
             start, end = at + 4, at + 4 + size
             if end > available:
                 break
             at = end
             if type(received) is not bytes:
-                handle(self, bytes(memoryview(received)[start:end]), now_ms)
+                self.handle(self, bytes(memoryview(received)[start:end]), now_ms, 0)
             elif start == 4 and end == available:
-                handle(self, received, now_ms, 4)  # a large request that came in pieces is not copied once more
+                self.handle(self, received, now_ms, 4)  # a large request that came in pieces is not copied once more
             else:
-                handle(self, received[start:end], now_ms)
+                self.handle(self, received[start:end], now_ms, 0)
             if self._obstacles:
                 break
             if at < available and now_ns() >= until_ns:
@@ -393,6 +422,11 @@ class Connection(asyncio.Protocol):
             del received[:at]  # moves a pointer, not the bytes
         else:
             self._received = bytearray(memoryview(received)[at:])
+
+    def _refuse_size(self, size: int) -> None:
+        if self.login is not None and self.server.gate.refuses_size(self, size):
+            return
+        self.close(f"a request of {size} bytes (socket.request.max.bytes is {self.frame_max_bytes})")
 
     def _wake(self) -> None:
         if self._obstacles & IN_ROW:
@@ -407,16 +441,3 @@ class Connection(asyncio.Protocol):
             if self._obstacles < CLOSED:
                 self._transport.write(out[0] if len(out) == 1 else b"".join(out))
             out.clear()
-
-
-def java_address(host: str) -> str:
-    """An address as Kafka shows it in member lists: Java's form, with a slash and no short form of IPv6."""
-    host = _plain(host)
-    if ":" not in host:
-        return "/" + host
-    return "/" + ":".join(f"{word:x}" for word in unpack(">8H", inet_pton(AF_INET6, host.partition("%")[0])))
-
-
-def _plain(host: str) -> str:
-    """An IPv4 client of a socket that listens on both families is an IPv4 client."""
-    return host.removeprefix("::ffff:") if host.startswith("::ffff:") and "." in host else host

@@ -20,9 +20,10 @@ from kohort.protocol.headers import RequestHeader, read_header
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.broker_cluster import BrokerCluster
+    from kohort.broker.cluster.disk_syncing import Syncs
     from kohort.broker.cluster.interference import Handler
     from kohort.broker.runtime.connection import Connection
-    from kohort.broker.slices import Work
+    from kohort.broker.slices import Slices, Work
 
 API_VERSIONS = 18
 
@@ -82,26 +83,35 @@ class Dispatcher:
 
     def run(self, connection: Connection, ticket: Ticket, handler: Handler, request: Any) -> None:
         """Lets `handler` handle a request, now that it has come or after it was held, and sees to its answer."""
+        syncs = self.cluster.syncs
         try:
+            if syncs is not None:
+                syncs.noted()  # by others: who asked for it waits for it
             response = handler(connection.node, request, ticket)
         except Exception as problem:
             self._failed(connection, ticket, problem)
             return
-        if type(response) is GeneratorType:
+        if response is None:
+            if not ticket.answered:  # what it waits for has not come yet
+                connection.park()
+        elif type(response) is GeneratorType:
             work = self.in_slices(connection, ticket, response)
             connection.work_on(work, ends_with_me=ticket.api.only_reads)
-        elif response is not None and response is not NO_REPLY and self.cluster.syncs is None:
+        elif response is not NO_REPLY and syncs is None:
             # Nearly always: the answer leaves now, by as few calls as possible.
             ticket.answered = True
             if ticket.requester is connection:
                 self.respond(connection, ticket, response)
             else:
                 ticket.requester.answer(ticket, response)
-        elif self._is_to_be_answered(connection, ticket, response):
+        elif self._is_to_be_answered(connection, ticket, response, syncs is not None and syncs.noted()):
             self._answer(connection, ticket, response)
 
-    def _is_to_be_answered(self, connection: Connection, ticket: Ticket, response: Any) -> bool:
-        """Whether a handler's response leaves now; if not, what comes next is arranged."""
+    def _is_to_be_answered(self, connection: Connection, ticket: Ticket, response: Any, noted: bool) -> bool:
+        """Whether a handler's response leaves now; if not, what comes next is arranged.
+
+        `noted`: whether the handler has written something that is in no log, and that is to be synced first.
+        """
         if response is None:
             if not ticket.answered:
                 connection.park()
@@ -111,7 +121,7 @@ class Dispatcher:
                 connection.unpark()
             return False
         syncs = self.cluster.syncs
-        if syncs is None or not syncs.noted():
+        if syncs is None or not noted:
             return True
         connection.park()
         syncs.after(partial(self._answer_synced, ticket, response))
@@ -125,12 +135,16 @@ class Dispatcher:
 
     def in_slices(self, connection: Connection, ticket: Ticket, steps: Work) -> Work:
         """A request whose handler is a generator, from its first step to its frame."""
+        syncs, noted = self.cluster.syncs, False
         try:
-            response = yield from steps
+            if syncs is None:
+                response = yield from steps
+            else:
+                response, noted = yield from _noting(steps, syncs)
         except Exception as problem:
             self._failed(connection, ticket, problem)
             return
-        if self._is_to_be_answered(connection, ticket, response):
+        if self._is_to_be_answered(connection, ticket, response, noted):
             if ticket.requester is connection:
                 yield from self._respond_in_slices(connection, ticket, response)
             else:
@@ -232,8 +246,21 @@ class Dispatcher:
             from kohort.broker.apis.api_versions import unsupported_version
 
             ticket = Ticket(connection, api, None, 0, header.correlation_id, header.client_id or "", now_ms)
-            self.respond(connection, ticket, unsupported_version())
+            self.respond(connection, ticket, unsupported_version(self.cluster.settings.kohort_as_kafka))
         else:
             connection.close(
                 f"{api.spec.name} is served in versions {api.lowest} to {api.highest}, not {header.api_version}"
             )
+
+
+def _noting(steps: Work, syncs: Syncs) -> Slices[tuple[Any, bool]]:
+    """What comes of a handler's steps, and whether one of them has noted something; others may note in between."""
+    noted = False
+    while True:
+        syncs.noted()
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value, syncs.noted() or noted
+        noted = syncs.noted() or noted
+        yield

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from types import GeneratorType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kohort.broker.logs import log
 from kohort.broker.ticket import Ticket
@@ -26,6 +26,12 @@ READ_AT_ONCE = 2_000
 """Array elements and tagged fields of a request that is read in its turn: some milliseconds."""
 
 
+class _Unreadable(NamedTuple):
+    """Why a request could not be read. The error itself would know the frames that know it, and stay for long."""
+
+    reason: str
+
+
 def read_aside(
     long_work: LongWork,
     connection: Connection,
@@ -41,10 +47,11 @@ def read_aside(
     def read() -> Any:
         try:
             return api.read(header.api_version, frame, header.body_offset, most_elements)
-        except Exception as problem:
-            if not isinstance(problem, DecodeError):
-                log.error(f"{connection.client}: reading a request failed: {frame[:1_000].hex()}")
-            return problem
+        except DecodeError as problem:
+            return _Unreadable(f"unreadable request: {problem}")
+        except Exception:
+            log.error(f"{connection.client}: reading a request failed: {frame[:1_000].hex()}")
+            return _Unreadable("its request could not be read, which is kohort's fault")
 
     connection.park()
     long_work.make(read, partial(_handle, connection, api, header, handler))
@@ -53,10 +60,8 @@ def read_aside(
 def _handle(
     connection: Connection, api: Api, header: RequestHeader, handler: Handler, request: Any, now_ms: int
 ) -> None:
-    if isinstance(request, DecodeError):
-        connection.close(f"unreadable request: {request}")
-    elif isinstance(request, Exception):
-        connection.close("its request could not be read, which is kohort's fault")
+    if isinstance(request, _Unreadable):
+        connection.close(request.reason)
     else:
         version, client_id = header.api_version, header.client_id or ""
         ticket = Ticket(connection, api, request, version, header.correlation_id, client_id, now_ms)

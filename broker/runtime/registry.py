@@ -6,8 +6,9 @@ from collections.abc import Callable, Generator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from kohort.protocol.api_keys import API_BY_KEY, ApiSpec
+from kohort.protocol.api_keys import ApiSpec
 from kohort.protocol.messages import message_of
+from kohort.protocol.releases import CURRENT, apis_of
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
@@ -60,7 +61,9 @@ class Api:
 class Registry:
     """The APIs by key."""
 
-    def __init__(self) -> None:
+    def __init__(self, release: str = CURRENT) -> None:
+        """`release`: the one of Kafka whose versions are served."""
+        self._specs = {spec.key: spec for spec in apis_of(release)}
         self.loaded: dict[int, Api] = {}
         """Those that were asked for before."""
 
@@ -68,7 +71,7 @@ class Registry:
         """The API of that key; None when there is none."""
         api = self.loaded.get(key)
         if api is None:
-            spec = API_BY_KEY.get(key)
+            spec = self._specs.get(key)
             if spec is None:
                 return None
             api = self.loaded[key] = Api(spec)

@@ -6,22 +6,24 @@ import asyncio
 import errno
 import socket
 from collections import Counter, deque
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from kohort.broker.address import show_address
 from kohort.broker.cluster.performing import perform
 from kohort.broker.runtime.connection import Connection
 from kohort.broker.runtime.dispatch import Dispatcher
+from kohort.broker.runtime.listener import PLAINTEXT_LISTENER, Listener
 from kohort.broker.runtime.paused_reading import PausedReading
 from kohort.broker.runtime.turns import Turns
 from kohort.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from kohort.broker.cluster.broker_cluster import BrokerCluster
     from kohort.broker.cluster.node import Node
+    from kohort.broker.runtime.login_gate import LoginGate
     from kohort.broker.runtime.registry import Registry
 
 LONGEST_SWEEP_MS = 60_000
@@ -32,6 +34,9 @@ LATE_US = 200_000
 
 READING_S = 0.05
 """How long sockets are read then before anything expires. Kafka's network threads read while its timer catches up."""
+
+HANDSHAKE_S = 10.0
+"""How long a TLS handshake may take; a client that stalls in one is hung up on then."""
 
 _EXAMPLE = "give an address of this machine, as in --listen 127.0.0.1:9092"
 
@@ -55,9 +60,10 @@ class Server:
         self.woken: deque[Connection] = deque()
         """Connections whose waiting request was answered from outside; they go on when the turn ends."""
         self._per_address: Counter[str] = Counter()
-        self._listeners: dict[int, list[asyncio.Server]] = {}
-        """By node id; a node that is stopped has none."""
-        self._host = ""
+        self.listeners: Sequence[Listener] = ()
+        """Those that each node has; known when they are listened on."""
+        self._open: dict[int, list[asyncio.Server]] = {}
+        """What listens, by node id; a node that is stopped has none."""
         self._timer: asyncio.TimerHandle | None = None
         self._armed_for_ms: int | None = None
         self._rings_at_ns = 0
@@ -74,28 +80,51 @@ class Server:
 
     # Listening
 
+    @cached_property
+    def gate(self) -> LoginGate:
+        """What stands before the dispatcher where clients have to log in."""
+        from kohort.broker.runtime.login_gate import LoginGate
+
+        return LoginGate(self)
+
     async def listen(self, host: str, port: int) -> None:
-        """Lets every node accept connections, on consecutive ports from `port` on, or on free ones when that is 0."""
-        self._host = host
+        """Lets every node accept plain connections, on consecutive ports from `port` on, or on free ones if it is 0."""
+        await self.listen_on([Listener(host=host, port=port)])
+
+    async def listen_on(self, listeners: Sequence[Listener]) -> None:
+        """Lets every node accept connections on several listeners, of which the first gives the nodes their ports.
+
+        Raises ListenError.
+        """
+        self.listeners = listeners
         bound = []
         for number, node in enumerate(self.cluster.nodes):
-            sockets = bind(host, port + number if port else 0)
-            node.port = sockets[0].getsockname()[1]
-            bound.append((node, sockets))
+            for listener in listeners:
+                sockets = bind(listener.host, listener.port + number if listener.port else 0)
+                node.listens(listener.name, sockets[0].getsockname()[1])
+                bound.append((node, listener, sockets))
         # Nobody is accepted before all ports are known: the first question a client asks is where the others are.
-        for node, sockets in bound:
-            await self._accept(node, sockets)
+        for node, listener, sockets in bound:
+            await self._accept(node, listener, sockets)
 
-    async def _accept(self, node: Node, sockets: list[socket.socket]) -> None:
-        backlog = self.cluster.settings.socket_listen_backlog_size
-        accept = partial(Connection, self, node)
-        self._listeners[node.id] = [
-            await self.loop.create_server(accept, sock=each, backlog=backlog) for each in sockets
-        ]
+    async def _accept(self, node: Node, listener: Listener, sockets: list[socket.socket]) -> None:
+        plain = listener.tls is None and listener.new_login is None and listener.name == PLAINTEXT_LISTENER.name
+        accept = partial(Connection, self, node) if plain else partial(Connection, self, node, listener)
+        open_ = self._open.setdefault(node.id, [])
+        for each in sockets:
+            open_.append(
+                await self.loop.create_server(
+                    accept,
+                    sock=each,
+                    backlog=self.cluster.settings.socket_listen_backlog_size,
+                    ssl=listener.tls,
+                    ssl_handshake_timeout=None if listener.tls is None else HANDSHAKE_S,
+                )
+            )
 
     def stop(self) -> None:
         """Accepts nobody any more, and hangs up on everybody."""
-        for listeners in self._listeners.values():
+        for listeners in self._open.values():
             for listener in listeners:
                 listener.close()
         for connection in list(self.connections):
@@ -113,14 +142,15 @@ class Server:
         from kohort.broker.cluster.moving import stop_node  # not for those whose nodes stay
 
         self.act(partial(stop_node, self.cluster, node))
-        for listener in self._listeners.pop(node.id, ()):
+        for listener in self._open.pop(node.id, ()):
             listener.close()
         for connection in [each for each in self.connections if each.node is node]:
             connection.close(f"node {node.id} is stopped")
 
     async def start_node(self, node: Node) -> None:
-        """It listens again, on the port it had. Raises ListenError if that is taken."""
-        await self._accept(node, bind(self._host, node.port))
+        """It listens again, on the ports it had. Raises ListenError if one is taken."""
+        for listener in self.listeners:
+            await self._accept(node, listener, bind(listener.host, node.ports[listener.name]))
         self.node_started(node)
 
     def node_started(self, node: Node) -> None:

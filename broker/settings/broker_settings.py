@@ -15,9 +15,11 @@ from kohort.broker.settings.setting import (
     long_integer,
     optional_integer,
     optional_long,
+    principals,
     text,
     words,
 )
+from kohort.protocol.releases import CURRENT, DEFAULTS, RELEASES
 from kohort.storage.config_types import INT_MAX, LONG_MAX, SHORT_MAX
 
 __all__ = ["PROFILES", "SettingError", "Settings"]
@@ -35,6 +37,8 @@ PROFILES: dict[str, dict[str, str]] = {
     },
 }
 """What a profile changes. `faithful` is Kafka 4.3 as it comes; `test` does not let a test wait."""
+
+STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
 _FACTORS = (
     "offsets.topic.replication.factor",
@@ -152,6 +156,14 @@ class Settings:
     auto_leader_rebalance_enable = boolean(True, "preferred leaders take over again when their node is back")
     leader_imbalance_check_interval_seconds = long_integer(300, "how long after it is back", 1)
 
+    # Listeners, and who may come in
+    listeners = text("", "where to listen, as NAME://HOST:PORT,...; empty: as --listen says")
+    advertised_listeners = text("", "the addresses that clients get, likewise; empty: what each has dialled")
+    listener_security_protocol_map = text(
+        "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT", "what each listener speaks"
+    )
+    sasl_enabled_mechanisms = text("GSSAPI", "how clients log in: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER")
+
     # Connections
     socket_request_max_bytes = integer(104_857_600, "largest request; a larger one closes the connection", 1)
     kohort_request_max_elements = integer(
@@ -162,8 +174,21 @@ class Settings:
     )
     socket_listen_backlog_size = integer(4_096, "connections waiting to be accepted; Kafka: 50", 1)
     connections_max_idle_ms = long_integer(600_000, "a connection silent for so long is closed; negative: never")
+    connection_failed_authentication_delay_ms = integer(100, "how long the answer to a failed login waits", 0)
+    connections_max_reauth_ms = long_integer(0, "how long a login counts; 0: until the connection ends", 0)
+    sasl_server_max_receive_size = integer(524_288, "largest message of a client that has not logged in", 1)
     max_connections = integer(INT_MAX, "connections at a time; more are closed", 0)
     max_connections_per_ip = integer(INT_MAX, "connections at a time from one address; more are closed", 0)
+
+    # What clients may do
+    authorizer_class_name = text(
+        "", "what decides what clients may do; empty: they may do everything", ("", STANDARD_AUTHORIZER)
+    )
+    super_users = principals("who may do everything: User:name, separated by semicolons")
+    allow_everyone_if_no_acl_found = boolean(False, "what no ACL is about is allowed to everybody")
+
+    # Stand-in for an older release
+    kohort_as_kafka = text(CURRENT, "the release of Kafka that clients see: its API versions and defaults", RELEASES)
 
     # Nodes
     node_id = integer(1, "id of the first node; further nodes count on from it; Kafka has no default", 0)
@@ -184,6 +209,8 @@ class Settings:
             values[name.replace(".", "_")] = setting.default
         for name in _FACTORS:
             values[name.replace(".", "_")] = min(SETTINGS[name].default, nodes)
+        for name, value in DEFAULTS.get(self.given.get("kohort.as.kafka", CURRENT), {}).items():
+            values[name.replace(".", "_")] = SETTINGS[name].read(value)
         for name, value in self.changed.items():
             known = SETTINGS.get(name)
             if known is not None:
@@ -191,6 +218,10 @@ class Settings:
             else:
                 _refuse_unless_foreign(name, value)
                 self.ignored.append(name)
+        if self.listeners:
+            from kohort.broker.settings.listeners import is_understood
+
+            self.ignored = [name for name in self.ignored if not is_understood(name)]
 
     def __iter__(self) -> Iterator[tuple[Setting[Any], object]]:
         """Every setting and its value, by name."""

@@ -41,3 +41,8 @@ _DYNAMIC = frozenset(
 def is_fixed(name: str) -> bool:
     """Whether it is a setting of Kafka's that needs a restart there."""
     return name not in _DYNAMIC and (name in SETTINGS or name in FOREIGN)
+
+
+def is_known(name: str) -> bool:
+    """Whether Kafka has a setting of that name for brokers."""
+    return (name in SETTINGS and not name.startswith("kohort.")) or name in FOREIGN or name in _DYNAMIC

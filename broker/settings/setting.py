@@ -1,5 +1,6 @@
 """How the broker's settings are declared: one function for each type. The list of them is in broker_settings.py."""
 
+from kohort.security.principal import PrincipalError, parse_principal
 from kohort.storage.config_types import (
     INT,
     INT_MAX,
@@ -12,6 +13,7 @@ from kohort.storage.config_types import (
     Setting,
     SettingError,
     Values,
+    bad_value,
     list_of,
     number,
     one_of,
@@ -25,6 +27,8 @@ __all__ = [
     "long_integer",
     "optional_integer",
     "optional_long",
+    "principals",
+    "split_principals",
     "text",
     "words",
 ]
@@ -69,3 +73,22 @@ def text(default: str, doc: str, words: tuple[str, ...] = ()) -> Setting[str]:
 def words(default: tuple[str, ...], doc: str, allowed: tuple[str, ...]) -> Setting[tuple[str, ...]]:
     """A list of some of the allowed words, separated by commas."""
     return Setting("", list_of(*allowed), default, doc)
+
+
+def principals(doc: str) -> Setting[str]:
+    """Principals, separated by semicolons: the names of certificates hold commas. See `split_principals`."""
+    return Setting("", Values(STRING, _bad_principal, "a list such as User:alice;User:bob"), "", doc)
+
+
+def split_principals(value: str) -> list[str]:
+    """The principals of such a setting."""
+    return [each.strip() for each in value.split(";") if each.strip()]
+
+
+def _bad_principal(name: str, value: str) -> str | None:
+    for each in split_principals(value):
+        try:
+            parse_principal(each)
+        except PrincipalError as problem:
+            return bad_value(name, each, str(problem))
+    return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import wraps
 from http.client import HTTPException
 from typing import Any, NoReturn, TypeVar, cast
@@ -15,10 +16,13 @@ import click
 
 from kohort.broker.control_token import TokenError, checked
 from kohort.broker.control_token import headers as token_headers
+from kohort.broker.control_url import control_url, shown
 from kohort.broker.json_answer import read_json
-from kohort.cli.saying import say
+from kohort.cli.saying import answers_as_json, note_answer, say
 
 TIMEOUT_S = 30
+AS_JSON = "kohort.ctl.json"
+"""Set in a context's `meta` where answers are printed as they are."""
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -46,8 +50,11 @@ def control_options(command: Command) -> Command:
 
     @wraps(command)
     def asked(*arguments: Any, control: str, **options: Any) -> Any:
+        control = shown(control)
+        as_json = click.get_current_context().meta.get(AS_JSON, False)
         try:
-            return command(*arguments, control=control, **options)
+            with answers_as_json() if as_json else nullcontext():
+                return command(*arguments, control=control, **options)
         except (LookupError, TypeError, AttributeError, ValueError) as problem:
             fail(f"what answers at {control} is no control address of kohort's: {problem!r}")
 
@@ -55,10 +62,10 @@ def control_options(command: Command) -> Command:
         "--control",
         default="127.0.0.1:9099",
         show_default=True,
-        metavar="HOST:PORT",
+        metavar="[http[s]://]HOST:PORT",
         envvar="KOHORT_CONTROL",
         show_envvar=True,
-        help="As given to `kohort serve --control`.",
+        help="As given to `kohort serve --control`. SSL_CERT_FILE names the authority of an https:// address.",
     )(token_option(cast(Command, asked)))
 
 
@@ -80,13 +87,15 @@ def ask(
     headers = {"Content-Type": "application/json"} | token_headers(token)
     data = None if body is None else json.dumps(body).encode()
     try:
-        request = Request(f"http://{control}{path}", data, headers, method=method or ("POST" if post else "GET"))
+        request = Request(control_url(control) + path, data, headers, method=method or ("POST" if post else "GET"))
         with urlopen(request, timeout=timeout_s) as answer:
-            return read_json(answer)
+            found = read_json(answer)
     except HTTPError as problem:
         (refused or fail)(detail(problem))
     except (OSError, ValueError, HTTPException) as problem:
         nobody_answers(control, problem)
+    note_answer(found)
+    return found
 
 
 def nobody_answers(control: str, problem: Exception) -> NoReturn:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from kohort.cli.admin.asking import AS_JSON
 from kohort.cli.lazy import LazyGroup
 
 COMMANDS = {
@@ -21,8 +22,13 @@ COMMANDS = {
 
 
 @click.group(cls=LazyGroup, table=COMMANDS, package=__name__)
-def ctl() -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print what the broker answers, as JSON.")
+@click.pass_context
+def ctl(context: click.Context, as_json: bool) -> None:
     """Control a broker that was started with `kohort serve --control HOST:PORT`: its clock, faults and gates.
+
+    `kohort ctl --json groups list` prints the answer itself, for programs.
 
     Exit code 0: done; 1: refused, nobody answers, or what was waited for did not come; 2: the command line is wrong.
     """
+    context.meta[AS_JSON] = as_json

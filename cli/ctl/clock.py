@@ -5,6 +5,9 @@ import click
 from kohort.cli.admin.asking import ask, control_options
 from kohort.cli.saying import say
 
+LONGEST_JUMP_S = 600
+"""How long an answer is waited for, in real seconds: a jump may halt many times."""
+
 
 @click.group(invoke_without_command=True)
 @click.pass_context
@@ -39,11 +42,21 @@ def run(scale: float | None, control: str, token: str) -> None:
 @clock.command()
 @click.argument("seconds", type=click.FloatRange(0))
 @click.option("--expire-the-living", is_flag=True, help="Let sessions of live members end too.")
+@click.option(
+    "--patience",
+    type=click.FloatRange(0),
+    default=10.0,
+    show_default=True,
+    help="Where a group waits for a live member, wait at most so many real seconds for it.",
+)
 @control_options
-def advance(seconds: float, expire_the_living: bool, control: str, token: str) -> None:
+def advance(seconds: float, expire_the_living: bool, patience: float, control: str, token: str) -> None:
     """Let it jump by SECONDS; everything that falls due on the way happens."""
-    body = {"seconds": seconds, "expire_the_living": expire_the_living}
-    _show(ask(control, token, "/clock/advance", body, post=True))
+    body = {"seconds": seconds, "expire_the_living": expire_the_living, "patience": patience}
+    state = ask(control, token, "/clock/advance", body, post=True, timeout_s=LONGEST_JUMP_S + patience)
+    _show(state)
+    for line in state["went_on_without"]:
+        say(line, err=True)
 
 
 def _show(state: dict[str, object]) -> None:

@@ -8,6 +8,7 @@ from urllib.request import Request, urlopen
 import click
 
 from kohort.broker.control_token import headers
+from kohort.broker.control_url import control_url
 from kohort.broker.json_answer import LARGEST_ANSWER
 from kohort.cli.admin.asking import control_options, detail, fail, nobody_answers
 from kohort.cli.saying import say
@@ -21,10 +22,10 @@ def events(group: str | None, past: bool, control: str, token: str) -> None:
     """Print group events as JSON lines, as they happen, until Ctrl-C."""
     asked = urlencode(({"group": group} if group else {}) | {"past": str(past).lower()})
     try:
-        with urlopen(Request(f"http://{control}/events?{asked}", headers=headers(token))) as answer:
+        with urlopen(Request(f"{control_url(control)}/events?{asked}", headers=headers(token))) as answer:
             while line := answer.readline(LARGEST_ANSWER):
                 if line.startswith(b"data: "):
-                    say(line[6:].decode("utf-8", "replace").rstrip("\n"))
+                    say(line[6:].decode("utf-8", "replace").rstrip("\n"), data=True)
     except HTTPError as problem:
         fail(detail(problem))
     except (OSError, ValueError, HTTPException) as problem:

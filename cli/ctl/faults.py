@@ -1,5 +1,6 @@
 """`kohort ctl faults`."""
 
+import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -26,16 +27,17 @@ def list_(control: str, token: str) -> None:
 
 
 @faults.command()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
 @control_options
 def add(file: Path, control: str, token: str) -> None:
-    """Make the rules of a YAML file, all of them or none.
+    """Make the rules of a YAML file, all of them or none; `-` is stdin.
 
     Each is as in `- {match: {api: Heartbeat, group: billing}, do: drop, times: 2}`."""
+    name = "stdin" if str(file) == "-" else str(file)
     try:
-        from kohort.control.faults.fault_files import read_rules
+        from kohort.control.faults.fault_files import read_rules, rules_in
 
-        rules = read_rules(file)
+        rules = rules_in(sys.stdin.buffer, name) if name == "stdin" else read_rules(file)
     except ModuleNotFoundError as missing:
         fail(f"reading rules needs {missing.name}; pip install 'kohort[control]' brings it")
     except ValueError as problem:
@@ -45,12 +47,24 @@ def add(file: Path, control: str, token: str) -> None:
     def refused(sentence: str) -> NoReturn:
         for rule in made:
             ask(control, token, f"/faults/{rule['number']}", method="DELETE")
-        fail(f"{file}, rule {len(made) + 1}: {sentence}" + ("; none of its rules is at work" if made else ""))
+        fail(
+            f"{'stdin' if str(file) == '-' else file}, rule {len(made) + 1}: {sentence}"
+            + ("; none of its rules is at work" if made else "")
+        )
 
     for each in rules:
         made.append(ask(control, token, "/faults", each, post=True, refused=refused))
     for rule in made:
         _show(rule)
+
+
+@faults.command()
+@click.argument("group")
+@click.argument("member", required=False)
+@control_options
+def freeze(group: str, member: str | None, control: str, token: str) -> None:
+    """Let MEMBER of GROUP fall silent (a member id, instance id or client id), or all of them, until the rule ends."""
+    _show(ask(control, token, "/faults/freeze", {"group": group, "member": member}, post=True))
 
 
 @faults.command()

@@ -55,6 +55,46 @@ def wait(group: str, state: str, members: int | None, timeout: float, control: s
 @groups.command()
 @click.argument("group")
 @control_options
+def history(group: str, control: str, token: str) -> None:
+    """Print the rebalances of GROUP, a line each: cause, outcome, how long, who was waited for, what moved."""
+    from kohort.control.history import Rebalance
+
+    for each in ask(control, token, f"/groups/{quote(group, safe='')}/history"):
+        say(str(Rebalance(**each)))
+
+
+@groups.command()
+@click.argument("group")
+@control_options
+def offsets(group: str, control: str, token: str) -> None:
+    """Print what GROUP has committed, and its lag, by partition."""
+    state = ask(control, token, f"/groups/{quote(group, safe='')}")
+    for name, lag in state["lag"].items():
+        say(f"{name}: {state['offsets'].get(name, 'nothing')}, lag {lag}")
+
+
+@groups.command()
+@click.argument("group")
+@click.option("--to", default="earliest", show_default=True, help="earliest, latest, or an offset.")
+@click.option("--topic", help="In all its partitions; left out: where the group has committed.")
+@control_options
+def reset(group: str, to: str, topic: str | None, control: str, token: str) -> None:
+    """Set GROUP, which has no members, to the earliest offsets, to the latest, or to one."""
+    body = {"to": int(to) if to.isdecimal() else to, "topic": topic}
+    _show(ask(control, token, f"/groups/{quote(group, safe='')}/reset", body, post=True))
+
+
+@groups.command()
+@click.argument("group")
+@control_options
+def delete(group: str, control: str, token: str) -> None:
+    """Delete GROUP, which has no members, with what it has committed."""
+    ask(control, token, f"/groups/{quote(group, safe='')}", method="DELETE")
+
+
+@groups.command()
+@click.argument("group")
+@control_options
 def timeline(group: str, control: str, token: str) -> None:
     """Print everything that happened to GROUP, a line an event."""
     for line in ask(control, token, f"/groups/{quote(group, safe='')}/timeline"):

@@ -1,7 +1,7 @@
 """`kohort ctl topics`."""
 
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import click
 
@@ -58,6 +58,52 @@ def append(name: str, values: tuple[str, ...], partition: int, key: str | None, 
     records = {"values": values, "partition": partition, "key": key}
     offset = ask(control, token, f"/topics/{quote(name, safe='')}/records", records, post=True)["offset"]
     say(f"{name}-{partition}: offset {offset}" + (f" to {offset + len(values) - 1}" if len(values) > 1 else ""))
+
+
+@topics.command()
+@click.argument("name")
+@click.option("--partition", type=click.IntRange(0), help="Only this one.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=1_000, show_default=True)
+@control_options
+def records(name: str, partition: int | None, limit: int, control: str, token: str) -> None:
+    """Print the records of topic NAME, a line each: partition, offset, key, value."""
+    asked = urlencode({"limit": limit} | ({} if partition is None else {"partition": partition}))
+    for record in ask(control, token, f"/topics/{quote(name, safe='')}/records?{asked}"):
+        key, value = _shown(record["key"]), _shown(record["value"])
+        say(f"{name}-{record['partition']} {record['offset']}: {f'{key} = ' if record['key'] else ''}{value}")
+
+
+@topics.command()
+@click.argument("name")
+@click.argument("before", type=click.IntRange(0))
+@click.option("--partition", type=click.IntRange(0), default=0, show_default=True)
+@control_options
+def trim(name: str, before: int, partition: int, control: str, token: str) -> None:
+    """Delete the records before offset BEFORE from a partition of topic NAME."""
+    _show(
+        ask(
+            control,
+            token,
+            f"/topics/{quote(name, safe='')}/trim",
+            {"before": before, "partition": partition},
+            post=True,
+        )
+    )
+
+
+@topics.command()
+@click.argument("name")
+@control_options
+def delete(name: str, control: str, token: str) -> None:
+    """Delete topic NAME with its records."""
+    ask(control, token, f"/topics/{quote(name, safe='')}", method="DELETE")
+
+
+def _shown(data: dict[str, str | None] | None) -> str:
+    """Text as it is; other bytes in base64, none as a word."""
+    if data is None:
+        return "null"
+    return data["text"] if data["text"] is not None else f"base64:{data['base64']}"
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from kohort.broker.apis.api_versions import table, unsupported_version
 from kohort.broker.ticket import CloseConnection
 from kohort.control.assignments import Change
 from kohort.control.conditions import Condition, Delayed
@@ -20,11 +22,17 @@ from kohort.control.numbers import whole
 from kohort.control.request_facts import RequestFacts
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from kohort.protocol.releases import api_versions_of
 from kohort.protocol.topic_partition import TopicPartition
+from kohort.security.acls import Operation, ResourceType
 from kohort.storage.placement import NO_LEADER
 
 if TYPE_CHECKING:
     from kohort.control.exchange import Exchange
+    from kohort.security.rights import Right
+
+ACCESS = "access"
+"""The stage of an action that acts where the broker asks whether a request is allowed."""
 
 
 class Action:
@@ -221,6 +229,30 @@ class Linger(Action):
 
 
 @dataclass(frozen=True)
+class Deny(Action):
+    """Who sends the request is without a right, whatever ACLs there are. So an ACL looks that is missing."""
+
+    operation: Operation
+    resource_type: ResourceType | None
+    name: str
+    """A pattern, in which `*` stands for anything."""
+    stage: str = ACCESS
+
+    def takes_away(self, right: Right, name: str) -> bool:
+        """Whether this is the right."""
+        return (
+            self.operation in (Operation.ALL, right.operation)
+            and self.resource_type in (None, right.resource_type)
+            and fnmatchcase(name, self.name)
+        )
+
+    def __str__(self) -> str:
+        kind = "anything" if self.resource_type is None else self.resource_type.name.lower().replace("_", " ")
+        what = "everything" if self.operation == Operation.ALL else self.operation.name
+        return f"deny {what} on {kind} {self.name}"
+
+
+@dataclass(frozen=True)
 class Hide(Action):
     """Metadata leaves a node out: what it leads has no leader for those who ask."""
 
@@ -239,6 +271,26 @@ class Hide(Action):
 
     def __str__(self) -> str:
         return f"hide node {self.node}"
+
+
+@dataclass(frozen=True)
+class Age(Action):
+    """ApiVersions is answered as an older release of Kafka does: what the client says then it says as to that one."""
+
+    release: str
+    stage: str = ANSWER
+    only_for: ClassVar[str | None] = "ApiVersions"
+
+    def act(self, exchange: Exchange, response: Any, chance: Random) -> Any:
+        """See `Action`."""
+        ticket = exchange.ticket
+        if ticket.version <= api_versions_of(self.release).max_version:
+            return table(ticket.version, self.release) if isinstance(response, bytes) else response  # it was refused
+        ticket.version = 0  # as Kafka answers a version that it does not know
+        return unsupported_version(self.release)
+
+    def __str__(self) -> str:
+        return f"answer as Kafka {self.release}"
 
 
 @dataclass(frozen=True)

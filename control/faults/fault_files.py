@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from kohort.control.control_errors import ControlError
 from kohort.control.faults.rule_parsing import parse_rule
@@ -25,6 +25,15 @@ LARGEST_FILE = 1 << 18
 
 def read_rules(path: Path) -> list[dict[str, Any]]:
     """What a file holds, not looked at closely. Raises ControlError for what is no list of tables."""
+    try:
+        with path.open("rb") as file:
+            return rules_in(file, str(path))
+    except OSError as problem:
+        raise ControlError(f"{path} cannot be read: {problem}") from None
+
+
+def rules_in(file: BinaryIO, name: str) -> list[dict[str, Any]]:
+    """What an open file holds, as `read_rules` has it. `name`: what refusals call it."""
     import yaml
 
     class Loader(yaml.SafeLoader):  # type: ignore[misc]
@@ -38,21 +47,20 @@ def read_rules(path: Path) -> list[dict[str, Any]]:
             return super().compose_node(parent, index)
 
     try:
-        with path.open("rb") as file:
-            raw = file.read(LARGEST_FILE + 1)
+        raw = file.read(LARGEST_FILE + 1)
         if len(raw) > LARGEST_FILE:
-            raise ControlError(f"{path} has more than {LARGEST_FILE} bytes; a file of rules may have that many")
+            raise ControlError(f"{name} has more than {LARGEST_FILE} bytes; a file of rules may have that many")
         rules = yaml.load(raw.decode(), Loader)
     except ControlError:
         raise
-    except (OSError, UnicodeDecodeError) as problem:
-        raise ControlError(f"{path} cannot be read: {problem}") from None
+    except UnicodeDecodeError as problem:
+        raise ControlError(f"{name} cannot be read: {problem}") from None
     except yaml.YAMLError as problem:
-        raise ControlError(f"{path} is not YAML as rules are written in: {' '.join(str(problem).split())}") from None
+        raise ControlError(f"{name} is not YAML as rules are written in: {' '.join(str(problem).split())}") from None
     except (ValueError, OverflowError, RecursionError) as problem:  # PyYAML's own, for dates, numbers and nesting
-        raise ControlError(f"{path} holds what can't be read: {problem}") from None
+        raise ControlError(f"{name} holds what can't be read: {problem}") from None
     if not isinstance(rules, list) or not all(isinstance(each, Mapping) for each in rules):
-        raise ControlError(f"{path} is no list of rules; each begins with `- match: {{api: …}}`")
+        raise ControlError(f"{name} is no list of rules; each begins with `- match: {{api: …}}`")
     return [{str(name): _plain(value) for name, value in each.items()} for each in rules]
 
 

@@ -47,6 +47,7 @@ class MatchOptions(TypedDict, total=False):
     version: str | int
     node: int
     client_id: str
+    principal: str
     group: str
     member: str
     instance: str
@@ -64,6 +65,8 @@ class Match:
     """A number, or a range as in `3-5`."""
     node: int | None = None
     client_id: str | None = None
+    principal: str | None = None
+    """Who is logged in, as `User:alice`; `User:ANONYMOUS` without a login."""
     group: str | None = None
     member: str | None = None
     """A member id, an instance id or a client id."""
@@ -121,6 +124,7 @@ class Match:
             and (self.member is None or any(_like(each, self.member) for each in facts.names))
             and (self.instance is None or any(_like(each, self.instance) for each in facts.instances))
             and (self.client_id is None or _like(facts.client_id, self.client_id))
+            and (self.principal is None or _like(str(facts.ticket.principal), self.principal))
             and (self.node is None or self.node == facts.node)
             and (self.generation is None or self.generation == facts.generation)
             and (self.version is None or facts.version in _range(self.version))

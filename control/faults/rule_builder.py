@@ -8,13 +8,15 @@ from typing import TypedDict, Unpack
 
 from kohort.control.assignments import Change
 from kohort.control.conditions import Condition
-from kohort.control.control_errors import ControlError
+from kohort.control.control_errors import ControlError, unknown
 from kohort.control.faults.actions import (
     Action,
+    Age,
     Assign,
     Close,
     Delay,
     DelayUntil,
+    Deny,
     Drop,
     Hide,
     Hold,
@@ -28,6 +30,8 @@ from kohort.control.faults.rules import Rule
 from kohort.control.faults.triggers import Trigger, trigger
 from kohort.control.gate_points import ANSWER, REQUEST
 from kohort.control.numbers import length_ms
+from kohort.control.resources import operation_named, resource_named
+from kohort.protocol.releases import RELEASES
 from kohort.storage.topics import Topic
 
 
@@ -97,6 +101,16 @@ class RuleBuilder:
         """Metadata only: the answer leaves a node out; what it leads seems to have no leader."""
         return self._rule(Hide(node), when)
 
+    def as_kafka(self, release: str, **when: Unpack[When]) -> Rule:
+        """ApiVersions only: the answer is that of an older release of Kafka, as in "2.8".
+
+        Clients ask once a connection: make the rule before they connect. The broker behaves as its own release; see
+        `Cluster(as_kafka=…)` for one that does not.
+        """
+        if release not in RELEASES:
+            raise unknown("release of Kafka", release, RELEASES)
+        return self._rule(Age(release), when)
+
     def stale_metadata(self, **when: Unpack[When]) -> Rule:
         """Metadata only: the answer names who leads at this moment, whatever moves later."""
         leaders = {
@@ -119,6 +133,24 @@ class RuleBuilder:
         if unfit:
             raise ControlError(f"a zombie is chosen by group and node; {unfit[0]} says nothing of it, leave it out")
         return self._rule(Linger(), when)
+
+    def deny(
+        self,
+        operation: str = "All",
+        *,
+        topic: str | None = None,
+        group: str | None = None,
+        transactional_id: str | None = None,
+        cluster: bool = False,
+        **when: Unpack[When],
+    ) -> Rule:
+        """Their sender is without a right, by Kafka's name (`Read`), on what is named; on everything if nothing is.
+
+        The broker refuses or hides as Kafka does without an ACL. The cluster needs no authorizer for it.
+        """
+        resource = resource_named(topic, group, transactional_id, cluster=cluster)
+        kind, name = (None, ANY) if resource is None else resource
+        return self._rule(Deny(operation_named(operation), kind, name), when)
 
     def assign(self, change: Change, **when: Unpack[When]) -> Rule:
         """SyncGroup only: the broker sees other assignments than the leader sent. See `kohort.control.assignments`."""

@@ -23,8 +23,10 @@ DO = (
     "delay",
     "delay_answer",
     "assign",
+    "deny",
     "hide_node",
     "stale_metadata",
+    "as_kafka",
     "zombie",
 )
 """The words of `RuleBuilder`."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from random import Random
 from types import TracebackType
 
-from kohort.control.faults.actions import Action
+from kohort.control.faults.actions import ACCESS, Action
 from kohort.control.faults.matching import Match
 from kohort.control.faults.triggers import Counting, Trigger
 from kohort.control.gate_points import ANSWER, REQUEST
@@ -50,7 +50,7 @@ class Rule:
     @property
     def idle(self) -> str:
         """A sentence about a rule that has never acted on a request, though it could; empty: about any other."""
-        if self.acted or self.action.stage not in (REQUEST, ANSWER):
+        if self.acted or self.action.stage not in (REQUEST, ANSWER, ACCESS):
             return ""
         return f"{self} has never acted; {self.seen or 'no'} request{'' if self.seen == 1 else 's'} matched"
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from random import Random
 from typing import Any, Unpack
 
 from kohort.control.control_errors import NotFoundError
 from kohort.control.exchange import ON, Exchange
-from kohort.control.faults.actions import Action, Hide, Hold
+from kohort.control.faults.actions import Action, Deny, Hide, Hold
 from kohort.control.faults.matching import ANY, Match, MatchOptions
 from kohort.control.faults.rule_builder import RuleBuilder
 from kohort.control.faults.rules import Rule
 from kohort.control.faults.triggers import Trigger
 from kohort.control.request_facts import RequestFacts
+from kohort.protocol.visible import visible
+from kohort.security.rights import Right
 from kohort.storage.topics import Topic
 
 MOST_IDLE = 100
@@ -29,6 +31,8 @@ class Faults:
         self._rules: list[Rule] = []
         self._made = 0
         self._idle: list[str] = []
+        self.asks_for_rights: Callable[[], None] = _nothing_to_do
+        """Lets the brokers ask for rights, where they do not yet."""
 
     def on(self, api: str = ANY, **conditions: Unpack[MatchOptions]) -> RuleBuilder:
         """Requests of one API, or of any, that meet all conditions; see `Match` for those.
@@ -61,6 +65,10 @@ class Faults:
         """From now on Metadata names who leads at this moment, whatever moves later."""
         return self.on("Metadata").stale_metadata()
 
+    def as_kafka(self, release: str, *, client_id: str = ANY) -> Rule:
+        """Clients that connect from now on are offered the API versions of an older release of Kafka, as in "2.8"."""
+        return self.on("ApiVersions", client_id=client_id).as_kafka(release)
+
     def zombie(self, *, group: str, node: int | None = None) -> Rule:
         """A node that loses a group's partition goes on answering for all groups of it: see `RuleBuilder.zombie`."""
         return (self.on(group=group) if node is None else self.on(group=group, node=node)).zombie()
@@ -70,6 +78,8 @@ class Faults:
         for node in (match.node, action.node if isinstance(action, Hide) else None):
             if node is not None and node not in self._nodes:
                 raise NotFoundError(f"there is no node {node!r}; there are {', '.join(map(str, self._nodes))}")
+        if isinstance(action, Deny):
+            self.asks_for_rights()
         self._made += 1
         rule = Rule(self._made, match, action, trigger, self._chance, self._forget)
         self._rules.append(rule)
@@ -99,6 +109,9 @@ class Faults:
     def __len__(self) -> int:
         return len(self._rules)
 
+    def __repr__(self) -> str:
+        return visible(f"<faults: {'; '.join(map(str, self)) or 'none'}>")
+
     def spoil(self, exchange: Exchange, response: Any) -> Any:
         """What becomes of a request, or (the stage ANSWER) of its answer; ON: nothing happens to it."""
         outcome = ON
@@ -107,6 +120,17 @@ class Faults:
                 outcome = rule.action.act(exchange, response, self._chance)
                 break
         return outcome
+
+    def denies(self, facts: RequestFacts, right: Right, name: str) -> bool:
+        """Whether a rule takes a right away from who sends this request."""
+        return any(
+            isinstance(rule.action, Deny) and rule.action.takes_away(right, name) and rule.takes(facts)
+            for rule in self._rules
+        )
+
+    def take_away(self, right: Right, name: str) -> bool:
+        """Whether there is a rule that takes this right away from anybody."""
+        return any(isinstance(rule.action, Deny) and rule.action.takes_away(right, name) for rule in self._rules)
 
     def silences(self, facts: RequestFacts) -> bool:
         """Whether a request like this would be lost now; nothing is counted."""
@@ -118,6 +142,10 @@ class Faults:
             if rule.idle and len(self._idle) < MOST_IDLE:
                 self._idle.append(rule.idle)
             rule.action.ended()
+
+
+def _nothing_to_do() -> None:
+    """What a cluster needs that asks for rights already, or has no brokers, as in tests."""
 
 
 def _given(**values: str | None) -> dict[str, str]:

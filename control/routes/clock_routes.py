@@ -7,6 +7,7 @@ from pydantic import BaseModel, Field
 
 from kohort.control.body import Body
 from kohort.control.endpoint_context import TheLaboratory
+from kohort.control.jump import PATIENCE_S, jump
 from kohort.control.lab_clock import FASTEST
 from kohort.control.laboratory import Laboratory
 from kohort.control.numbers import LONGEST_S, length_ms
@@ -38,6 +39,18 @@ class Jump(Body):
     expire_the_living: bool = Field(
         False, description="also let the sessions end of members whose connection is open and whom no fault silences"
     )
+    patience: float = Field(
+        PATIENCE_S,
+        ge=0,
+        le=LONGEST_S,
+        description="real seconds that the jump halts at most where a group waits for a live member; 0: it never does",
+    )
+
+
+class AfterJump(ClockState):
+    """How the brokers' clock goes after a jump."""
+
+    went_on_without: list[str] = Field(description="a sentence for each member that the jump did not wait for longer")
 
 
 @router.get("")
@@ -61,10 +74,16 @@ async def run(laboratory: TheLaboratory, how: Run | None = None) -> ClockState:
 
 
 @router.post("/advance")
-async def advance(jump: Jump, laboratory: TheLaboratory) -> ClockState:
+async def advance(how: Jump, laboratory: TheLaboratory) -> AfterJump:
     """Let it jump; everything that falls due on the way happens, in its order. Members that live go on living."""
-    laboratory.advance(length_ms(jump.seconds, "a jump"), expire_the_living=jump.expire_the_living)
-    return _state(laboratory)
+    went_on_without = await jump(
+        laboratory,
+        length_ms(how.seconds, "a jump"),
+        expire_the_living=how.expire_the_living,
+        patience_s=how.patience,
+    )
+    clock = laboratory.clock
+    return view(AfterJump, clock, now_ms=clock.now_ms(), went_on_without=went_on_without)
 
 
 def _state(laboratory: Laboratory) -> ClockState:

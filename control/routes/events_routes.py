@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import MISSING, fields
+from typing import Annotated, Any, get_type_hints
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from fastapi.responses import StreamingResponse
+from pydantic import Field, create_model
 
-from kohort.broker.cluster.event_log import line_of
+from kohort.broker.cluster.event_log import line_of, row_of
 from kohort.broker.cluster.group_events import Recorded
+from kohort.broker.cluster.performing import CAUSES
+from kohort.control.control_errors import unknown
+from kohort.control.documenting import one_of
 from kohort.control.endpoint_context import TheLaboratory
+from kohort.coordinator.events import KINDS, GroupEvent
 
 router = APIRouter(prefix="/events", tags=["events"])
 
@@ -19,10 +26,47 @@ WAITING_EVENTS = 10_000
 SIGN_OF_LIFE_S = 15.0
 
 
+_HINTS = get_type_hints(GroupEvent)
+_WORDS = {"kind": one_of(KINDS), "cause": one_of(CAUSES)}
+_NAMED_BY_THE_LOG: dict[str, Any] = {"v": int, "event_id": str, "seq": int, "boot_id": str, "node_id": int}
+_COLUMNS: dict[str, Any] = {
+    each.name: (
+        _HINTS[each.name],
+        Field(... if each.default is MISSING else None, json_schema_extra=_WORDS.get(each.name)),
+    )
+    for each in fields(GroupEvent)
+}
+EventRow: Any = create_model(
+    "EventRow", __doc__="A row of the event log; what does not apply is left out.", **_NAMED_BY_THE_LOG, **_COLUMNS
+)
+"""Made of the columns of the event log, so that both say the same."""
+
+STREAM = {
+    "type": "string",
+    "description": "server-sent events; the data of each is one row",
+    "contentMediaType": "application/json",
+    "contentSchema": {"$ref": "#/components/schemas/EventRow"},
+}
+
+
+@router.get("/past", response_model=list[EventRow], response_model_exclude_none=True)
+async def past_events(
+    laboratory: TheLaboratory,
+    group: str | None = None,
+    kind: Annotated[str | None, Query(json_schema_extra=one_of(KINDS))] = None,
+) -> list[dict[str, Any]]:
+    """Every event that was recorded so far, of one group or of all, of one kind or of all."""
+    if kind not in KINDS | {None}:
+        raise unknown("kind of group event", kind, KINDS)
+    return [
+        row_of(each)
+        for each in laboratory.recorder
+        if group in (None, each.event.group_id) and kind in (None, each.event.kind)
+    ]
+
+
 @router.get(
-    "",
-    response_class=StreamingResponse,
-    responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
+    "", response_class=StreamingResponse, responses={200: {"content": {"text/event-stream": {"schema": STREAM}}}}
 )
 async def stream(laboratory: TheLaboratory, group: str | None = None, past: bool = False) -> StreamingResponse:
     """Every event from now on, of one group or of all; with `past` what was recorded comes first."""

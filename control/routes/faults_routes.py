@@ -9,12 +9,16 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field, WithJsonSchema
 
 from kohort.control.body import Body
-from kohort.control.documenting import NOT_THERE, refusals
+from kohort.control.documenting import NOT_THERE, one_of, refusals
 from kohort.control.endpoint_context import TheLaboratory
-from kohort.control.faults.matching import Match
+from kohort.control.faults.matching import ANY, API_NAMES, STATE_NAMES, Match
 from kohort.control.faults.rule_parsing import CHANGES, DO, parse_rule
 from kohort.control.faults.rules import Rule
+from kohort.control.gate_points import GATE_POINTS
 from kohort.control.views import view
+from kohort.coordinator.events import KINDS
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.releases import RELEASES
 
 router = APIRouter(prefix="/faults", tags=["faults"])
 
@@ -24,9 +28,10 @@ ABOUT = {
     "version": "a number, or a range as in 3-5",
     "node": "where it arrives",
     "client_id": "of who asks; in all texts * and ? stand for anything",
+    "principal": "of who asks: User:alice, or User:ANONYMOUS without a login",
     "group": "the one it is about",
     "generation": "that the request names",
-    "member": "a member id",
+    "member": "a member id, an instance id or a client id",
     "instance": "a group.instance.id",
     "state": "the group's when the request comes, as on the wire: CompletingRebalance",
 }
@@ -40,21 +45,35 @@ def _with_properties(properties: dict[str, dict[str, Any]]) -> WithJsonSchema:
     )
 
 
+WORDS = {
+    "api": one_of({ANY, *API_NAMES}),
+    "state": one_of(STATE_NAMES),
+}
 CONDITIONS = {
-    each.name: (NUMBER if each.name in ("node", "generation") else TEXT) | {"description": ABOUT[each.name]}
+    each.name: (NUMBER if each.name in ("node", "generation") else TEXT)
+    | {"description": ABOUT[each.name]}
+    | WORDS.get(each.name, {})
     for each in fields(Match)
 }
 ARGUMENTS = {
-    "name": TEXT | {"description": "of an error, as Kafka calls it"},
+    "name": TEXT | {"description": "of an error, as Kafka calls it"} | one_of(each.name.upper() for each in ErrorCode),
     "length": NUMBER | {"description": "of truncate: how many bytes of the answer arrive"},
     "seconds": {"type": "number", "description": "of a delay, by the brokers' clock"},
     "jitter": {"type": "number", "description": "of a delay: up to so many seconds more"},
-    "until": TEXT | {"description": "of a delay: a group's state, a kind of group event, or a gate point"},
+    "until": TEXT
+    | {"description": "of a delay: a group's state, a kind of group event, or a gate point"}
+    | one_of(STATE_NAMES | KINDS | GATE_POINTS.keys()),
     "shares": {
         "description": f"of assign: one of {', '.join(CHANGES)}; or partitions by member id and topic",
         "anyOf": [TEXT, {"type": "object", "additionalProperties": True}],
     },
     "node": NUMBER | {"description": "of hide_node"},
+    "release": TEXT | {"description": f"of as_kafka: one of {', '.join(RELEASES)}"},
+    "operation": TEXT | {"description": "of deny, as Kafka calls it: Read; All, if it is not said"},
+    "topic": TEXT | {"description": "of deny: a topic, or a pattern"},
+    "group": TEXT | {"description": "of deny: a group, or a pattern"},
+    "transactional_id": TEXT | {"description": "of deny: a transactional id, or a pattern"},
+    "cluster": {"type": "boolean", "description": "of deny: the right on the cluster"},
 }
 
 
@@ -73,6 +92,22 @@ class NewRule(Body):
     times: int | None = Field(None, ge=1, description="so often and no more")
     nth: int | None = Field(None, ge=1, description="from the n-th matching request on; alone: that one only")
     probability: float | None = Field(None, gt=0, le=1)
+
+
+class Freeze(Body):
+    """A member that is to fall silent."""
+
+    group: str
+    member: str | None = Field(None, description="a member id, an instance id or a client id; null: all of them")
+    instance: str | None = Field(None, description="a group.instance.id")
+    client_id: str | None = None
+
+
+class CutOff(Body):
+    """Who is to reach which node no longer."""
+
+    client_id: str
+    node: int
 
 
 class RuleState(BaseModel):
@@ -97,6 +132,18 @@ async def add(rule: NewRule, laboratory: TheLaboratory) -> RuleState:
     fields = {"match": rule.match, "do": rule.do, "with": rule.arguments}
     when = {"times": rule.times, "nth": rule.nth, "probability": rule.probability}
     return _state(parse_rule(laboratory.faults, fields | when))
+
+
+@router.post("/freeze", status_code=201)
+async def freeze(whom: Freeze, laboratory: TheLaboratory) -> RuleState:
+    """A member falls silent without leaving, as a process that hangs, until the rule is removed."""
+    return _state(laboratory.faults.freeze(**whom.model_dump()))
+
+
+@router.post("/cut-off", status_code=201, responses=refusals(NOT_THERE))
+async def cut_off(what: CutOff, laboratory: TheLaboratory) -> RuleState:
+    """A client and a node no longer reach each other, until the rule is removed."""
+    return _state(laboratory.faults.cut_off(what.client_id, what.node))
 
 
 @router.delete("/{number}", responses=refusals(NOT_THERE))

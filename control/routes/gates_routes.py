@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from kohort.control.body import Body
-from kohort.control.documenting import NOT_THERE, refusals
+from kohort.control.documenting import NOT_THERE, one_of, refusals
 from kohort.control.endpoint_context import TheLaboratory
 from kohort.control.gate_points import GATE_POINTS
 from kohort.control.gates import Gate
@@ -18,7 +18,7 @@ router = APIRouter(prefix="/gates", tags=["gates"])
 class StopState(BaseModel):
     """Where one may hold requests."""
 
-    name: str
+    name: str = Field(json_schema_extra=one_of(GATE_POINTS))
     about: str
 
 
@@ -35,7 +35,7 @@ class Waiting(BaseModel):
 class GateState(BaseModel):
     """A gate that holds."""
 
-    name: str
+    name: str = Field(json_schema_extra=one_of(GATE_POINTS))
     group: str | None = Field(description="null: every group's requests")
     held: list[Waiting]
 
@@ -43,7 +43,7 @@ class GateState(BaseModel):
 class Hold(Body):
     """What to hold."""
 
-    name: str = Field(examples=["join-complete"])
+    name: str = Field(examples=["join-complete"], json_schema_extra=one_of(GATE_POINTS))
     group: str | None = None
 
 

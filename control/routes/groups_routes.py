@@ -11,15 +11,19 @@ from pydantic import BaseModel, Field
 from kohort.broker.cluster.moving import MoveError
 from kohort.control.body import Body
 from kohort.control.control_errors import ControlError, unknown
-from kohort.control.documenting import IN_VAIN, NOT_THERE, refusals
+from kohort.control.documenting import IN_VAIN, NOT_THERE, one_of, refusals
 from kohort.control.endpoint_context import TheLaboratory, not_found, refused, the_node
 from kohort.control.faults.matching import STATE_NAMES
-from kohort.control.lab_group import DEAD, Group
+from kohort.control.lab_group import DEAD, UNKNOWN, Group
 from kohort.control.laboratory import Laboratory
 from kohort.control.views import view
+from kohort.coordinator.classic.states import State
+from kohort.protocol.topic_partition import TopicPartition
 
 router = APIRouter(prefix="/groups", tags=["groups"])
 LONGEST_WAIT_S = 600.0
+STABLE = State.STABLE.value
+TYPES = ("classic", "consumer")
 
 
 class MemberState(BaseModel):
@@ -35,7 +39,9 @@ class MemberState(BaseModel):
     is_alive: bool = Field(description="its connection is open, and no fault keeps it silent")
     waits_for: str = Field(description="join, sync, partitions that others still have, or nothing")
     partitions: dict[str, list[int]] = Field(description="by topic")
-    speaks: str = Field(description="classic or consumer; a consumer group may have members of both")
+    speaks: str = Field(
+        description="a consumer group may have members of both protocols", json_schema_extra=one_of(TYPES)
+    )
     epoch: int = Field(description="in a consumer group its member epoch, in a classic one the generation")
     state: str = Field(description="in a consumer group Stable, UnrevokedPartitions or UnreleasedPartitions")
     target: dict[str, list[int]] = Field(description="what it is to have; in a classic group what it has")
@@ -59,8 +65,10 @@ class GroupState(BaseModel):
     """A group."""
 
     id: str
-    type: str = Field(description="classic or consumer")
-    state: str
+    type: str = Field(
+        description="classic or consumer; empty where there is no group", json_schema_extra=one_of(["", *TYPES])
+    )
+    state: str = Field(json_schema_extra=one_of(STATE_NAMES | {UNKNOWN}))
     generation: int = Field(description="of a consumer group the group epoch")
     assignment_epoch: int = Field(description="the epoch that the target assignment is for; else the generation")
     protocol: str = Field(description="the assignor")
@@ -68,16 +76,17 @@ class GroupState(BaseModel):
     coordinator: int | None = Field(description="the node that looks after it")
     members: list[MemberState]
     offsets: dict[str, int] = Field(description="what is committed, by `topic-partition`")
+    lag: dict[str, int] = Field(description="how many offsets are still to be committed, by `topic-partition`")
 
 
 class RebalanceState(BaseModel):
     """A rebalance."""
 
-    group_type: str = Field(description="classic or consumer")
+    group_type: str = Field(json_schema_extra=one_of(TYPES))
     generation: int
     cause: str
     actor: str
-    outcome: str = Field(description="open, completed or superseded")
+    outcome: str = Field(json_schema_extra=one_of(["open", "completed", "superseded"]))
     prepare_ms: float | None
     complete_ms: float | None
     joined: list[str]
@@ -97,6 +106,19 @@ class NewCoordinator(Body):
     node: int
 
 
+class NewOffsets(Body):
+    """What is to be committed."""
+
+    offsets: dict[str, int] = Field(description="by `topic-partition`", examples=[{"orders-0": 5}])
+
+
+class Reset(Body):
+    """Where a group is to go on."""
+
+    to: Literal["earliest", "latest"] | int = Field("earliest", description="or an offset")
+    topic: str | None = Field(None, description="in all its partitions; null: where the group has committed")
+
+
 @router.get("")
 async def list_groups(laboratory: TheLaboratory) -> list[GroupState]:
     """All groups that have a coordinator, classic groups and consumer groups (KIP-848)."""
@@ -113,7 +135,12 @@ async def read(group_id: str, laboratory: TheLaboratory) -> GroupState:
 async def wait(
     group_id: str,
     laboratory: TheLaboratory,
-    state: str = "Stable",
+    state: Annotated[
+        str | None,
+        Query(
+            description="left out: Stable, or any where offsets are waited for", json_schema_extra=one_of(STATE_NAMES)
+        ),
+    ] = None,
     members: Annotated[int | None, Query(description="so many of them, no more and no less")] = None,
     member: Annotated[str | None, Query(description="this one is in it: a member id, instance id or client id")] = None,
     waits_for: Annotated[
@@ -124,15 +151,23 @@ async def wait(
     migrated_to: Annotated[
         Literal["classic", "consumer"] | None, Query(description="the group and all its members speak this protocol")
     ] = None,
+    caught_up: Annotated[bool, Query(description="it has a lag, and that is 0 everywhere")] = False,
+    committed: Annotated[
+        str | None,
+        Query(description="so much of a partition, or more: `topic-partition:offset`", examples=["orders-0:5"]),
+    ] = None,
     timeout: Annotated[float, Query(gt=0, le=LONGEST_WAIT_S, description="in seconds")] = 10.0,
 ) -> GroupState:
     """Answered when the group is in a state and all else that is given holds; 408 when that takes too long."""
-    if state not in STATE_NAMES:
+    if state not in STATE_NAMES | {None}:
         raise unknown("group state", state, STATE_NAMES)
     if waits_for is not None and member is None:
         raise ControlError("waits_for says what one member waits for; say which with member")
     group = Group(laboratory, group_id)
-    wanted = _Wanted(state, members, member, waits_for, generation, migrated_to)
+    if state is None and not caught_up and committed is None:
+        state = STABLE
+    offset = None if committed is None else _offset(committed)
+    wanted = _Wanted(state, members, member, waits_for, generation, migrated_to, caught_up, offset)
     try:
         await group.wait_for(lambda: wanted.holds(group), timeout, str(wanted))
     except TimeoutError as late:
@@ -144,19 +179,25 @@ async def wait(
 class _Wanted:
     """What somebody waits for."""
 
-    state: str
+    state: str | None
     members: int | None
     member: str | None
     waits_for: str | None
     generation: int | None
     migrated_to: str | None
+    caught_up: bool
+    committed: tuple[TopicPartition, int] | None
 
     def holds(self, group: Group) -> bool:
-        if group.state != self.state or self.members not in (None, len(group.members)):
+        if self.state not in (None, group.state) or self.members not in (None, len(group.members)):
             return False
         if self.generation is not None and group.generation < self.generation:
             return False
         if self.migrated_to is not None and not group.migration.is_at(self.migrated_to):
+            return False
+        if self.caught_up and (not (lag := group.lag) or any(lag.values())):
+            return False
+        if self.committed is not None and group.offsets.get(self.committed[0], -1) < self.committed[1]:
             return False
         if self.member is None:
             return True
@@ -164,7 +205,7 @@ class _Wanted:
         return any(self.waits_for in (None, each.waits_for or "nothing") for each in found)
 
     def __str__(self) -> str:
-        parts = [self.state]
+        parts = [self.state or "yet"]
         if self.members is not None:
             parts.append(f"with {self.members} members")
         if self.generation is not None:
@@ -174,6 +215,11 @@ class _Wanted:
         if self.member is not None:
             waiting = f" that waits for {self.waits_for}" if self.waits_for is not None else ""
             parts.append(f"with a member {self.member}{waiting}")
+        if self.caught_up:
+            parts.append("with nothing left to commit")
+        if self.committed is not None:
+            (topic, partition), offset = self.committed
+            parts.append(f"with offset {offset} of {topic}-{partition} committed")
         return " ".join(parts)
 
 
@@ -187,9 +233,14 @@ async def read_member(group_id: str, who: str, laboratory: TheLaboratory) -> Mem
 
 
 @router.get("/{group_id}/history", responses=refusals(NOT_THERE))
-async def history(group_id: str, laboratory: TheLaboratory) -> list[RebalanceState]:
+async def history(
+    group_id: str,
+    laboratory: TheLaboratory,
+    last: Annotated[int | None, Query(ge=1, description="so many of them, the newest; left out: all")] = None,
+) -> list[RebalanceState]:
     """Its rebalances since the broker was started, the first one first."""
-    return [view(RebalanceState, each) for each in _known(laboratory, group_id).history]
+    rebalances = _known(laboratory, group_id).history
+    return [view(RebalanceState, each) for each in (rebalances if last is None else rebalances[-last:])]
 
 
 @router.get("/{group_id}/timeline", responses=refusals(NOT_THERE))
@@ -216,6 +267,42 @@ async def move(group_id: str, to: NewCoordinator, laboratory: TheLaboratory) -> 
     return _state(group)
 
 
+@router.put("/{group_id}/offsets")
+async def commit(group_id: str, new: NewOffsets, laboratory: TheLaboratory) -> GroupState:
+    """Commit for a group without members, as Kafka's tools do; it is made if it is not there."""
+    group = Group(laboratory, group_id)
+    await group.commit({_topic_partition(name): offset for name, offset in new.offsets.items()})
+    return _state(group)
+
+
+@router.post("/{group_id}/reset", responses=refusals(NOT_THERE))
+async def reset(group_id: str, how: Reset, laboratory: TheLaboratory) -> GroupState:
+    """Set a group without members to the earliest offsets, to the latest, or to one."""
+    group = Group(laboratory, group_id)
+    await group.reset(how.to, how.topic)
+    return _state(group)
+
+
+@router.delete("/{group_id}", responses=refusals(NOT_THERE))
+async def delete(group_id: str, laboratory: TheLaboratory) -> None:
+    """Delete a group without members, with what it has committed."""
+    await _group(laboratory, group_id).delete()
+
+
+def _topic_partition(name: str) -> TopicPartition:
+    topic, _, partition = name.rpartition("-")
+    if not topic or not partition.isdecimal():
+        raise ControlError(f"a partition is named as in orders-0, not {name!r}")
+    return topic, int(partition)
+
+
+def _offset(committed: str) -> tuple[TopicPartition, int]:
+    name, _, offset = committed.rpartition(":")
+    if not offset.isdecimal():
+        raise ControlError(f"an offset of a partition is given as in orders-0:5, not {committed!r}")
+    return _topic_partition(name), int(offset)
+
+
 def _known(laboratory: Laboratory, group_id: str) -> Group:
     """One that is there, or was."""
     group = Group(laboratory, group_id)
@@ -238,4 +325,5 @@ def _state(group: Group) -> GroupState:
         members=[view(MemberState, each) for each in group.members],
         migration=view(MigrationState, group.migration),
         offsets={f"{topic}-{partition}": offset for (topic, partition), offset in group.offsets.items()},
+        lag={f"{topic}-{partition}": lag for (topic, partition), lag in group.lag.items()},
     )

@@ -85,6 +85,23 @@ class Overview(BaseModel):
     groups: list[GroupOverview]
 
 
+class GroupSummary(BaseModel):
+    """A group in a list."""
+
+    id: str
+    type: str = Field(description="classic or consumer")
+    state: str
+    generation: int = Field(description="of a consumer group the group epoch")
+    members: int = Field(description="how many")
+
+
+@router.get("/groups")
+async def list_groups(laboratory: TheLaboratory) -> list[GroupSummary]:
+    """All groups in a word each, for whoever lists many of them again and again."""
+    groups = [Group(laboratory, group_id) for group_id in laboratory.group_ids()]
+    return [view(GroupSummary, each, members=each.size) for each in groups]
+
+
 @router.get("")
 async def read(laboratory: TheLaboratory, groups: str = "*") -> Overview:
     """The clock, what spoils and holds requests, and the groups whose ids are like a pattern (with * and ?)."""

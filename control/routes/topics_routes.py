@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from base64 import b64encode
+from itertools import islice
+from typing import Annotated
+
+from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
 from kohort.control.body import Body
 from kohort.control.documenting import NOT_THERE, refusals
 from kohort.control.endpoint_context import TheLaboratory
+from kohort.control.lab_topics import StoredRecord
 from kohort.storage.topics import Topic
 
 router = APIRouter(prefix="/topics", tags=["topics"])
+MOST_RECORDS = 10_000
 
 
 class NewTopic(Body):
@@ -18,6 +24,7 @@ class NewTopic(Body):
 
     name: str
     partitions: int = Field(1, ge=1)
+    replicas: int | None = Field(None, ge=1, description="how many nodes have a copy; null: as the brokers are set")
     configs: dict[str, str] = Field({}, description="by Kafka's names; all else has the cluster's default")
 
 
@@ -32,6 +39,7 @@ class NewRecords(Body):
 
     values: list[str | None] = Field(min_length=1, description="null: a tombstone")
     key: str | None = Field(None, description="of all of them")
+    headers: dict[str, str | None] = Field({}, description="of all of them")
     partition: int = Field(0, ge=0)
 
 
@@ -39,6 +47,38 @@ class Appended(BaseModel):
     """Where records went."""
 
     offset: int = Field(description="of the first one")
+
+
+class Trim(Body):
+    """What a partition is to forget."""
+
+    before: int = Field(ge=0, description="records before this offset are deleted")
+    partition: int = Field(0, ge=0)
+
+
+class Bytes(BaseModel):
+    """A key, a value, or a header's value."""
+
+    text: str | None = Field(description="null where the bytes are no UTF-8")
+    base64: str
+
+
+class HeaderState(BaseModel):
+    """A header of a record; a name may come twice."""
+
+    name: str
+    value: Bytes | None
+
+
+class RecordState(BaseModel):
+    """A record as it stands in a partition's log."""
+
+    partition: int
+    offset: int
+    timestamp_ms: int
+    key: Bytes | None
+    value: Bytes | None = Field(description="null: a tombstone")
+    headers: list[HeaderState]
 
 
 class PartitionState(BaseModel):
@@ -68,7 +108,7 @@ async def list_topics(laboratory: TheLaboratory) -> list[TopicState]:
 @router.post("", status_code=201)
 async def create(topic: NewTopic, laboratory: TheLaboratory) -> TopicState:
     """Make a topic, its leaders spread over the nodes."""
-    laboratory.topics.create(topic.name, topic.partitions, topic.configs)
+    laboratory.topics.create(topic.name, topic.partitions, topic.configs, topic.replicas)
     return _state(laboratory.topics.find(topic.name))
 
 
@@ -88,8 +128,58 @@ async def grow(topic: str, more: MorePartitions, laboratory: TheLaboratory) -> T
 @router.post("/{topic}/records", status_code=201, responses=refusals(NOT_THERE))
 async def append(topic: str, records: NewRecords, laboratory: TheLaboratory) -> Appended:
     """Write records as one batch, and wake whoever waits for them."""
-    offset = laboratory.topics.append(topic, *records.values, partition=records.partition, key=records.key)
+    offset = laboratory.topics.append(
+        topic, *records.values, partition=records.partition, key=records.key, headers=records.headers
+    )
     return Appended(offset=offset)
+
+
+@router.get("/{topic}/records", responses=refusals(NOT_THERE))
+async def records(
+    topic: str,
+    laboratory: TheLaboratory,
+    partition: Annotated[int | None, Query(ge=0, description="left out: all, one after the other")] = None,
+    offset: Annotated[int, Query(ge=0, description="from this one on")] = 0,
+    limit: Annotated[int, Query(ge=1, le=MOST_RECORDS)] = 1_000,
+) -> list[RecordState]:
+    """The records that are there. Markers of transactions are left out, records of aborted ones are not."""
+    found = laboratory.topics.iterate(topic, partition)
+    return [_record(each) for each in islice((each for each in found if each.offset >= offset), limit)]
+
+
+@router.post("/{topic}/trim", responses=refusals(NOT_THERE))
+async def trim(topic: str, to: Trim, laboratory: TheLaboratory) -> TopicState:
+    """Delete the first records of a partition, as Kafka's DeleteRecords does."""
+    laboratory.topics.trim(topic, to.before, to.partition)
+    return _state(laboratory.topics.find(topic))
+
+
+@router.delete("/{topic}", responses=refusals(NOT_THERE))
+async def delete(topic: str, laboratory: TheLaboratory) -> None:
+    """Delete a topic with its records; groups forget what they have committed for it."""
+    laboratory.topics.delete(topic)
+
+
+def _record(record: StoredRecord) -> RecordState:
+    headers = [HeaderState(name=name, value=_bytes(value)) for name, value in record.headers]
+    return RecordState(
+        partition=record.partition,
+        offset=record.offset,
+        timestamp_ms=record.timestamp_ms,
+        key=_bytes(record.key),
+        value=_bytes(record.value),
+        headers=headers,
+    )
+
+
+def _bytes(data: bytes | None) -> Bytes | None:
+    if data is None:
+        return None
+    try:
+        text: str | None = data.decode()
+    except UnicodeDecodeError:
+        text = None
+    return Bytes(text=text, base64=b64encode(data).decode())
 
 
 def _state(topic: Topic) -> TopicState:

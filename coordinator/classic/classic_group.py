@@ -271,8 +271,9 @@ class ClassicGroup(Group):
         if self.protocol_type != CONSUMER:
             return None
         topics: set[str] = set()
-        for member in self.members.values():
-            subscription = subscribed_topics(member.metadata(self.protocol_name))
+        # Members of one application say the same: thousands of them are read at once.
+        for metadata in dict.fromkeys(member.metadata(self.protocol_name) for member in self.members.values()):
+            subscription = subscribed_topics(metadata)
             if subscription is None:
                 return None
             topics.update(subscription)

@@ -2,7 +2,7 @@
 
 from kohort.coordinator.classic.observer import UNOBSERVED
 from kohort.coordinator.classic.sessions import extend
-from kohort.coordinator.classic.states import HEARTBEAT, State
+from kohort.coordinator.classic.states import State
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.protocol.errors import ErrorCode
 
@@ -42,7 +42,7 @@ def heartbeat(
         stats.gaps[gap_ms] += 1
         if gap_ms + gap_ms > member.session_timeout_ms:
             coordinator.observer.heartbeat_gap(group, member, gap_ms)
-    return HEARTBEAT[group.state]
+    return coordinator.heartbeats[group.state]
 
 
 def _without_group(coordinator: GroupCoordinator, group_id: str) -> ErrorCode:

@@ -1,6 +1,6 @@
 """What happens to classic groups, as an observer hears of it while it happens. No group decides anything by it."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from kohort.coordinator.context import OnWritten
@@ -82,6 +82,9 @@ class Observer:
         self, group: "ClassicGroup", member_id: str, generation_id: int, error: ErrorCode, ticket: object | None
     ) -> None:
         """A commit was refused. `ticket`: None if it is a producer that commits for the member."""
+
+    def access_denied(self, group_id: str, ticket: object, detail: Mapping[str, str]) -> None:
+        """A request about the group was refused for want of a right. The group need not be there."""
 
     # Groups and their partitions
 

@@ -40,6 +40,9 @@ HEARTBEAT: dict[State, ErrorCode] = {
 }
 """A valid member's heartbeat (classic-groups §6.1)."""
 
+HEARTBEAT_NEEDS_SYNC = HEARTBEAT | {State.COMPLETING_REBALANCE: ErrorCode.rebalance_in_progress}
+"""As brokers answered up to Kafka 2.4 (`kohort.as.kafka`)."""
+
 SYNC: dict[State, ErrorCode | None] = {
     State.EMPTY: ErrorCode.unknown_member_id,
     State.PREPARING_REBALANCE: ErrorCode.rebalance_in_progress,

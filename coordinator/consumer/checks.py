@@ -70,13 +70,13 @@ def check_epoch(member: ConsumerMember, epoch: int, reported: Mapping[UUID, Coll
     """Whether a member may go on with an epoch.
 
     One epoch behind is right for a member that has not heard the last answer, as long as it says what it owns and owns
-    nothing else than it was given.
+    nothing else than it was given. A topic of which it owns nothing counts, too: Kafka looks for its id first.
     """
     current = member.current
     if epoch in (0, current.epoch):
         return None
     if epoch == current.previous_epoch and epoch < current.epoch and reported is not None:
         owned = current.assigned
-        if all(owned.get(topic_id, {}).keys() >= set(partitions) for topic_id, partitions in reported.items()):
+        if all(topic_id in owned and owned[topic_id].keys() >= set(numbers) for topic_id, numbers in reported.items()):
             return None
     return fenced_epoch(epoch, current.epoch)

@@ -69,10 +69,11 @@ def join(group: ConsumerGroup, request: JoinGroupRequest, joiner: Joiner, now_ms
     member = group.members[found.member_id]
     owned = _owned(group, subscription)
     if downgrade:
-        # The classic group rebalances if the topics are others: until then nobody is given anything.
-        if not subscribed.bumped:
+        # A classic group with a target that is due rebalances: until then nobody is given anything.
+        rebalance = group.target_epoch < group.epoch
+        if not rebalance:
             advance_member(group, member, changes, owned, False, now_ms)
-        _answer_as_classic(group, member, changes, request, joiner, now_ms, epoch_before, subscribed.bumped)
+        _answer_as_classic(group, member, changes, request, joiner, now_ms, epoch_before, rebalance)
         return None
     wall_ms = group.coordinator.wall_ms(now_ms)
     if may_compute(group, wall_ms):

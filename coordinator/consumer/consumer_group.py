@@ -96,7 +96,7 @@ class ConsumerGroup(Group):
         self.settled = 0
         """Members that have reached the target."""
         self.checked_version: int | None = None
-        """The version of the topics that the metadata hash is right for; None: it is not known."""
+        """The version of the topics when the group last looked at its own; None: it must look again."""
         self.resolving = False
         """Whether patterns are about to be resolved."""
         self.event_state: ConsumerEventState | None = None

@@ -9,6 +9,7 @@ from kohort.coordinator.consumer.checks import check_epoch, check_request
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_leaving import cause_of, fence, find_leaver, session_expired, step_out
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
+from kohort.coordinator.consumer.consumer_states import MemberState
 from kohort.coordinator.consumer.group_lookup import found_or_created
 from kohort.coordinator.consumer.patterns import why_invalid
 from kohort.coordinator.consumer.progress import advance_member, keep_alive
@@ -21,12 +22,12 @@ from kohort.coordinator.consumer.refusing import (
     not_a_consumer_group,
 )
 from kohort.coordinator.consumer.request_changes import Changes
-from kohort.coordinator.consumer.resolving import resolve_if_due
+from kohort.coordinator.consumer.resolving import SeesTopic, resolve_if_due, sees_all
 from kohort.coordinator.consumer.static_members import find_or_replace
 from kohort.coordinator.consumer.subscribing import subscribe
-from kohort.coordinator.consumer.targets import compute, may_compute
+from kohort.coordinator.consumer.targets import compute, may_compute, topic_ids
 from kohort.coordinator.consumer.timers import extend_session
-from kohort.coordinator.consumer.values import LEAVING_EPOCH, MemberMetadata, Owned
+from kohort.coordinator.consumer.values import LEAVING_EPOCH, CurrentAssignment, Kind, MemberMetadata, Owned
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Reply
@@ -47,6 +48,8 @@ class Sender(NamedTuple):
     client_host: str
     """As Java prints an address: `/127.0.0.1`."""
     version: int
+    sees_topic: SeesTopic = sees_all
+    """Whether a pattern of the sender's may find a topic."""
 
 
 def consumer_group_heartbeat(
@@ -65,11 +68,15 @@ def consumer_group_heartbeat(
         return _leave(coordinator, request, sender, now_ms)
     group = coordinator.consumer_groups.get(request.group_id)
     if group is not None:
-        member = _at_rest(group, request, sender)
+        member = _with_nothing_new(group, request, sender)
         if member is not None:
-            if member.stats is not None:
-                coordinator.consumer_observer.heard(group, member, now_ms)
-            return _answer_unchanged(group, member, sender, now_ms)
+            if member.has_reached(group.epoch):
+                if member.stats is not None:
+                    coordinator.consumer_observer.heard(group, member, now_ms)
+                return _answer_unchanged(group, member, sender, now_ms)
+            if _has_its_target(group, member):
+                _take_next_epoch(group, member, sender, now_ms)
+                return None
     return _beat(coordinator, request, sender, now_ms)
 
 
@@ -78,16 +85,19 @@ def refused(refusal: Refusal) -> ConsumerGroupHeartbeatResponse:
     return ConsumerGroupHeartbeatResponse(error_code=refusal.error, error_message=refusal.message)
 
 
-# A member that has reached its target and has nothing new to say
+# A member that has nothing new to say. Both answers are what `_beat` would answer, in a fraction of the time: the first
+# is the most frequent of all, the second is what nearly all members of a large group hear after each change.
 
 
-def _at_rest(group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, sender: Sender) -> ConsumerMember | None:
-    """The member, if this heartbeat changes nothing: the most frequent one by far."""
+def _with_nothing_new(
+    group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, sender: Sender
+) -> ConsumerMember | None:
+    """The member, if this heartbeat changes nothing of what its group knows of it, and no target is due."""
     member = group.members.get(request.member_id)
     if (
         member is None
-        or not request.member_epoch == member.current.epoch == group.target_epoch == group.epoch
-        or not member.has_reached(group.epoch)
+        or request.member_epoch != member.current.epoch
+        or group.target_epoch != group.epoch
         or request.rebalance_timeout_ms != -1
         or request.subscribed_topic_names is not None
         or request.subscribed_topic_regex is not None
@@ -109,19 +119,51 @@ def _answer_unchanged(
     config = group.coordinator.consumer_config(group.group_id)
     extend_session(group, member, config.session_timeout_ms, now_ms, session_expired)
     if group.regex_counts:
-        resolve_if_due(group, now_ms, new_regex=False)
+        resolve_if_due(group, now_ms, sender.sees_topic, new_regex=False)
     response, epoch, interval_ms = member.unchanged, member.current.epoch, config.heartbeat_interval_ms
     if response is None or response.member_epoch != epoch or response.heartbeat_interval_ms != interval_ms:
-        response = member.unchanged = ConsumerGroupHeartbeatResponse(
-            error_code=ErrorCode.none,
-            member_id=member.member_id,
-            member_epoch=epoch,
-            heartbeat_interval_ms=interval_ms,
-        )
+        response = _nothing_new_for(member, interval_ms)
     if group.group_id not in group.coordinator.unwritten:
         return response
     Changes(group).write(now_ms, cause_of(member, "sent_a_heartbeat"), _replying(group, sender, response))
     return None
+
+
+def _nothing_new_for(member: ConsumerMember, interval_ms: int) -> ConsumerGroupHeartbeatResponse:
+    response = member.unchanged = ConsumerGroupHeartbeatResponse(
+        error_code=ErrorCode.none,
+        member_id=member.member_id,
+        member_epoch=member.current.epoch,
+        heartbeat_interval_ms=interval_ms,
+    )
+    return response
+
+
+def _has_its_target(group: ConsumerGroup, member: ConsumerMember) -> bool:
+    """Whether a member has what its target says, neither more nor less: only its epoch is an older one."""
+    current, target = member.current, group.target_of(member.member_id)
+    assigned = current.assigned
+    if current.state is not MemberState.STABLE or len(target) != len(assigned):
+        return False
+    for topic_id, partitions in target.items():
+        if topic_id not in assigned or assigned[topic_id].keys() != partitions:
+            return False
+    return target.keys() <= topic_ids(group, member.metadata)
+
+
+def _take_next_epoch(group: ConsumerGroup, member: ConsumerMember, sender: Sender, now_ms: int) -> None:
+    current, config = member.current, group.coordinator.consumer_config(group.group_id)
+    changes = Changes(group)
+    following = CurrentAssignment(group.target_epoch, current.epoch, MemberState.STABLE, current.assigned)
+    changes.make(Kind.CURRENT, member.member_id, following)
+    extend_session(group, member, config.session_timeout_ms, now_ms, session_expired)
+    if member.stats is not None:
+        group.coordinator.consumer_observer.heard(group, member, now_ms)
+    if group.regex_counts:
+        resolve_if_due(group, now_ms, new_regex=False)
+    changes.ticket = sender.ticket
+    response = _nothing_new_for(member, config.heartbeat_interval_ms)
+    changes.write(now_ms, cause_of(member, "sent_a_heartbeat"), _replying(group, sender, response))
 
 
 # Any other heartbeat
@@ -172,7 +214,7 @@ def _join_or_go_on(
         reason = why_invalid(wanted.topic_regex)
         if reason is not None:
             return invalid_regex(wanted.topic_regex, reason)
-    subscribed = subscribe(group, changes, found, wanted, now_ms)
+    subscribed = subscribe(group, changes, found, wanted, now_ms, sender.sees_topic)
     member = group.members[found.member_id]
     had = member.current.assigned
     wall_ms = group.coordinator.wall_ms(now_ms)
@@ -229,10 +271,14 @@ def _is_new_regex(group: ConsumerGroup, wanted: MemberMetadata) -> bool:
 
 
 def _reported(request: ConsumerGroupHeartbeatRequest) -> Mapping[UUID, frozenset[int]] | None:
-    """What the member says it owns."""
+    """What the member says it owns. A topic that it names twice is one."""
     if request.topic_partitions is None:
         return None
-    return {each.topic_id or UUID(int=0): frozenset(each.partitions) for each in request.topic_partitions}
+    owned: dict[UUID, frozenset[int]] = {}
+    for each in request.topic_partitions:
+        topic_id = each.topic_id or UUID(int=0)
+        owned[topic_id] = owned.get(topic_id, frozenset()).union(each.partitions)
+    return owned
 
 
 def _response(

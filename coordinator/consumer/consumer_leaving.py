@@ -1,7 +1,6 @@
 """How members go: they leave, step out, or are fenced (consumer-groups §6, §7.2)."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
@@ -32,7 +31,7 @@ def step_out(group: ConsumerGroup, member: ConsumerMember, now_ms: int, on_writt
     """A static member goes and keeps its partitions until its session ends, or until it is back."""
     current = member.current
     kept = {topic_id: dict.fromkeys(partitions, 0) for topic_id, partitions in current.assigned.items()}
-    away = replace(current, epoch=STEPPING_OUT_EPOCH, assigned=kept, revoking={})
+    away = current._replace(epoch=STEPPING_OUT_EPOCH, assigned=kept, revoking={})
     changes = Changes(group)
     changes.make(Kind.CURRENT, member.member_id, away)
     changes.write(now_ms, cause_of(member, "leave_explicit"), on_written)
@@ -54,6 +53,7 @@ def fence(
 
 def take_out(group: ConsumerGroup, members: Iterable[ConsumerMember], changes: Changes) -> None:
     """Notes that members are gone, and that the group has another epoch for it."""
+    _keep_in_mind_what_changed(group)
     for member in members:
         stop_all(group, member)
         forget(member.member_id, changes)
@@ -61,6 +61,13 @@ def take_out(group: ConsumerGroup, members: Iterable[ConsumerMember], changes: C
         if regex and not group.regex_counts[regex] and regex in group.regexes:
             changes.make(Kind.REGEX, regex, None)
     bump(group, changes)
+
+
+def _keep_in_mind_what_changed(group: ConsumerGroup) -> None:
+    """The hash is made anew here, and Kafka looks at topics that have changed with the next heartbeat all the same."""
+    version = group.coordinator.topics.version
+    if group.checked_version not in (None, version):
+        group.checked_version = version if current_hash(group) == group.metadata_hash else None
 
 
 def forget(member_id: str, changes: Changes) -> None:
@@ -73,7 +80,6 @@ def forget(member_id: str, changes: Changes) -> None:
 def bump(group: ConsumerGroup, changes: Changes) -> None:
     """The next group epoch, with the hash of what is subscribed to now."""
     changes.make(Kind.GROUP_EPOCH, None, GroupEpoch(group.epoch + 1, current_hash(group)))
-    group.checked_version = group.coordinator.topics.version
 
 
 def current_hash(group: ConsumerGroup) -> int:

@@ -49,7 +49,9 @@ def find_or_replace(
             return fenced_instance(member_id, instance_id, holder.member_id)
         return Found(member_id, holder.metadata)
     if holder is None:
-        return Found(member_id or new_member_id(group.coordinator), MemberMetadata(instance_id=instance_id))
+        known = group.members.get(member_id)  # a member that takes a name stays the member it is
+        metadata = MemberMetadata(instance_id=instance_id) if known is None else known.metadata
+        return Found(member_id or new_member_id(group.coordinator), metadata)
     if not classic and not holder.is_classic and holder.current.epoch != STEPPING_OUT_EPOCH:
         return unreleased_instance(member_id, instance_id, holder.member_id)
     return replace_member(group, changes, holder, member_id or new_member_id(group.coordinator))

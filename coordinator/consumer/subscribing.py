@@ -5,7 +5,7 @@ from typing import NamedTuple
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_leaving import bump, current_hash
 from kohort.coordinator.consumer.request_changes import Changes
-from kohort.coordinator.consumer.resolving import resolve_if_due
+from kohort.coordinator.consumer.resolving import SeesTopic, resolve_if_due, sees_all
 from kohort.coordinator.consumer.static_members import Found
 from kohort.coordinator.consumer.targets import is_homogeneous
 from kohort.coordinator.consumer.values import Kind, MemberMetadata
@@ -16,13 +16,18 @@ class Subscribed(NamedTuple):
 
     changed: bool
     """Whether the member's subscription is another one."""
-    bumped: bool
-    """Whether the group has another epoch because of that."""
     homogeneous: bool
     """Whether an assignor is to take all subscriptions for the same."""
 
 
-def subscribe(group: ConsumerGroup, changes: Changes, found: Found, wanted: MemberMetadata, now_ms: int) -> Subscribed:
+def subscribe(
+    group: ConsumerGroup,
+    changes: Changes,
+    found: Found,
+    wanted: MemberMetadata,
+    now_ms: int,
+    sees_topic: SeesTopic = sees_all,
+) -> Subscribed:
     """Takes over what a member says of itself.
 
     The group has another epoch if the names have changed, if the pattern is another one whose topics are known, or if
@@ -39,30 +44,37 @@ def subscribe(group: ConsumerGroup, changes: Changes, found: Found, wanted: Memb
         changes.make(Kind.MEMBER, found.member_id, wanted)
     regex_changed = wanted.topic_regex != before.topic_regex
     names_changed = wanted.topic_names != before.topic_names
-    resolve_if_due(group, now_ms, new_regex=new_regex)
+    resolve_if_due(group, now_ms, sees_topic, new_regex=new_regex)
     if regex_changed:
         _forget_unused(group, changes, before.topic_regex)
     bumped = names_changed or (regex_changed and (not wanted.topic_regex or wanted.topic_regex in group.regexes))
     if bumped:
         bump(group, changes)
+        group.checked_version = group.coordinator.topics.version
         changes.epoch_cause = "" if is_new else "metadata_changed"
         looked_again = True
     else:
         looked_again = notice_topics(group, changes)
     homogeneous = is_homogeneous(group) if looked_again else were_homogeneous
-    return Subscribed(names_changed or regex_changed, bumped, homogeneous)
+    return Subscribed(names_changed or regex_changed, homogeneous)
 
 
 def notice_topics(group: ConsumerGroup, changes: Changes) -> bool:
-    """Gives the group another epoch if topics that it subscribes to have changed. Returns whether any might have."""
+    """Gives the group another epoch if topics that it subscribes to have changed.
+
+    Returns whether they have been looked at. Kafka looks if a topic that somebody subscribes to has changed, and once
+    after a load (`onMetadataUpdate`, `hasMetadataExpired`); other topics change nothing.
+    """
     version = group.coordinator.topics.version
     if group.checked_version == version:
         return False
+    is_known = group.checked_version is not None
+    group.checked_version = version
     if current_hash(group) != group.metadata_hash:
         bump(group, changes)
         changes.epoch_cause = "topic_metadata_changed"
-    group.checked_version = version
-    return True
+        return True
+    return not is_known
 
 
 def _forget_unused(group: ConsumerGroup, changes: Changes, regex: str) -> None:

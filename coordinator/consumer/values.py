@@ -4,7 +4,7 @@ Values are never changed: whoever wants another one makes it. Mappings in them a
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 from uuid import UUID
@@ -89,15 +89,14 @@ class MemberMetadata:
     classic: ClassicMetadata | None = None
 
 
-@dataclass(slots=True, frozen=True, kw_only=True)
-class CurrentAssignment:
+class CurrentAssignment(NamedTuple):
     """What a member has, and how far it is on the way to its target."""
 
     epoch: int = 0
     previous_epoch: int = 0
     state: MemberState = MemberState.STABLE
-    assigned: Owned = field(default_factory=dict)
-    revoking: Owned = field(default_factory=dict)
+    assigned: Owned = NOTHING
+    revoking: Owned = NOTHING
     """Partitions that it is to give up and has not yet."""
 
 

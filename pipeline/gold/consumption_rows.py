@@ -5,6 +5,7 @@ from __future__ import annotations
 from kohort.pipeline.gold.gold_rows import (
     AssignmentSkewRow,
     CommitMinuteRow,
+    CommitPauseRow,
     CommitStallRow,
     LagMinuteRow,
     ThroughputRow,
@@ -12,6 +13,7 @@ from kohort.pipeline.gold.gold_rows import (
 from kohort.pipeline.history.by_minute import commit_minutes, lag_minutes, throughput
 from kohort.pipeline.history.days import day_of
 from kohort.pipeline.history.group_analysis import GroupAnalysis
+from kohort.pipeline.history.pauses import pauses
 from kohort.pipeline.history.skew import skew_of
 
 
@@ -28,6 +30,23 @@ def commit_minute_rows(analysis: GroupAnalysis) -> list[CommitMinuteRow]:
             "day": day_of(each.minute),
         }
         for (topic, part), each in commit_minutes(analysis.commits)
+    ]
+
+
+def commit_pause_rows(analysis: GroupAnalysis) -> list[CommitPauseRow]:
+    found, commits = pauses(analysis.commits, analysis.ownership), analysis.commits
+    if found is None or commits.first_ms is None or commits.last_ms is None:
+        return []
+    stretches: list[tuple[int, int] | tuple[None, None]] = [*found] or [(None, None)]
+    return [
+        {
+            "start_ms": start,
+            "end_ms": end,
+            "first_ms": commits.first_ms,
+            "last_ms": commits.last_ms,
+            "day": day_of(commits.first_ms if start is None else start),
+        }
+        for start, end in stretches
     ]
 
 

@@ -96,6 +96,7 @@ class RebalanceMemberRow(_OfGroup):
     member_id: str
     logical_client: str
     client_id: str
+    client: str
     role: str
     rejoin_delay_us: Int64 | None
     sync_delay_us: Int64 | None
@@ -131,11 +132,12 @@ class PartitionMoveRow(_OfGroup):
 
 
 class MemberSessionRow(_OfGroup):
-    """The life of one member id."""
+    """The life of one member id. client: what it is called; a client id alone may be that of several members."""
 
     member_id: str
     logical_client: str
     client_id: str
+    client: str
     first_ms: Int64
     last_ms: Int64
     generations: Int32
@@ -222,6 +224,16 @@ class CommitStallRow(_OfGroup):
     burrow_status: str | None
     lag: Int64 | None
     offsets_back: Int64 | None
+    day: str
+
+
+class CommitPauseRow(_OfGroup):
+    """A short stop of a group that commits regularly, from first_ms to last_ms. A group without a stop has one row."""
+
+    start_ms: Int64 | None
+    end_ms: Int64 | None
+    first_ms: Int64
+    last_ms: Int64
     day: str
 
 

@@ -17,6 +17,7 @@ ROW_TYPES: dict[str, type] = {
     "commit_minutes": gold_rows.CommitMinuteRow,
     "throughput": gold_rows.ThroughputRow,
     "commit_stalls": gold_rows.CommitStallRow,
+    "commit_pauses": gold_rows.CommitPauseRow,
     "lag_minutes": gold_rows.LagMinuteRow,
     "group_health": gold_rows.GroupHealthRow,
     "static_effect": gold_rows.StaticEffectRow,

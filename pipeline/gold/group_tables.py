@@ -10,6 +10,7 @@ import pyarrow as pa
 from kohort.pipeline.gold.consumption_rows import (
     assignment_skew_rows,
     commit_minute_rows,
+    commit_pause_rows,
     commit_stall_rows,
     lag_minute_rows,
     throughput_rows,
@@ -49,19 +50,21 @@ def analyse_group(group: GroupInput) -> dict[str, Rows]:
         "storms": storm_rows(analysis),
         "assignment_skew": assignment_skew_rows(analysis),
         "commit_stalls": commit_stall_rows(analysis),
+        "commit_pauses": commit_pause_rows(analysis),
         "commit_minutes": commit_minute_rows(analysis),
         "lag_minutes": lag_minute_rows(analysis),
         "throughput": throughput_rows(analysis),
         "group_health": group_health_rows(analysis),
         "static_effect": static_effect_rows(analysis),
         "dq_issues": data_issue_rows(analysis),
-        "diagnoses": [_diagnosis(finding) for finding in findings],
+        "diagnoses": [diagnosis(finding) for finding in findings],
         "recommendations": [_recommendation(p, analysis.span_ms[0]) for p in proposals(analysis, findings)],
     }
     return {table: rows for table, rows in tables.items() if rows}
 
 
-def _diagnosis(finding: Finding) -> DiagnosisRow:
+def diagnosis(finding: Finding) -> DiagnosisRow:
+    """A finding as a row of the table, but for the cluster and the group."""
     return {
         "rule_id": finding.rule,
         "title": finding.title,

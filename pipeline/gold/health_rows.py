@@ -7,6 +7,7 @@ from kohort.pipeline.history.days import day_of
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.group_health import health_by_day
 from kohort.pipeline.history.inputs import Generation
+from kohort.pipeline.history.zones import QUARTER_MS
 
 
 def group_health_rows(analysis: GroupAnalysis) -> list[GroupHealthRow]:
@@ -70,8 +71,9 @@ def data_issue_rows(analysis: GroupAnalysis) -> list[DataIssueRow]:
         last = generation
     if not analysis.group.commits and not analysis.group.records and analysis.events.any:
         found.append(("events_only", "no offsets topic: causes and times are known, owners and commits are not", 0))
-    if analysis.group.zone_ms:
-        found.append(("time_zone", _zone(analysis.group.zone_ms), analysis.span_ms[0]))
+    for log, ahead_ms in analysis.group.ahead_ms.items():
+        rule = "clock_skew" if ahead_ms % QUARTER_MS else "time_zone"
+        found.append((rule, _ahead(log, ahead_ms), analysis.span_ms[0]))
     if analysis.group.conflicts:
         text = (
             f"{analysis.group.conflicts} records differ between sources that name the same place of the log, and one "
@@ -87,9 +89,14 @@ def data_issue_rows(analysis: GroupAnalysis) -> list[DataIssueRow]:
     ]
 
 
-def _zone(ahead_ms: int) -> str:
-    hours, minutes = divmod(abs(ahead_ms) // 60_000, 60)
+def _ahead(log: str, ahead_ms: int) -> str:
     side = "ahead of" if ahead_ms > 0 else "behind"
+    if ahead_ms % QUARTER_MS:
+        return (
+            f"the clock of {log}'s text log is {abs(ahead_ms) / 1000:.3f} s {side} the offsets topic, as matched lines "
+            "and records show: its lines were moved by that"
+        )
+    hours, minutes = divmod(abs(ahead_ms) // 60_000, 60)
     return (
         f"the broker's text log is {hours}:{minutes:02d} h {side} the offsets topic: taken as written in another time "
         "zone, and moved"

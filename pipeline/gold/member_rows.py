@@ -15,6 +15,7 @@ def member_session_rows(analysis: GroupAnalysis) -> list[MemberSessionRow]:
             "member_id": s.member.member_id,
             "logical_client": s.member.logical,
             "client_id": s.member.client_id,
+            "client": s.member.name,
             "first_ms": s.first_ms,
             "last_ms": s.last_ms,
             "generations": s.generations,

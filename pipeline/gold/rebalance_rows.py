@@ -131,6 +131,7 @@ def _members(r: Rebalance) -> list[RebalanceMemberRow]:
                 "member_id": member_id,
                 "logical_client": member.logical,
                 "client_id": member.client_id,
+                "client": member.name,
                 "role": role,
                 "rejoin_delay_us": rejoin,
                 "sync_delay_us": sync,

@@ -21,7 +21,7 @@ class Timeline:
     """(when, to which protocol)"""
 
 
-def member_of(row: GroupMember, owned: frozenset[TopicPartition] | None) -> Member:
+def member_of(row: GroupMember, owned: frozenset[TopicPartition] | None, called: str | None = None) -> Member:
     topics = row.subscribed_topics
     return Member(
         row.member_id,
@@ -35,6 +35,7 @@ def member_of(row: GroupMember, owned: frozenset[TopicPartition] | None) -> Memb
         owned,
         row.speaks or "classic",
         bool(row.is_leader),
+        called=called,
     )
 
 
@@ -86,7 +87,8 @@ def _generation(
     for row in members:
         version = row.subscription_version
         says = version is not None and version >= 1
-        known[row.member_id] = member_of(row, frozenset(owned.get(row.member_id, ())) if says else None)
+        held = frozenset(owned.get(row.member_id, ())) if says else None
+        known[row.member_id] = member_of(row, held, group.names.get(row.member_id))
     assert record.generation is not None, "it is no tombstone"
     return Generation(
         record.generation,
@@ -120,9 +122,12 @@ def timeline_from_events(group: GroupInput) -> Timeline:
     for event in group.events:
         kind, member_id = event.kind, event.member_id
         if kind == "member_added" and member_id:
-            members[member_id] = Member(member_id, event.instance_id, event.client_id or "")
+            called = group.names.get(member_id)
+            members[member_id] = Member(member_id, event.instance_id, event.client_id or "", called=called)
         elif kind == "member_removed" and member_id:
             members.pop(member_id, None)
+        elif kind == "member_replaced":
+            members.pop((event.detail or {}).get("old_member_id", ""), None)
         elif kind in ("barrier_evicted", "join_completed") and event.evicted:
             for evicted in event.evicted:
                 members.pop(evicted, None)

@@ -27,7 +27,7 @@ def consumer_timeline_from_events(group: GroupInput) -> ConsumerTimeline | None:
     events = [event for event in group.events if event.origin == "event_log"]
     if not any(event.group_type == CONSUMER for event in events):
         return None
-    walk = _Walk()
+    walk = _Walk(group.names)
     for event in events:
         handle = _HANDLERS.get(event.kind)
         if handle is not None:
@@ -37,7 +37,8 @@ def consumer_timeline_from_events(group: GroupInput) -> ConsumerTimeline | None:
 
 
 class _Walk:
-    def __init__(self) -> None:
+    def __init__(self, names: dict[str, str]) -> None:
+        self.names = names
         self.timeline = ConsumerTimeline()
         self.members: dict[str, Member] = {}
         self.stays: dict[str, Stay] = {}
@@ -57,6 +58,7 @@ class _Walk:
             event.session_timeout_ms,
             event.rebalance_timeout_ms,
             speaks=speaks,
+            called=self.names.get(event.member_id),
         )
         self.members[event.member_id] = member
         if event.group_type == CONSUMER:

@@ -146,6 +146,7 @@ class _Walk:
             tuple(sorted(row.subscribed_topics or ())),
             row.regex,
             speaks=row.speaks or "consumer",
+            called=self.group.names.get(member_id),
         )
         if was is not None:
             fresh.epoch, fresh.state = was.epoch, was.state

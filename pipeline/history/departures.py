@@ -38,21 +38,32 @@ def departure(r: RebalanceFacts, laggard: Laggard | None, member_id: str, commit
     last, of_others = commits.last_of(mine, r.barrier_ms), commits.last_of(_waiting(r, laggard, mine), r.barrier_ms)
     timeout, session = r.before.rebalance_timeout_ms or 0, member.session_timeout_ms or 0
     own = member.rebalance_timeout_ms or timeout
-    if of_others is not None and timeout and (r.longest_prepare_ms or 0) >= timeout:
-        if whole_barrier(r.barrier_ms - max(last or 0, of_others), timeout):
-            return Verdict("barrier_timeout", "likely", member_id)
-        if last is not None and of_others - last >= SHARE_OF_TIMEOUT * own:
-            return Verdict("leave_poll_timeout", "likely", member_id)
+    reached = timeout and (r.longest_prepare_ms or 0) >= timeout
+    if of_others is not None and reached and whole_barrier(r.barrier_ms - max(last or 0, of_others), timeout):
+        return Verdict("barrier_timeout", "likely", member_id)
     if last is None:
-        return Verdict("leave_explicit", "possible", member_id)
+        return Verdict("session_expired" if member.instance_id else "leave_explicit", "possible", member_id)
+    if last < r.before.stable_ms:  # a commit of the owner before it: this member's silence is no sign
+        expired = _just_over(r.barrier_ms - r.before.stable_ms, session, mine, commits)
+        return Verdict("session_expired" if expired else "leave_explicit", "possible", member_id)
     ahead = of_others - last if of_others is not None else 0
-    if ahead > usual_gap_ms(mine, commits):
-        if _just_over(r.barrier_ms - last, session, mine, commits):
-            return Verdict("session_expired", "likely", member_id)
-        if gave_up(r, member_id, commits):
+    nobody_stayed = not any(each in r.after.members for each in r.before.members)
+    if ahead > usual_gap_ms(mine, commits) or nobody_stayed:
+        expired, left = _just_over(r.barrier_ms - last, session, mine, commits), gave_up(r, member_id, commits)
+        if expired:  # a process that stands still can't leave; where both settings are about the same it may be either
+            return Verdict("session_expired", "possible" if left else "likely", member_id)
+        if left:
             return Verdict("leave_poll_timeout", "likely", member_id)
+    if (
+        timeout
+        and (r.longest_prepare_ms or 0) >= timeout
+        and ahead >= SHARE_OF_TIMEOUT * own > SHARE_OF_TIMEOUT * session
+    ):
+        return Verdict("leave_poll_timeout", "likely", member_id)
     if ahead >= SHARE_OF_TIMEOUT * session > 0:
         return Verdict("session_expired", "likely", member_id)
+    if member.instance_id:  # static members don't leave when they close (KIP-345)
+        return Verdict("session_expired", "possible", member_id)
     return Verdict("leave_explicit", "likely", member_id)
 
 

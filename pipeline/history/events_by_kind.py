@@ -38,11 +38,11 @@ class GroupEvents:
     origin: str = "event"
     any: bool = False
     names: dict[str, str] = field(default_factory=dict)
-    """Member id -> client id, where an event names both."""
+    """Member id -> its name, as far as records or events tell it."""
 
     @classmethod
     def of(cls, group: GroupInput) -> GroupEvents:
-        result = cls(any=bool(group.events))
+        result = cls(any=bool(group.events), names=dict(group.names))
         lists = {
             "rebalance_started": result.started,
             "join_completed": result.completed,
@@ -99,6 +99,10 @@ class GroupEvents:
     def removal_of(self, member_id: str | None, near_ms: int) -> Removal | None:
         """Why a member was taken out; the one nearest to a moment if that happened several times."""
         return min(self.removals.get(member_id or "", ()), key=lambda r: abs(r.ts_ms - near_ms), default=None)
+
+    def taken_over_ms(self, member_id: str) -> int | None:
+        """When another process came under a static member's instance id."""
+        return next((e.ts for e in self.replaced if (e.detail or {}).get("old_member_id") == member_id), None)
 
     def rejoin_delays(self, start_ms: int, barrier_ms: int) -> dict[str, int]:
         """Member id -> microseconds from the rebalance's start to its join."""

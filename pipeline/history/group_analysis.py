@@ -13,9 +13,16 @@ from kohort.pipeline.history.events_by_kind import GroupEvents
 from kohort.pipeline.history.explaining import explained
 from kohort.pipeline.history.inputs import Generation, GroupInput
 from kohort.pipeline.history.member_sessions import Session, member_sessions
+from kohort.pipeline.history.naming import names_of
 from kohort.pipeline.history.partition_owners import Ownership
 from kohort.pipeline.history.rebalance import Rebalance
 from kohort.pipeline.history.rebalances import classic_rebalances
+from kohort.pipeline.history.since import (
+    cut_consumer_timeline,
+    cut_timeline,
+    generations_since,
+    rebalances_since,
+)
 from kohort.pipeline.history.stalls import Stall, find_stalls
 from kohort.pipeline.history.storms import Storm, find_storms
 
@@ -51,6 +58,7 @@ class GroupAnalysis:
     def span_ms(self) -> tuple[int, int]:
         """From the first to the last moment anything is known of the group."""
         times = [record.ts_ms for record in self.group.records] + [event.ts for event in self.group.events]
+        times = [ts_ms for ts_ms in times if ts_ms >= self.group.since_ms]
         if self.commits.first_ms is not None and self.commits.last_ms is not None:
             times += [self.commits.first_ms, self.commits.last_ms]
         return (min(times), max(times)) if times else (0, 0)
@@ -68,6 +76,7 @@ def analyse(group: GroupInput) -> GroupAnalysis:
     """Works out everything about a group. Sorts the group's records and events."""
     group.records.sort(key=lambda record: record.offset)
     group.events.sort(key=lambda event: (event.ts, event.seq or 0))
+    group.names = names_of(group)
     events = GroupEvents.of(group)
     timeline = classic_timeline(group)
     if not timeline.generations:
@@ -75,14 +84,23 @@ def analyse(group: GroupInput) -> GroupAnalysis:
     consumer = consumer_timeline(group) or consumer_timeline_from_events(group)
     facts = classic_rebalances(timeline.generations, events)
     generations = list(timeline.generations)
+    for event in group.events:
+        if event.kind == "group_converted":
+            timeline.conversions.append((event.ts, (event.detail or {}).get("to", "consumer")))
+    if group.since_ms:
+        cut_timeline(timeline, group.since_ms)
+        generations, facts = list(timeline.generations), rebalances_since(facts, group.since_ms)
     if consumer is not None:
-        for event in group.events:
-            if event.kind == "group_converted":
-                timeline.conversions.append((event.ts, (event.detail or {}).get("to", "consumer")))
         facts += epoch_rebalances(consumer, group.intact_from)
         generations += epoch_generations(consumer)
         facts.sort(key=lambda r: (r.seen_ms, r.stable_ms))
         generations.sort(key=lambda g: g.stable_ms)
+    if consumer is not None and group.since_ms:
+        cut_consumer_timeline(consumer, group.since_ms)
+        generations, facts = (
+            generations_since(generations, group.since_ms),
+            rebalances_since(facts, group.since_ms),
+        )
     commits = CommitHistory.of(group, sorted((r.seen_ms, r.stable_ms) for r in facts))
     rebalances = explained(facts, commits, events, consumer, [ts for ts, _ in group.coordinator_moves])
     ownership = Ownership(generations)

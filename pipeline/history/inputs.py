@@ -49,9 +49,11 @@ class GroupInput:
 
     intact_from: offset in the group's partition from which no record is missing; before it the log was compacted.
     coordinator_moves: times at which the group's partition got a new leader, with its epoch.
+    since_ms: what was over before isn't asked for; 0: everything is.
     until_ms: the end of what was looked at, by the latest moment in any source.
-    zone_ms: by how much the broker's text log was ahead, as in another time zone; its events are moved already.
+    ahead_ms: by how much each broker's text log was ahead, by its zone or its clock; its events are moved already.
     conflicts: records that differ between two sources at the same place of the log.
+    names: of members whose client id isn't enough, by member id.
     """
 
     group_id: str
@@ -65,15 +67,20 @@ class GroupInput:
     topic_names: dict[str, str] = field(default_factory=dict)
     coordinator_moves: list[tuple[int, int]] = field(default_factory=list)
     intact_from: int = 0
+    since_ms: int = 0
     until_ms: int = 0
     aborted_commits: int = 0
-    zone_ms: int = 0
+    ahead_ms: dict[str, int] = field(default_factory=dict)
     conflicts: int = 0
+    names: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class Member:
-    """A member as one record shows it. owned: what it said it still held; None where its client doesn't say."""
+    """A member as one record shows it. owned: what it said it still held; None where its client doesn't say.
+
+    called: its name where other members have the same client id.
+    """
 
     member_id: str
     instance_id: str | None = None
@@ -88,16 +95,22 @@ class Member:
     is_leader: bool = False
     epoch: int = -1
     state: int = 0
+    called: str | None = None
 
     @property
     def logical(self) -> str:
         """A name that a process or pod keeps across restarts, as far as the log shows it."""
-        return self.instance_id or f"{self.client_id}@{self.client_host.lstrip('/')}"
+        return self.instance_id or self.called or f"{self.client_id}@{self.client_host.lstrip('/')}"
 
     @property
     def name(self) -> str:
-        """The shortest name a person knows it by."""
-        return self.client_id or self.instance_id or self.member_id
+        """The shortest name a person knows it by: no other member has it at the same time."""
+        return self.called or self.client_id or self.instance_id or self.member_id
+
+    @property
+    def identity(self) -> str:
+        """What its earlier and later lives have, too."""
+        return self.instance_id or self.name
 
 
 @dataclass(slots=True)

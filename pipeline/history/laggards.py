@@ -91,6 +91,8 @@ def _by_commits_alone(r: RebalanceFacts, commits: CommitHistory) -> Laggard | No
         return None
     # Only members that joined can have waited. A member that is gone was silent for its own reasons.
     others = max((ts for m, ts in stayed.items() if m != latest), default=None)
+    if others is not None and others < r.before.stable_ms:  # they hadn't begun to commit: their silence shows no wait
+        return None
     if others is not None and stayed[latest] - others > LONG_MS and r.barrier_ms - stayed[latest] <= _AT_THE_END_MS:
         return _laggard(r, latest, stayed[latest] - others, "rejoined", False, stayed[latest] - others)
     silent = r.barrier_ms - stayed[latest]

@@ -193,10 +193,14 @@ def _late_arrivals(group: GroupInput, sessions: list[Session], events: GroupEven
             continue
         known.add(member_id)
         removal = events.removal_of(member_id, event.ts)
-        member = Member(member_id, event.instance_id, event.client_id or "", event.client_host or "")
+        called = group.names.get(member_id)
+        member = Member(member_id, event.instance_id, event.client_id or "", event.client_host or "", called=called)
         session = Session(member, event.ts, removal.ts_ms if removal else group.until_ms, 0)
+        taken_ms = events.taken_over_ms(member_id)
         if removal is not None:
             session.end_kind = _ENDS.get(removal.cause, "unknown")
+        elif taken_ms is not None:
+            session.end_kind, session.last_ms = "replaced", taken_ms
         late.append(session)
     return late
 
@@ -206,7 +210,7 @@ def _predecessors(sessions: list[Session]) -> None:
     by_client: dict[str, list[Session]] = {}
     by_member: dict[str, Session] = {}
     for session in sorted(sessions, key=lambda s: s.first_ms):
-        name = session.member.instance_id or session.member.client_id
+        name = session.member.identity
         earlier = [s for s in by_client.get(name, []) if s.last_ms <= session.first_ms + 1000 and s.end_kind != "alive"]
         session.predecessor = by_member.get(session.member.member_id) or (earlier[-1] if earlier else None)
         by_client.setdefault(name, []).append(session)
@@ -214,12 +218,10 @@ def _predecessors(sessions: list[Session]) -> None:
 
 
 def lives(sessions: list[Session]) -> dict[str, list[Session]]:
-    """Sessions by client: its instance id, else client id (addresses change when pods restart)."""
+    """Sessions by client: its instance id, else its name (addresses change when pods restart)."""
     result: dict[str, list[Session]] = {}
     for session in sessions:
-        result.setdefault(
-            session.member.instance_id or session.member.client_id or session.member.member_id, []
-        ).append(session)
+        result.setdefault(session.member.identity, []).append(session)
     return result
 
 

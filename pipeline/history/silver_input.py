@@ -29,8 +29,8 @@ COMMIT_COLUMNS = (
 class GroupRows:
     """Everything that silver has about one group, but for its offset commits.
 
-    end_offsets: of its topics. log_ranges, coordinator_moves: of its partition of the offsets topic. until_ms: the last
-    moment of the whole analysis.
+    end_offsets: of its topics. log_ranges, coordinator_moves: of its partition of the offsets topic. since_ms,
+    until_ms: the first and the last moment of the whole analysis.
     """
 
     group_records: list[GroupRecord] = field(default_factory=list)
@@ -41,6 +41,7 @@ class GroupRows:
     topic_names: list[TopicName] = field(default_factory=list)
     log_ranges: list[LogRange] = field(default_factory=list)
     coordinator_moves: list[CoordinatorMove] = field(default_factory=list)
+    since_ms: int = 0
     until_ms: int = 0
 
     def add(self, table: str, columns: dict[str, Any]) -> None:
@@ -50,7 +51,7 @@ class GroupRows:
 
 def group_input(group_id: str, cluster: str, commits: pa.Table | None, rows: GroupRows) -> GroupInput:
     """Builds a group's input from its rows. A row that several sources have counts once."""
-    group = GroupInput(group_id, cluster)
+    group = GroupInput(group_id, cluster, since_ms=rows.since_ms)
     group.records = _most_trusted(rows.group_records, lambda row: (row.partition, row.offset))
     group.conflicts = _contradictions(rows.group_records, group.records)
     group.members = _most_trusted(rows.group_members, lambda row: (row.partition, row.offset, row.member_id))

@@ -20,11 +20,11 @@ class Storm:
 
     @property
     def start_ms(self) -> int:
-        return self.rebalances[0].begin_ms
+        return min(r.begin_ms for r in self.rebalances)
 
     @property
     def end_ms(self) -> int:
-        return self.rebalances[-1].stable_ms
+        return max(r.stable_ms for r in self.rebalances)
 
     @property
     def busy_ms(self) -> int:

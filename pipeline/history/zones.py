@@ -1,57 +1,79 @@
-"""Finds the time zone of a broker's text log: the log doesn't name it, and most brokers write local time.
+"""Finds by how much a broker's text log is ahead of the offsets topic: it names no time zone, its clock may be wrong.
 
-The offsets topic's times are absolute, and both sources date the same generations within milliseconds. Zones differ by
-whole quarters of an hour.
+Both sources date the same generations within milliseconds: the line about one and its record are a matched pair, and
+the difference of a pair is the log's offset. Zones differ by whole quarters of an hour; anything else is a clock.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from bisect import bisect_right
 from dataclasses import replace
 
 from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.records.layouts import GROUP_EPOCH, GROUP_METADATA
+from kohort.pipeline.sources.source_rows import GroupEvent
 
 QUARTER_MS = 900_000
-NEAR_MS = 10_000
+NEAR_MS = 1_000
+"""A log on a busy machine may be late by this much; less is no offset."""
 _RECORD_OF = {"join_completed": GROUP_METADATA, "epoch_bumped": GROUP_EPOCH}
 
 
 def settle_zone(group: GroupInput) -> None:
-    """Moves the events of text logs to the offsets topic's time, and notes by how much."""
-    quarters = _quarters_ahead(group)
-    if not quarters:
+    """Moves the events of text logs to the offsets topic's time, and notes by how much, for each log."""
+    group.ahead_ms = _offsets(group)
+    if not group.ahead_ms:
         return
-    group.zone_ms = quarters * QUARTER_MS
     group.events = [
-        replace(event, ts=event.ts - group.zone_ms) if event.origin == "text_log" else event for event in group.events
+        replace(event, ts=event.ts - group.ahead_ms.get(log_of(event), 0)) if event.origin == "text_log" else event
+        for event in group.events
     ]
-    moves = group.coordinator_moves
+    offsets, moves = set(group.ahead_ms.values()), group.coordinator_moves
     group.coordinator_moves = [
         (ts_ms, epoch)
         for ts_ms, epoch in moves
-        if not any(epoch == of and abs(ts_ms - group.zone_ms - other) <= NEAR_MS for other, of in moves)
+        if not any(epoch == of and abs(ts_ms - by - other) <= 10 * NEAR_MS for other, of in moves for by in offsets)
     ]
 
 
-def _quarters_ahead(group: GroupInput) -> int:
-    """By how many quarters of an hour most lines are ahead of their records; 0 where few lines agree."""
+def log_of(event: GroupEvent) -> str:
+    """Which clock dated a line: the broker's, where the line names it, else the file's."""
+    if event.node_id is not None:
+        return f"broker {event.node_id}"
+    return (event.event_id or "").rsplit(":", 2)[0]
+
+
+def _offsets(group: GroupInput) -> dict[str, int]:
+    """By log; without those that are right."""
     times: dict[tuple[int, int], list[int]] = {}
     for record in group.records:
         number = record.epoch if record.record_type == GROUP_EPOCH else record.generation
         if record.record_type in _RECORD_OF.values() and number is not None and not record.is_tombstone:
             ts_ms = (record.state_ts_ms if record.record_type == GROUP_METADATA else None) or record.ts_ms
             times.setdefault((record.record_type, number), []).append(ts_ms)
-    votes: Counter[int] = Counter()
-    lines = 0
+    pairs: dict[str, list[int]] = {}
+    lines: dict[str, int] = {}
     for event in group.events:
         kind = _RECORD_OF.get(event.kind) if event.origin == "text_log" else None
         if kind is None or event.generation is None or (kind, event.generation) not in times:
             continue
-        lines += 1
-        ahead = {round((event.ts - ts_ms) / QUARTER_MS): event.ts - ts_ms for ts_ms in times[kind, event.generation]}
-        votes.update(quarters for quarters, ms in ahead.items() if abs(ms - quarters * QUARTER_MS) <= NEAR_MS)
-    if not votes:
+        log = log_of(event)
+        lines[log] = lines.get(log, 0) + 1
+        pairs.setdefault(log, []).extend(event.ts - ts_ms for ts_ms in times[kind, event.generation])
+    found = {log: _agreed(ahead, lines[log]) for log, ahead in pairs.items()}
+    return {log: ahead_ms for log, ahead_ms in found.items() if ahead_ms}
+
+
+def _agreed(ahead: list[int], lines: int) -> int:
+    """What most pairs say, to the millisecond or, for a zone, to the quarter of an hour; 0 where they disagree."""
+    ahead.sort()
+    best: tuple[int, int, int] = (0, 0, 0)
+    for n, first in enumerate(ahead):
+        inside = ahead[n : bisect_right(ahead, first + NEAR_MS)]
+        middle = inside[len(inside) // 2]
+        best = max(best, (len(inside), -abs(middle), middle))
+    agreed, _, offset_ms = best
+    if 2 * agreed < lines or abs(offset_ms) <= NEAR_MS:
         return 0
-    quarters, agreed = max(votes.items(), key=lambda vote: (vote[1], vote[0] == 0))
-    return quarters if 2 * agreed >= lines else 0
+    zone_ms = round(offset_ms / QUARTER_MS) * QUARTER_MS
+    return zone_ms if abs(offset_ms - zone_ms) <= NEAR_MS else offset_ms

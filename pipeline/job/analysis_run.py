@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kohort.pipeline.gold.gold_rows import DataIssueRow, GroupHealthRow
+from kohort.pipeline.gold.outage_findings import judge_outages
 from kohort.pipeline.job.data_issues import data_issues
 from kohort.pipeline.job.gold import analyse_groups, write_gold
 from kohort.pipeline.job.gold_versions import new_version, show
@@ -19,6 +20,7 @@ from kohort.pipeline.rules.finding import several
 from kohort.pipeline.silver.parquet_files import forget, written
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.found import Source
+from kohort.pipeline.sources.window import EVERYTHING, Window
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,19 +37,25 @@ class Outcome:
 
 
 def analyse(
-    spark: SparkSession, sources: list[Source], issues: list[Issue], out: Path, say: Progress, cluster: str = ""
+    spark: SparkSession,
+    sources: list[Source],
+    issues: list[Issue],
+    out: Path,
+    say: Progress,
+    cluster: str = "",
+    window: Window = EVERYTHING,
 ) -> Outcome:
     """Reads the sources, computes the tables under `out`, and writes findings.json and report.html there."""
     silver = out / "tables" / "silver"
     begun = time.monotonic()
     say("reading …")
     forget(silver)
-    read = ingest_sources(spark, sources, silver, cluster=cluster)
+    read = ingest_sources(spark, sources, silver, cluster=cluster, window=window)
     log = sum(read.rows.get(t, 0) for t in ("offset_commits", "group_records"))
     done = f"{several(log, 'record')}, {several(read.rows.get('events', 0), 'event')}"
     say(f"read {done} ({time.monotonic() - begun:.1f} s)")
     say("following each group …")
-    return rebuild(spark, sources, issues, out, say, cluster)
+    return rebuild(spark, sources, issues, out, say, cluster, window=window)
 
 
 def rebuild(
@@ -58,6 +66,7 @@ def rebuild(
     say: Progress,
     cluster: str = "",
     silver: Path | None = None,
+    window: Window = EVERYTHING,
 ) -> Outcome:
     """Makes gold, findings.json and report.html under `out`, and shows each when it is complete.
 
@@ -66,7 +75,8 @@ def rebuild(
     silver, gold = silver or out / "tables" / "silver", out / "tables" / "gold"
     begun = time.monotonic()
     version = new_version(gold)
-    counts = write_gold(analyse_groups(spark, silver), version)
+    counts = write_gold(analyse_groups(spark, silver, window=window), version)
+    judge_outages(version)
     all_issues = issues + data_issues(spark, silver, sources, written(silver))
     add_issues(version, cluster, [(issue.rule, issue.keys, issue.detail) for issue in all_issues])
     show(gold, version)

@@ -23,8 +23,10 @@ import pyarrow.parquet as pq
 from kohort.client.security import OPEN, Security
 from kohort.pipeline.job.analysis_run import Outcome, Progress, rebuild
 from kohort.pipeline.job.formats import register
+from kohort.pipeline.job.news import NewFindings
 from kohort.pipeline.job.stream_source import RANGES, reading
 from kohort.pipeline.job.tracking import alerts
+from kohort.pipeline.live.webhook import Message
 from kohort.pipeline.silver.parquet_files import UnseenTablesError, Writer, publish, written
 from kohort.pipeline.silver.read_sources import issue_row, sample
 from kohort.pipeline.silver.record_rows import SilverRows
@@ -41,6 +43,10 @@ TRIGGER_S = 2.0
 REBUILD_S = 60.0
 PAUSE_S = 3.0
 """Before a stream that failed is tried again."""
+LATE_WORKER = "Python worker failed to connect back"
+"""What Spark says when a Python of its own has not started within 10 s, which can't be set otherwise."""
+DEAD_WORKER = "Python worker exited unexpectedly"
+"""And what it says when one was killed that no task ran in: tasks are tried again by Spark itself."""
 LOOK_S = 0.5
 MOST_PER_TRIGGER = 2_000_000
 """Records of one batch: a first start on a large cluster comes in portions."""
@@ -59,6 +65,11 @@ class OutputFolders:
     @property
     def alerts(self) -> Path:
         return self.out / "tables" / "alerts"
+
+    @property
+    def watched(self) -> Path:
+        """How far the alerts' stream has read the log."""
+        return self.out / "checkpoints" / "watched.json"
 
     def checkpoint(self, stream: str) -> str:
         """Where a stream remembers how far it is."""
@@ -130,7 +141,7 @@ def alert_stream(
         hidden.rename(place)
 
     return (
-        alerts(spark, address, MOST_PER_TRIGGER, security)
+        alerts(spark, address, MOST_PER_TRIGGER, security, folders.watched)
         .writeStream.foreachBatch(write)
         .outputMode("update")
         .option("checkpointLocation", folders.checkpoint("alerts"))
@@ -141,8 +152,8 @@ def alert_stream(
 
 
 @contextmanager
-def printing_alerts(folder: Path, print_line: Callable[[str], None]) -> Iterator[None]:
-    """Prints alerts as soon as they are in their table. Those that are there already were printed before."""
+def printing_alerts(folder: Path, tell: Callable[[Message], None]) -> Iterator[None]:
+    """Tells alerts as soon as they are in their table. Those that are there already were told before."""
     printed = set(folder.glob("batch=*"))
     over = threading.Event()
 
@@ -151,8 +162,7 @@ def printing_alerts(folder: Path, print_line: Callable[[str], None]) -> Iterator
         for place in sorted(new, key=lambda path: int(path.name.partition("=")[2])):
             printed.add(place)
             for row in pq.read_table(place / "part-00000.parquet", partitioning=None).to_pylist():
-                at = datetime.fromtimestamp(row["ts_ms"] / 1000).astimezone().strftime("%H:%M:%S")
-                print_line(f"{at} {_MARKS.get(row['severity'], '  ')} {row['group_id']}: {row['text']}")
+                tell(Message(row["group_id"], row["ts_ms"], row["kind"], row["severity"], row["text"]))
 
     def keep_looking() -> None:
         while not over.wait(LOOK_S):
@@ -179,8 +189,18 @@ def follow(
     every_s: float = REBUILD_S,
     until: Callable[[], bool] = lambda: False,
     security: Security = OPEN,
+    notify: Callable[[Message], None] = lambda _: None,
 ) -> Outcome | None:
-    """Follows a cluster until interrupted, or `until` says so. Returns the last outcome, None: nothing was read."""
+    """Follows a cluster until interrupted, or `until` says so. Returns the last outcome, None: nothing was read.
+
+    print_line, notify: hear of alerts, and of warnings that a new report has and the one before had not.
+    """
+
+    def tell(message: Message) -> None:
+        at = datetime.fromtimestamp(message.at_ms / 1000).astimezone().strftime("%H:%M:%S")
+        print_line(f"{at} {_MARKS.get(message.severity, '  ')} {message.group}: {message.text}")
+        notify(message)
+
     register(spark)
     folders, source = OutputFolders(out), Source(WIRE, address, security=security)
     starts = {
@@ -190,7 +210,8 @@ def follow(
     streams = _Streams(starts, say)
     outcome: Outcome | None = None
     built_at, built_batch, interrupted = time.monotonic(), -1, False
-    with printing_alerts(folders.alerts, print_line):
+    news = NewFindings()
+    with printing_alerts(folders.alerts, tell):
         try:
             while not until():
                 for name, problem in streams.tend():
@@ -198,14 +219,40 @@ def follow(
                     interrupted = True
                 batch = streams.last_batch("silver")
                 if batch > built_batch and time.monotonic() - built_at >= every_s:
-                    outcome, built_batch = _rebuild(spark, source, folders, batch, say, cluster), batch
+                    if (made := _rebuilt(spark, source, folders, batch, say, cluster)) is not None:
+                        outcome, built_batch = made, batch
+                        for message in news.among(made.findings, round(time.time() * 1000)):
+                            tell(message)
                     built_at = time.monotonic()
                 time.sleep(LOOK_S)
         finally:
             streams.stop()
     if streams.last_batch("silver") > built_batch or (interrupted and outcome is not None):
-        outcome = _rebuild(spark, source, folders, streams.last_batch("silver"), say, cluster)
+        last = streams.last_batch("silver")
+        made = _rebuilt(spark, source, folders, last, say, cluster)
+        outcome = _rebuild(spark, source, folders, last, say, cluster) if made is None else made
     return outcome
+
+
+def _passing(problem: Exception) -> str | None:
+    """Why something failed that may work the next time; None: it won't."""
+    text = str(problem)
+    if LATE_WORKER in text:
+        return "this machine is too busy to start Spark's Python"
+    return "one of Spark's workers died" if DEAD_WORKER in text else None
+
+
+def _rebuilt(
+    spark: SparkSession, source: Source, folders: OutputFolders, batch: int, say: Progress, cluster: str
+) -> Outcome | None:
+    """Makes gold and the report anew. None: that failed of something that goes by, and the report before stays."""
+    try:
+        return _rebuild(spark, source, folders, batch, say, cluster)
+    except Exception as problem:
+        if (reason := _passing(problem)) is None:
+            raise
+        say(f"{reason}: the report stays as it is until the next one")
+        return None
 
 
 class _Streams:
@@ -237,8 +284,20 @@ class _Streams:
                     self._failed[name] = problem
                     ended.append((name, problem))
             if time.monotonic() >= self._again_at[name]:
-                self._running[name] = start()
+                self._start(name, start)
         return ended
+
+    def _start(self, name: str, start: Callable[[], StreamingQuery]) -> None:
+        """Starts a stream. What goes by is tried again."""
+        try:
+            self._running[name] = start()
+        except Exception as problem:
+            if (reason := _passing(problem)) is None:
+                raise
+            self._again_at[name] = time.monotonic() + PAUSE_S
+            if name not in self._failed:
+                self._say(f"{reason}; trying again every {PAUSE_S:.0f} s")
+                self._failed[name] = reason
 
     def last_batch(self, name: str) -> int:
         """The number of the last batch that was done; -1: none was."""
@@ -254,7 +313,7 @@ class _Streams:
         progress = query.lastProgress
         if progress is not None:
             if self._failed.pop(name, None) and not self._failed:
-                self._say("the cluster is back")
+                self._say("reading again")
             # An idle trigger reports the number of the batch that would be next.
             done = progress.batchId if progress.numInputRows else progress.batchId - 1
             self._last_batch[name] = max(self._last_batch[name], done)

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import functions as F
 
+from kohort.pipeline.gold.gold_files import write_tables
 from kohort.pipeline.gold.group_tables import analyse_group, as_tables
 from kohort.pipeline.history.silver_input import GroupRows, group_input
 from kohort.pipeline.job import packed_commits
@@ -23,6 +24,7 @@ from kohort.pipeline.session import parallelism
 from kohort.pipeline.silver.parquet_files import shown
 from kohort.pipeline.silver.silver_schemas import COLUMNS
 from kohort.pipeline.silver.silver_schemas import SCHEMAS as SILVER
+from kohort.pipeline.sources.window import EVERYTHING, Window
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -95,16 +97,16 @@ def _as_json(frame: DataFrame, table: str) -> DataFrame:
     return frame.select("cluster", "group_id", F.lit(table).alias("table"), F.to_json(F.struct(*rest)).alias("row"))
 
 
-def analyse_arrow(key: tuple[Any, ...], rows: pa.Table) -> pa.Table:
+def analyse_arrow(key: tuple[Any, ...], rows: pa.Table, window: Window = EVERYTHING) -> pa.Table:
     """One group, in a worker: its packed commits and its other rows in, its gold tables (packed) out."""
     cluster, group_id = (scalar.as_py() for scalar in key)
-    found = GroupRows()
+    found = GroupRows(since_ms=window.since_ms)
     payloads = []
     for table, text, payload in zip(*(rows[name].to_pylist() for name in ("table", "row", "payload")), strict=True):
         if table == packed_commits.TABLE:
             payloads.append(payload)
         elif table == _UNTIL:
-            found.until_ms = json.loads(text)["until_ms"]
+            found.until_ms = min(json.loads(text)["until_ms"], window.until_ms)
         else:
             found.add(table, json.loads(text))
     group = group_input(group_id, cluster or "", packed_commits.unpack(payloads), found)
@@ -120,8 +122,14 @@ def analyse_arrow(key: tuple[Any, ...], rows: pa.Table) -> pa.Table:
     return pa.table({n: pa.array(c, k) for n, c, k in zip(names, columns, kinds, strict=True)})
 
 
-def analyse_groups(spark: SparkSession, silver: Path, only: list[str] | None = None) -> DataFrame:
-    """The packed gold tables of all groups, or of the ones named."""
+def analyse_groups(
+    spark: SparkSession, silver: Path, only: list[str] | None = None, window: Window = EVERYTHING
+) -> DataFrame:
+    """The packed gold tables of all groups, or of the ones named. window: the one that silver was read with."""
+
+    def work(key: tuple[Any, ...], rows: pa.Table) -> pa.Table:
+        return analyse_arrow(key, rows, window)
+
     places = packed_commits.commit_places(
         spark, silver
     ).persist()  # a row for each topic of a group: small, and asked for often
@@ -135,11 +143,7 @@ def analyse_groups(spark: SparkSession, silver: Path, only: list[str] | None = N
     if only is not None:
         every = every.where(F.col("group_id").isin(only))
     shards = _GROUP_TASKS_PER_CORE * parallelism(spark)
-    return (
-        every.repartition(shards, "cluster", "group_id")
-        .groupBy("cluster", "group_id")
-        .applyInArrow(analyse_arrow, _RESULT)
-    )
+    return every.repartition(shards, "cluster", "group_id").groupBy("cluster", "group_id").applyInArrow(work, _RESULT)
 
 
 def write_gold(packed: DataFrame, gold: Path) -> dict[str, int]:
@@ -153,14 +157,6 @@ def write_gold(packed: DataFrame, gold: Path) -> dict[str, int]:
     for path in sorted(staging.glob("*.parquet")):
         for row in pq.read_table(path).to_pylist():
             found.setdefault(row["table"], []).append(pa.ipc.open_stream(row["payload"]).read_all())
-    for table, parts in found.items():
-        pq.write_to_dataset(
-            pa.concat_tables(parts),
-            gold / table,
-            partition_cols=["day"],
-            basename_template="part-{i}.parquet",
-            existing_data_behavior="delete_matching",
-            compression="zstd",
-        )
+    counts = write_tables(found, gold)
     shutil.rmtree(staging, ignore_errors=True)
-    return {table: sum(map(len, parts)) for table, parts in found.items()}
+    return counts

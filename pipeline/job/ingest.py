@@ -13,6 +13,7 @@ from kohort.pipeline.session import parallelism
 from kohort.pipeline.silver.parquet_files import UnseenTablesError, Writer, publish
 from kohort.pipeline.silver.read_sources import ingest, sample, split
 from kohort.pipeline.sources.found import Source
+from kohort.pipeline.sources.window import EVERYTHING, Window
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,7 +29,12 @@ class Read:
 
 
 def ingest_sources(
-    spark: SparkSession, sources: list[Source], silver: Path, batch: str = "0", cluster: str = ""
+    spark: SparkSession,
+    sources: list[Source],
+    silver: Path,
+    batch: str = "0",
+    cluster: str = "",
+    window: Window = EVERYTHING,
 ) -> Read:
     """Reads all sources into one silver batch; the same batch again replaces it.
 
@@ -41,7 +47,7 @@ def ingest_sources(
         for numbered in numbers:
             for number in numbered.column(0).to_pylist():
                 with Writer(Path(folder), batch) as writer:
-                    ingest(shards[number], cluster, writer)
+                    ingest(shards[number], cluster, writer, window)
                 tables: list[str | None] = list(writer.rows) or [None]
                 yield pa.RecordBatch.from_pydict(
                     {

@@ -8,8 +8,10 @@ gives the same records, less those that compaction has taken meanwhile.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -17,6 +19,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 
 from kohort.client.security import OPEN, Security
 from kohort.pipeline.job.raw_records import records_of
+from kohort.pipeline.live.watching import WatchedUntil
 from kohort.pipeline.sources.chunk import Chunk
 from kohort.pipeline.sources.source_cluster import (
     OFFSETS_TOPIC,
@@ -47,7 +50,10 @@ class Ranges(InputPartition):
 
 
 class GroupLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Options: `startingOffsets` earliest (default) or latest; `maxRecordsPerTrigger`; `emit` records or ranges."""
+    """Options: `startingOffsets` earliest (default) or latest; `maxRecordsPerTrigger`; `emit` records or ranges.
+
+    `watchedFile`: where to write how far the log has been read.
+    """
 
     def __init__(self, address: str, options: Mapping[str, str], security: Security = OPEN) -> None:
         self._address = address
@@ -55,6 +61,7 @@ class GroupLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._from_latest = options.get("startingOffsets", "earliest") == "latest"
         self._most = int(options.get("maxRecordsPerTrigger", "0"))
         self._emit = options.get("emit", RECORDS)
+        self._watched = WatchedUntil(Path(options["watchedFile"])) if "watchedFile" in options else None
         self._cluster: SourceCluster | None = None
         self._target: Offset | None = None
 
@@ -85,6 +92,7 @@ class GroupLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802
         """How far the next batch goes. Raises WireError."""
+        looked_ms = round(time.time() * 1000)
         parts = self._parts()
         ends = {str(p): part.end for p, part in parts.items()}
         if self._target is not None:
@@ -99,8 +107,11 @@ class GroupLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         ends = {p: max(ends.get(p, begin), begin) for p, begin in start.items()} | {
             p: end for p, end in ends.items() if p not in start
         }
+        everything = ends
         if isinstance(limit, ReadMaxRows):
             ends = self._limited(start, ends, limit.max_rows, parts)
+        if self._watched is not None:
+            self._watched.looked(looked_ms, to_the_end=ends == everything)
         return ends
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -12,8 +13,9 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from kohort.client.security import OPEN, Security
 from kohort.pipeline.job.stream_source import RANGES, reading
-from kohort.pipeline.live.tracker import Alert, GroupState, feed, look, row_of
+from kohort.pipeline.live.tracker import Alert, GroupState, Watched, feed, look, row_of
 from kohort.pipeline.live.tracker_rows import tracker_rows
+from kohort.pipeline.live.watching import NEVER, watched
 from kohort.pipeline.silver.record_rows import SilverRows
 
 if TYPE_CHECKING:
@@ -23,11 +25,23 @@ FED = "group_id string, partition int, offset long, row string"
 ALERTS = "group_id string, ts_ms long, kind string, severity string, text string"
 STATE_LIFE_MS = 8 * 24 * 3_600_000
 """A group of which nothing was heard for so long is forgotten."""
+LOOK_AGAIN_S = 0.2
+CHECK_AGAIN_MS = 1_000
+"""An alarm whose time has come waits until the log has been read so far."""
+FIRST_LOOK_MS = 10_000
+"""Before anything was read to its end, the time of an alarm isn't known."""
 
 
-def alerts(spark: SparkSession, address: str, most: int = 0, security: Security = OPEN) -> DataFrame:
-    """Alerts as they arise, from the cluster at `address`; `most`: records a trigger takes (0: all there are)."""
+def alerts(
+    spark: SparkSession, address: str, most: int = 0, security: Security = OPEN, watched_file: Path | None = None
+) -> DataFrame:
+    """Alerts as they arise, from the cluster at `address`; `most`: records a trigger takes (0: all there are).
+
+    watched_file: where driver and workers keep how far the log has been read.
+    """
     reader = spark.readStream.format("group_log").option("emit", RANGES).options(**security.options)
+    if watched_file is not None:
+        reader = reader.option("watchedFile", str(watched_file))
     if most:
         reader = reader.option("maxRecordsPerTrigger", str(most))
 
@@ -45,12 +59,16 @@ def alerts(spark: SparkSession, address: str, most: int = 0, security: Security 
 
     fed = reader.load(address).mapInArrow(decode, FED)
     return fed.groupBy("group_id").transformWithState(
-        statefulProcessor=Tracker(), outputStructType=ALERTS, outputMode="Update", timeMode="ProcessingTime"
+        statefulProcessor=Tracker(watched_file), outputStructType=ALERTS, outputMode="Update", timeMode="ProcessingTime"
     )
 
 
 class Tracker(StatefulProcessor):
     """One group at a time; what is decided is decided in `live.tracker`."""
+
+    def __init__(self, watched_file: Path | None = None) -> None:
+        self._watched_file = watched_file
+        self._watched: tuple[float, Watched] | None = None
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Called in a worker, before anything else."""
@@ -62,19 +80,26 @@ class Tracker(StatefulProcessor):
         state, now_ms = self._read(), round(time.time() * 1000)
         ordered = sorted(rows, key=lambda row: (row["partition"], row["offset"]))
         found = feed(key[0], state, (row_of(row["row"]) for row in ordered), now_ms)
-        found += look(key[0], state, now_ms)
+        found += look(key[0], state, self._watching())
         self._keep(state, timerValues)
         yield from map(_row, found)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: N802, N803
         """Nothing was heard of the group for as long as it takes to be worried."""
         state = self._read()
-        found = look(key[0], state, round(time.time() * 1000))
+        found = look(key[0], state, self._watching())
         self._keep(state, timerValues)
         yield from map(_row, found)
 
     def close(self) -> None:
         """Nothing is open."""
+
+    def _watching(self) -> Watched:
+        """How far this batch has read. Asked for each group, looked up a few times a second."""
+        now = time.monotonic()
+        if self._watched is None or now - self._watched[0] > LOOK_AGAIN_S:
+            self._watched = now, watched(self._watched_file)
+        return self._watched[1]
 
     def _read(self) -> GroupState:
         known = self._state.get()
@@ -84,8 +109,11 @@ class Tracker(StatefulProcessor):
         self._state.update((state.text(),))
         for timer in list(self._handle.listTimers()):
             self._handle.deleteTimer(timer)
-        if state.alarm_ms is not None:
-            self._handle.registerTimer(max(state.alarm_ms, timer_values.getCurrentProcessingTimeInMs() + 1))
+        known = self._watching()
+        alarm_ms, now_ms = state.alarm_ms(known), timer_values.getCurrentProcessingTimeInMs()
+        if alarm_ms is not None:
+            unknown = known == NEVER
+            self._handle.registerTimer(now_ms + FIRST_LOOK_MS if unknown else max(alarm_ms, now_ms + CHECK_AGAIN_MS))
 
 
 def _row(alert: Alert) -> Row:

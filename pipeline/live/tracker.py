@@ -23,6 +23,13 @@ FIRST_PATIENCE_MS = 4 * SILENCE_MS
 """For a group whose habits are not known yet."""
 
 
+class Watched(NamedTuple):
+    """The time that was read without a gap. A silence counts only within it: what wasn't read may hold commits."""
+
+    since_ms: int
+    until_ms: int
+
+
 class Commits(NamedTuple):
     """A moment at which the group committed."""
 
@@ -117,12 +124,14 @@ class GroupState:
         usual = sorted(self.intervals_ms)[len(self.intervals_ms) // 2]
         return max(SILENCE_MS, TIMES_USUAL * usual)
 
-    @property
-    def alarm_ms(self) -> int | None:
-        """When the group counts as silent if nothing comes; None: it has no members, or is silent already."""
+    def alarm_ms(self, watched: Watched) -> int | None:
+        """When the group counts as silent if nothing comes; None: it has no members, or is silent already.
+
+        Whoever begins to look gives the group its time: it may have been unable to commit while nobody looked.
+        """
         if self.silent or not self.members or self.last_commit_ms < 0:
             return None
-        return self.last_commit_ms + self.patience_ms
+        return max(self.last_commit_ms, watched.since_ms) + self.patience_ms
 
 
 def feed(group_id: str, state: GroupState, rows: Iterable[Row], now_ms: int) -> list[Alert]:
@@ -145,9 +154,9 @@ def feed(group_id: str, state: GroupState, rows: Iterable[Row], now_ms: int) -> 
     return [alert for alert in alerts if now_ms - alert.ts_ms <= NEWS_MS]
 
 
-def look(group_id: str, state: GroupState, now_ms: int) -> list[Alert]:
+def look(group_id: str, state: GroupState, watched: Watched) -> list[Alert]:
     """The alarm's time has come, or something else made somebody look."""
-    alarm_ms = state.alarm_ms
+    alarm_ms, now_ms = state.alarm_ms(watched), watched.until_ms
     if alarm_ms is None or now_ms < alarm_ms:
         return []
     state.silent = True

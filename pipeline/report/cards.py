@@ -5,7 +5,7 @@ from __future__ import annotations
 from kohort.pipeline.gold.gold_rows import RebalanceRow
 from kohort.pipeline.report.figures import sureness, value, with_sureness, words
 from kohort.pipeline.report.results import FindingRow
-from kohort.pipeline.report.svg import esc, moment
+from kohort.pipeline.report.svg import esc, moment, sentence
 
 _MOST_LINKS = 40
 
@@ -26,20 +26,25 @@ def card(page: str, number: int, finding: FindingRow, rebalances: dict[int, Reba
         rows += f"<dt>{esc(words(key))}</dt><dd>{with_sureness(value(key, figure), sure)}</dd>"
     if numbers:
         rows += f"<dt>rebalances</dt><dd>{_links(page, numbers, shown)}</dd>"
+    names = [finding["group"], *finding["clients"]]
     when = f"{moment(finding['start_ms'], '%H:%M:%S')} to {moment(finding['end_ms'], '%H:%M:%S')}"
     return (
         f'<section class="card {finding["severity"]}" id="{page}f{number}" aria-label="{esc(finding["title"])}">'
         f"<p>{badge(finding['severity'])}<b>{esc(finding['title'])}</b> "
         f'<span class="soft">{esc(finding["rule"])}, {esc(finding["confidence"])}, {when}</span></p>'
-        f"<p>{esc(_sentence(finding['text']))}</p>"
-        f"<p><b>What to do:</b> {esc(finding['advice'])}</p>"
+        f"<p>{sentence(_sentence(finding), names)}</p>"
+        f"<p><b>What to do:</b> {sentence(finding['advice'], names)}</p>"
         f'<details><summary>Evidence</summary><div class="in"><dl class="evidence">{rows}</dl></div></details>'
         "</section>"
     )
 
 
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+def _sentence(finding: FindingRow) -> str:
+    """A capital letter first, unless a name stands there: those are spelled as they are."""
+    text = finding["text"]
+    named = text.startswith(tuple(each for each in finding["clients"] if each))
+    first = text[:1] if named else text[:1].upper()
+    return first + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
 
 
 def _links(page: str, numbers: list[int], shown: set[int]) -> str:

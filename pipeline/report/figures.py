@@ -21,6 +21,8 @@ _ESTIMATED = {"estimated_gain_partition_s", "records_estimate", "median_life_ms"
 _SETTINGS = ("timeout_ms", "interval_ms")
 """Members' settings stand in the group's records."""
 _SAMPLES = {"lag", "others_lag", "same_owner_lag", "waiting"}
+SAYS_NOTHING = 10
+"""Bounds of which the upper is so many times the lower tell nothing, and are left out."""
 _WAITS = {"waits_ms", "longest_wait_ms", "total_wait_ms", "prepare_ms", "time_rebalancing_s"}
 """Counted from a rebalance's start, which not every log holds."""
 
@@ -63,7 +65,9 @@ def value(key: str, figure: Any) -> str:
 
 
 def with_sureness(text: str, sure: str) -> str:
-    """HTML of a figure and the word on it."""
+    """HTML of a figure and the word on it; nothing for a figure that was left out."""
+    if not text:
+        return ""
     return f'{esc(text)} <small class="sure">{esc(sure)}</small>'
 
 
@@ -74,6 +78,8 @@ def waited(r: RebalanceRow) -> tuple[str, str]:
         return shown, EXACT
     if r["prepare_hi_ms"] is None:
         return (shown, AT_LEAST) if r["prepare_lo_ms"] else ("not known", "")
+    if r["prepare_hi_ms"] > SAYS_NOTHING * max(r["prepare_lo_ms"] or 0, 1000):
+        return "", ""
     return f"{seconds(r['prepare_lo_ms'] or 0)} to {seconds(r['prepare_hi_ms'])}", BETWEEN
 
 
@@ -85,4 +91,6 @@ def down(exact: float | None, low: float | None, high: float | None) -> tuple[st
         return "not known", ""
     if high - low < 0.05:
         return f"{high:.1f}", EXACT
+    if high > SAYS_NOTHING * max(low, 0.1):
+        return "", ""
     return f"{low:.1f} to {high:.1f}", BETWEEN

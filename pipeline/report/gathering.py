@@ -32,10 +32,10 @@ _COLUMNS: dict[str, tuple[str, ...] | None] = {
     "rebalances": None,
     "generations": ("generation", "stable_ms", "end_ms", "members", "partitions", "protocol"),
     "rebalance_members": (
-        "rebalance_no", "client_id", "logical_client", "role", "rejoin_delay_us", "sync_delay_us", "is_laggard",
+        "rebalance_no", "client", "role", "rejoin_delay_us", "sync_delay_us", "is_laggard",
     ),
     "partition_moves": ("rebalance_no", "topic", "part", "from_client", "to_client"),
-    "member_sessions": ("member_id", "logical_client", "client_id", "first_ms", "last_ms", "end_kind"),
+    "member_sessions": ("member_id", "client", "first_ms", "last_ms", "end_kind"),
     "commit_minutes": ("minute", "offset_delta"),
     "throughput": ("start_ms", "step_ms", "offsets"),
     "lag_minutes": ("minute", "lag"),

@@ -12,7 +12,7 @@ from kohort.pipeline.report.drawings.times import axis_of
 from kohort.pipeline.report.gathering import PageTables
 from kohort.pipeline.report.moves import matrices
 from kohort.pipeline.report.results import FindingRow
-from kohort.pipeline.report.svg import Axis, Colours, esc, legend
+from kohort.pipeline.report.svg import Axis, Colours, legend, name, sentence
 from kohort.pipeline.report.words import headline, worst_severity
 
 
@@ -32,11 +32,12 @@ def group_page(
     cards = "".join(card(page, n, finding, by_number, shown) for n, finding in enumerate(found))
     axis = axis_of(tables)
     worst = worst_severity(found)
+    clients = [client for finding in found for client in finding["clients"]]
     summary = headline(group, found, health[0] if health else None)[len(group) + 2 :]
     # The id is inside: a browser that is led to it opens what it lies in.
     return (
-        f'<details class="group"{" open" if opened else ""}><summary>{badge(worst)}<b>{esc(group)}</b> '
-        f'<span class="soft">{esc(summary)}</span></summary><div class="in" id="{page}">{cards}'
+        f'<details class="group"{" open" if opened else ""}><summary>{badge(worst)}<b>{name(group)}</b> '
+        f'<span class="soft">{sentence(summary, [group, *clients])}</span></summary><div class="in" id="{page}">{cards}'
         f"{lists.figures(tables.rebalances, health)}"
         f"{_drawings(page, axis, found, tables, shown, in_full) if axis is not None else ''}"
         f"{matrices(tables.partition_moves, tables.rebalances)}"

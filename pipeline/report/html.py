@@ -15,15 +15,15 @@ from kohort.pipeline.report.group_page import group_page
 from kohort.pipeline.report.quality import quality_box
 from kohort.pipeline.report.results import FindingRow, read_gold
 from kohort.pipeline.report.style import CSS
-from kohort.pipeline.report.svg import esc, moment
-from kohort.pipeline.report.words import by_group, headline, worst_severity
+from kohort.pipeline.report.svg import esc, moment, name, sentence
+from kohort.pipeline.report.words import by_group, first_thing, headline, when, worst_severity
 from kohort.pipeline.rules.finding import SEVERITIES, several
 
 MOST_PAGES = 150
 """Groups with a page of their own, the gravest first; the tables hold all of them."""
-FULL_PAGES_CHARS = 12_000_000
+FULL_PAGES_CHARS = 1_500_000
 """When pages are longer than this together, later ones leave out their largest drawings: browsers must open it."""
-MOST_PAGES_CHARS = 24_000_000
+MOST_PAGES_CHARS = 2_500_000
 """And from here on, there are no more pages."""
 _IN_HEAT_MAP = 40
 _IN_SHORT = 25
@@ -80,7 +80,8 @@ def _page(
     end = max((r["stable_ms"] for r in rebalances), default=0)
     paged = {group: f"g{n}" for n, group in enumerate(order[: len(pages)])}
     troubled = [group for group in paged if worst_severity(groups[group]) in ("warning", "critical")]
-    when = f"{moment(start)} to {moment(end)} UTC" if end else "no rebalance seen"
+    until_ms = max([end, *(finding["end_ms"] for found in groups.values() for finding in found)])
+    time = f"{moment(start)} to {moment(end)} UTC" if end else "no rebalance seen"
     rows = [(group, paged[group]) for group in (troubled or list(paged))[:_IN_HEAT_MAP]]
     heat = heat_map(rows, rebalances, start, end)
     return (
@@ -89,8 +90,8 @@ def _page(
         f"<style>{CSS}</style></head><body>"
         '<a class="skip" href="#main">Skip to the findings</a><main id="main">'
         f'<h1>Why groups rebalanced</h1><p class="soft">{several(len(order), "group")}, '
-        f"{several(len(rebalances), 'rebalance')}, {when}</p>{_NAVIGATION}"
-        f'<h2 id="short">In short</h2>{_in_short(troubled, paged, groups, health)}'
+        f"{several(len(rebalances), 'rebalance')}, {time}</p>{_NAVIGATION}"
+        f'<h2 id="short">In short</h2>{_in_short(troubled, paged, groups, health, until_ms)}'
         f'<h2 id="when">When</h2>{_figure(heat, len(rows), len(troubled) or len(order))}'
         f'<h2 id="causes">Causes</h2>{cause_bars(rebalances) or "<p>No rebalance that needs one.</p>"}'
         f'<h2 id="groups">Groups</h2>{"".join(pages)}{_rest(order, groups, len(pages))}'
@@ -110,14 +111,20 @@ def _in_short(
     paged: dict[str, str],
     groups: dict[str, list[FindingRow]],
     health: dict[str, list[GroupHealthRow]],
+    until_ms: int,
 ) -> str:
     if not troubled:
         return "<p>Nothing serious was found.</p>"
     lines = []
     for group in troubled:
         summary = headline(group, groups[group], next(iter(health.get(group, [])), None))[len(group) + 2 :]
-        name = f'<a href="#{paged[group]}"><b>{esc(group)}</b></a>'
-        lines.append(f"<li>{badge(worst_severity(groups[group]))}{name} {esc(summary)}</li>")
+        link = f'<a href="#{paged[group]}"><b>{name(group)}</b></a>'
+        names = [group, *(client for finding in groups[group] for client in finding["clients"])]
+        lines.append(
+            f"<li>{badge(worst_severity(groups[group]))}{link} {sentence(summary, names)}"
+            f'<br><span class="soft">{esc(when(groups[group], until_ms))}.</span> '
+            f"<b>First:</b> {sentence(first_thing(groups[group]), names)}</li>"
+        )
     more = lines[_IN_SHORT:]
     folded = f'<details><summary>{len(more)} more</summary><ul class="head in">{"".join(more)}</ul></details>'
     return f'<ol class="head">{"".join(lines[:_IN_SHORT])}</ol>{folded if more else ""}'
@@ -128,7 +135,7 @@ def _figure(heat: str, shown: int, total: int) -> str:
         return "<p>No time was spent rebalancing.</p>"
     some = f" The {shown} gravest of {total} groups." if shown < total else ""
     return (
-        f"<figure>{heat}<figcaption>Seconds spent rebalancing; darker is longer. Exact where the start of each "
+        f"<figure>{heat}<figcaption>Seconds spent rebalancing; stronger is longer. Exact where the start of each "
         f"rebalance is known, else at least.{some}</figcaption></figure>"
     )
 

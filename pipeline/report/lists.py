@@ -6,7 +6,7 @@ from kohort.pipeline.gold.gold_rows import GroupHealthRow, RebalanceRow, Recomme
 from kohort.pipeline.report.drawings.times import begin_of
 from kohort.pipeline.report.figures import AT_MOST, ESTIMATE, EXACT, down, waited, with_sureness
 from kohort.pipeline.report.results import FindingRow
-from kohort.pipeline.report.svg import esc, left_out, moment
+from kohort.pipeline.report.svg import esc, left_out, moment, name
 from kohort.pipeline.rules.finding import seconds
 
 MOST_ROWS = 300
@@ -26,7 +26,7 @@ def rebalance_table(page: str, rows: list[RebalanceRow], numbers: set[int]) -> s
     shown = [r for r in rows if r["rebalance_no"] in numbers]
     if not shown:
         return ""
-    head = "".join(f'<th scope="col">{name}</th>' for name in _COLUMNS)
+    head = "".join(f'<th scope="col">{column}</th>' for column in _COLUMNS)
     body = "".join(_rebalance(page, r) for r in shown)
     return (
         f'<details><summary>{len(rows)} rebalances</summary><div class="in"><div class="scroll" tabindex="0">'
@@ -47,7 +47,7 @@ def _rebalance(page: str, r: RebalanceRow) -> str:
         esc(f"{r['gen_from']} → {r['gen_to']}"),
         esc(r["kind"] if r["outcome"] == "completed" else f"{r['kind']}, {r['outcome']}"),
         esc(cause),
-        esc(r["trigger_client"] or ""),
+        name(r["trigger_client"]) if r["trigger_client"] else "",
         with_sureness(*waited(r)),
         with_sureness(seconds(r["stable_ms"] - r["barrier_ms"]), EXACT),
         esc(late),
@@ -63,14 +63,14 @@ def settings_table(rows: list[RecommendationRow]) -> str:
     if not rows:
         return ""
     body = "".join(
-        f'<tr><th scope="row">{esc(row["setting"])}</th><td>{esc(row["client"] or "")}</td>'
+        f'<tr><th scope="row">{esc(row["setting"])}</th><td>{name(row["client"]) if row["client"] else ""}</td>'
         f"<td>{esc(_setting(row['setting'], row['current']))}</td><td>{_proposed(row)}</td>"
         f'<td>{esc(row["basis"])}</td><td class="n">{esc(row["sample_size"])}</td>'
         f"<td>{esc(row['expected_effect'])}</td><td>{esc(row['confidence'])}</td></tr>"
         for row in sorted(rows, key=lambda row: row["proposed"] is None)[:MOST_ROWS]
     )
     names = ("setting", "client", "now", "proposed", "basis", "samples", "effect", "confidence")
-    head = "".join(f'<th scope="col">{name}</th>' for name in names)
+    head = "".join(f'<th scope="col">{column}</th>' for column in names)
     return (
         f'<h3>Settings</h3><div class="scroll" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody>'
         f"</table></div>{left_out(MOST_ROWS, len(rows), 'settings')}"
@@ -111,7 +111,7 @@ def figures(rebalances: list[RebalanceRow], health: list[GroupHealthRow]) -> str
         ("members removed", str(sum(row["evictions"] for row in health)), EXACT if known else ESTIMATE),
     ]
     shown = "".join(
-        f"<div><dt>{esc(name)}</dt><dd>{with_sureness(text, sure)}</dd></div>" for name, text, sure in entries
+        f"<div><dt>{esc(what)}</dt><dd>{with_sureness(text, sure)}</dd></div>" for what, text, sure in entries if text
     )
     return f'<dl class="figures">{shown}</dl>{"".join(_score(row) for row in health[:MOST_DAYS])}'
 

@@ -1,6 +1,19 @@
 """How the report looks: light and dark by the reader's own setting, readable on a phone, usable by keyboard."""
 
-CSS = """
+_BASE = (
+    "#4e79a7", "#f28e2b", "#59a14f", "#b07aa1", "#76b7b2", "#edc948",
+    "#e15759", "#9c755f", "#86bcb6", "#d37295", "#a0cbe8", "#8cd17d",
+)  # fmt: skip
+"""The colours of the first twelve members; the next twelve have them halfway to the colour of the text."""
+
+
+def _mixed(number: int, colour: str) -> str:
+    mixed = f"color-mix(in srgb,{colour} 45%,var(--fg))"
+    return f".c{number}{{fill:{mixed};background:{mixed}}}\n"
+
+
+CSS = (
+    """
 :root{color-scheme:light dark;--bg:#fff;--fg:#1b1f24;--soft:#59636e;--line:#d5dae0;--card:#f6f8fa;--stable:#9ccfae;
 --prepare:#d9480f;--complete:#f2b33d;--red:#c92a2a;--amber:#b35900;--blue:#2f6fb3;--none:#d0d4da;--focus:#0b57d0}
 @media(prefers-color-scheme:dark){:root{--bg:#14171a;--fg:#e6e9ec;--soft:#9aa4af;--line:#343b43;--card:#1d2126;
@@ -29,7 +42,7 @@ td.heat3{background:color-mix(in srgb,var(--prepare) 45%,transparent)}td.heat4{b
 td.n{text-align:right;font-variant-numeric:tabular-nums}tr:target,.card:target{outline:2px solid var(--focus)}[id]{scroll-margin-top:4rem}
 .chart{overflow-x:auto;margin:.2rem 0}.chart svg{min-width:44rem;width:100%;height:auto;display:block}
 svg a:focus-visible{outline:none}svg a:focus-visible rect{stroke:var(--focus);stroke-width:3}svg a text{text-decoration:underline}
-svg text{font-size:11px;fill:var(--fg)}svg .label,svg .tick{fill:var(--soft)}svg .on{fill:var(--fg);font-weight:600}
+svg text{font-size:11px;fill:var(--fg);unicode-bidi:isolate}td,th{unicode-bidi:isolate}svg .label,svg .tick{fill:var(--soft)}svg .on{fill:var(--fg);font-weight:600}
 svg .grid{stroke:var(--line)}.stable{fill:var(--stable)}.empty{fill:none;stroke:var(--line)}.prepare{fill:var(--prepare)}
 .bound{fill:var(--prepare);fill-opacity:.45}.complete{fill:var(--complete)}.lost{fill:var(--red)}.flow{fill:var(--blue)}.lag{fill:var(--amber)}
 .members{fill:var(--stable)}.silence{fill:var(--red);fill-opacity:.22}.nobody{fill:var(--none);background:var(--none)}
@@ -43,7 +56,11 @@ i.waiting{background:color-mix(in srgb,var(--fg) 55%,transparent)}i.end-left{bac
 .c3{fill:#b07aa1;background:#b07aa1}.c4{fill:#76b7b2;background:#76b7b2}.c5{fill:#edc948;background:#edc948}
 .c6{fill:#e15759;background:#e15759}.c7{fill:#9c755f;background:#9c755f}.c8{fill:#86bcb6;background:#86bcb6}
 .c9{fill:#d37295;background:#d37295}.c10{fill:#a0cbe8;background:#a0cbe8}.c11{fill:#8cd17d;background:#8cd17d}
+"""
+    + "".join(_mixed(number, colour) for number, colour in enumerate(_BASE, 12))
+    + """
 @media(prefers-color-scheme:dark){.h1{fill:#4a2415}.h2{fill:#7a3312}.h3{fill:#b4480f}.h4{fill:#e8691f}.h5{fill:#ffb184}}
 @media(max-width:40rem){body{padding:.6rem}dl.evidence{grid-template-columns:1fr}.chart svg{min-width:58rem}details>.in{padding:0 .5rem .5rem}}
 @media print{details{break-inside:avoid}}
 """
+)

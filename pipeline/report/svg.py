@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import html
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -13,12 +14,33 @@ LEFT, WIDTH, RIGHT = 150, 1000, 10
 """The drawings of one group share these, so that the same moment is at the same place in all of them."""
 
 _STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400)
-_COLOURS, _NAMED = 12, 24
+_COLOURS, _NAMED = 24, 24
+LONGEST_NAME, _TAIL = 64, 16
 
 
 def esc(text: object) -> str:
     """Text for HTML and for attributes: names of groups and clients may hold anything."""
     return html.escape(visible(str(text)), quote=True)
+
+
+def name(text: str) -> str:
+    """HTML of a group's or client's name: apart from what stands around it, whatever its script; cut if it is long."""
+    whole = visible(text)
+    if not whole:
+        return "<i>(empty id)</i>"
+    if len(whole) <= LONGEST_NAME:
+        return f"<bdi>{esc(text)}</bdi>"
+    short = f"{whole[: LONGEST_NAME - _TAIL - 1]}…{whole[-_TAIL:]}"
+    return f'<bdi title="{esc(text)}">{html.escape(short, quote=True)}</bdi>'
+
+
+def sentence(text: str, names: Iterable[str]) -> str:
+    """HTML of a sentence in which these names stand."""
+    known = sorted({visible(each) for each in names if each}, key=len, reverse=True)
+    if not known:
+        return esc(text)
+    parts = re.split(f"((?<![\\w.-])(?:{'|'.join(map(re.escape, known))})(?![\\w-]))", visible(text))
+    return "".join(name(part) if n % 2 else html.escape(part, quote=True) for n, part in enumerate(parts))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
+import re
+
 from kohort.pipeline.gold.gold_rows import GroupHealthRow
 from kohort.pipeline.report.results import FindingRow
 from kohort.pipeline.rules.finding import SEVERITIES, listed, seconds, several
@@ -18,12 +21,7 @@ def headline(group: str, found: list[FindingRow], health: GroupHealthRow | None)
         parts.append(several(stops, "stop"))
         if silent:
             parts.append(f"{seconds(silent)} without {'consumption' if eager else 'commits'}")
-        worst = max(stalls, key=lambda finding: finding["evidence"]["stops"])
-        count = worst["evidence"]["stops"]
-        whom = f"client {listed(worst['clients'])}"
-        parts.append(
-            f"{'all' if count == stops else count} of them waiting for {whom}" if stops > 1 else f"waiting for {whom}"
-        )
+        parts.append(_whom(stalls, stops))
     parts = [", ".join(parts)] if parts else []
     grave = [f for f in found if f["severity"] != "info" and f["rule"] not in ("R01", "R26")]
     parts += [finding["text"] for finding in grave[: 1 if stalls else 2]]
@@ -34,6 +32,45 @@ def headline(group: str, found: list[FindingRow], health: GroupHealthRow | None)
     if not parts and health is not None:
         parts.append(f"healthy; {several(health['rebalances'], 'rebalance')}")
     return f"{group}: " + "; ".join(parts)
+
+
+def _whom(stalls: list[FindingRow], stops: int) -> str:
+    """All who were waited for, the one that caused most stops first."""
+    order = sorted(stalls, key=lambda finding: -finding["evidence"]["stops"])
+    whom = [f"client {listed(each['clients'])}" if each["clients"] else "somebody" for each in order]
+    if stops == 1:
+        return f"waiting for {whom[0]}"
+    if len(order) == 1:
+        return f"all of them waiting for {whom[0]}"
+    return ", ".join(
+        f"{each['evidence']['stops']}{' of them' if n == 0 else ''} waiting for {who}"
+        for n, (each, who) in enumerate(zip(order, whom, strict=True))
+    )
+
+
+ENDED_MS = 60_000
+"""What was so shortly before the end of what was looked at goes on, as far as is known."""
+
+
+def when(found: list[FindingRow], until_ms: int) -> str:
+    """When the gravest of it was, and whether it goes on. until_ms: the end of what was looked at."""
+    worst = [finding for finding in found if finding["severity"] == worst_severity(found)]
+    if not worst:
+        return ""
+    start, end = min(finding["start_ms"] for finding in worst), max(finding["end_ms"] for finding in worst)
+    if any(finding["evidence"].get("open") for finding in worst) or end > until_ms - ENDED_MS:
+        return f"since {_moment(start)} UTC, still so at the end"
+    return f"{_moment(start)} to {_moment(end)} UTC, over for {seconds(until_ms - end)} at the end"
+
+
+def first_thing(found: list[FindingRow]) -> str:
+    """The first thing to do: the first sentence of the advice on the gravest finding."""
+    worst = next((finding for finding in found if finding["severity"] == worst_severity(found)), None)
+    return "" if worst is None else re.split(r"(?<=[.!?])\s", worst["advice"].strip(), maxsplit=1)[0]
+
+
+def _moment(ms: int) -> str:
+    return datetime.datetime.fromtimestamp(ms / 1000, datetime.UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def worst_severity(found: list[FindingRow]) -> str:

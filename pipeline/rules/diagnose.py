@@ -34,6 +34,11 @@ from kohort.pipeline.rules import (
     r26_storm,
     r27_offsets_gone,
     r28_mixed_settings,
+    r29_without_members,
+    r30_poison,
+    r31_half_deployed,
+    r32_never_commits,
+    r33_two_committers,
 )
 from kohort.pipeline.rules.finding import SEVERITIES, Finding
 
@@ -70,6 +75,11 @@ ALL: dict[str, Rule] = {
         r26_storm,
         r27_offsets_gone,
         r28_mixed_settings,
+        r29_without_members,
+        r30_poison,
+        r31_half_deployed,
+        r32_never_commits,
+        r33_two_committers,
     )
 }
 
@@ -84,4 +94,6 @@ def diagnose(analysis: GroupAnalysis) -> list[Finding]:
         finding.group = analysis.group_id
         if finding.rule == "R26":
             r26_storm.explain(finding, found)
+        if finding.rule == "R30":
+            r30_poison.explain(finding, found)
     return sorted(found, key=lambda f: (-SEVERITIES.index(f.severity), f.rule))

@@ -73,6 +73,7 @@ class Evidence(TypedDict, total=False):
     moments_ms: list[int]
     moves: list[int]
     of: int
+    offset: int
     open: bool
     others_lag: int
     p95_complete_ms: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -42,6 +43,11 @@ def seconds(ms: float) -> str:
     if ms < 2 * 3_600_000:
         return f"{ms / 60_000:.0f} min"
     return f"{ms / 3_600_000:.1f} h"
+
+
+def moment(ms: int) -> str:
+    """A time of day in UTC; a sentence says that it is."""
+    return datetime.datetime.fromtimestamp(ms / 1000, datetime.UTC).strftime("%H:%M:%S")
 
 
 def times(count: int) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.inputs import Member
-from kohort.pipeline.rules.finding import LIKELY, POSSIBLE, Finding, seconds
+from kohort.pipeline.rules.finding import LIKELY, POSSIBLE, Finding, seconds, times
 
 ENOUGH, FEWEST = 200, 20
 LOWEST_POLL_MS, STEP_MS, MARGIN = 60_000, 10_000, 1.5
@@ -38,7 +38,7 @@ class Proposal:
 
 def proposals(analysis: GroupAnalysis, findings: list[Finding]) -> list[Proposal]:
     result = []
-    if poll := _max_poll_interval(analysis):
+    if poll := _max_poll_interval(analysis, findings):
         result.append(poll)
     result += _session_timeout(analysis, findings)
     result += _static_membership(analysis, findings)
@@ -70,7 +70,24 @@ def _newest_members(analysis: GroupAnalysis) -> list[Member]:
     return [s.member for s in analysis.sessions]
 
 
-def _max_poll_interval(analysis: GroupAnalysis) -> Proposal | None:
+def _exceeded(current: int, wanted: int, left: Finding) -> Proposal:
+    """Members left at their poll timeout: whatever commits seem to say, it doesn't fit."""
+    count = left.evidence["times"]
+    return Proposal(
+        "max.poll.interval.ms",
+        str(current),
+        str(max(wanted, 2 * current)),
+        f"{left.clients[0]} took longer than that between two polls {times(count)}",
+        count,
+        "",
+        "or halve max.poll.records: then a batch is done in time, and the member stays",
+        left.confidence,
+        left.clients[0],
+    )
+
+
+def _max_poll_interval(analysis: GroupAnalysis, findings: list[Finding]) -> Proposal | None:
+    """None: too few samples, or it fits."""
     current = max((m.rebalance_timeout_ms or 0 for m in _newest_members(analysis)), default=0)
     gaps = poll_gaps_ms(analysis)
     for r in analysis.rebalances:
@@ -80,14 +97,19 @@ def _max_poll_interval(analysis: GroupAnalysis) -> Proposal | None:
             if before is not None:
                 gaps.setdefault(r.why.laggard.client, []).append(r.barrier_ms - before)
     samples = sum(len(of_client) for of_client in gaps.values())
-    if not current or samples < FEWEST:
+    left = next((f for f in findings if f.rule == "R02"), None)
+    if not current or (samples < FEWEST and left is None):
         return None
+    if not any(gaps.values()):
+        return _exceeded(current, 0, left) if left is not None else None
     enough = samples >= ENOUGH
     worst = {c: float(np.percentile(g, 99.9) if len(g) >= ENOUGH else max(g)) for c, g in gaps.items() if g}
     client = max(worst, key=lambda c: worst[c])
     p = worst[client]
     wanted = -(-MARGIN * p // STEP_MS) * STEP_MS
     proposed = int(min(max(wanted, LOWEST_POLL_MS), 4 * current))
+    if left is not None:
+        return _exceeded(current, proposed, left)
     percentile = "p99.9" if enough else "maximum"
     basis = f"{percentile} of the time between commits of one client: {seconds(p)} ({client})"
     confidence = LIKELY if enough else POSSIBLE
@@ -109,9 +131,7 @@ def _max_poll_interval(analysis: GroupAnalysis) -> Proposal | None:
         return Proposal(
             "max.poll.interval.ms", str(current), str(proposed), basis, samples, percentile, effect, confidence, client
         )
-    return Proposal(
-        "max.poll.interval.ms", str(current), None, basis, samples, percentile, "fits: no advice", confidence, client
-    )
+    return None
 
 
 def _session_timeout(analysis: GroupAnalysis, findings: list[Finding]) -> list[Proposal]:
@@ -124,21 +144,21 @@ def _session_timeout(analysis: GroupAnalysis, findings: list[Finding]) -> list[P
             if (old := new.predecessor) is not None and new.member.instance_id
         ]
         unserved = [row["ms"] for f in findings if f.rule == "R12" for row in f.evidence["away"]]
-        times = sorted(t for t in away + unserved if t > 0)
+        absences = sorted(t for t in away + unserved if t > 0)
         current = max((m.session_timeout_ms or 0 for m in static), default=0)
-        if times and current:
-            p95 = times[-(-len(times) * 95 // 100) - 1]
-            proposed = min(max(round(1.5 * p95 / 1000) * 1000, SESSION_RANGE_MS[0]), SESSION_RANGE_MS[1])
+        p95 = absences[-(-len(absences) * 95 // 100) - 1] if absences else 0
+        proposed = min(max(round(1.5 * p95 / 1000) * 1000, SESSION_RANGE_MS[0]), SESSION_RANGE_MS[1])
+        if absences and current and proposed != current:
             result.append(
                 Proposal(
                     "session.timeout.ms",
                     str(current),
-                    str(proposed) if proposed != current else None,
+                    str(proposed),
                     f"1.5 times the 95th percentile of restart times ({seconds(p95)})",
-                    len(times),
+                    len(absences),
                     "p95",
                     "restarts cause no rebalance, and partitions wait no longer than they must",
-                    LIKELY if len(times) >= 5 else POSSIBLE,
+                    LIKELY if len(absences) >= 5 else POSSIBLE,
                 )
             )
         return result
@@ -150,7 +170,7 @@ def _session_timeout(analysis: GroupAnalysis, findings: list[Finding]) -> list[P
                     "session.timeout.ms",
                     str(timeout),
                     str(min(2 * timeout, SESSION_RANGE_MS[1])),
-                    "expired although the process lived",
+                    "expired, and the client was back soon",
                     finding.evidence["expiries"],
                     "",
                     "a pause of this length no longer expires the session; a dead member is noticed later",

@@ -27,15 +27,50 @@ _EAGER = "With cooperative-sticky or the new protocol (group.protocol=consumer) 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     by_client: dict[str, list[Rebalance]] = {}
+    unknown: list[Rebalance] = []
     for r in analysis.rebalances:
-        if r.why.laggard is None or r.why.laggard.how not in _ALIVE or not r.reached_barrier or not r.before.size:
+        if not r.reached_barrier or not r.before.size or r.is_epoch:
             continue
         timeout = r.before.rebalance_timeout_ms
         shortest = min(LONG_MS, SHARE_OF_TIMEOUT * timeout) if timeout else LONG_MS
-        if r.prepare_ms >= shortest:
+        if r.prepare_ms < shortest:
+            continue
+        if r.why.laggard is None and r.start_ms is not None and r.kind == "normal":
+            unknown.append(r)
+        elif r.why.laggard is not None and r.why.laggard.how in _ALIVE:
             by_client.setdefault(r.why.laggard.client, []).append(r)
     for client, hits in by_client.items():
         yield _finding(analysis, client, hits)
+    if unknown:
+        yield _for_somebody(unknown)
+
+
+def _for_somebody(hits: list[Rebalance]) -> Finding:
+    """The waits are exact, and no source tells who came last, or several did."""
+    waits = [r.prepare_ms for r in hits]
+    return Finding(
+        ID,
+        "The group waited for somebody",
+        WARNING,
+        CERTAIN,
+        f"the group waited {times(len(hits))} for somebody to join again, {seconds(sum(waits))} in all (longest "
+        f"{seconds(max(waits))}); no source tells who came last, or several members did",
+        "Analyse the offsets topic too: a bootstrap address or a copy of its segment files. Commits show which member was "
+        "busy. Then look at what that member does between two polls.",
+        min(r.begin_ms for r in hits),
+        max(r.stable_ms for r in hits),
+        [],
+        {
+            "stops": len(hits),
+            "waits_ms": waits,
+            "longest_wait_ms": max(waits),
+            "total_wait_ms": sum(waits),
+            "without_progress_ms": 0,
+            "eager": any(r.eager is not False for r in hits),
+            "generations": [r.after.number for r in hits],
+            "rebalances": [r.number for r in hits],
+        },
+    )
 
 
 def _finding(analysis: GroupAnalysis, client: str, hits: list[Rebalance]) -> Finding:

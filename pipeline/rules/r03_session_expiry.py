@@ -1,4 +1,4 @@
-"""R03: a session expired. Either the process was back soon after, or it was not: it died, as a rule."""
+"""R03: a session expired: the client was back soon after, later, or not at all."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from kohort.pipeline.rules.session_settings import beat_setting, session_setting
 
 ID = "R03"
 BACK_WITHIN_SESSIONS = 2
+_LOOK_AT_THE_START = "Look when the process started: if it was then, find out why the one before it ended. "
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
@@ -26,6 +27,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         and session not in without_coordinator
         and not _with_the_group(analysis, session)
         and not _left_for_a_while(analysis, session)
+        and not (session.member.instance_id and _successor(analysis, session))
     ]
     back: list[Session] = []
     dead: list[Session] = []
@@ -52,28 +54,38 @@ def _left_for_a_while(analysis: GroupAnalysis, session: Session) -> bool:
     return any(name == session.member.instance_id and ts <= session.last_ms for ts, name in away)
 
 
+def _successor(analysis: GroupAnalysis, session: Session) -> Session | None:
+    """The next life of its client. Of a static member R12 tells."""
+    return next((other for other in analysis.sessions if other.predecessor is session), None)
+
+
 def _came_back_ms(analysis: GroupAnalysis, session: Session) -> int | None:
+    """After how long, if that was soon."""
     timeout = session.member.session_timeout_ms or 45_000
-    for other in analysis.sessions:
-        if other.predecessor is session:
-            away = other.first_ms - session.last_ms
-            if away <= BACK_WITHIN_SESSIONS * timeout:
-                return max(0, away)
-    return None
+    if (other := _successor(analysis, session)) is None:
+        return None
+    away = other.first_ms - session.last_ms
+    return max(0, away) if away <= BACK_WITHIN_SESSIONS * timeout else None
 
 
 def _alive(analysis: GroupAnalysis, sessions: list[Session]) -> Finding:
     clients = list(dict.fromkeys(session.member.name for session in sessions))
     timeout = max((s.member.session_timeout_ms or 0 for s in sessions), default=0)
+    # only a client of the consumer protocol keeps its member id, and only as long as its process lives
+    lived = all((new := _successor(analysis, s)) and new.member.member_id == s.member.member_id for s in sessions)
+    back_after = max(_came_back_ms(analysis, session) or 0 for session in sessions)
+    meaning = "the process was paused or cut off, not dead"
+    if not lived:
+        meaning = "the process was paused or cut off, or it died and was started again"
     return Finding(
         ID,
-        "A session expired although the process lived",
+        "A session expired although the process lived" if lived else "A session expired, and the client came back",
         WARNING,
         weakest(session.end_confidence for session in sessions),
         f"the session of {listed(clients)} expired {times(len(sessions))}"
         + (f" (session timeout {seconds(timeout)})" if timeout else "")
-        + ", but it came back soon after and had to join anew: the process was paused or cut off, not dead",
-        "Look for pauses first: garbage collection, CPU throttling, a suspended host, the network. Then set "
+        + f", but it was back within {seconds(back_after)} of that and had to join anew: {meaning}",
+        f"{_LOOK_AT_THE_START if not lived else ''}Look for pauses: garbage collection, CPU throttling, a suspended host, the network. Then set "
         f"{session_setting(sessions[0].member)} to twice the longest pause, and {beat_setting(sessions[0].member)} to at "
         "most a third of it.",
         sessions[0].last_ms,
@@ -93,12 +105,17 @@ def _dead(analysis: GroupAnalysis, sessions: list[Session]) -> Finding:
     clients = list(dict.fromkeys(session.member.name for session in sessions))
     timeout = max((s.member.session_timeout_ms or 0 for s in sessions), default=0)
     unserved = [_unserved_ms(analysis, session) for session in sessions]
+    later = {s.member.name: new.first_ms - s.last_ms for s in sessions if (new := _successor(analysis, s)) is not None}
+    ended = "did not come back"
+    if later:
+        ended = " and ".join(f"{name} came back {seconds(ms)} later" for name, ms in list(later.items())[:3])
+        ended += "" if len(later) == len(clients) else ", the others did not come back"
     return Finding(
         ID,
-        "A member's session expired, and it did not come back",
+        "A member's session expired" + ("" if later else ", and it did not come back"),
         WARNING,
         weakest(session.end_confidence for session in sessions),
-        f"{listed(clients)} stopped sending heartbeats without leaving the group, and did not come back; the partitions had "
+        f"{listed(clients)} stopped sending heartbeats without leaving the group, and {ended}; the partitions had "
         "no reader until the session timeout"
         + (f" ({seconds(timeout)})" if timeout else "")
         + " was over"

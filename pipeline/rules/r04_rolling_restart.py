@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.member_sessions import Session
 from kohort.pipeline.history.rebalance import Rebalance
-from kohort.pipeline.rules.finding import CERTAIN, INFO, LIKELY, WARNING, Finding, listed, several
+from kohort.pipeline.rules.finding import CERTAIN, INFO, LIKELY, WARNING, Finding, listed, seconds, several
+from kohort.pipeline.rules.replaced_pods import Deploy, deploys
 from kohort.pipeline.rules.session_settings import session_setting
 
 ID = "R04"
@@ -39,6 +40,49 @@ def _emptied_between(analysis: GroupAnalysis, old: Session, new: Session) -> boo
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
+    yield from _restarted(analysis)
+    for deploy in deploys(analysis):
+        yield _replaced(analysis, deploy)
+
+
+def _replaced(analysis: GroupAnalysis, deploy: Deploy) -> Finding:
+    """Members that go for good, and others that come in their place."""
+    start, end = deploy.start_ms, deploy.end_ms
+    caused = [
+        r
+        for r in analysis.rebalances
+        if start - 1000 <= r.begin_ms <= end + 10_000 and r.outcome == "completed" and r.kind != "followup"
+    ]
+    unserved_s = sum(r.cost.unavailable_partition_s[1] for r in caused)
+    cheap = bool(caused) and all(r.is_epoch for r in caused) and unserved_s < MUCH_PARTITION_S
+    clients = list(dict.fromkeys(session.member.name for session in deploy.new))
+    what = f"deploy of {deploy.name}: {len(deploy.old)} pods" if deploy.name else f"{len(deploy.old)} members"
+    by = f"{len(deploy.new)} with another hash in their names" if deploy.hashes else f"{len(deploy.new)} others"
+    return Finding(
+        ID,
+        "Deploy that replaces the members",
+        INFO if cheap else WARNING,
+        CERTAIN if deploy.hashes else LIKELY,
+        f"{what} were replaced by {by} within {seconds(end - start)}, which cost {several(len(caused), 'rebalance')}",
+        "Each new pod joins and each old one leaves. Pods with names that stay (a StatefulSet, group.instance.id from the "
+        "pod's name) come back without a rebalance. Else use cooperative-sticky or group.protocol=consumer, so that the "
+        "others read on meanwhile, and let several pods change at a time (maxSurge).",
+        start,
+        end,
+        clients,
+        {
+            "restarts": len(deploy.new),
+            "rebalances_caused": len(caused),
+            "unavailable_partition_s_hi": round(unserved_s, 3),
+            "restart_ms": [],
+            "clients": [session.member.name for session in deploy.old],
+            "rebalances": [r.number for r in caused],
+        },
+    )
+
+
+def _restarted(analysis: GroupAnalysis) -> Iterator[Finding]:
+    """Clients that come back under their own names."""
     hits = restarts(analysis)
     if len(hits) < 2:
         return
@@ -52,8 +96,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         return
     inside = [r for r in analysis.rebalances if start - 1000 <= r.begin_ms <= end + 10_000 and r.outcome == "completed"]
     counted = [r for r in inside if r.kind != "followup"]
-    if len(counted) < 1.5 * len(hits):
-        return
+    merged = len(counted) < 1.5 * len(hits)
     protocols = _protocols(inside)
     moved = {new.member.speaks for old, new in hits if old.member.speaks != new.member.speaks}
     changed = len(protocols) > 1 or bool(moved)
@@ -61,6 +104,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     of_epochs = all(r.is_epoch for r in inside)
     text = f"rolling restart of {several(len(clients), 'client')} ({listed(clients)}): {several(len(hits), 'restart')} "
     text += f"cost {several(len(counted), 'rebalance')}"
+    text += ": those of clients that restarted together were one" if merged else ""
     if moved:
         text += f"; with it clients changed to the {' and the '.join(sorted(moved))} protocol, which is expected once"
     elif changed:
@@ -68,8 +112,8 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     yield Finding(
         ID,
         "Rolling restart with dynamic members",
-        INFO if changed or (of_epochs and unserved_s < MUCH_PARTITION_S) else WARNING,
-        CERTAIN if analysis.events.any or analysis.consumer else LIKELY,
+        INFO if changed or merged or (of_epochs and unserved_s < MUCH_PARTITION_S) else WARNING,
+        CERTAIN if analysis.events.any or moved else LIKELY,
         text,
         "Use static membership (group.instance.id, one per process), with a restart shorter than "
         f"{session_setting(hits[-1][1].member)}: restarts then cause no rebalance.{'' if of_epochs else _CHEAPER}",

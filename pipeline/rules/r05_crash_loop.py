@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterator
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
-from kohort.pipeline.history.member_sessions import Session, is_flapping, lives
+from kohort.pipeline.history.member_sessions import THROWN_OUT, Session, is_flapping, lives
 from kohort.pipeline.rules.finding import CRITICAL, Finding, seconds, several, times, weakest
 
 ID = "R05"
@@ -17,6 +17,12 @@ def _session(crashed: list[Session]) -> str:
     """What passes between a death and its discovery."""
     expired = {s.member.session_timeout_ms for s in crashed if s.end_kind == "session_expired"} - {None}
     return f" (its session timeout of {seconds(max(filter(None, expired)))} included)" if expired else ""
+
+
+def _others(analysis: GroupAnalysis, own: list[Session], start_ms: int, end_ms: int) -> str:
+    """Whether it was the only one."""
+    others = [s for s in analysis.sessions if s not in own and start_ms <= s.last_ms <= end_ms]
+    return "" if any(s.end_kind in THROWN_OUT for s in others) else "; no other member was removed meanwhile"
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
@@ -36,7 +42,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
             CRITICAL,
             weakest(s.end_confidence for s in crashed),
             f"{client} died {times(len(crashed))}; each time this was noticed about {seconds(median)} after it had joined"
-            f"{_session(crashed)}. That caused {several(len(caused), 'rebalance')}; the other members were healthy",
+            f"{_session(crashed)}. That caused {several(len(caused), 'rebalance')}{_others(analysis, sessions, start, end)}",
             "Fix or stop that instance. Alert on the instance rather than on the group: each round costs a join and, after "
             "a session timeout, an expiry.",
             start,

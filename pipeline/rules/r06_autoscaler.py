@@ -1,6 +1,7 @@
 """R06: the group is scaled up and down all the time; all joins and leaves are orderly.
 
-Restarts don't count: a client that comes back under its own name is a deploy, not scaling.
+Restarts don't count: a client that comes back under its own name is a deploy, not scaling; nor do deploys that replace
+all pods.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.rules.finding import LIKELY, WARNING, Finding, busiest, seconds, several, times
+from kohort.pipeline.rules.replaced_pods import deploys
 
 ID = "R06"
 TURNS = 4
@@ -17,11 +19,16 @@ WINDOW_MS = 30 * 60_000
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
+    deployed = {session for deploy in deploys(analysis) for session in (*deploy.old, *deploy.new)}
     returning = {s.predecessor for s in analysis.sessions if s.predecessor}
-    steps = [(s.first_ms, 1) for s in analysis.sessions if not s.predecessor]
-    steps += [(s.last_ms, -1) for s in analysis.sessions if s.end_kind == "left" and s not in returning]
+    # a session without a client id can't be told from a restart of another
+    scaled = [s for s in analysis.sessions if s not in deployed and s.member.client_id]
+    steps = [(s.first_ms, 1) for s in scaled if not s.predecessor]
+    steps += [(s.last_ms, -1) for s in scaled if s.end_kind == "left" and s not in returning]
     steps.sort()
     turns = [now for (_, was), (now, step) in itertools.pairwise(steps) if step != was]
+    if analysis.timeline.conversions and analysis.consumer is None:
+        return  # the text log alone: members that change their protocol come under other names
     if busiest(turns, WINDOW_MS) < TURNS:
         return
     start, end = turns[0], turns[-1]

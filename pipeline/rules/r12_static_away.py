@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
+from kohort.pipeline.history.stalls import Stall
 from kohort.pipeline.rules.finding import CERTAIN, INFO, LIKELY, WARNING, Finding, listed, seconds, times
 from kohort.pipeline.rules.session_settings import session_setting
 
 ID = "R12"
 SHARE_OF_SESSION = 0.5
+SHARE_IN_REBALANCE = 0.5
+"""A silence of which more is a rebalance is its cost, not an absence."""
 
 
 def find(analysis: GroupAnalysis) -> Iterator[Finding]:
@@ -17,12 +20,14 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     for stall in analysis.stalls:
         generation = analysis.ownership.generation_at(stall.start_ms + 1)
         member = generation.members.get(stall.owner_id or "") if generation else None
-        if stall.kind != "member_silent" or member is None or not member.instance_id or stall.during_rebalance:
+        if stall.kind != "member_silent" or member is None or not member.instance_id:
+            continue
+        if _rebalancing_ms(analysis, stall) > SHARE_IN_REBALANCE * stall.length_ms:
             continue
         timeout = member.session_timeout_ms
         if timeout and stall.length_ms >= SHARE_OF_SESSION * timeout:
             hits.append((member.instance_id, stall.start_ms, stall.end_ms, False))
-    hits += _away(analysis)
+    hits += _away(analysis) + _expired(analysis)
     if not hits:
         return
     hits.sort(key=lambda hit: hit[1])
@@ -51,6 +56,22 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
             "away": [{"instance": name, "from_ms": start, "ms": end - start} for name, start, end, _ in hits],
         },
     )
+
+
+def _rebalancing_ms(analysis: GroupAnalysis, stall: Stall) -> int:
+    """How much of a silence is a rebalance's. With a known start a rebalance reaches back into the silence before it."""
+    r = next((r for r in analysis.rebalances if r.number == stall.during_rebalance), None)
+    return 0 if r is None else min(r.stable_ms, stall.end_ms) - max(r.begin_ms, stall.start_ms)
+
+
+def _expired(analysis: GroupAnalysis) -> list[tuple[str, int, int, bool]]:
+    """Classic members that were away for longer than their session, and came back."""
+    lost = {session.predecessor: session for session in analysis.sessions if session.predecessor is not None}
+    return [
+        (old.member.instance_id, old.last_ms - (old.member.session_timeout_ms or 0), new.first_ms, True)
+        for old, new in lost.items()
+        if old.member.instance_id and old.end_kind == "session_expired" and old.stay is None
+    ]
 
 
 def _setting(analysis: GroupAnalysis) -> str:

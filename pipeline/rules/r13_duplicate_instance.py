@@ -1,4 +1,4 @@
-"""R13: two processes share a group.instance.id and keep replacing each other.
+"""R13: two processes share a group.instance.id: one takes it from the other once, or they keep replacing each other.
 
 The record keeps the client id and host of the first process, so the log alone doesn't show both. Quick take-overs are the
 sign; the coordinator's lines about fenced requests are the proof.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
-from kohort.pipeline.rules.finding import CERTAIN, CRITICAL, LIKELY, Finding, busiest, listed, several, times
+from kohort.pipeline.rules.finding import CERTAIN, CRITICAL, LIKELY, WARNING, Finding, busiest, listed, several, times
 
 ID = "R13"
 TAKE_OVERS = 3
@@ -33,17 +33,18 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
     for instance in sorted(taken.keys() | fenced.keys()):
         swaps, refused = taken.get(instance, []), fenced.get(instance, [])
         names = sorted(clients.get(instance, set()) - {""})
-        if busiest(swaps, WINDOW_MS) < TAKE_OVERS and not (refused and len(swaps) > 1):
+        if busiest(swaps, WINDOW_MS) < TAKE_OVERS and not (refused and swaps):
             continue
-        moments = swaps + refused
+        moments, once = swaps + refused, len(swaps) == 1
         yield Finding(
             ID,
             "Two processes share an instance id",
-            CRITICAL,
+            WARNING if once else CRITICAL,
             CERTAIN if refused else LIKELY,
             f"{instance} changed hands {times(len(swaps))}"
             + (f" between {listed(names)}" if len(names) > 1 else "")
             + (f"; {several(len(refused), 'request')} of the process that lost it were fenced" if refused else "")
+            + (": it was still running when the other one came" if once else "")
             + ". Few rebalances are visible, but each take-over interrupts reading",
             "Make group.instance.id unique for each process.",
             min(moments),

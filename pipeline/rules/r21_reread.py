@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.rules.finding import CERTAIN, INFO, LIKELY, WARNING, Finding, listed, seconds, several, times
 from kohort.pipeline.rules.r16_coordinator_moved import lost_with_a_move
+from kohort.pipeline.rules.r33_two_committers import jumping as two_committers
 
 ID = "R21"
 UNCOMMITTED_MS = 5000
@@ -83,7 +84,12 @@ def _handed_over_uncommitted(analysis: GroupAnalysis) -> Iterator[Finding]:
 
 
 def _set_back(analysis: GroupAnalysis) -> Iterator[Finding]:
-    hits = [s for s in analysis.stalls if s.kind == "rewind" and s.during_rebalance is None and s.topic_partition]
+    jumping = two_committers(analysis)
+    hits = [
+        s
+        for s in analysis.stalls
+        if s.kind == "rewind" and s.during_rebalance is None and s.topic_partition and s.topic_partition not in jumping
+    ]
     if not hits:
         return
     alive = [s for s in hits if s.owner]
@@ -98,7 +104,8 @@ def _set_back(analysis: GroupAnalysis) -> Iterator[Finding]:
         text += "rebalance"
     else:
         text = (
-            f"positions of {topics} were set back by up to {far} records while the group was empty: an operator's reset"
+            f"positions of {topics} were set back by up to {far} records while the group had no members: by an operator's "
+            "reset, or by a consumer that is no member (assign)"
         )
     yield Finding(
         ID,

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from kohort.pipeline.history.group_analysis import GroupAnalysis
-from kohort.pipeline.history.storms import Storm
+from kohort.pipeline.history.storms import MANY, SHARE, Storm
 from kohort.pipeline.rules.finding import CERTAIN, INFO, LIKELY, WARNING, Finding, seconds, several
 
 ID = "R26"
@@ -25,7 +25,7 @@ def find(analysis: GroupAnalysis) -> Iterator[Finding]:
         yield Finding(
             ID,
             "Rebalance storm",
-            WARNING,
+            WARNING if len(storm.rebalances) >= MANY or storm.share >= SHARE else INFO,
             CERTAIN if exact else LIKELY,
             f"{several(len(storm.rebalances), 'rebalance')} within {seconds(storm.end_ms - storm.start_ms)}"
             f"{_share(storm, exact)}; most often: {cause.replace('_', ' ')}",

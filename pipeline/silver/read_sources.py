@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+
+import pyarrow as pa
 
 from kohort.pipeline.silver.parquet_files import Writer
 from kohort.pipeline.silver.record_rows import SilverRows
@@ -14,6 +17,7 @@ from kohort.pipeline.sources.chunk import Chunk, Issue
 from kohort.pipeline.sources.found import Source
 from kohort.pipeline.sources.lines import BROKEN
 from kohort.pipeline.sources.source_rows import LogEndSample, TopicName
+from kohort.pipeline.sources.window import EVERYTHING, Window
 
 NOTHING_READ = "nothing_read"
 """The rule of an issue: a source was read, and nothing in it was understood."""
@@ -69,69 +73,83 @@ def split(sources: list[Source], tasks: int) -> list[list[Source]]:
     return shards
 
 
-def ingest(sources: list[Source], cluster: str, writer: Writer) -> None:
+@dataclass(frozen=True, slots=True)
+class _Into:
+    """Where rows go, less those that nobody asked for."""
+
+    writer: Writer
+    cluster: str
+    window: Window
+
+    def add(self, table: str, rows: pa.Table) -> None:
+        wanted = rows if self.window.is_everything else self.window.rows(table, rows)
+        if len(wanted):
+            self.writer.add(table, wanted)
+
+
+def ingest(sources: list[Source], cluster: str, writer: Writer, window: Window = EVERYTHING) -> None:
     """Reads the sources into the writer. What can't be read becomes a row of dq_issues; nothing is raised for it."""
+    into = _Into(writer, cluster, window)
     for kind, group in groupby(sorted(sources, key=lambda s: (s.kind, s.partition)), key=lambda s: s.kind):
         of_kind = list(group)
         if kind == found.SEGMENT:
             for partition, files in groupby(of_kind, key=lambda s: s.partition):
                 paths = [Path(source.path) for source in files]
-                _log_records(segments.read_partition(partition, paths), cluster, of_kind[0].rank, writer)
+                _log_records(segments.read_partition(partition, paths), of_kind[0].rank, into)
         else:
             for source in of_kind:
                 before = dict(writer.rows)
-                _one(source, cluster, writer)
-                if writer.rows == before and kind != found.WIRE:
+                _one(source, into)
+                if writer.rows == before and kind != found.WIRE and window.is_everything:
                     text = "nothing in it was understood: no line or record is about a group"
                     if kind == found.TEXT_LOG and (line := text_log.example_of(Path(source.path))):
                         text += f"; for example: {line}"
                     issue_row(Issue(NOTHING_READ, source.path, text), cluster, writer)
 
 
-def _one(source: Source, cluster: str, writer: Writer) -> None:
+def _one(source: Source, into: _Into) -> None:
     path = Path(source.path)
     try:
         if source.kind == found.EXPORT:
-            _log_records(export.read_export(path), cluster, source.rank, writer)
+            _log_records(export.read_export(path), source.rank, into)
         elif source.kind == found.DUMP:
-            _log_records(export.read_dump(path), cluster, source.rank, writer)
+            _log_records(export.read_dump(path), source.rank, into)
         elif source.kind == found.WIRE:
-            _log_records(
-                source_cluster.read_wire(source.path, source.partition, source.security), cluster, source.rank, writer
-            )
+            _log_records(source_cluster.read_wire(source.path, source.partition, source.security), source.rank, into)
         elif source.kind == found.TEXT_LOG:
-            _rows("events", text_log.read_text_log(path), cluster, writer)
+            _rows("events", text_log.read_text_log(path), into)
         elif source.kind == found.EVENTS:
-            _rows("events", event_lines.read_event_log(path), cluster, writer)
+            _rows("events", event_lines.read_event_log(path), into)
         elif source.kind == found.END_OFFSETS:
-            _rows("end_offsets", samples.read_end_offsets(path), cluster, writer)
+            _rows("end_offsets", samples.read_end_offsets(path), into)
         elif source.kind == found.TOPICS:
-            _rows("topic_names", samples.read_topics(path), cluster, writer)
+            _rows("topic_names", samples.read_topics(path), into)
     except BROKEN as error:
         why = getattr(error, "strerror", None) or str(error)
-        issue_row(Issue("unreadable_file", source.path, why), cluster, writer)
+        issue_row(Issue("unreadable_file", source.path, why), into.cluster, into.writer)
 
 
-def _log_records(chunks: Iterator[Chunk], cluster: str, rank: int, writer: Writer) -> None:
-    silver = SilverRows(cluster, rank)
+def _log_records(chunks: Iterator[Chunk], rank: int, into: _Into) -> None:
+    silver = SilverRows(into.cluster, rank, into.window)
     for chunk in chunks:
         for table, rows in silver.add(chunk):
-            writer.add(table, rows)
+            into.add(table, rows)
     for table, rows in silver.finish():
-        writer.add(table, rows)
+        into.add(table, rows)
 
 
-def _rows(table: str, rows: Iterator[object], cluster: str, writer: Writer) -> None:
+def _rows(table: str, rows: Iterator[object], into: _Into) -> None:
     waiting: list[object] = []
     for row in rows:
         if isinstance(row, Issue):
-            issue_row(row, cluster, writer)
+            issue_row(row, into.cluster, into.writer)
             continue
         waiting.append(row)
         if len(waiting) >= _ROWS_AT_ONCE:
-            _add(table, waiting, cluster, writer)
+            into.add(table, table_of(table, waiting, into.cluster))
             waiting = []
-    _add(table, waiting, cluster, writer)
+    if waiting:
+        into.add(table, table_of(table, waiting, into.cluster))
 
 
 def _add(table: str, rows: Sequence[object], cluster: str, writer: Writer) -> None:

@@ -29,6 +29,7 @@ from kohort.pipeline.silver.silver_schemas import SCHEMAS, table_of
 from kohort.pipeline.sources.checked import LAST_MOMENT_MS, known_moments
 from kohort.pipeline.sources.chunk import TRANSACTION_NAMES, Chunk, Issue
 from kohort.pipeline.sources.source_rows import TopicName
+from kohort.pipeline.sources.window import EVERYTHING, Window
 
 _NO_ID = bytes(16)
 _CLASSIC_KEY = GROUP_METADATA.to_bytes(2, "big")
@@ -37,11 +38,11 @@ _CLASSIC_KEY = GROUP_METADATA.to_bytes(2, "big")
 class SilverRows:
     """Turns chunks into tables. One object reads one partition's records in order, so that operations stay together.
 
-    rank: how much the source is to be believed (see `sources.found`).
+    rank: how much the source is to be believed (see `sources.found`). window: what was asked for.
     """
 
-    def __init__(self, cluster: str, rank: int) -> None:
-        self.cluster, self.rank = cluster, rank
+    def __init__(self, cluster: str, rank: int, window: Window = EVERYTHING) -> None:
+        self.cluster, self.rank, self.window = cluster, rank, window
         self._rows: dict[str, list[object]] = defaultdict(list)
         self._topic_names: set[tuple[bytes, str]] = set()
         self._operation = (RecordPosition(-1, -1, -1), "", -1)
@@ -50,8 +51,12 @@ class SilverRows:
 
     def add(self, chunk: Chunk) -> Iterator[tuple[str, pa.Table]]:
         """The tables that the chunk fills, commits first."""
+        if not self.window.is_everything:
+            self._note_ranges(replace(chunk, timestamp=known_moments(chunk.timestamp)))
+            chunk = self.window.cut(chunk)
         chunk, commits = self._with_known_moments(chunk, read_commits(chunk.spans))
-        self._note_ranges(chunk)
+        if self.window.is_everything:
+            self._note_ranges(chunk)
         if len(commits.rows):
             yield "offset_commits", self._commit_table(commits, chunk)
         rest = np.ones(len(chunk), bool)

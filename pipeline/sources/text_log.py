@@ -387,7 +387,8 @@ def columns_of(text: str) -> Columns | None:
             columns = fill(found)
             named = found.groupdict().get("group")
             columns["group_id"] = named if named is not None else group
-            if columns.get("member_id") and columns.get("client_id") is None:
-                columns["client_id"] = client_of(columns["member_id"])
+            member_id = columns.get("member_id")
+            if member_id and columns.get("client_id") is None and (client := client_of(member_id)) != member_id:
+                columns["client_id"] = client  # members of the consumer protocol make up ids that don't name it
             return columns
     return None

@@ -28,7 +28,7 @@ from kohort.storage.disk.checkpoints import (
 )
 from kohort.storage.disk.files import Disk, Folder
 from kohort.storage.disk.journal import JOURNAL, Journal, JournalError
-from kohort.storage.disk.journal_lines import Saved, SavedPartition, SavedTopic
+from kohort.storage.disk.journal_lines import Saved, SavedAcl, SavedPartition, SavedScram, SavedTopic
 from kohort.storage.disk.ownership import (
     META,
     NOT_OURS_TO_SEE,
@@ -48,7 +48,7 @@ _DELETED = "-delete"
 _STRAY = "-stray"
 """Endings of folders that are about to go, and of such that nobody knows (Kafka: `UnifiedLog.StrayDirSuffix`)."""
 
-_BEFORE_META = frozenset(name + ending for name in (META, JOURNAL, LOG_STARTS, CLEANED) for ending in ("", ".tmp"))
+BEFORE_META = frozenset(name + ending for name in (META, JOURNAL, LOG_STARTS, CLEANED) for ending in ("", ".tmp"))
 """What a first start may leave that dies before it is through: the last it writes is `meta.properties`."""
 
 
@@ -95,7 +95,7 @@ class DataDirectory:
         if path.exists() and not path.is_dir():
             raise DataDirectoryError(f"{path} is a file; --data-dir wants a directory")
         self.disk.make_folder(path)
-        self.cluster_id = owner_of(path, _BEFORE_META)
+        self.cluster_id = owner_of(path, BEFORE_META)
         self._lock = Lock(path)
         self._journal = Journal(self.disk, path)
         self.saved = self._read_journal()
@@ -212,9 +212,11 @@ class DataDirectory:
             clean_moved=self._noting(self._cleaned, CLEANED, name),
         )
         self._stores[name] = store
-        if store.folder.is_dir() and _topic_id_in(store.folder) not in (None, topic_id):
+        is_there = store.folder.is_dir()  # asked once: a topic may have thousands of partitions
+        if is_there and _topic_id_in(store.folder) not in (None, topic_id):
             self._set_aside(store.folder, "is of another topic of that name")
-        if not store.folder.is_dir():
+            is_there = False
+        if not is_there:
             self._forget(name)
             return store, None
         recovery = Recovery(
@@ -278,6 +280,16 @@ class DataDirectory:
         """A group has these settings now. Raises OSError."""
         self._noted = True
         self._journal.group(group_id, configs)
+
+    def acls_changed(self, added: Iterable[SavedAcl], removed: Iterable[SavedAcl]) -> None:
+        """ACLs are made, or taken away: one of the two is empty. Raises OSError, and then nothing has changed."""
+        self._noted = True
+        self._journal.acls(added, removed)
+
+    def scram_changed(self, user: str, mechanism: int, scram: SavedScram | None) -> None:
+        """A user has this SCRAM credential of a mechanism now, or none. Raises OSError."""
+        self._noted = True
+        self._journal.scram(user, mechanism, scram)
 
     def producer_ids(self, next_producer_id: int) -> None:
         """Ids below this one may have been handed out. Raises OSError."""

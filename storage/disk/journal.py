@@ -1,8 +1,8 @@
 """The topics of a data directory: a file of lines in JSON, to which every change is added.
 
-Topics, settings, replicas and leader epochs, settings of groups, and which producer ids were handed out. A last line
-that was cut short was never acknowledged and does not count. The file is written anew, one line a topic or group, when
-the directory is opened.
+Topics, settings, replicas and leader epochs, settings of groups, ACLs, what is kept of SCRAM passwords, and which
+producer ids were handed out. A last line that was cut short was never acknowledged and does not count. The file is
+written anew, one line a topic, group, ACL or credential, when the directory is opened.
 
 What is in the file is what the next start finds. So a change whose line was written and could not be synced is undone:
 its line is cut off, and the file is written anew, since nobody knows what the disk holds of a file whose sync failed.
@@ -21,11 +21,14 @@ from kohort.storage.disk.files import Disk, File, Folder
 from kohort.storage.disk.journal_lines import (
     LineError,
     Saved,
+    SavedAcl,
+    SavedScram,
     SavedTopic,
     apply,
     group_line,
     line,
     read_line,
+    scram_line,
     topic_line,
 )
 
@@ -70,10 +73,14 @@ class Journal:
             raise JournalError(f"{self._path} names two topics {twice[0]}: remove one; nothing has been changed")
         return saved if lines else None
 
-    def begin(self, saved: Saved) -> None:
-        """Writes the file anew, with what there is now. Raises OSError."""
+    def begin(self, saved: Saved, *, starts: bool = True) -> None:
+        """Writes the file anew, with what there is now. Raises OSError.
+
+        `starts`: a broker does, and has seen to the files of topics that were deleted.
+        """
         self._saved = saved
-        saved.deleted.clear()
+        if starts:
+            saved.deleted.clear()
         self._write_anew()
 
     def _write_anew(self) -> None:
@@ -122,6 +129,16 @@ class Journal:
     def group(self, group_id: str, configs: Mapping[str, str]) -> None:
         """A group has these settings now. Raises OSError."""
         self._add(group_line(group_id, configs))
+
+    def acls(self, added: Iterable[SavedAcl], removed: Iterable[SavedAcl]) -> None:
+        """ACLs were made or taken away. Raises OSError."""
+        for name, acls in (("acls", [*added]), ("acls_gone", [*removed])):
+            if acls:
+                self._add({name: acls})
+
+    def scram(self, user: str, mechanism: int, scram: SavedScram | None) -> None:
+        """A user has this SCRAM credential now, or none. Raises OSError."""
+        self._add(scram_line(user, mechanism, scram))
 
     def producer_ids(self, next_producer_id: int) -> None:
         """Producer ids below this one may have been handed out. Raises OSError.

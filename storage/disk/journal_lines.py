@@ -5,14 +5,20 @@ that looks intact and is not.
 """
 
 import json
+from base64 import b64decode, b64encode
+from binascii import Error as Base64Error
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from kohort.storage.disk.checkpoints import read_id, show_id
 from kohort.storage.topics import name_refusal
 
+SavedAcl = tuple[str, str, str, str, str, str, str]
+"""An ACL in words: type of resource, type of pattern, name, principal, host, operation, permission."""
+
+_SCRAM_BYTES = ("salt", "stored_key", "server_key")
 _LARGEST_INT, _LARGEST_LONG = 2**31 - 1, 2**63 - 1
 
 
@@ -38,12 +44,28 @@ class SavedTopic:
     partitions: list[SavedPartition]
 
 
+class SavedScram(NamedTuple):
+    """What is kept of a SCRAM password."""
+
+    salt: bytes
+    stored_key: bytes
+    server_key: bytes
+    iterations: int
+
+    def __repr__(self) -> str:
+        return f"SavedScram({self.iterations} iterations)"
+
+
 @dataclass(slots=True)
 class Saved:
     """All that is in a journal."""
 
     topics: dict[UUID, SavedTopic] = field(default_factory=dict)
     group_configs: dict[str, dict[str, str]] = field(default_factory=dict)
+    acls: dict[SavedAcl, None] = field(default_factory=dict)
+    """In the order in which they were made."""
+    scram: dict[tuple[str, int], SavedScram] = field(default_factory=dict)
+    """What is kept of SCRAM passwords, by user and number of the mechanism."""
     deleted: set[UUID] = field(default_factory=set)
     """Topics that were deleted since the last start. Some of their files may have stayed."""
     next_producer_id: int = 0
@@ -59,6 +81,10 @@ class Saved:
         for group_id, configs in self.group_configs.items():
             if configs:
                 yield line(group_line(group_id, configs))
+        for acl in self.acls:
+            yield line({"acls": [acl]})
+        for (user, mechanism), scram in self.scram.items():
+            yield line(scram_line(user, mechanism, scram))
         if self.deleted:
             yield line({"gone": sorted(map(show_id, self.deleted))})
         yield line({"next_producer_id": self.next_producer_id})
@@ -84,6 +110,14 @@ def group_line(group_id: str, configs: Mapping[str, str]) -> dict[str, Any]:
     return {"group": group_id, "configs": dict(configs)}
 
 
+def scram_line(user: str, mechanism: int, scram: SavedScram | None) -> dict[str, Any]:
+    """A user's SCRAM credential of one mechanism; None: there is none any more."""
+    if scram is None:
+        return {"scram": user, "mechanism": mechanism, "iterations": 0}
+    keys = {name: b64encode(getattr(scram, name)).decode() for name in _SCRAM_BYTES}
+    return {"scram": user, "mechanism": mechanism, "iterations": scram.iterations, **keys}
+
+
 def read_line(saved: Saved, data: bytes) -> None:
     """Takes a line of the file over. Raises LineError."""
     try:
@@ -99,6 +133,8 @@ def apply(saved: Saved, values: Mapping[str, Any]) -> None:
     """Takes over what a line says. Raises LineError; then nothing has changed."""
     if "topic" in values:
         _apply_topic(saved, values)
+    elif "scram" in values:
+        _apply_scram(saved, values)
     elif "moved" in values:
         topic = _topic(saved, values["moved"])
         index = _number(values, "partition", len(topic.partitions) - 1)
@@ -113,6 +149,11 @@ def apply(saved: Saved, values: Mapping[str, Any]) -> None:
         saved.restoring = True
     elif "group" in values:
         saved.group_configs[_text(values["group"], "group")] = _configs(values)
+    elif "acls" in values:
+        saved.acls.update(dict.fromkeys(_acls(values["acls"], "acls")))
+    elif "acls_gone" in values:
+        for acl in _acls(values["acls_gone"], "acls_gone"):
+            saved.acls.pop(acl, None)
     else:
         saved.next_producer_id = _number(values, "next_producer_id", _LARGEST_LONG)
 
@@ -130,6 +171,24 @@ def _apply_topic(saved: Saved, values: Mapping[str, Any]) -> None:
     if not partitions:
         raise LineError(f"topic {name} has no partitions")
     saved.topics[topic_id] = SavedTopic(name, topic_id, _configs(values), partitions)
+
+
+def _apply_scram(saved: Saved, values: Mapping[str, Any]) -> None:
+    user, mechanism = _text(values["scram"], "scram"), _number(values, "mechanism")
+    iterations = _number(values, "iterations")
+    if not iterations:
+        saved.scram.pop((user, mechanism), None)
+        return
+    saved.scram[user, mechanism] = SavedScram(
+        _bytes(values, "salt"), _bytes(values, "stored_key"), _bytes(values, "server_key"), iterations
+    )
+
+
+def _bytes(values: Mapping[str, Any], name: str) -> bytes:
+    try:
+        return b64decode(_text(values.get(name), name), validate=True)
+    except Base64Error:
+        raise LineError(f"'{name}' is not base64") from None
 
 
 def _topic(saved: Saved, value: object) -> SavedTopic:
@@ -168,6 +227,17 @@ def _replicas(value: object) -> tuple[int, ...]:
     if not replicas or len(set(map(repr, replicas))) < len(replicas):
         raise LineError("'replicas' is no list of different nodes")
     return tuple(_number({"replicas": each}, "replicas", _LARGEST_INT) for each in replicas)
+
+
+def _acls(value: object, name: str) -> list[SavedAcl]:
+    """Whether their words mean anything is asked by who knows them."""
+    acls = []
+    for each in _list(value, name):
+        if not isinstance(each, list | tuple) or len(each) != 7:
+            raise LineError(f"'{name}' is no list of ACLs of seven words each")
+        kind, pattern, resource, principal, host, operation, permission = (_text(word, name) for word in each)
+        acls.append((kind, pattern, resource, principal, host, operation, permission))
+    return acls
 
 
 def _id(value: object) -> UUID:

@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from kohort.broker.address import Advertised, parse_address
 from kohort.broker.cluster.broker_cluster import BrokerCluster
 from kohort.broker.logs import log
+from kohort.broker.runtime.listener import PlainEntrance
 from kohort.broker.runtime.run import run
 from kohort.broker.runtime.server import Server
 from kohort.broker.settings.broker_settings import Settings
@@ -35,4 +36,4 @@ async def _nowhere() -> AsyncIterator[str]:
 
 
 if __name__ == "__main__":
-    run(Settings({}, "test", 1), *parse_address(sys.argv[1]), 1, Advertised(), OnlyRecorder())
+    run(Settings({}, "test", 1), PlainEntrance(*parse_address(sys.argv[1]), Advertised()), 1, OnlyRecorder())

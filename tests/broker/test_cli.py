@@ -15,6 +15,10 @@ from kohort.cli.main import main
 KOHORT = [sys.executable, "-m", "kohort.cli"]
 
 
+LOADED_LATER = ("kohort.security.sasl", "kohort.security.stores", "kohort.security.scram", "cryptography", "jwt")
+"""What only listeners that ask for logins or speak TLS need."""
+
+
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*KOHORT, *arguments],
@@ -33,6 +37,12 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
         (("--listen", "9092"), "9092 is no address; write HOST:PORT"),
         (("--listen", "127.0.0.1:65535", "--nodes", "2"), "need ports beyond 65535"),
         (("--advertise", "a,b"), "--advertise names 2 addresses, and there is 1 node"),
+        (("--set", "listeners=SSL://127.0.0.1:0"), "ssl.keystore.location is not set"),
+        (
+            ("--listen", ":0", "--set", "listeners=PLAINTEXT://:0"),
+            "--listen and listeners both say where clients connect",
+        ),
+        (("--add-scram", "alice"), "--add-scram adds nobody who could log in while listeners is not set"),
         (("--control", "here"), "here is no address; write HOST:PORT"),
         (("--control", "0.0.0.0:0"), "could control this broker; set a token with KOHORT_CONTROL_TOKEN"),
         (("--control", ":0", "--control-token", "s3cret\n"), "the control token begins or ends with a blank"),
@@ -90,6 +100,22 @@ def test_the_control_address_is_a_part_that_may_be_missing(tmp_path: Path) -> No
 def test_a_broker_without_a_control_address_has_not_loaded_it() -> None:
     code = "import sys, kohort.broker.runtime.run, kohort.cli.serve; sys.exit('fastapi' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_plain_broker_loads_nothing_of_logins_and_tls() -> None:
+    code = (
+        "import sys, kohort.cli.serve\n"
+        "from tests.support.broker import Broker\n"
+        "client = Broker().client()\n"
+        "client.asks('metadata', 9, topics=()), client.asks('api_versions', 0)\n"
+        "print(*sorted(each for each in sys.modules if each.startswith(('kohort.security.', 'cryptography', 'jwt'))))"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True, cwd=Path(__file__).parents[2]
+    ).stdout
+    loaded = told.split()
+    assert "kohort.security.principal" in loaded
+    assert [each for each in loaded if each.startswith(LOADED_LATER)] == []
 
 
 def test_a_running_cluster_is_administered() -> None:
@@ -196,3 +222,24 @@ def test_a_terminal_of_ascii_shows_escapes(monkeypatch: pytest.MonkeyPatch) -> N
     main(["settings"], standalone_mode=False)
     print("a → b", flush=True)
     assert shown.getvalue().endswith(b"a \\u2192 b\n")
+
+
+def test_a_secured_broker_is_one_option(tmp_path: Path) -> None:
+    command = [*KOHORT, "serve", "--listen", "127.0.0.1:0", "--profile", "test", "--secure", str(tmp_path / "made")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as broker:
+        assert broker.stdout is not None
+        address = broker.stdout.readline().split()[1].removeprefix("bootstrap=")
+        login = ["--command-config", str(tmp_path / "made" / "alice.properties")]
+        watched = run("watch", address, "--once", *login)
+        plain = run("health", address)
+        broker.terminate()
+        broker.wait(10)
+    assert (watched.returncode, "1 broker, 0 groups" in watched.stdout) == (0, True)
+    assert plain.returncode == 1
+    assert (tmp_path / "made" / "alice.pem").stat().st_mode & 0o077 == 0
+
+
+def test_two_words_about_where_to_listen_are_one_too_many(tmp_path: Path) -> None:
+    ended = run("serve", "--secure", str(tmp_path), "--set", "listeners=SSL://127.0.0.1:0")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == "kohort: --secure and listeners both say where clients connect; give one of them\n"

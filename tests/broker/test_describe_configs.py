@@ -6,6 +6,7 @@ import pytest
 
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages import alter_configs, incremental_alter_configs
+from kohort.protocol.messages.describe_client_quotas import ComponentData
 from kohort.protocol.messages.describe_configs import DescribeConfigsResource
 from tests.support.broker import Broker, Client
 from tests.support.data_requests import given_topic
@@ -220,3 +221,26 @@ def test_a_topic_named_twice_is_not_changed() -> None:
     assert {(each.error_code, each.error_message) for each in answers} == {
         (ErrorCode.invalid_request, "Each resource must appear at most once.")
     }
+
+
+@pytest.mark.parametrize(
+    ("components", "error", "words"),
+    [
+        ([], ErrorCode.none, None),
+        ([("user", 0, "alice"), ("client-id", 2, None)], ErrorCode.none, None),
+        ([("", 0, "x")], ErrorCode.invalid_request, "Invalid empty entity type."),
+        ([("user", 1, None)] * 2, ErrorCode.invalid_request, "Entity type user cannot appear more than once"),
+        ([("user", 0, None)], ErrorCode.invalid_request, "but set match string to null"),
+        ([("user", 7, None)], ErrorCode.invalid_request, "Unknown match type 7"),
+        ([("user", 1, None), ("ip", 1, None)], ErrorCode.invalid_request, "Invalid entity filter component"),
+        ([("team", 1, None)], ErrorCode.unsupported_version, "Custom entity type 'team' not supported"),
+    ],
+)
+def test_no_quota_is_set_and_filters_are_looked_at(
+    components: list[tuple[str, int, str | None]], error: ErrorCode, words: str | None
+) -> None:
+    asked = tuple(ComponentData(entity_type=kind, match_type=how, match=what) for kind, how, what in components)
+    answer = Broker().client().asks("describe_client_quotas", 1, components=asked, strict=False)
+    assert answer.error_code is error
+    assert answer.entries == (() if error is ErrorCode.none else None)
+    assert (words or "") in (answer.error_message or "")

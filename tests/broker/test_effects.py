@@ -11,6 +11,8 @@ from kohort.broker.ticket import Ticket
 from kohort.coordinator.effects import Append, Cause, GroupWarning, Reply, Transition
 from kohort.protocol.batches import EncodedRecords, encode_record
 from kohort.protocol.errors import ErrorCode
+from kohort.security.principal import ANONYMOUS
+from kohort.security.sasl.login import Login
 from tests.support.broker import Broker
 
 PARTITION, NO_PARTITION = 7, 99
@@ -23,12 +25,18 @@ class Listener:
     client_host = "/10.0.0.7"
     client_software: str | None = None
     listener = ("10.0.0.1", 9092)
+    listener_name = "PLAINTEXT"
+    principal = ANONYMOUS
+    login: Login | None = None
 
     def __init__(self) -> None:
         self.heard: list[object] = []
 
     def answer(self, ticket: Ticket, response: object) -> None:
         self.heard.append(response)
+
+    def answer_and_close(self, ticket: Ticket, response: object | None, reason: str) -> None:
+        """Never called: nobody logs in."""
 
     def close(self, reason: str) -> None:
         """Never called: nothing fails while this one is answered."""

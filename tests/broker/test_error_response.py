@@ -26,12 +26,15 @@ def answer(name: str, request: object) -> Any:
 NO_NULL_LISTS = {
     "describe_topic_partitions": b"\x01" + bytes(4) + b"\xff\x00",
     "alter_partition_reassignments": bytes(4) + b"\x01\x00",
+    "describe_quorum": b"\x01" + bytes(64),
+    "update_features": bytes(4) + b"\x01" + bytes(64),
     "write_txn_markers": b"\x01" + bytes(64),
     "describe_producers": b"\x01" + bytes(64),
     "describe_transactions": b"\x01" + bytes(64),
     "list_transactions": b"\x01\x01" + bytes(64),
     "consumer_group_heartbeat": b"\x01\x01" + bytes(64),
     "consumer_group_describe": b"\x01" + bytes(64),
+    "alter_user_scram_credentials": b"\x01\x01" + bytes(64),
 }
 
 

@@ -114,14 +114,13 @@ def test_an_api_that_fails_takes_nobody_with_it(api: ApiSpec, what: str, lines: 
 
 
 def test_a_connection_that_fails_in_the_loops_own_calls_ends_alone(
-    lines: StringIO, monkeypatch: pytest.MonkeyPatch
+    lines: StringIO,
 ) -> None:
     broker = with_topic()
     eve, bob = broker.client(), broker.client()
-    monkeypatch.setattr(broker.server.dispatcher, "handle", broken)
+    eve.connection.handle = broken
     eve.says(heartbeat(1))
     eve.says(heartbeat(2), heartbeat(3))
-    monkeypatch.undo()
     assert eve.closed
     assert "serving this connection failed" in lines.getvalue()
     assert is_served(bob)

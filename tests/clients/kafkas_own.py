@@ -26,6 +26,7 @@ CLASSES = {
     "kafka-get-offsets": TOOLS + "GetOffsetShell",
     "kafka-broker-api-versions": TOOLS + "BrokerApiVersionsCommand",
     "kafka-configs": "kafka.admin.ConfigCommand",
+    "kafka-acls": "org.apache.kafka.tools.AclCommand",
     "kafka-dump-log": TOOLS + "DumpLogSegments",
     "connect-distributed": "org.apache.kafka.connect.cli.ConnectDistributed",
     "CopyingStream": "CopyingStream",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -23,9 +24,9 @@ class Ctl:
     def __init__(self, control: str) -> None:
         self.control = control
 
-    def __call__(self, *words: str) -> tuple[int, str]:
+    def __call__(self, *words: str, stdin: str = "") -> tuple[int, str]:
         command = [sys.executable, "-m", "kohort.cli", "ctl", *words, "--control", self.control]
-        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        ended = subprocess.run(command, capture_output=True, text=True, check=False, input=stdin)
         return ended.returncode, (ended.stdout or ended.stderr).rstrip("\n")
 
 
@@ -68,6 +69,7 @@ def test_a_group_is_waited_for_shown_and_expires(broker: tuple[str, Ctl], tmp_pa
         assert ctl("clock", "pause")[1].endswith("it stands still")
         assert ctl("clock", "advance", "46")[0] == 0
         assert "(session expired)" in ctl("groups", "timeline", "billing")[1]
+        assert ": session expired (ada), completed" in ctl("groups", "history", "billing")[1].splitlines()[-1]
         assert ctl("clock", "run")[1].endswith("it runs, 1.0 times as fast as the machine's")
         assert ctl("faults", "remove", "1") == (0, "")
         assert ctl("faults", "list") == (0, "")
@@ -90,6 +92,50 @@ def test_topics_are_made_and_written_to(broker: tuple[str, Ctl]) -> None:
     code, refused = ctl("topics", "create", "parcels")
     assert (code, "already exists" in refused) == (1, True)
     assert ctl("topics", "create", "letters", "--config", "cleanup")[0] == 2
+
+
+def test_records_and_offsets_are_read_and_set(broker: tuple[str, Ctl]) -> None:
+    _, ctl = broker
+    ctl("topics", "create", "bills")
+    ctl("topics", "append", "bills", "a", "b", "--key", "k")
+    assert ctl("topics", "records", "bills") == (0, "bills-0 0: k = a\nbills-0 1: k = b")
+    assert ctl("topics", "trim", "bills", "1") == (0, "bills: 1 partition, 1 record")
+    code, told = ctl("groups", "reset", "payer", "--topic", "bills")
+    assert (code, told.startswith("payer: Empty, generation 0, 0 members")) == (0, True)
+    assert ctl("groups", "offsets", "payer") == (0, "bills-0: 1, lag 1")
+    assert ctl("groups", "reset", "payer", "--to", "7") == (
+        1, "kohort: bills-0 has offsets 1 to 2; the group cannot be reset to 7"
+    )  # fmt: skip
+    assert ctl("groups", "delete", "payer") == (0, "")
+    assert ctl("topics", "delete", "bills") == (0, "")
+    assert ctl("topics", "records", "bills")[0] == 1
+
+
+def test_answers_are_printed_as_json(broker: tuple[str, Ctl]) -> None:
+    _, ctl = broker
+    ctl("topics", "create", "cards")
+    code, told = ctl("--json", "topics", "list")
+    assert (code, "cards" in [each["name"] for each in json.loads(told)]) == (0, True)
+    assert json.loads(ctl("--json", "clock", "show")[1])["paused"] is False
+    assert json.loads(ctl("--json", "gates", "list")[1]) == []
+    code, refused = ctl("--json", "groups", "show", "nobody")
+    assert (code, refused) == (1, "kohort: there is no group nobody, or nobody coordinates it at the moment")
+
+
+def test_rules_come_from_stdin_and_members_are_frozen(broker: tuple[str, Ctl]) -> None:
+    _, ctl = broker
+    code, told = ctl("faults", "add", "-", stdin="- {match: {api: Heartbeat}, do: drop, times: 1}")
+    assert (code, "Heartbeat: drop it" in told) == (0, True)
+    code, told = ctl("faults", "add", "-", stdin="- {match: {api: Hartbeat}, do: drop}")
+    assert (code, told) == (1, "kohort: stdin, rule 1: there is no API 'Hartbeat'; did you mean Heartbeat?")
+    code, told = ctl("faults", "freeze", "billing", "ada")
+    assert (code, "any request with group billing, member ada: hold it" in told) == (0, True)
+    ctl("faults", "remove")
+
+
+def test_the_address_may_be_a_url(broker: tuple[str, Ctl]) -> None:
+    _, ctl = broker
+    assert Ctl(f"http://{ctl.control}/")("clock", "show")[0] == 0
 
 
 def test_gates_and_appends_are_held_and_opened(broker: tuple[str, Ctl]) -> None:

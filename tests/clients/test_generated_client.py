@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,12 @@ def generated(broker: tuple[str, str], tmp_path_factory: pytest.TempPathFactory)
         del sys.modules[name]
 
 
+class Misspelt(Enum):
+    """A word that is none of the enumeration's."""
+
+    STABLE = "Stabel"
+
+
 def part(name: str) -> Any:
     """A module of the package."""
     return importlib.import_module(f"{PACKAGE}.{name}")
@@ -67,7 +74,19 @@ def test_every_operation_is_there(generated: Path) -> None:
         "gates_release",
         "nodes_stop_node",
         "events_stream",
+        "events_past",
+        "topics_records",
+        "groups_commit",
+        "faults_freeze",
     } <= found
+
+
+def test_words_are_enumerations(generated: Path) -> None:
+    models = part("models")
+    assert models.HoldName("join-complete") in set(models.HoldName)
+    assert {each.value for each in models.GroupStateState} >= {"Stable", "Reconciling", "Unknown"}
+    assert "session_expired" in {each.value for each in models.EventRowCause}
+    assert "rebalance_started" in {each.value for each in models.EventRowKind}
 
 
 def test_it_waits_for_a_group_spoils_its_requests_and_moves_the_clock(generated: Path, broker: tuple[str, str]) -> None:
@@ -89,7 +108,7 @@ def test_it_waits_for_a_group_spoils_its_requests_and_moves_the_clock(generated:
         rule = operation("faults", "add").sync(client=client, body=hold)
         assert isinstance(rule, models.RuleState)
         clock = operation("clock", "advance").sync(client=client, body=models.Jump(seconds=46.0))
-        assert isinstance(clock, models.ClockState)
+        assert isinstance(clock, models.AfterJump)
         assert clock.now_ms >= 46_000
         assert operation("groups", "read").sync("billing", client=client).members == []
         history = operation("groups", "history").sync("billing", client=client)
@@ -106,7 +125,7 @@ def test_refusals_are_values_too(generated: Path, broker: tuple[str, str]) -> No
     assert missing.detail == "there is no group nobody, or nobody coordinates it at the moment"
     late = operation("groups", "wait").sync("nobody", client=client, timeout=0.01)
     assert isinstance(late, models.Problem)
-    delay = models.NewRule(do=models.NewRuleDo.DELAY, with_=models.NewRuleWith(until="Stabel"))
+    delay = models.NewRule(do=models.NewRuleDo.DELAY, with_=models.NewRuleWith(until=Misspelt.STABLE))
     wrong = operation("faults", "add").sync(client=client, body=delay)
     assert isinstance(wrong, models.Problem)
     assert "did you mean Stable?" in wrong.detail

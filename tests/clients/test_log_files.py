@@ -33,9 +33,17 @@ def tools() -> None:
 
 @pytest.fixture(scope="module")
 def play(tmp_path_factory: pytest.TempPathFactory) -> Play:
-    """After groups, commits, transactions, segments that were rolled and logs that were compacted; still running."""
-    life = Life(tmp_path_factory.mktemp("logs") / "data", Disk())
-    play = Play(Random(3), Truth())
+    """After groups, commits, transactions, segments that were rolled and logs that were compacted; still running.
+
+    The first one at whose end no topic is deleted.
+    """
+    plays = (_played(seed, tmp_path_factory.mktemp("logs") / "data") for seed in range(20))
+    return next(play for play in plays if all(any(_logs(play, topic)) for topic in ("keyed", "plain")))
+
+
+def _played(seed: int, folder: Path) -> Play:
+    life = Life(folder, Disk())
+    play = Play(Random(seed), Truth())
     play.meet(life)
     play.begin()
     for _ in range(STEPS):
@@ -47,8 +55,12 @@ def play(tmp_path_factory: pytest.TempPathFactory) -> Play:
     return play
 
 
+def _logs(play: Play, topic: str, ending: str = ".log") -> list[Path]:
+    return sorted(play.life.directory.path.glob(f"{topic}-*/*{ending}"))
+
+
 def files(play: Play, topic: str, ending: str) -> list[Path]:
-    found = sorted(play.life.directory.path.glob(f"{topic}-*/*{ending}"))
+    found = _logs(play, topic, ending)
     assert found
     return found
 
@@ -60,7 +72,8 @@ def dumped(paths: list[Path], *more: str, compacted: bool = False) -> str:
         capture_output=True, text=True, timeout=TIMEOUT_S, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    complaints = done.stderr
+    # A segment that begins where its name says so is no gap, though the first ones have been deleted.
+    complaints = re.sub(r"Non-consecutive offsets in \S*/0*(\d+)\.log\n  -1 is followed by \1\n", "", done.stderr)
     if compacted:
         complaints = re.sub(r"Non-consecutive offsets in .*\n(  .* is followed by .*\n)*", "", complaints)
     assert not complaints
@@ -82,7 +95,7 @@ def test_groups_and_offsets(play: Play) -> None:
         data, told = json.loads(key)["data"], json.loads(value)["data"]
         if "topic" in data:
             commits[data["group"], data["partition"]] = told["offset"]
-        else:
+        elif "generation" in told:  # others are of groups of the consumer protocol
             generations[data["group"]] = told["generation"]
     assert commits
     for place in play.truth.commits:

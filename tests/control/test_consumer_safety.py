@@ -152,3 +152,49 @@ def test_a_commit_of_who_owns_nothing(lab: Lab) -> None:
         """)
     (found,) = violations(lab)
     assert "and owns nothing" in found
+
+
+def test_a_partition_that_is_nobodys_for_longer_than_the_budget(lab: Lab) -> None:
+    """Ada leaves, and bob sends no heartbeat for a while: what was hers waits for it."""
+    assert lab.laboratory.safety is not None
+    lab.laboratory.safety.budget = Budget(unowned_ms=3_000)
+    lab.clock.pause()
+    lab.talk(f"""
+        {SHARED}
+        ada leaves the group
+          <- NONE
+        """)
+    lab.laboratory.advance(4_000)
+    lab.talk("bob beats\n  <- NONE {member_epoch: 4}")
+    (told,) = violations(lab)
+    assert told.startswith(f"group {lab.name('group')}: {lab.name('topic')}-")
+    assert told.endswith("was nobody's for 4000 ms, allowed are 3000")
+
+
+def test_a_partition_that_is_nobodys_within_the_budget(lab: Lab) -> None:
+    """Who is still giving a partition up owns it: it is nobody's from its last word until another one gets it."""
+    assert lab.laboratory.safety is not None
+    lab.laboratory.safety.budget = Budget(unowned_ms=3_000)
+    lab.clock.pause()
+    lab.talk("""
+        given topic $topic with 2 partitions
+        given ada shares a consumer group {topics: [$topic]}
+        bob beats {topics: [$topic]}
+          <- NONE
+        ada beats
+          <- NONE
+        """)
+    lab.laboratory.advance(10_000)
+    lab.talk("ada beats {owns: $ada_share}\n  <- NONE")
+    lab.laboratory.advance(2_000)
+    lab.talk("bob beats\n  <- NONE")
+    assert violations(lab) == []
+
+
+def test_a_group_that_everybody_has_left_owes_nobody_anything(lab: Lab) -> None:
+    assert lab.laboratory.safety is not None
+    lab.laboratory.safety.budget = Budget(unowned_ms=3_000)
+    lab.clock.pause()
+    lab.talk(f"{SHARED}\nada leaves the group\n  <- NONE\nbob leaves the group\n  <- NONE")
+    lab.laboratory.advance(60_000)
+    assert violations(lab) == []

@@ -192,6 +192,7 @@ def test_a_load_is_held_at_its_end(lab: Lab) -> None:
         ada JoinGroup v9
           <- COORDINATOR_LOAD_IN_PROGRESS {}
         """)
+    assert group_of(lab).state == "Unknown", "not Dead: it is only not known yet"
     (held,) = gate.held
     assert str(held) == f"the load of __consumer_offsets-{lab.name('group_partition')} at node 1"
     gate.release_all()

@@ -1,17 +1,14 @@
 """Requests that are spoiled on purpose."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import pytest
 
-from kohort.broker.cluster.moving import move_leader
 from kohort.control import assignments
 from kohort.control.control_errors import ControlError, NotFoundError
 from kohort.control.faults.matching import MatchOptions
 from kohort.protocol.consumer_protocol import read_assignment
-from kohort.storage.topics import Topic
 from tests.control.talking import Lab
 
 
@@ -391,38 +388,6 @@ def test_rules_are_removed_by_number(lab: Lab) -> None:
 def test_a_rule_says_what_it_does(lab: Lab) -> None:
     rule = lab.faults.on("Heartbeat", group="billing", state="Stable").delay(seconds=1, jitter=1)
     assert str(rule) == "rule 1: Heartbeat with group billing, state Stable: delay it by 1000 to 2000 ms"
-
-
-def test_a_hidden_node_leads_nothing_for_those_who_ask() -> None:
-    lab = Lab("three-brokers")
-    lab.laboratory.cluster.topics.create("t", 3)
-    with lab.faults.hide_node(2):
-        lab.talk("ada Metadata v4 {topics: [{name: t}]}")
-        heard = lab.heard()
-        assert [broker["node_id"] for broker in heard["brokers"]] == [1, 3]
-        leaders = {part["leader_id"]: part["error_code"] for part in heard["topics"][0]["partitions"]}
-        assert leaders == {1: "NONE", -1: "LEADER_NOT_AVAILABLE", 3: "NONE"}
-    lab.talk("ada Metadata v4 {topics: [{name: t}]}")
-    assert len(lab.heard()["brokers"]) == 3
-    lab.stage.close()
-
-
-def test_stale_metadata_names_who_led_then() -> None:
-    lab = Lab("three-brokers")
-    topic = lab.laboratory.cluster.topics.create("t", 1)
-    assert isinstance(topic, Topic)
-    (partition,) = topic.partitions
-    then = partition.leader
-    with lab.faults.stale_metadata():
-        server = lab.laboratory.server
-        server.act(partial(move_leader, server.cluster, topic, partition, then % 3 + 1))
-        lab.talk("ada Metadata v7 {topics: [{name: t}]}")
-        (told,) = lab.heard()["topics"][0]["partitions"]
-        assert (told["leader_id"], told["leader_epoch"]) == (then, 0)
-    lab.talk("ada Metadata v7 {topics: [{name: t}]}")
-    (told,) = lab.heard()["topics"][0]["partitions"]
-    assert (told["leader_id"], told["leader_epoch"]) == (partition.leader, 1)
-    lab.stage.close()
 
 
 def test_a_rule_for_any_request_is_for_those_it_makes_sense_for(lab: Lab) -> None:

@@ -283,7 +283,7 @@ async def test_a_reset_ends_everything_and_lists_what_was_left(http: httpx.Async
     lab.talk("ada <- NONE")
     assert (await http.get("/clock")).json() | {"now_ms": 0} == {"now_ms": 0, "paused": False, "scale": 1.0}
     assert [(await http.get(path)).json() for path in ("/faults", "/appends", "/gates")] == [[], [], []]
-    assert (await http.post("/reset")).json() == {"gates": [], "violations": []}
+    assert (await http.post("/reset")).json() == {"gates": [], "violations": [], "groups": []}
 
 
 async def test_gates_of_one_name_differ_by_their_groups(http: httpx.AsyncClient) -> None:

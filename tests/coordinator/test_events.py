@@ -254,6 +254,16 @@ def test_heartbeats_in_sums() -> None:
     }
 
 
+def test_a_right_that_is_lacking_is_told_of_the_group_that_was_asked_about() -> None:
+    world = listening()
+    (ada,) = world.stable("ada")
+    kinds(world)
+    world.coordinator.observer.access_denied("g", ada.tickets[-1], {"operation": "READ"})
+    world.after(0)
+    (denied,) = world.events_of("access_denied")
+    assert (denied.group_id, denied.client_id, denied.detail) == ("g", "ada", {"operation": "READ"})
+
+
 def test_commits_in_sums_and_what_was_refused() -> None:
     world = listening()
     ada, bob = world.stable("ada", "bob")

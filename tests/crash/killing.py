@@ -24,6 +24,7 @@ from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup, Offse
 from kohort.protocol.messages.produce import PartitionProduceData, TopicProduceData
 from kohort.protocol.messages.sync_group import SyncGroupRequestAssignment
 from kohort.storage.disk.checking import check_partition, partition_folders
+from tests.crash.consumer_members import ConsumerMember, one_owner_each
 from tests.crash.truth import Registers
 from tests.support.batches import contents
 from tests.support.data_requests import topic as new_topic
@@ -247,6 +248,11 @@ class Killing:
         self.producers = [Producer(index) for index in range(PARTITIONS)]
         self.members = [Member(f"stays-{number}", stays=True) for number in range(2)]
         self.members += [Member(f"moves-{number}", stays=False) for number in range(3)]
+        self.consumers = [
+            ConsumerMember(group, f"{group}-{number}", TOPIC, LATER, stays=group == "some-stay" and number < 2)
+            for group in ("some-stay", "all-move")
+            for number in range(3)
+        ]
         self.committers = [Committer(f"commits-{number}", commits) for number in range(COMMITTERS)]
         self._ready = self._killed = False
 
@@ -310,8 +316,10 @@ class Killing:
         self._ready = True
 
     async def _load(self, port: int, seconds: float, process: Process) -> None:
-        wires = [Wire(port) for _ in (*self.producers, *self.members, *self.committers)]
-        everybody: list[Producer | Member | Committer] = [*self.producers, *self.members, *self.committers]
+        everybody: list[Producer | Member | Committer | ConsumerMember] = [
+            *self.producers, *self.members, *self.committers, *self.consumers,
+        ]  # fmt: skip
+        wires = [Wire(port) for _ in everybody]
         tasks = [
             asyncio.create_task(_until_it_dies(each.runs(wire, self.random, self.told)))
             for each, wire in zip(everybody, wires, strict=True)
@@ -336,6 +344,9 @@ class Killing:
             await producer.looks(wire, from_the_start=from_the_start)
         for member in self.members:
             await member.looks(wire)
+        for consumer in self.consumers:
+            await consumer.looks(wire)
+        await one_owner_each(wire, self.consumers)
         for committer in self.committers:
             await committer.looks(wire)
         wire.close()

@@ -14,6 +14,7 @@ from kohort.protocol.messages.delete_records import DeleteRecordsPartition, Dele
 from kohort.protocol.messages.delete_topics import DeleteTopicState
 from kohort.protocol.messages.incremental_alter_configs import AlterableConfig, AlterConfigsResource
 from kohort.protocol.messages.produce import PartitionProduceData, TopicProduceData
+from tests.crash.both_protocols import BothProtocols
 from tests.crash.consumers import Consumers
 from tests.crash.disk import Died
 from tests.crash.life import Life
@@ -42,10 +43,14 @@ class Play:
         """All that was answered since somebody looked."""
         self.acknowledged = 0
         self.consumers = Consumers(self)
+        self.both_protocols = BothProtocols(self)
+        self.was_promised_something = True
+        """Whether what the broker has stored must be there."""
         self.life: Life
 
     def meet(self, life: Life) -> None:
         """Talks to this broker from now on. Whatever was asked of another is never answered."""
+        died = getattr(self, "life", None)
         self.life = life
         self.busy_topics: set[str] = set()
         self.busy_transaction = False
@@ -53,6 +58,7 @@ class Play:
         self.transaction: Transaction | None = None
         self.sequences: dict[int, int] = {}
         self.consumers.meet()
+        self.both_protocols.meet(died)
 
     def creates_money(self) -> None:
         self._create(MONEY, 2, {})
@@ -84,6 +90,7 @@ class Play:
             (self.produces, 30),
             (self.consumers.commits, 20),
             (self.consumers.somebody_moves, 25),
+            (self.both_protocols.somebody_acts, 30),
             (self.transacts, 20),
             (self.creates, 2),
             (self.changes, 1),
@@ -368,6 +375,7 @@ class Play:
     def looks(self) -> None:
         """The broker has come back: what must be there is there, and stays from now on."""
         look(self.life, self.truth)
+        self.both_protocols.looks()
 
 
 def _resource(resource: str, name: str, value: str, kind: int = TOPIC) -> AlterConfigsResource:

@@ -13,13 +13,17 @@ from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnTopic, AddPartitionsToTxnTransaction
 from kohort.protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecordsTopic
 from kohort.protocol.messages.join_group import JoinGroupRequestProtocol
+from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup
 from kohort.storage.disk.checking import check_partition
 from kohort.storage.disk.ownership import DataDirectoryError
 from tests.crash.disk import failing
 from tests.crash.life import EPOCH_MS
 from tests.crash.machine import Machine, T, no_failure
 from tests.support.batches import batch
+from tests.support.broker import Stopwatch
 from tests.support.data_requests import delete, production
+from tests.support.data_requests import topic as new_topic
+from tests.support.frames import frame
 
 pytestmark = pytest.mark.usefixtures("no_threads")
 KEYED = {"cleanup.policy": "compact", "segment.ms": "1000", "min.cleanable.dirty.ratio": "0.01"}
@@ -304,3 +308,42 @@ def test_what_a_failed_sync_may_have_lost_is_looked_for_after_a_stop(tmp_path: P
     assert machine.values() == [b"a", b"b"]
     (warning,) = machine.life.directory.warnings
     assert "bytes cut from byte" in warning
+
+
+def test_a_topic_is_acknowledged_when_it_is_synced_whoever_is_served_while_it_is_made(tmp_path: Path) -> None:
+    """A long request is worked on in slices: others ask in between, and do not wait for what it has noted."""
+    life = Machine(tmp_path, "always").life
+    Stopwatch(life, 1_000)
+    creator, reader = life.client(), life.client()
+    creator.says(frame("create_topics", 7, 1, topics=tuple(new_topic(f"t{n}", 1) for n in range(10)), timeout_ms=1_000))
+    slices = 0
+    while life.cluster.topics.by_name("t9") is None:
+        reader.says(frame("metadata", 9, 1, topics=None))
+        life.loop.run_soon()
+        slices += 1
+    assert slices > 1
+    while life.loop.run_soon():
+        """Whoever can be answered is."""
+    assert len(reader.heard()) == slices
+    assert not creator.heard(), "acknowledged before the disk has it"
+    life.settle()
+    assert creator.heard()
+
+
+def test_a_group_request_does_not_hear_of_a_sync_that_others_wait_for(tmp_path: Path) -> None:
+    """A consumer gives up when it hears KAFKA_STORAGE_ERROR from its coordinator."""
+    machine = Machine(tmp_path, "always")
+    machine.looks_for_coordinators()
+    life = machine.life
+    life.settle()
+    Stopwatch(life, 1_000)
+    machine.disk.fails = failing("sync", 1_000, errno=EIO)
+    creator, member = life.client(), life.client()
+    creator.says(frame("create_topics", 7, 1, topics=(new_topic("u", 1), new_topic("v", 1)), timeout_ms=1_000))
+    asked = OffsetFetchRequestGroup(group_id="g", topics=None)
+    member.says(frame("offset_fetch", 8, 1, groups=(asked,), require_stable=False))
+    life.settle()
+    ((_, heard),) = member.hears("offset_fetch", 8)
+    assert heard.groups[0].error_code is E.none
+    ((_, refused),) = creator.hears("create_topics", 7)
+    assert refused.topics[0].error_code is E.kafka_storage_error

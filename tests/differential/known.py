@@ -29,6 +29,11 @@ NO_LOGGERS = (
     "Kohort has no loggers, and no subscriptions to clients' metrics (KIP-714), whose settings could be told or set."
 )
 
+FORGOTTEN = (
+    "A join with a member id makes Kafka forget an empty consumer group without writing that: whoever writes does not "
+    "find it, whoever reads does until its partition is written to, and after a restart it is back. Kohort deletes it, "
+    "unless it has offsets: then it is a classic one without members."
+)
 NOT_TOLD = f'"?{re.escape(UNTOLD)}"?'
 EXPLAINED = "(?!null$).*"
 OF_SECURITY = (r"(ssl|sasl|principal)\..*",)
@@ -130,18 +135,12 @@ KNOWN: tuple[Known, ...] = (
         kohort=r'"?(Unknown (topic|group)|Invalid value|Cannot update|Configuration|Null value).*',
     ),
     Known(
-        "Kafka never answers an AlterConfigs that names a resource twice: a client waits for ever. Kohort refuses it.",
-        "AlterConfigs",
+        "Kafka never answers an AlterConfigs that names a resource twice, or nothing but what its broker refuses: a "
+        "client waits for ever. Kohort refuses it.",
+        ALTERING,
         "",
         kafka=WAITS,
-        kohort=".*Each resource must appear at most once.*",
-    ),
-    Known(
-        "Kafka never answers a marker for a partition that is named twice; only brokers send markers.",
-        "WriteTxnMarkers",
-        "",
-        kafka=WAITS,
-        kohort=".*error_code: NONE.*",
+        kohort=".*(Each resource must appear at most once|Unknown resource type).*",
     ),
     Known(
         "Kafka never answers a fetch that has waited, if a topic's id is none and something follows it. Kohort answers "
@@ -159,12 +158,25 @@ KNOWN: tuple[Known, ...] = (
         also=_another_segment,
     ),
     Known(
-        "A transactional id that is named twice in one request meets itself: kohort writes after it has looked at the "
-        "whole request. Only brokers name several.",
-        "AddPartitionsToTxn",
-        r"results_by_transaction\[\]\.topic_results\[\]\.results_by_partition\[\]\.partition_error_code",
-        kafka="NONE",
-        kohort="CONCURRENT_TRANSACTIONS",
+        FORGOTTEN,
+        "ConsumerGroupDescribe",
+        r"groups\[\]\.(error_code|error_message|group_state|group_epoch|assignment_epoch|assignor_name)",
+        kafka=r'NONE|null|"?Empty"?|\d+|"?(uniform|range)"?',
+        kohort=r'GROUP_ID_NOT_FOUND|"?Group \S+ (not found|is not a consumer group)\."?|""|0',
+    ),
+    Known(
+        FORGOTTEN,
+        "ConsumerGroupHeartbeat",
+        "error_message",
+        kafka=r'"?Group \S+ not found\."?',
+        kohort=r'"?Group \S+ is not a consumer group\."?',
+    ),
+    Known(
+        FORGOTTEN,
+        "OffsetFetch",
+        r"groups\[\]\.(error_code|topics\[\])",
+        kafka=r"UNKNOWN_MEMBER_ID|UNKNOWN_SERVER_ERROR|STALE_MEMBER_EPOCH|\[\]",
+        kohort=r"NONE|\[(.*committed_offset: -1.*|.*partitions: \[\].*)\]",
     ),
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
+from tests.differential.brokers_requests import as_brokers_make_it
 from tests.differential.codec import Field, default_of, request_of, shape_of, spec_of
 from tests.differential.sequence import Step, request
 from tests.differential.values import CONFIGS, pool_for
@@ -30,7 +31,7 @@ def make_version(
     maker = _Maker(api, random, oddly)
     values = maker.structure(request_of(api, version), (api,))
     values |= {name: value for name, value in fixed.items() if name in values}
-    return request(speaker, api, version, values)
+    return request(speaker, api, version, as_brokers_make_it(api, version, values))
 
 
 class _Maker:

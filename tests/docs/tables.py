@@ -6,12 +6,17 @@ from collections import defaultdict
 from pathlib import Path
 
 from kohort.coordinator.classic.states import ALLOWED_FROM, State
+from kohort.protocol.api_keys import API_BY_NAME
+from kohort.security.acls import ResourceType
+from kohort.security.needs import FOR_EVERYBODY, NEEDS, Need
 from tests.docs.citations import citations, titles
+from tests.docs.reference import REFERENCE, reference
 from tests.docs.sources import BEHAVIOUR, CONVERSATIONS, ROOT, conversations
 from tests.talk.script import read_conversation
 
 INDEX = BEHAVIOUR / "conversations.md"
 ANALYSIS = BEHAVIOUR / "analysis.md"
+ACLS = BEHAVIOUR / "acls.md"
 ARCHITECTURE = ROOT / "ARCHITECTURE.md"
 _MARK = "<!-- made by `python -m tests.docs.tables`; a test compares it with the code -->\n"
 _DIAGRAM = re.compile(r"(?<=```mermaid\nstateDiagram-v2\n).*?(?=```)", re.DOTALL)
@@ -35,7 +40,14 @@ def made_pages() -> dict[Path, str]:
     """Each page that is made, whole or behind its mark, as it should be."""
     kept, _, _ = ANALYSIS.read_text().partition(_MARK)
     architecture = _DIAGRAM.sub(_states(), ARCHITECTURE.read_text(), count=1)
-    return {INDEX: _index(), ANALYSIS: kept + _MARK + _rules(), ARCHITECTURE: architecture}
+    acls, _, _ = ACLS.read_text().partition(_MARK)
+    return {
+        INDEX: _index(),
+        ANALYSIS: kept + _MARK + _rules(),
+        ACLS: acls + _MARK + _needs(),
+        ARCHITECTURE: architecture,
+        REFERENCE: reference(),
+    }
 
 
 def _states() -> str:
@@ -92,6 +104,37 @@ def _rules() -> str:
         ]
         lines.append(f"| {rule} | {about[:1].upper()}{about[1:]} | {'; '.join(numbers)} |")
     return "\n".join(lines) + "\n"
+
+
+def _needs() -> str:
+    """Which right each API asks for."""
+    lines = ["", "| API | asked for | needs | otherwise | where |", "|---|---|---|---|---|"]
+    for name in sorted({need.api for need in NEEDS} | FOR_EVERYBODY, key=lambda name: API_BY_NAME[name].key):
+        shown = f"{_camel(name)} ({API_BY_NAME[name].key})"
+        rows = [need for need in NEEDS if need.api == name]
+        lines += [f"| {shown} | {need.when} | {_rights(need)} | {_refusal(need)} | {need.answer} |" for need in rows]
+        lines += [] if rows else [f"| {shown} | | nothing | | |"]
+    return "\n".join(lines) + "\n"
+
+
+def _rights(need: Need) -> str:
+    return " or ".join(f"{_camel(right.operation.name)} on {_RESOURCES[right.resource_type]}" for right in need.rights)
+
+
+_RESOURCES = {
+    ResourceType.TOPIC: "the topic",
+    ResourceType.GROUP: "the group",
+    ResourceType.CLUSTER: "the cluster",
+    ResourceType.TRANSACTIONAL_ID: "the transactional id",
+}
+
+
+def _refusal(need: Need) -> str:
+    return "left out" if need.refused is None else f"{need.refused.name.upper()}"
+
+
+def _camel(name: str) -> str:
+    return "".join(word.capitalize() for word in name.split("_"))
 
 
 def main() -> None:

@@ -10,6 +10,7 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from datetime import timedelta
 from functools import cache
 from io import BytesIO
+from math import inf, nan
 from random import Random
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
@@ -172,6 +173,8 @@ class Requests:
             return UUID(int=random.getrandbits(128) or 1)
         if issubclass(hint, bool):
             return random.random() < 0.5
+        if issubclass(hint, float):
+            return random.choice((0.0, -1.0, 0.5, 1e300, inf, nan))
         if issubclass(hint, int):
             bits = int(kafka_type.removeprefix("u").removeprefix("int"))
             low = 0 if kafka_type.startswith("u") else -(2 ** (bits - 1))

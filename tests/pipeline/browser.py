@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
+from tests.support.chromium_tab import chromium
+
 OPTIONS = (
     "--headless",
     "--no-sandbox",
@@ -27,11 +27,6 @@ LIGHT, DARK = 1, 0
 """As Blink numbers the colour schemes."""
 TIMEOUT_S = 120
 ANSWER = re.compile(r'<meta name="answer" content="([^"]*)"')
-
-
-def chromium() -> str | None:
-    """Where it is; None: it is not installed."""
-    return next((found for name in NAMES if (found := shutil.which(name))), None)
 
 
 def ask(page: Path, script: str, width: int, scheme: int = LIGHT) -> Any:

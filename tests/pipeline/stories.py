@@ -67,7 +67,7 @@ class Story:
                 GroupMember(
                     partition=0, offset=self.offset, group_id=self.name, member_id=member,
                     instance_id=differs.get("instance_id"), client_id=differs.get("client", member.split("/")[0]),
-                    client_host="/10.0.0.1", session_timeout_ms=differs.get("session", 45_000),
+                    client_host=differs.get("host", "/10.0.0.1"), session_timeout_ms=differs.get("session", 45_000),
                     rebalance_timeout_ms=differs.get("poll", 300_000), subscribed_topics=differs.get("topics", ["t"]),
                     owned_generation=-1, subscription_version=3, speaks="classic", is_leader=member == leads,
                 )

@@ -5,10 +5,8 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import re
-import tarfile
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,12 +17,8 @@ from kohort.pipeline.history.group_analysis import GroupAnalysis, analyse
 from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.rules.diagnose import diagnose
 from kohort.pipeline.rules.finding import Finding
-from kohort.pipeline.silver.parquet_files import Writer, publish
-from kohort.pipeline.silver.read_sources import ingest
-from kohort.pipeline.sources.found import find_sources
-from tests.pipeline.local_groups import load_groups
+from tests.pipeline.incidents.recorded import log_alone, recorded, text_alone, unpacked
 
-RECORDINGS = Path(__file__).parent / "incidents" / "recordings"
 SESSION_MS = 6_000
 """What the recorded brokers let pass before they miss a consumer member."""
 
@@ -76,23 +70,15 @@ class Recording:
 
     @cached_property
     def groups(self) -> dict[str, GroupInput]:
-        sources, issues = find_sources([str(self.folder)])
-        assert not issues
-        silver = self.folder / "silver"
-        with Writer(silver, "0") as writer:
-            ingest(sources, "", writer)
-        publish(silver, "0", [writer.task])
-        return load_groups(silver)
+        return recorded(self.folder)
 
     @cached_property
     def analyses(self) -> dict[str, GroupAnalysis]:
         return {name: analyse(group) for name, group in self.groups.items()}
 
     def log_alone(self, name: str) -> GroupAnalysis:
-        """What the offsets topic tells, without a broker's log, an event log or samples of log ends."""
-        alone = copy.copy(self.groups[name])
-        alone.events, alone.ends = [], {}
-        return analyse(alone)
+        """What the offsets topic tells."""
+        return analyse(log_alone(self.groups[name]))
 
     def truth(self, group: str, event: str, member: str | None = None) -> list[int]:
         """When something happened to a group."""
@@ -106,10 +92,7 @@ class Recording:
 
 @pytest.fixture(scope="module", params=["kafka-4.3", "kohort"])
 def recording(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Recording:
-    folder = tmp_path_factory.mktemp(request.param)
-    with tarfile.open(RECORDINGS / f"{request.param}.tar.gz") as packed:
-        packed.extractall(folder, filter="data")
-    return Recording(folder)
+    return Recording(unpacked(request.param, tmp_path_factory.mktemp(request.param)))
 
 
 EVENTS_DONT_TELL = ("R02", "R08", "R18")
@@ -119,9 +102,7 @@ EVENTS_DONT_TELL = ("R02", "R08", "R18")
 @pytest.mark.parametrize("recording", ["kohort"], indirect=True)  # a real Kafka writes no event log
 @pytest.mark.parametrize("group", SERIOUS)
 def test_the_event_log_alone_names_the_same(recording: Recording, group: str) -> None:
-    known = recording.groups[group]
-    alone = GroupInput(group, events=known.events, until_ms=known.until_ms, coordinator_moves=known.coordinator_moves)
-    analysis = analyse(alone)
+    analysis = analyse(text_alone(recording.groups[group]))
     expected = SERIOUS[group]
     found = [finding for finding in warnings(analysis) if finding.rule not in EVENTS_DONT_TELL]
     if expected is None or expected[0] in EVENTS_DONT_TELL:

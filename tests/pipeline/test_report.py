@@ -8,16 +8,25 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
+from kohort.pipeline.gold.gold_files import write_tables
+from kohort.pipeline.gold.group_tables import analyse_group, as_tables
 from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.report import html
+from kohort.pipeline.report.cards import card
+from kohort.pipeline.report.figures import down
 from kohort.pipeline.report.html import write_report
 from kohort.pipeline.report.lists import MOST_ROWS
 from kohort.pipeline.report.results import add_issues, findings
-from kohort.pipeline.report.words import by_group, headline
+from kohort.pipeline.report.style import CSS
+from kohort.pipeline.report.svg import Colours, name, sentence
+from kohort.pipeline.report.words import by_group, first_thing, headline, when
 from kohort.pipeline.sources.source_rows import GroupEvent
 from tests.pipeline.gold_tables import write_gold
+from tests.pipeline.report_rows import finding
 
 EVIL = "<script>alert('x')</script>\"&"
 
@@ -35,12 +44,12 @@ class _Wellformed(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.add(tag)
-        for name, value in attrs:
-            assert not name.startswith("on"), (tag, name)
-            assert name not in ("src",), (tag, value)
-            if name == "href" and value:
+        for attribute, value in attrs:
+            assert not attribute.startswith("on"), (tag, attribute)
+            assert attribute not in ("src",), (tag, value)
+            if attribute == "href" and value:
                 self.links.append(value)
-            if name == "id" and value:
+            if attribute == "id" and value:
                 self.ids.add(value)
         if tag not in self.void and tag not in self.loose:
             self.open.append(tag)
@@ -64,7 +73,7 @@ def test_the_report_of_the_recording(recorded_groups: dict[str, GroupInput], tmp
     assert "script" not in page.tags
     assert all(link.startswith("#") and link[1:] in page.ids for link in page.links)
     assert "http" not in text.replace("http-equiv", "")
-    assert "all of them waiting for client c-2" in text
+    assert "all of them waiting for client <bdi>c-2</bdi>" in text
     assert headline("one-slow-member", by_group(found)["one-slow-member"], None).startswith(
         "one-slow-member: 3 stops, 35."
     )
@@ -102,8 +111,8 @@ def test_every_figure_has_a_word_on_how_sure_it_is(recorded_groups: dict[str, Gr
     gold = write_gold([recorded_groups["one-slow-member"]], tmp_path)
     text = write_report(gold, findings(gold), tmp_path / "report.html").read_text()
     evidence = "".join(re.findall(r'<dl class="(?:evidence|figures)">.*?</dl>', text, re.DOTALL))
-    for name, figure in re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", evidence):
-        assert name == "rebalances" or '<small class="sure">' in figure, (name, figure)
+    for what, figure in re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", evidence):
+        assert what == "rebalances" or '<small class="sure">' in figure, (what, figure)
     assert '<dt>without progress</dt><dd>35.5 s <small class="sure">at most</small>' in text
     assert '<dt>total wait</dt><dd>34.0 s <small class="sure">exact</small>' in text
 
@@ -123,6 +132,85 @@ def test_many_restless_groups_make_no_endless_file(tmp_path: Path, monkeypatch: 
     page = _Wellformed()
     page.feed(text)
     assert all(link[1:] in page.ids for link in page.links)
+
+
+def test_five_thousand_groups_are_less_than_three_megabytes(tmp_path: Path) -> None:
+    """All of them in trouble, each with ten rebalances."""
+    group = restless("g", 10)
+    for table, rows in as_tables(group, analyse_group(group)).items():
+        every = rows.take(np.tile(np.arange(len(rows)), 5_000))
+        names = pa.array([f"group-{n:04}" for n in range(5_000) for _ in range(len(rows))])
+        at = every.column_names.index("group_id")
+        write_tables({table: [every.set_column(at, every.schema.field("group_id"), names)]}, tmp_path)
+    found = findings(tmp_path)
+    assert len({row["group"] for row in found if row["severity"] != "info"}) == 5_000
+    text = write_report(tmp_path, found, tmp_path / "report.html").read_bytes()
+    assert 500_000 < len(text) < 3_000_000
+    assert b"more groups are in the tables only" in text
+
+
+NAMES = {"orders": "<bdi>orders</bdi>", "заказы-1": "<bdi>заказы-1</bdi>", "": "<i>(empty id)</i>"}
+
+
+@pytest.mark.parametrize("group", NAMES)
+def test_names_stand_apart_from_what_is_around_them(group: str) -> None:
+    assert name(group) == NAMES[group]
+
+
+def test_long_names_are_cut_and_whole_in_a_tooltip() -> None:
+    long = "orders-" + 60 * "x" + "-y2k4q"
+    shown = name(long)
+    assert f'title="{long}"' in shown
+    assert "…" in shown
+    assert shown.endswith("xxx-y2k4q</bdi>")
+
+
+def test_names_within_a_sentence() -> None:
+    text = "the group waited for c-1, not for c-10 or <c>"
+    assert sentence(text, ["c-1", "<c>"]) == (
+        "the group waited for <bdi>c-1</bdi>, not for c-10 or <bdi>&lt;c&gt;</bdi>"
+    )
+
+
+def card_of(**differs: Any) -> str:
+    return card("g0", 0, finding(evidence={}, **differs), {}, set())
+
+
+def test_a_client_id_is_spelled_as_it_is() -> None:
+    assert "<p><bdi>rdkafka@10.0.0.7</bdi> died.</p>" in card_of(
+        text="rdkafka@10.0.0.7 died", clients=["rdkafka@10.0.0.7"]
+    )
+    assert "<p>The group waited.</p>" in card_of(text="the group waited")
+
+
+def test_all_who_were_waited_for_are_named() -> None:
+    found = [
+        finding(clients=["p-1"], evidence={"stops": 3, "without_progress_ms": 0, "eager": True}),
+        finding(clients=["p-3"], evidence={"stops": 1, "without_progress_ms": 0, "eager": True}),
+    ]
+    assert headline("pricing", found, None) == (
+        "pricing: 4 stops, 3 of them waiting for client p-1, 1 waiting for client p-3"
+    )
+
+
+def test_the_short_part_says_when_whether_it_goes_on_and_what_to_do_first() -> None:
+    grave, mild = finding(advice="Look at c-1. Then rest."), finding(severity="warning", end_ms=900_000)
+    assert when([grave, mild], 660_000) == "1970-01-01 00:00:00 to 1970-01-01 00:01:00 UTC, over for 10 min at the end"
+    assert when([grave], 61_000) == "since 1970-01-01 00:00:00 UTC, still so at the end"
+    assert when([finding(evidence={"open": True})], 9_000_000).endswith("still so at the end")
+    assert first_thing([grave, mild]) == "Look at c-1."
+    assert (when([], 0), first_thing([])) == ("", "")
+
+
+def test_bounds_that_tell_nothing_are_left_out() -> None:
+    assert down(None, 1.2, 499.4) == ("", "")
+    assert down(None, 40.0, 90.0) == ("40.0 to 90.0", "between")
+
+
+def test_two_dozen_members_have_colours_of_their_own() -> None:
+    colours = Colours()
+    assert len({colours.of(str(n)) for n in range(24)}) == 24
+    assert len(set(re.findall(r"\.c\d+\{fill:[^;]+", CSS))) == 24
 
 
 def restless(name: str, times: int) -> GroupInput:

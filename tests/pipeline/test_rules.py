@@ -9,6 +9,7 @@ import pytest
 
 from kohort.pipeline.history.group_analysis import analyse
 from kohort.pipeline.rules.diagnose import ALL, diagnose
+from kohort.pipeline.rules.proposals import proposals
 from tests.pipeline.stories import Story, ms
 
 A, B, C = "c-1/a", "c-2/a", "c-3/a"
@@ -197,7 +198,7 @@ def test_a_migration_is_expected_once_and_trouble_when_it_goes_back_and_forth() 
 
 
 def test_every_rule_has_a_number_of_its_own() -> None:
-    assert list(ALL) == [f"R{n:02}" for n in range(1, 29)]
+    assert list(ALL) == [f"R{n:02}" for n in range(1, 34)]
 
 
 def test_definitions_by_hand() -> None:
@@ -223,3 +224,92 @@ def test_definitions_by_hand() -> None:
     around = analysis.rebalances[1].cost.around[("t", 0)]
     assert (around.gap_ms, around.base_ms) == (2000, 1000.0)
     assert around.excess_ms == 1000
+
+
+def five_hosts_with_one_client_id() -> Story:
+    """Four of five are lost at once."""
+    hosts: dict[str, Any] = {
+        f"rdkafka-{n}aaaaaaa": {"client": "rdkafka", "host": f"/10.0.0.{n}", "session": 10_000} for n in range(1, 6)
+    }
+    left = dict(list(hosts.items())[:1])
+    story = Story(topic_parts=10).generation(1, 0.5, hosts)
+    story.silence([part for part in range(10) if part % 5], 300, 311)
+    for member in list(hosts)[1:]:
+        story.event(310, "member_removed", member_id=member, cause="session_expired")
+    return story.rebalance(2, 310, 311, left, "session_expired", list(hosts)[1])
+
+
+def test_who_shares_a_client_id_is_called_by_its_host() -> None:
+    (finding,) = diagnose(analyse(five_hosts_with_one_client_id().group_input()))
+    assert finding.rule == "R03"
+    assert finding.clients == [f"rdkafka@10.0.0.{n}" for n in (2, 3, 4, 5)]
+
+
+def test_who_shares_a_host_too_is_called_by_a_piece_of_its_member_id() -> None:
+    members: dict[str, Any] = {f"rdkafka-{n}bcdef01-77": {"client": "rdkafka"} for n in (1, 2)}
+    analysis = analyse(Story().generation(1, 0.5, members).group_input())
+    assert [session.member.name for session in analysis.sessions] == ["rdkafka-1bcdef01", "rdkafka-2bcdef01"]
+
+
+def test_a_restart_beside_its_own_dead_member_is_one_client() -> None:
+    story = Story().generation(1, 0.5, {A: {"session": 10_000}, B: {}})
+    story.rebalance(2, 100, 100.5, {A: {"session": 10_000}, "c-1/new": {}, B: {}}, "join_new", "c-1/new")
+    story.rebalance(3, 108, 108.5, {"c-1/new": {}, B: {}}, "session_expired", A)
+    names = {session.member.member_id: session.member.name for session in analyse(story.group_input()).sessions}
+    assert names == {A: "c-1", "c-1/new": "c-1", B: "c-2"}
+
+
+def test_two_processes_with_one_client_id_side_by_side_are_two() -> None:
+    story = Story().generation(1, 0.5, {A: {"session": 10_000}, B: {}})
+    story.rebalance(2, 100, 100.5, {A: {"session": 10_000}, "c-1/new": {}, B: {}}, "join_new", "c-1/new")
+    story.rebalance(3, 130, 130.5, {"c-1/new": {}, B: {}}, "leave_explicit", A)
+    names = [session.member.name for session in analyse(story.group_input()).sessions]
+    assert len(set(names)) == 3, names
+
+
+@pytest.mark.parametrize(
+    ("session_s", "poll_s", "ends"),
+    [
+        (10, 300, ("session_expired", "likely")),
+        (10, 10, ("session_expired", "possible")),  # a process that works on too long leaves then, too
+        (60, 10, ("poll_timeout", "likely")),
+        (9, 10, ("session_expired", "possible")),
+    ],
+)
+def test_a_member_that_stood_still_is_missed_by_the_timeout_that_was_over(
+    session_s: int, poll_s: int, ends: tuple[str, str]
+) -> None:
+    """From the offsets topic alone: one of three commits nothing from 300 s on, and is gone 10 s later."""
+    settings: dict[str, Any] = {"session": 1000 * session_s, "poll": 1000 * poll_s}
+    story = Story().generation(1, 0.5, {A: settings, B: settings, C: settings}).silence([2, 5], 300, 311)
+    story.generation(2, 310.4, {A: settings, B: settings})
+    (gone,) = [session for session in analyse(story.group_input()).sessions if session.member.member_id == C]
+    assert (gone.end_kind, gone.end_confidence) == ends
+
+
+def poll_timeouts() -> Story:
+    """c-2 leaves twice because a batch takes longer than its 12 s, and comes back."""
+    poll: dict[str, Any] = {"poll": 12_000}
+    story = Story().generation(1, 0.5, {A: poll, B: poll})
+    story.silence([1, 3, 5], 100, 115).silence([1, 3, 5], 300, 315)
+    member = B
+    for number, at in enumerate((112, 312)):
+        story.event(at, "member_removed", member_id=member, cause="leave_poll_timeout")
+        story.rebalance(4 * number + 2, at, at + 0.2, {A: poll}, "leave_poll_timeout", member)
+        member = f"c-2/{number}"
+        story.rebalance(4 * number + 4, at + 3, at + 3.2, {A: poll, member: poll}, "join_new", member)
+    return story
+
+
+def test_the_settings_say_what_the_finding_says() -> None:
+    analysis = analyse(poll_timeouts().group_input())
+    findings = diagnose(analysis)
+    assert "R02" in {finding.rule for finding in findings}
+    (row,) = [each for each in proposals(analysis, findings) if each.setting == "max.poll.interval.ms"]
+    assert row.client == "c-2"
+    assert int(row.proposed or 0) >= 2 * int(row.current)
+
+
+def test_a_setting_that_fits_is_no_row() -> None:
+    analysis = analyse(healthy().group_input())
+    assert [row for row in proposals(analysis, diagnose(analysis)) if row.proposed is None] == []

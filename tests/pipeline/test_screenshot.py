@@ -9,8 +9,9 @@ import pytest
 from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.report.html import write_report
 from kohort.pipeline.report.results import add_issues, findings
-from tests.pipeline.browser import DARK, LIGHT, ask, chromium, picture
+from tests.pipeline.browser import DARK, LIGHT, ask, picture
 from tests.pipeline.gold_tables import write_gold
+from tests.support.chromium_tab import chromium
 
 pytestmark = [
     pytest.mark.spark,  # slow, like what needs Spark; run by `make test`

@@ -11,7 +11,7 @@ import pytest
 
 from kohort.pipeline.job.gold_versions import new_version, show
 from kohort.pipeline.silver.parquet_files import Writer, publish, shown
-from kohort.pipeline.silver.rolling import FEWEST, roll
+from kohort.pipeline.silver.rolling import FEWEST, clean, roll
 from kohort.pipeline.silver.silver_schemas import SCHEMAS
 from kohort.pipeline.silver.snapshots import snapshot
 
@@ -56,6 +56,49 @@ def test_a_snapshot_keeps_what_was_there_whatever_is_rolled_or_written_again(tmp
         assert rows(view) == expected
     assert not view.exists()
     assert rows(silver) == sorted([*expected, str(FEWEST)])
+
+
+def test_a_row_is_written_anew_a_few_times_not_at_every_roll(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And there are few files, whatever number of batches came."""
+    written: list[int] = []
+
+    def noting(writer: pq.ParquetWriter, table: pa.Table) -> None:
+        written.append(len(table))
+        write_table(writer, table)
+
+    write_table = pq.ParquetWriter.write_table
+    rounds = 40
+    for number in range(rounds):
+        for each in range(FEWEST * number, FEWEST * (number + 1)):
+            batch(tmp_path, each)
+        with monkeypatch.context() as patched:
+            patched.setattr(pq.ParquetWriter, "write_table", noting)
+            assert roll(tmp_path, FEWEST * (number + 1) - 1) == FEWEST
+    assert rows(tmp_path) == sorted(map(str, range(FEWEST * rounds)))
+    assert sum(written) < 8 * FEWEST * rounds, "with all of it at each roll it would be twenty times as much"
+    assert len(shown(tmp_path, TABLE)) < 10
+
+
+def test_what_a_crash_left_between_a_roll_and_its_batches_counts_once(tmp_path: Path) -> None:
+    for number in range(2 * FEWEST):
+        batch(tmp_path, number)
+    kept = tmp_path / "kept"
+    shutil.copytree(tmp_path / TABLE, kept)
+    roll(tmp_path, 2 * FEWEST - 1)
+    for place in kept.iterdir():
+        shutil.copytree(place, tmp_path / TABLE / place.name)
+    clean(tmp_path)
+    assert rows(tmp_path) == sorted(map(str, range(2 * FEWEST)))
+
+
+def test_a_roll_of_an_earlier_release_goes_on(tmp_path: Path) -> None:
+    batch(tmp_path, "rolled-7")
+    batch(tmp_path, 5)
+    for number in range(8, 8 + FEWEST):
+        batch(tmp_path, number)
+    clean(tmp_path)
+    roll(tmp_path, 8 + FEWEST)
+    assert rows(tmp_path) == sorted(["rolled-7", *map(str, range(8, 8 + FEWEST))])
 
 
 def test_a_snapshot_that_a_killed_process_left_is_removed(tmp_path: Path) -> None:

@@ -136,7 +136,7 @@ def test_following_prints_alerts_survives_a_cluster_that_goes_away_and_ends_with
             for _ in range(6):
                 world.ts_ms += 1_000
                 world.append("orders", world.rebalance("orders"))
-        if stopped_at is None and any("orders: " in line for line in told):
+        if stopped_at is None and any("orders: 5 rebalances in" in line for line in told):
             kafka.__exit__(None, None, None)
             stopped_at = step
         gone = any("trying again" in line for line in said)

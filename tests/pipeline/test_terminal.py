@@ -163,6 +163,14 @@ def test_help_says_what_comes_out() -> None:
         (["/nowhere/at/all"], 1, "nothing to analyse"),
         (["--follow", "/nowhere/at/all"], 2, "--follow wants one bootstrap address"),
         (["--command-config", "/nowhere/at/all", "b:9092"], 2, "does not exist"),
+        (["--last", "2 weeks", "b:9092"], 2, "'2 weeks' is no length of time"),
+        (["--since", "yesterday", "b:9092"], 2, "'yesterday' is no moment"),
+        (["--since", "15:00", "--until", "14:00", "b:9092"], 2, "--since is later than --until"),
+        (["--last", "2h", "--until", "14:00", "b:9092"], 2, "--last says where the time begins and ends"),
+        (["--follow", "--last", "2h", "b:9092"], 2, "--follow takes everything as it comes"),
+        (["--webhook", "http://h/", "b:9092"], 2, "--webhook goes with --follow"),
+        (["--follow", "--webhook", "h/x", "b:9092"], 2, "'h/x' is no address to post to"),
+        (["--fail-on", "info", "b:9092"], 2, "is not one of 'warning', 'critical'"),
     ],
 )
 def test_what_cannot_be_done(arguments: list[str], code: int, words: str) -> None:
@@ -189,6 +197,33 @@ def test_a_source_of_which_nothing_was_understood_is_said_and_fails(
     done = CliRunner().invoke(analyze, [str(log), "--out", str(tmp_path / "out")])
     assert done.exit_code == 1, done.output
     assert f"! {log}: nothing in it was understood; for example: unheard of" in done.output
+
+
+@pytest.mark.parametrize(
+    ("severity", "asked", "code"),
+    [("warning", "warning", 3), ("critical", "warning", 3), ("warning", "critical", 0), ("info", "warning", 0)],
+)
+def test_ci_may_fail_on_findings(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, severity: str, asked: str, code: int
+) -> None:
+    log = tmp_path / "server.log"
+    log.write_text("[2026-11-20 22:17:43,630] INFO [GroupCoordinator id=2]: unheard of (kafka.X)\n")
+    outcome = SimpleNamespace(issues=[], findings=[finding(severity=severity)], health=[], report=None)
+    windows: list[Any] = []
+    monkeypatch.setattr("kohort.pipeline.session.spark_session", lambda _: SimpleNamespace(stop=lambda: None))
+    monkeypatch.setattr("kohort.cli.analyze.spark_tasks", lambda _: None)
+
+    def analysed(*given: Any) -> SimpleNamespace:
+        windows.append(given[-1])
+        return outcome
+
+    monkeypatch.setattr("kohort.pipeline.job.analysis_run.analyse", analysed)
+    arguments = [str(log), "--out", str(tmp_path / "out"), "--fail-on", asked, "--last", "1h", "--group", "orders-*"]
+    done = CliRunner().invoke(analyze, arguments)
+    assert done.exit_code == code, done.output
+    (window,) = windows
+    assert window.groups == ("orders-*",)
+    assert abs(window.since_ms - (time.time() - 3_600) * 1000) < 60_000
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

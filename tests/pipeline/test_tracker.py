@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import count
+from pathlib import Path
 
 from kohort.pipeline.live.tracker import (
     NEWS_MS,
@@ -15,11 +16,13 @@ from kohort.pipeline.live.tracker import (
     GroupState,
     Joined,
     Row,
+    Watched,
     feed,
     look,
     row_of,
     row_text,
 )
+from kohort.pipeline.live.watching import NEVER, WatchedUntil, watched
 
 START_MS = 1_700_000_000_000
 
@@ -30,6 +33,8 @@ class Story:
     def __init__(self) -> None:
         self.now_ms = START_MS
         self.state = GroupState()
+        self.watched_since_ms = 0
+        self.read_until_ms: int | None = None
         self.generations = count(1)
 
     def reads(self, kind: Callable[..., Row], *values: object) -> list[str]:
@@ -53,7 +58,8 @@ class Story:
         """Time goes by; somebody looks."""
         self.now_ms += round(seconds * 1000)
         self.state = GroupState.of(self.state.text())  # as after a restart
-        return self._words(look("orders", self.state, self.now_ms))
+        until_ms = self.now_ms if self.read_until_ms is None else self.read_until_ms
+        return self._words(look("orders", self.state, Watched(self.watched_since_ms, until_ms)))
 
     def _words(self, alerts: list[Alert]) -> list[str]:
         return [f"{alert.kind}: {alert.text}" for alert in alerts]
@@ -99,6 +105,47 @@ def test_a_member_that_comes_back_under_another_id_is_not_gone() -> None:
     assert story.reads(Generation, 2, [("b-2", "bob"), ("a-1", "ada")]) == []
 
 
+def test_a_silence_that_was_not_read_is_none() -> None:
+    """After a restart the log's end is read later than alarms are due: the commits that they miss are in it."""
+    story = Story()
+    story.generation("ada")
+    story.commits(10)
+    story.read_until_ms = story.now_ms
+    assert story.later(72) == []
+    story.read_until_ms = None
+    story.watched_since_ms = story.now_ms
+    assert story.reads(Commits) == []
+    assert story.later(29) == []
+
+
+def test_who_begins_to_look_gives_a_group_its_time() -> None:
+    """While nobody looked the cluster may have been away, too."""
+    story = Story()
+    story.generation("ada")
+    story.commits(10)
+    story.now_ms += 72_000
+    story.watched_since_ms = story.now_ms
+    assert story.later(0) == []
+    assert story.later(31) == ["silent: no commits for 103 s, usually every 5.0 s; members: ada"]
+
+
+def test_how_far_was_read_travels_in_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "watched.json"
+    assert watched(path) == NEVER
+    kept = WatchedUntil(path)
+    kept.looked(START_MS, to_the_end=False)
+    assert watched(path) == NEVER, "a portion of a long log"
+    kept.looked(START_MS + 1_000, to_the_end=True)
+    kept.looked(START_MS + 3_000, to_the_end=True)
+    assert watched(path) == Watched(START_MS + 1_000, START_MS + 3_000)
+    kept.looked(START_MS + 5_000, to_the_end=False)
+    assert watched(path).until_ms == START_MS + 3_000
+    kept.looked(START_MS + 90_000, to_the_end=True)
+    assert watched(path) == Watched(START_MS + 90_000, START_MS + 90_000), "the cluster was away"
+    WatchedUntil(path).looked(START_MS + 91_000, to_the_end=True)
+    assert watched(path).since_ms == START_MS + 91_000, "a restart"
+
+
 def test_a_storm_is_reported_once() -> None:
     story = Story()
     told: list[str] = []
@@ -125,7 +172,7 @@ def test_what_is_long_past_is_no_news() -> None:
     story.now_ms += NEWS_MS + 100_000
     rows = [Generation(START_MS + 30_000, 9, [("ada-id", "ada")])]
     assert feed("orders", story.state, rows, story.now_ms) == []
-    assert look("orders", story.state, story.now_ms) == []
+    assert look("orders", story.state, Watched(0, story.now_ms)) == []
     assert story.state.generation == 9
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from kohort.coordinator.group_placement import partition_for
@@ -26,16 +27,16 @@ NOW_MS = round(time.time() * 1000)
 class World:
     """A cluster whose groups' records the test writes itself, as a coordinator would."""
 
-    def __init__(self, kafka: Any, seed: int) -> None:
-        self.kafka = kafka
+    def __init__(self, kafka: Any, seed: int, groups: Sequence[str] = GROUPS) -> None:
+        self.kafka, self.groups = kafka, groups
         self.random = random.Random(seed)
-        self._generation = dict.fromkeys(GROUPS, 0)
+        self._generation = dict.fromkeys(groups, 0)
         self.ts_ms = NOW_MS - 3_600_000
 
     def write(self, batches: int) -> None:
         """Commits and generations of all groups, in batches of several records each."""
         for _ in range(batches):
-            group = self.random.choice(GROUPS)
+            group = self.random.choice(self.groups)
             self.ts_ms += self.random.randrange(1, 9_000)
             records = self.rebalance(group) if self.random.random() < 0.1 else self._commit(group)
             self.append(group, records)

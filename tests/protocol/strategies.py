@@ -62,6 +62,8 @@ def _scalars(hint: Any, kafka_type: str) -> st.SearchStrategy[Any]:
         bits = int(kafka_type.removeprefix("u").removeprefix("int"))
         low = 0 if kafka_type.startswith("u") else -(2 ** (bits - 1))
         return st.integers(low, low + 2**bits - 1)
+    if issubclass(hint, float):
+        return st.floats(allow_nan=False, allow_infinity=False)
     if issubclass(hint, str):
         return st.text(st.characters(codec="utf-8"), max_size=8) | st.sampled_from(["m" * 126, "m" * 127, "ü" * 200])
     assert issubclass(hint, bytes)

@@ -46,7 +46,7 @@ class ClassicMember(Member):
         """out, synced, or joined: it is to sync next."""
         self.followers: tuple[Any, ...] = ()
         self.is_out_of_step = False
-        """Whether its group changed its protocol when it was not where the group believed it to be."""
+        """Whether its group believes that it has something else, until it syncs: see `consuming_promises`."""
 
     @property
     def settled(self) -> object:

@@ -16,6 +16,7 @@ from uuid import UUID
 from kohort.broker.cluster.interference import Interference, Report
 from kohort.broker.cluster.moving import move_leader
 from kohort.broker.cluster.node import Node
+from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.context import CoordinatorContext
 from kohort.coordinator.effects import Append
@@ -99,8 +100,8 @@ class Consumers(RestlessCluster):
         """How often a member asks a broker that is not in charge."""
         self.counts: Counter[str] = Counter()
         self.kinds: dict[str, type[object]] = {}
-        self.seen: dict[str, ConsumerGroup] = {}
-        """The consumer groups of the last moment, by id."""
+        self.was_consumer: dict[str, bool] = {}
+        """The groups of the last moment, by id: whether they spoke the consumer protocol."""
         self.started = 0
         self.members = [self._new_member(number) for number in range(10)]
 
@@ -185,6 +186,11 @@ class Consumers(RestlessCluster):
         """The group, where it is coordinated now; None: it is classic, or not there."""
         node = self.cluster.offsets_topic.coordinator_of(group_id)
         return None if node is None else node.coordinator.consumer_groups.get(group_id)
+
+    def classic_group(self, group_id: str) -> ClassicGroup | None:
+        """The group, where it is coordinated now; None: it is a consumer group, or not there."""
+        node = self.cluster.offsets_topic.coordinator_of(group_id)
+        return None if node is None else node.coordinator.groups.get(group_id)
 
     def groups(self) -> list[tuple[Node, ConsumerGroup]]:
         """All consumer groups that are served now."""

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
+from uuid import UUID
 
 from kohort.broker.cluster.node import Node
+from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.context import Shard
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.loading import Loading
 from kohort.protocol.batches import read_batches
+from kohort.protocol.consumer_protocol import assigned_partitions
 from kohort.purgatory import Purgatory
 from tests.simulation.classic_member import ClassicMember
 from tests.simulation.consuming import STABLE_TOPICS, Consumers
-from tests.simulation.member import Member
+from tests.simulation.member import Member, Owned
 from tests.simulation.modern_member import ModernMember
-from tests.support.consumer_groups import one_owner_each, picture
+from tests.support.consumer_groups import left_to_nobody, one_owner_each, picture
 
 OFFSETS = "__consumer_offsets"
 
@@ -26,39 +30,88 @@ def coordinators_know_one_owner_each(consumers: Consumers) -> None:
         one_owner_each(node.coordinator)
 
 
-def nobody_consumes_what_another_one_does(consumers: Consumers) -> None:
+class Watched(Protocol):
+    """Members, and what their groups are now."""
+
+    @property
+    def members(self) -> list[Member]:
+        """Of all groups."""
+        ...
+
+    @property
+    def was_consumer(self) -> dict[str, bool]:
+        """The groups of the last moment, by id: whether they spoke the consumer protocol."""
+        ...
+
+    def consumer_group(self, group_id: str) -> ConsumerGroup | None:
+        """The group, if it is one and is coordinated now."""
+        ...
+
+    def classic_group(self, group_id: str) -> ClassicGroup | None:
+        """The group, if it is one and is coordinated now."""
+        ...
+
+    def topic_ids(self) -> dict[str, UUID]:
+        """The topics that there are, by name."""
+        ...
+
+
+def nobody_consumes_what_another_one_does(consumers: Watched) -> None:
     """By what members do, as long as their group has them as members. Who was fenced, and has not heard of it, may be
-    wrong. So may a classic member that is out of step with its group (see below).
+    wrong. So may a classic member that is out of step with its group, with what its group does not believe it to have.
     """
     for group_id in {member.group for member in consumers.members}:
+        _note_who_is_out_of_step(consumers, group_id)
         group = consumers.consumer_group(group_id)
         if group is None:
             continue
-        _note_who_is_out_of_step(consumers, group)
         owners: dict[Any, Member] = {}
         for member in consumers.members:
-            if member.group != group_id or member.member_id not in group.members or member.epoch <= 0:
-                continue
-            if isinstance(member, ClassicMember) and member.is_out_of_step:
+            known = group.members.get(member.member_id)
+            if member.group != group_id or known is None or member.epoch <= 0:
                 continue
             for at in member.owned:
+                if isinstance(member, ClassicMember) and member.is_out_of_step and not _believes(known, at):
+                    continue
                 other = owners.setdefault(at, member)
                 assert other is member, f"{other} and {member} both consume {at}"
 
 
-def _note_who_is_out_of_step(consumers: Consumers, group: ConsumerGroup) -> None:
-    """A group that becomes a consumer group believes that its members have what they were given last.
+def _believes(known: ConsumerMember, at: tuple[UUID, int]) -> bool:
+    """Whether a group takes a partition for one that the member has."""
+    current = known.current
+    return at[1] in current.assigned.get(at[0], ()) or at[1] in current.revoking.get(at[0], ())
 
-    That is wrong for a cooperative member in the middle of a rebalance, and for one that has not joined again since the
-    group became classic: it was given its target then, unseen (consumer-groups §17.2, §17.4).
+
+def _note_who_is_out_of_step(consumers: Watched, group_id: str) -> None:
+    """Three things happen to a classic member unseen, in Kafka as here. It hears of each when it syncs.
+
+    It was fenced, and joins under its old member id, as a newcomer (consumer-groups §17.3 rule 6).
+    Its group became classic, and gave it its target (consumer-groups §17.4 rule 2).
+    Its group became a consumer group when the member had not synced, or had not rejoined since the group became classic
+    (consumer-groups §17.2 rule 6).
     """
-    if consumers.seen.get(group.group_id) is group:
-        return
-    consumers.seen[group.group_id] = group
+    group, classic = consumers.consumer_group(group_id), consumers.classic_group(group_id)
+    was_consumer = consumers.was_consumer.get(group_id)
+    if group is not None or classic is not None:
+        consumers.was_consumer[group_id] = group is not None
     for member in consumers.members:
-        known = group.members.get(member.member_id)
-        if isinstance(member, ClassicMember) and member.group == group.group_id and known is not None:
-            member.is_out_of_step |= member.phase != "synced" or member.epoch != known.current.epoch
+        if member.group != group_id or not isinstance(member, ClassicMember):
+            continue
+        if group is not None and member.member_id not in group.members:
+            member.is_out_of_step |= bool(member.owned)
+        elif group is not None and was_consumer is False:
+            epoch = group.members[member.member_id].current.epoch
+            member.is_out_of_step |= member.phase != "synced" or member.epoch != epoch
+        elif classic is not None and was_consumer is True and member.member_id in classic.members:
+            member.is_out_of_step |= _given(consumers, classic, member) != member.owned
+
+
+def _given(consumers: Watched, classic: ClassicGroup, member: ClassicMember) -> Owned:
+    """What a member has for its classic group."""
+    ids = consumers.topic_ids()
+    share = assigned_partitions(classic.members[member.member_id].assignment) or {}
+    return {(ids[name], number) for name, numbers in share.items() if name in ids for number in numbers}
 
 
 def an_epoch_is_known_to_its_group(consumers: Consumers) -> None:
@@ -101,7 +154,7 @@ def _compare(consumers: Consumers, node: Node, index: int, batches: Any) -> None
 
 
 def everything_is_consumed(consumers: Consumers) -> None:
-    """At the end each partition has exactly one owner, and no commit is lost."""
+    """At the end each partition has exactly one owner, as far as in Kafka, and no commit is lost."""
     for group_id in {member.group for member in consumers.members}:
         members = [member for member in consumers.members if member.group == group_id]
         owned = [at for member in members for at in member.owned]
@@ -110,11 +163,27 @@ def everything_is_consumed(consumers: Consumers) -> None:
         for topic in consumers.cluster.topics:
             wanted = any(topic.name in member.names for member in members)
             if wanted and (topic.name in STABLE_TOPICS or topic.name in names):
-                there = {(topic.topic_id, each.index) for each in topic.partitions}
-                assert there <= set(owned), f"{group_id}: {topic.name} is not consumed as a whole"
+                missing = {(topic.topic_id, each.index) for each in topic.partitions} - set(owned)
+                missing -= _rightly_missing(consumers, group_id, missing)
+                assert not missing, f"{group_id}: {topic.name} is not consumed as a whole"
     for (group_id, name, index), offset in consumers.accepted.items():
         node = consumers.cluster.offsets_topic.coordinator_of(group_id)
         group = None if node is None else node.coordinator.group(group_id)
         kept = None if group is None or group.offsets is None else group.offsets.get(name, index)
         assert kept is not None, f"{group_id} has forgotten {name}-{index}"
         assert offset <= kept.offset, f"{group_id}: {name}-{index} is {kept.offset}, acknowledged was {offset}"
+
+
+def _rightly_missing(consumers: Consumers, group_id: str, partitions: Owned) -> Owned:
+    """What nobody consumes in Kafka, either: see `left_to_nobody`, and consumer-groups §17.4 rule 4."""
+    group, classic = consumers.consumer_group(group_id), consumers.classic_group(group_id)
+    if group is not None:
+        return left_to_nobody(group, partitions)
+    if classic is None:
+        return set()
+    unheard: Owned = set()
+    for member in consumers.members:
+        is_known = member.member_id in classic.members and member.epoch == classic.generation_id
+        if is_known and isinstance(member, ClassicMember) and member.is_out_of_step:
+            unheard |= _given(consumers, classic, member)
+    return partitions & unheard

@@ -20,6 +20,10 @@ from tests.support.frames import frame, message
 
 ELSEWHERE = (E.not_coordinator, E.coordinator_not_available, E.coordinator_load_in_progress)
 """Somebody else is to be asked, or later. Nothing else has changed for the member."""
+LATER = (
+    E.unknown_topic_or_partition, E.unstable_offset_commit, E.unknown_server_error, E.kafka_storage_error,
+)  # fmt: skip
+"""What has become of an offset is not known: the member tries again."""
 COMMIT_VERSION, FETCH_VERSION = 9, 9
 
 Owned = set[tuple[UUID, int]]
@@ -237,5 +241,5 @@ class Member:
     def _offsets_refused(self, error: E) -> None:
         if error in ELSEWHERE:
             self.hangs_up()
-        elif error not in (E.unknown_topic_or_partition, E.unstable_offset_commit, E.unknown_server_error):
+        elif error not in LATER:
             self.is_refused(error)

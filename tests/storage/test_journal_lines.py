@@ -24,6 +24,8 @@ LINES: list[dict[str, Any]] = [
     {"deleted": OTHER},
     {"gone": [OTHER]},
     {"group": "g", "configs": {"consumer.session.timeout.ms": "50000"}},
+    {"acls": [["TOPIC", "LITERAL", "t", "User:alice", "*", "READ", "ALLOW"]]},
+    {"acls_gone": [["TOPIC", "LITERAL", "t", "User:alice", "*", "READ", "ALLOW"]]},
     {"next_producer_id": 1000},
 ]
 
@@ -63,6 +65,9 @@ def encoded(lines: list[Any]) -> bytes:
         ({"moved": OTHER, "partition": 0, "replicas": [1], "epoch": 4}, "there is no topic of the id"),
         ({"deleted": OTHER}, "there is no topic of the id"),
         ({"next_producer_id": float("nan")}, "'next_producer_id' is no whole number"),
+        ({"acls": [["TOPIC"]]}, "'acls' is no list of ACLs of seven words each"),
+        ({"acls": [["TOPIC", 3, "t", "User:a", "*", "READ", "ALLOW"]]}, "'acls' is no text"),
+        ({"acls_gone": {}}, "'acls_gone' is no list"),
         ({"next_producer_id": True}, "'next_producer_id' is no whole number"),
         ({}, "'next_producer_id' is no whole number"),
         ([], "it is not an object"),

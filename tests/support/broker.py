@@ -8,7 +8,9 @@ from typing import Any
 from kohort.broker.address import parse_advertised
 from kohort.broker.cluster.broker_cluster import BrokerCluster
 from kohort.broker.runtime.connection import Connection
+from kohort.broker.runtime.listener import PLAINTEXT_LISTENER, Listener
 from kohort.broker.runtime.registry import Api, Registry
+from kohort.broker.runtime.securing import Securing
 from kohort.broker.runtime.server import Server
 from kohort.broker.settings.broker_settings import Settings
 from kohort.protocol.api_keys import API_BY_NAME
@@ -55,8 +57,15 @@ class Wire:
 class Client:
     """Somebody at the other end of a wire."""
 
-    def __init__(self, broker: Broker, node: int = 0, peer: str = "10.0.0.7", dialled: str = "10.0.0.1") -> None:
-        self.connection = Connection(broker.server, broker.cluster.nodes[node])
+    def __init__(
+        self,
+        broker: Broker,
+        node: int = 0,
+        peer: str = "10.0.0.7",
+        dialled: str = "10.0.0.1",
+        listener: Listener = PLAINTEXT_LISTENER,
+    ) -> None:
+        self.connection = Connection(broker.server, broker.cluster.nodes[node], listener)
         self.wire = Wire(peer, (dialled, 9092 + node))
         self.connection.connection_made(self.wire)  # type: ignore[arg-type]
 
@@ -110,13 +119,13 @@ class Broker:
             self.clock,
             nodes,
             seed=seed,
-            advertised=parse_advertised(advertise, nodes),
+            advertised={"PLAINTEXT": parse_advertised(advertise, nodes)},
             directory=directory,
         )
         for number, node in enumerate(self.cluster.nodes):
             node.port = 9092 + number
         self.loop = StillLoop(self.clock)
-        self.registry = Registry()
+        self.registry = Registry(self.cluster.settings.kohort_as_kafka)
         self.server = Server(self.cluster, self.registry, self.loop)  # type: ignore[arg-type]
         self.stopwatch: Stopwatch | None = None
         """What its turns are measured with, if a test has given it one."""
@@ -127,8 +136,13 @@ class Broker:
         assert found is not None
         return found
 
-    def client(self, node: int = 0, **where: str) -> Client:
+    def client(self, node: int = 0, **where: Any) -> Client:
         return Client(self, node, **where)
+
+    def stranger(self) -> Client:
+        """Somebody who connects to the first of `listeners`."""
+        securing = Securing(self.cluster.settings, 1, 0)
+        return Client(self, listener=securing.listeners(self.cluster)[0])
 
 
 class Stopwatch:

@@ -1,7 +1,10 @@
 """What coordinators know of consumer groups, for comparison; and what always holds for it."""
 
 from typing import Any
+from uuid import UUID
 
+from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+from kohort.coordinator.consumer.targets import topic_ids
 from kohort.coordinator.coordinator import GroupCoordinator
 
 
@@ -21,6 +24,23 @@ def one_owner_each(coordinator: GroupCoordinator) -> None:
         assert all(member.current.epoch <= group.target_epoch for member in group.members.values())
         assert group.targets.keys() <= group.members.keys(), "a target of nobody"
     assert not coordinator.consumer_groups.keys() & coordinator.groups.keys()
+
+
+def left_to_nobody(group: ConsumerGroup, partitions: set[tuple[UUID, int]]) -> set[tuple[UUID, int]]:
+    """Those of the partitions that Kafka, too, leaves to nobody until the group's next epoch.
+
+    What a newcomer that does not subscribe to the topic is to have (consumer-groups §10 rule 4). And what nobody had
+    when the group became a consumer group, if that has changed no epoch: no target was computed then
+    (consumer-groups §17.2 rule 5).
+    """
+    has_target = {
+        (topic_id, number): topic_id in topic_ids(group, member.metadata)
+        for member_id, member in group.members.items()
+        for topic_id, numbers in group.target_of(member_id).items()
+        for number in numbers
+    }
+    never_computed = not group.target_timestamp_ms
+    return {at for at in partitions if (never_computed if at not in has_target else not has_target[at])}
 
 
 def picture(coordinator: GroupCoordinator) -> dict[str, Any]:

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from textwrap import dedent
 
 import pytest
 
+from tests.testing.user_file import run
+
 pytest_plugins = ["pytester"]
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(60)]
-
-
-def run(pytester: pytest.Pytester, text: str, *options: str) -> pytest.RunResult:
-    """A user's test file, in a process of its own."""
-    pytester.makepyfile(dedent(text))
-    return pytester.runpytest_subprocess("-p", "no:cacheprovider", "-o", "asyncio_mode=auto", *options)
 
 
 def test_a_test_has_a_cluster_of_its_own(pytester: pytest.Pytester) -> None:
@@ -228,7 +223,8 @@ def test_a_mark_that_is_wrong_is_refused(pytester: pytest.Pytester, mark: str, a
         """,
     )
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines([f"E *{advice}*"])
+    result.stdout.fnmatch_lines([f"*{advice}*"])
+    assert "plugin.py" not in result.stdout.str()
 
 
 def test_the_fixtures_of_a_test_end_after_its_rules_and_gates(pytester: pytest.Pytester) -> None:
@@ -329,3 +325,53 @@ def test_a_wait_that_is_too_long_is_told_without_our_frames(pytester: pytest.Pyt
     assert "no running event loop" not in text
     assert "remote.py" not in text
     assert "futures" not in text
+
+
+def test_clients_that_stop_after_the_fixture_find_their_cluster_still(pytester: pytest.Pytester) -> None:
+    """aiokafka tries to commit for ever, and librdkafka to leave for 45 s, when their cluster is gone."""
+    result = run(
+        pytester,
+        """
+        import time
+
+        import pytest
+        from aiokafka import AIOKafkaConsumer
+        from confluent_kafka import Consumer
+
+        @pytest.fixture
+        async def started():
+            made = []
+            yield made
+            for each in made:
+                await each.stop()
+
+        @pytest.fixture
+        def subscribed():
+            made = []
+            yield made
+            began = time.monotonic()
+            for each in made:
+                each.close()
+            assert time.monotonic() - began < 5
+
+        async def test_with_a_commit_to_make(started, kafka):
+            kafka.topics.create("orders")
+            kafka.topics.append("orders", "a")
+            consumer = AIOKafkaConsumer(
+                "orders", bootstrap_servers=kafka.bootstrap, group_id="billing", auto_offset_reset="earliest"
+            )
+            await consumer.start()
+            started.append(consumer)
+            await consumer.getone()
+
+        def test_with_a_group_to_leave(subscribed, kafka):
+            kafka.topics.create("orders")
+            kafka.topics.append("orders", "a")
+            settings = {"group.id": "billing", "auto.offset.reset": "earliest"}
+            consumer = Consumer({"bootstrap.servers": kafka.bootstrap} | settings)
+            subscribed.append(consumer)
+            consumer.subscribe(["orders"])
+            assert consumer.poll(10).value() == b"a"
+        """,
+    )
+    result.assert_outcomes(passed=2)

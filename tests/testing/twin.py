@@ -28,9 +28,10 @@ Annotate a fixture with it: `def test_it(kafka: SyncCluster)`. Made by `python -
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kohort.control.lab_group import PATIENCE_S
+from kohort.control.lab_offsets import EARLIEST
 
 if TYPE_CHECKING:
     from kohort.control.appends import Appends
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from kohort.control.gates import Gates
     from kohort.control.group_members import GroupMember
     from kohort.control.history import Rebalance
+    from kohort.control.lab_acls import Acls
     from kohort.control.lab_group import Migration
     from kohort.control.lab_topics import Topics
     from kohort.coordinator.events import GroupEvent

@@ -1,4 +1,7 @@
-"""The picture of `kohort watch` in the README, made anew: `make pictures`. Real consumers, one of which hangs."""
+"""The picture of `kohort watch` in the README, made anew: `make pictures`.
+
+Real consumers, one of which hangs, and a group of the consumer protocol (KIP-848).
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from aiokafka import AIOKafkaConsumer
+from confluent_kafka import Consumer
 from rich.console import Console
 
 from kohort.testing import Cluster
@@ -24,6 +28,9 @@ WEB_FONT = re.compile(r"@font-face \{.*?\}", re.DOTALL)
 """A picture in a page may not load any."""
 TOPICS = {"orders": 12, "payments": 6}
 GROUPS = {"billing": ("orders", ("billing-a", "billing-b", "billing-c")), "fraud": ("payments", ("fraud-1", "fraud-2"))}
+
+MODERN = ("audit-1", "audit-2")
+"""Members of the group `audit`, which speak the consumer protocol."""
 
 
 class Watching:
@@ -55,6 +62,8 @@ async def main(to: Path) -> None:
                 await join(kafka, members, group_id, name)
             await kafka.group(group_id).wait_stable(members=len(names))
             await watching.look()
+        await join_by_heartbeat(kafka, members)
+        await watching.look()
         billing = kafka.group("billing")
         with kafka.faults.freeze(group="billing", member=billing.member("billing-b").member_id):
             with kafka.gates.hold("join-complete", group="billing"):
@@ -84,6 +93,26 @@ async def join(kafka: Cluster, members: AsyncExitStack, group_id: str, name: str
     while not all([await consumer.position(each) for each in consumer.assignment()]):
         await consumer.getmany(timeout_ms=100, max_records=40)
     await consumer.commit()
+
+
+async def join_by_heartbeat(kafka: Cluster, members: AsyncExitStack) -> None:
+    """Consumers of the consumer protocol that read a little and commit."""
+    consumers = []
+    for name in MODERN:
+        settings: dict[str, str | bool] = {"bootstrap.servers": kafka.bootstrap, "group.id": "audit", "client.id": name}
+        settings |= {"group.protocol": "consumer", "auto.offset.reset": "earliest", "enable.auto.commit": False}
+        consumer = Consumer(settings)
+        members.push_async_callback(asyncio.to_thread, consumer.close)
+        consumer.subscribe(["payments"])
+        consumers.append(consumer)
+    group, shares = kafka.group("audit"), [0]
+    while not (all(shares) and group.state == "Stable"):
+        for consumer in consumers:  # who does not poll gives nothing up
+            await asyncio.to_thread(consumer.consume, 20, 0.1)
+        shares = [len(consumer.assignment()) for consumer in consumers]
+    for consumer in consumers:
+        await asyncio.to_thread(consumer.consume, 20, 1)
+        await asyncio.to_thread(consumer.commit, asynchronous=False)
 
 
 if __name__ == "__main__":

@@ -155,10 +155,44 @@ def test_in_a_terminal_it_is_a_live_picture_that_outlives_its_broker() -> None:
         bootstrap = kafka.bootstrap
         terminal = Terminal(bootstrap, "--every", "0.2")
         terminal.until("no group yet")
-    terminal.until("what follows is from before")
+    terminal.until("trying again; what is shown is from before")
     terminal.type(b"\x03")
     assert terminal.end() == 0
     assert "Traceback" not in terminal.shown
+
+
+def test_q_ends_it_and_leaves_the_terminal_as_it_was() -> None:
+    with Cluster() as kafka:
+        terminal = Terminal(kafka.bootstrap, "--every", "60")
+        terminal.until("no group yet")
+        terminal.type(b"xq")
+        assert terminal.end() == 0
+    assert "Traceback" not in terminal.shown
+
+
+def test_a_broker_that_comes_back_is_watched_on() -> None:
+    with Cluster(nodes=2) as kafka:
+        bootstrap = kafka.bootstrap.split(",")[0]
+        command = [*WATCH, bootstrap, "--every", "0.2"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watching:
+            assert watching.stdout is not None
+            while "no group yet" not in watching.stdout.readline():
+                pass
+            kafka.stop_node(1)
+            kafka.stop_node(2)
+            while "; since " not in (line := watching.stdout.readline()):
+                assert line
+            assert line.startswith("! 127.0.0.1:")
+            kafka.start_node(1)
+            while "answers again, after" not in watching.stdout.readline():
+                pass
+            os.kill(watching.pid, signal.SIGTERM)
+            assert watching.wait(10) == 0
+
+
+def test_a_pattern_that_no_group_matches_is_named() -> None:
+    with Cluster() as kafka:
+        assert "no group matches 'nope*'" in run(kafka.bootstrap, "--group", "nope*", "--once").stdout
 
 
 class Terminal:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kohort.broker.apis.fetch.committed import committed
+from kohort.broker.apis.fetch.naming_leaders import name_leaders
 from kohort.broker.apis.leadership import NO_EPOCH, refusal_to_lead
 from kohort.broker.cluster.fetch_sessions import NO_SESSION, TOPIC_IDS_FROM
 from kohort.protocol.errors import ErrorCode
@@ -16,19 +18,19 @@ from kohort.protocol.messages.fetch import (
     FetchResponse,
     PartitionData,
 )
-from kohort.protocol.messages.leaders import LeaderIdAndEpoch, NodeEndpoint
-from kohort.storage.transactions import before, end_of
+from kohort.security.rights import READ_TOPIC
+from kohort.storage.transactions import before
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
     from uuid import UUID
 
+    from kohort.broker.cluster.access import Access
     from kohort.broker.cluster.fetch_sessions import FetchSession, SessionPartition
     from kohort.broker.cluster.node import Node
     from kohort.broker.slices import Work
     from kohort.broker.ticket import Ticket
     from kohort.protocol.messages.fetch import FetchTopic
-    from kohort.storage.segment import Chunk
     from kohort.storage.topics import Partition, Topic
 
     _TopicAnswer = tuple[UUID | None, str, list[PartitionData]]
@@ -148,7 +150,7 @@ class Reading:
             records = before(records, high_watermark)
         aborted: tuple[AbortedTransaction, ...] | None = None
         if self._committed_only:
-            records, aborted = _committed(partition, offset, records)
+            records, aborted = committed(partition, offset, records)
         if records:
             self.size_bytes = size + sum(map(len, records))
             self._room = max(self._max_bytes - self.size_bytes, 0)
@@ -207,7 +209,7 @@ class Reading:
             ),
         )
         if self.failed and self.ticket.version >= LEADERS_FROM:
-            _name_leaders(self.node, self.ticket, response)
+            name_leaders(self.node, self.ticket, response)
         return response
 
 
@@ -221,9 +223,12 @@ class PlainReading(Reading):
         self._asked: list[tuple[FetchTopic, Topic, list[tuple[FetchPartition, Partition]]]] = []
         self._unknown: list[tuple[FetchTopic, str, PartitionData]] = []
         by_id = ticket.version >= TOPIC_IDS_FROM
-        topics = node.cluster.topics
+        topics, access = node.cluster.topics, node.cluster.access
         for asked, parts in _once(request.topics):
             topic = topics.by_id(asked.topic_id) if by_id else topics.by_name(asked.topic)
+            if access is not None and not _may_read(access, ticket, topic, "" if by_id else asked.topic):
+                self._unknown += ((asked, asked.topic, refused(part, _NOT_ALLOWED, ())) for part in parts)
+                continue
             known = []
             for part in parts:
                 partition = topic.partition(part.partition) if topic is not None else None
@@ -271,7 +276,7 @@ class SessionReading(Reading):
     The first one of a session (`begins`) finds everything new; then the session is offered to the node's cache.
     """
 
-    __slots__ = ("_begins", "_cached", "_datas", "_expected_epoch", "_session")
+    __slots__ = ("_begins", "_cached", "_datas", "_expected_epoch", "_not_allowed", "_session")
 
     def __init__(
         self, node: Node, request: FetchRequest, ticket: Ticket, session: FetchSession, *, begins: bool
@@ -282,6 +287,10 @@ class SessionReading(Reading):
         self._begins = begins
         self._expected_epoch = session.epoch
         self._cached = list(session.partitions.values())
+        self._not_allowed: list[SessionPartition] = []
+        """They stay in the session, and are read once that is allowed."""
+        if node.cluster.access is not None:
+            self._leave_out_what_is_not_allowed(node.cluster.access)
         self._datas: list[tuple[SessionPartition, PartitionData]] = []
 
     def keys(self) -> list[Hashable]:
@@ -339,11 +348,28 @@ class SessionReading(Reading):
                     session.put_last(cached)
         return self._answer(session.id, _by_topic(answered, by_id=session.by_id))
 
+    def _leave_out_what_is_not_allowed(self, access: Access) -> None:
+        topics = {cached.topic for cached in self._cached}
+        allowed = {each for each in topics if _may_read(access, self.ticket, each.topic, each.name)}
+        self._not_allowed = [cached for cached in self._cached if cached.topic not in allowed]
+        self._cached = [cached for cached in self._cached if cached.topic in allowed]
+
     def _unknown(self) -> Iterable[tuple[SessionPartition, PartitionData]]:
+        for cached in self._not_allowed:
+            yield cached, refused(cached.part, _NOT_ALLOWED, ())
         for cached in self._cached:
             if cached.partition is None:
                 topic = cached.topic
                 yield cached, _unknown(cached.part, by_id=self._session.by_id and not topic.name)
+
+
+_NOT_ALLOWED = ErrorCode.topic_authorization_failed
+
+
+def _may_read(access: Access, ticket: Ticket, topic: Topic | None, name: str) -> bool:
+    """Whether a topic is not refused for want of a right. One without a name is an id that nobody knows."""
+    name = name if topic is None else topic.name
+    return not name or access.allows(ticket, READ_TOPIC, name)
 
 
 def _ids_first(unknown: tuple[object, ...]) -> bool:
@@ -388,50 +414,6 @@ def _by_topic(answered: Iterable[tuple[UUID | None, str, PartitionData]], *, by_
             topics.append((topic_id, name, []))
         topics[-1][2].append(data)
     return topics
-
-
-def _name_leaders(node: Node, ticket: Ticket, response: FetchResponse) -> None:
-    """Names the leaders of the partitions that this node does not lead (KIP-951)."""
-    cluster = node.cluster
-    leaders = {}
-    for data in response.responses:
-        topic = cluster.topics.find(data.topic, data.topic_id)
-        for part in data.partitions:
-            partition = topic.partition(part.partition_index) if topic is not None else None
-            if partition is not None and part.error_code in _ASK_THE_LEADER:
-                part.current_leader = LeaderIdAndEpoch(leader_id=partition.leader, leader_epoch=partition.leader_epoch)
-                leaders[partition.leader] = cluster.node(partition.leader)
-    rack = cluster.settings.broker_rack or None
-    response.node_endpoints = tuple(
-        NodeEndpoint(node_id=each.id, host=(at := each.address_for(ticket))[0], port=at[1], rack=rack)
-        for each in leaders.values()
-        if each is not None
-    )
-
-
-def _committed(
-    partition: Partition, offset: int, records: list[Chunk]
-) -> tuple[list[Chunk], tuple[AbortedTransaction, ...]]:
-    """What of `records` is decided, and which transactions in it were aborted: the client passes over those itself."""
-    producers = partition.producers
-    if producers is None or not records:
-        return records, ()
-    transactions, high_watermark = producers.transactions, partition.log.high_watermark
-    stable = transactions.last_stable_offset(high_watermark)
-    if stable < high_watermark:
-        records = before(records, stable)
-        if not records:
-            return records, ()
-    aborted = transactions.aborted_in(offset, high_watermark)
-    if aborted:
-        end = end_of(records)
-        aborted = [each for each in aborted if each.first_offset < end]
-    return records, tuple(
-        AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset) for each in aborted
-    )
-
-
-_ASK_THE_LEADER = (ErrorCode.not_leader_or_follower, ErrorCode.fenced_leader_epoch)
 
 
 def _unknown(part: FetchPartition, *, by_id: bool) -> PartitionData:

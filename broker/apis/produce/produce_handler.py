@@ -31,11 +31,13 @@ from kohort.protocol.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
+from kohort.security.rights import WRITE_TOPIC, WRITE_TRANSACTIONAL_ID
 from kohort.storage.producers import Remembered, last_sequence
 from kohort.storage.validation import Rejection, Verdict, only_batch
 
 if TYPE_CHECKING:
     from kohort.broker.apis.produce.transactional import Refusals, Refused
+    from kohort.broker.cluster.access import Access
     from kohort.broker.cluster.node import Node
     from kohort.broker.slices import Work
     from kohort.broker.ticket import Ticket
@@ -53,8 +55,15 @@ ALL = -1
 def handle(node: Node, request: ProduceRequest, ticket: Ticket) -> ProduceResponse | Work | object | None:
     """Stores the batches of each partition, or says why not. None: a transaction is asked first."""
     if request.transactional_id is not None:
-        from kohort.broker.apis.produce.transactional import ask
+        from kohort.broker.apis.produce.transactional import NOT_ALLOWED, ask
 
+        access = node.cluster.access
+        if (
+            access is not None
+            and _has_transactional_records(request)
+            and not access.allows(ticket, WRITE_TRANSACTIONAL_ID, request.transactional_id)
+        ):
+            return _refuse_all(request, ticket, NOT_ALLOWED)
         return ask(
             node,
             request,
@@ -146,13 +155,14 @@ def _look_at_all(node: Node, request: ProduceRequest, ticket: Ticket, refusals: 
     """
     by_id = ticket.version >= TOPIC_IDS_FROM
     may_use_transactions = request.transactional_id is not None or not _has_transactional_records(request)
-    topics = node.cluster.topics
+    topics, access = node.cluster.topics, node.cluster.access
     looked: Looked = {}
     for data in request.topic_data:
         if not data.partition_data:
             continue  # such a topic is left out of the answer
         key = data.topic_id if by_id else data.name
         topic = topics.by_id(data.topic_id) if by_id else topics.by_name(data.name)
+        allowed = access is None or _may_write(access, ticket, topic, data)
         parts = looked.get(key)
         if parts is None:
             parts = looked[key] = {}
@@ -162,10 +172,19 @@ def _look_at_all(node: Node, request: ProduceRequest, ticket: Ticket, refusals: 
                 found: Found = _refused(index, ErrorCode.transactional_id_authorization_failed)
             elif topic is None and by_id:
                 found = _refused(index, ErrorCode.unknown_topic_id)
+            elif not allowed:
+                found = _refused(index, ErrorCode.topic_authorization_failed)
             else:
                 found = _look(node, topic, part, request.acks, ticket, refusals)
             parts[index] = _named_twice(parts[index], found) if index in parts else found
     return looked
+
+
+def _may_write(access: Access, ticket: Ticket, topic: Topic | None, data: TopicProduceData) -> bool:
+    """Whether the topic is not refused for want of a right; an id that nobody knows is refused as such."""
+    if ticket.version >= TOPIC_IDS_FROM:
+        return topic is None or access.allows(ticket, WRITE_TOPIC, topic.name)
+    return access.allows(ticket, WRITE_TOPIC, data.name)
 
 
 def _named_twice(before: Found, found: Found) -> Found:

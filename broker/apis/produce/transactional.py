@@ -17,6 +17,7 @@ from kohort.coordinator.transactions.transaction import WITH_EPOCH_BUMP
 from kohort.protocol.batches import NO_PRODUCER, TRANSACTIONAL, BatchInfo
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.topic_partition import TopicPartition
+from kohort.security.rights import WRITE_TOPIC
 from kohort.storage.validation import Rejection, only_batch
 
 if TYPE_CHECKING:
@@ -52,6 +53,10 @@ SEVERAL_PRODUCERS = Refused(
     ErrorCode.invalid_producer_id_mapping, "Transactional records contained more than one producer ID"
 )
 """What every partition of a request hears that has transactional batches of several producers, or epochs of one."""
+
+
+NOT_ALLOWED = Refused(ErrorCode.transactional_id_authorization_failed, None)
+"""What every partition hears if its producer may not use the transactional id."""
 
 
 class _Batch(NamedTuple):
@@ -110,7 +115,7 @@ def _ask(
     then: Callable[[Refusals], object | None],
     refuse_all: Callable[[Refused], object],
 ) -> Slices[object | None]:
-    batches = yield from _transactional_batches(node, request, ticket.version)
+    batches = yield from _transactional_batches(node, request, ticket)
     if len({(each.header.producer_id, each.header.producer_epoch) for each in batches}) > 1:
         return refuse_all(SEVERAL_PRODUCERS)
     # A partition refuses what it knows to be fenced itself (Kafka: `UnifiedLog.maybeStartTransactionVerification`).
@@ -174,12 +179,17 @@ def _response(response: object | None) -> Slices[object | None]:
     return (yield from response) if isinstance(response, Generator) else response
 
 
-def _transactional_batches(node: Node, request: ProduceRequest, version: int) -> Slices[list[_Batch]]:
-    """If a partition is named twice, its last batch counts, also one outside of transactions."""
-    topics = node.cluster.topics
+def _transactional_batches(node: Node, request: ProduceRequest, ticket: Ticket) -> Slices[list[_Batch]]:
+    """If a partition is named twice, its last batch counts, also one outside of transactions.
+
+    What is refused in the end, for want of a right for example, is left out.
+    """
+    topics, access, version = node.cluster.topics, node.cluster.access, ticket.version
     found: dict[TopicPartition, _Batch] = {}
     for data in request.topic_data:
         topic = topics.by_id(data.topic_id) if version >= TOPIC_IDS_FROM else topics.by_name(data.name)
+        if access is not None and topic is not None and not access.shows(ticket, WRITE_TOPIC, topic.name):
+            continue
         for part in data.partition_data:
             yield
             partition = None if topic is None else topic.partition(part.index)

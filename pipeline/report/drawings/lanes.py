@@ -48,7 +48,7 @@ def lanes(
 
 
 def _name(row: MemberSessionRow | RebalanceMemberRow) -> str:
-    return str(row["client_id"] or row["logical_client"])
+    return row["client"]
 
 
 def _waits(

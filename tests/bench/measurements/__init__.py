@@ -5,6 +5,7 @@ from functools import partial
 
 from tests.bench.bench import Bench
 from tests.bench.measurements import (
+    authorizer,
     coldstart,
     commit,
     consumer,
@@ -39,6 +40,7 @@ MEASUREMENTS: dict[str, Callable[[Bench], Awaitable[None]]] = {
     "consumer leave 100": partial(consumer.leaving, members=100, times=10),
     "consumer leave 1000": partial(consumer.leaving, members=1000, times=5),
     "assignors": consumer.assignors,
+    "authorizer": authorizer.measure,
     "laboratory": laboratory.measure,
     "recorder": recorder.measure,
     "restart": restart.measure,

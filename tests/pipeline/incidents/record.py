@@ -1,9 +1,9 @@
 """Plays all incidents and records what a broker wrote of them, with what really happened.
 
-    python -m tests.pipeline.incidents.record kafka OUT.tar.gz     # a real Kafka 4.3; needs Java 17 and Maven
-    python -m tests.pipeline.incidents.record kohort OUT.tar.gz
+    python -m tests.pipeline.incidents.record kafka consumer OUT.tar.gz     # a real Kafka 4.3; needs Java 17 and Maven
+    python -m tests.pipeline.incidents.record kohort classic OUT.tar.gz
 
-It takes four minutes. The result holds `segments/` (the offsets topic), `broker.log` or `events/`, `log-ends.jsonl`,
+It takes four minutes. At the end the broker restarts (consumer), or stands still for 8 s (classic). The result holds `segments/` (the offsets topic), `broker.log` or `events/`, `log-ends.jsonl`,
 `topics.json`, and `truth.jsonl`.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -22,14 +23,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Protocol
 
 from confluent_kafka import TopicCollection
 from confluent_kafka.admin import AdminClient
 
 from tests import restarting
+from tests.pipeline.incidents import classic_stories, stories
 from tests.pipeline.incidents.stage import PATIENCE_S, Stage, Truth, play
-from tests.pipeline.incidents.stories import TO_THE_END, WAVES
 from tests.support.shared_folder import SHARED
 
 SETTINGS = {
@@ -43,6 +45,7 @@ SETTINGS = {
 }
 AFTERWARDS_S = 15
 """For how long the groups that are left alone go on after the restart."""
+STANDS_STILL_S = 8
 LAYOUT = "[%d] %p %m (%c)%n"
 """As in the log4j2.yaml that Kafka comes with."""
 
@@ -54,6 +57,9 @@ class Cluster(Protocol):
 
     def restart(self) -> None:
         """In an orderly way, with its data."""
+
+    def signal(self, number: signal.Signals) -> None:
+        """SIGSTOP, SIGCONT."""
 
     def copy(self, out: Path) -> None:
         """Everything the analysis may read."""
@@ -75,6 +81,9 @@ class Kafka:
 
     def restart(self) -> None:
         self._run("restart")
+
+    def signal(self, number: signal.Signals) -> None:
+        os.kill(int((self._cluster() / "node-1" / "pid").read_text()), number)
 
     def copy(self, out: Path) -> None:
         node = self._cluster() / "node-1"
@@ -108,6 +117,9 @@ class Kohort:
         command = json.loads((self._folder / "command").read_text())
         restarting.start(self._folder, command, (self._folder / "address").read_text())
 
+    def signal(self, number: signal.Signals) -> None:
+        os.kill(int((self._folder / "pid").read_text()), number)
+
     def copy(self, out: Path) -> None:
         _copy_segments(self._folder / "data", out)
         shutil.copytree(self._folder / "events", out / "events")
@@ -126,18 +138,26 @@ def cluster(kind: str, folder: Path, port: int) -> Iterator[Cluster]:
         found.stop()
 
 
-def record(found: Cluster, out: Path) -> None:
+def record(found: Cluster, played: ModuleType, out: Path) -> None:
     """Plays everything, and leaves the recording in a folder."""
     with (out / "truth.jsonl").open("w") as truth, (out / "log-ends.jsonl").open("w") as log_ends:
         stage = Stage(found.bootstrap, Truth(truth), log_ends)
         try:
-            left = [story(stage) for story in TO_THE_END]
-            for number, wave in enumerate(WAVES, 1):
+            left = [story(stage) for story in played.TO_THE_END]
+            for number, wave in enumerate(played.WAVES, 1):
                 print(f"wave {number}: {', '.join(story.__name__ for story in wave)}", file=sys.stderr)
                 play(*[partial(story, stage) for story in wave])
+            if played is classic_stories:
+                classic_stories.dead(stage)
+                time.sleep(AFTERWARDS_S)
             for group in left:
                 group.tell("broker_stops")
-            found.restart()
+            if played is classic_stories:
+                found.signal(signal.SIGSTOP)
+                time.sleep(STANDS_STILL_S)
+                found.signal(signal.SIGCONT)
+            else:
+                found.restart()
             for group in left:
                 group.tell("broker_is_back")
             time.sleep(AFTERWARDS_S)
@@ -163,10 +183,14 @@ def _copy_segments(data: Path, out: Path) -> None:
         shutil.copy(log, place)
 
 
+STORIES = {"consumer": stories, "classic": classic_stories}
+
+
 def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kind", choices=["kafka", "kohort"])
+    parser.add_argument("stories", choices=STORIES)
     parser.add_argument("out", type=Path)
     parser.add_argument("--port", type=int, default=31710, help="of the real Kafka")
     options = parser.parse_args()
@@ -175,7 +199,7 @@ def main() -> None:
         folder.mkdir()
         out.mkdir()
         with cluster(options.kind, folder, options.port) as found:
-            record(found, out)
+            record(found, STORIES[options.stories], out)
         with tarfile.open(options.out, "w:gz") as packed:
             packed.add(out, "")
 

@@ -39,27 +39,18 @@ class Truth:
 class Member:
     """One process in a group."""
 
-    def __init__(
-        self, group: Group, name: str, config: dict[str, Any], topics: list[str], slow_revoke_s: float
-    ) -> None:
+    def __init__(self, group: Group, name: str, command: list[str]) -> None:
+        """command: a module of this package, and its arguments."""
         self.name = name
         self._group = group
-        config = {
-            "bootstrap.servers": group.stage.bootstrap,
-            "client.id": name,
-            "group.id": group.name,
-            "auto.offset.reset": "earliest",
-            "auto.commit.interval.ms": 1000,
-            "topic.metadata.refresh.interval.ms": 2_000,
-            **config,
-        }
+        module, *arguments = command
         self._process = subprocess.Popen(
-            [sys.executable, "-m", f"{__package__}.member", name, json.dumps(config), ",".join(topics), str(slow_revoke_s)],
+            [sys.executable, "-m", f"{__package__}.{module}", *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
-        )  # fmt: skip
+        )
         threading.Thread(target=self._listen, daemon=True).start()
 
     def order(self, text: str) -> None:
@@ -76,8 +67,9 @@ class Member:
     def stop(self) -> None:
         """Closes the consumer and waits for that."""
         self._group.tell("stop", member=self.name)
-        self.order("stop")
-        self._process.wait(PATIENCE_S)
+        if self.is_there:
+            self.order("stop")
+            self._process.wait(PATIENCE_S)
 
     def end(self) -> None:
         """Whatever it does."""
@@ -115,13 +107,40 @@ class Group:
         slow_revoke_s: float = 0,
     ) -> Member:
         """A process that joins. `slow_revoke_s`: how long its first revoke callback takes."""
-        config: dict[str, Any] = {"group.protocol": protocol, "max.poll.interval.ms": max_poll_ms}
+        config: dict[str, Any] = {
+            "bootstrap.servers": self.stage.bootstrap,
+            "client.id": name,
+            "group.id": self.name,
+            "auto.offset.reset": "earliest",
+            "auto.commit.interval.ms": 1000,
+            "topic.metadata.refresh.interval.ms": 2_000,
+            "group.protocol": protocol,
+            "max.poll.interval.ms": max_poll_ms,
+        }
         if instance is not None:
             config["group.instance.id"] = instance
         if protocol == "classic":
             config["session.timeout.ms"] = 6_000
         self.tell("start", member=name, protocol=protocol, instance=instance)
-        member = Member(self, name, config, topics or [self.name], slow_revoke_s)
+        subscribed = ",".join(topics or [self.name])
+        return self._member(name, ["member", name, json.dumps(config), subscribed, str(slow_revoke_s)])
+
+    def pod(self, name: str, host: str, *, client_id: str | None = None, **more: object) -> Member:
+        """A classic consumer of kafka-python on a host of its own. more: what `pod.py` takes beside that."""
+        options = {
+            "name": name,
+            "host": host,
+            "client_id": client_id or name,
+            "bootstrap": self.stage.bootstrap,
+            "group": self.name,
+            "topics": [self.name],
+            **more,
+        }
+        self.tell("start", **{"member": name, "host": host, **more})
+        return self._member(name, ["pod", json.dumps(options)])
+
+    def _member(self, name: str, command: list[str]) -> Member:
+        member = Member(self, name, command)
         self.members.append(member)
         return member
 

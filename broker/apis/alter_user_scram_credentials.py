@@ -1,0 +1,55 @@
+"""AlterUserScramCredentials (key 51), version 0 (KIP-554): gives users SCRAM passwords, and takes them away.
+
+Source: Kafka's `ScramControlManager.alterCredentials`; logins.md §7.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kohort.broker.apis.acl_requests import needs_permission
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.alter_user_scram_credentials import (
+    AlteredUser,
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+)
+from kohort.security.rights import ALTER_CLUSTER
+from kohort.security.scram_credentials import Deletion, Upsertion
+
+if TYPE_CHECKING:
+    from kohort.broker.cluster.node import Node
+    from kohort.broker.ticket import Ticket
+
+
+def handle(node: Node, request: AlterUserScramCredentialsRequest, ticket: Ticket) -> AlterUserScramCredentialsResponse:
+    """One result for each user named."""
+    access = node.cluster.access
+    if access is not None and not access.allows_on_cluster(ticket, ALTER_CLUSTER):
+        message = needs_permission(ticket, ALTER_CLUSTER)
+        return error_response(request, ErrorCode.cluster_authorization_failed, message)
+    refusals = node.cluster.scram_credentials.alter(
+        [Deletion(each.name, each.mechanism) for each in request.deletions],
+        [
+            Upsertion(each.name, each.mechanism, each.iterations, each.salt, each.salted_password)
+            for each in request.upsertions
+        ],
+    )
+    return AlterUserScramCredentialsResponse(
+        results=tuple(
+            AlteredUser(user=user, error_code=ErrorCode.none)
+            if refusal is None
+            else AlteredUser(user=user, error_code=refusal.error_code, error_message=refusal.message)
+            for user, refusal in refusals.items()
+        )
+    )
+
+
+def error_response(
+    request: AlterUserScramCredentialsRequest, error_code: ErrorCode, message: str | None = None
+) -> AlterUserScramCredentialsResponse:
+    """The error for every user named."""
+    names = dict.fromkeys([each.name for each in request.deletions] + [each.name for each in request.upsertions])
+    return AlterUserScramCredentialsResponse(
+        results=tuple(AlteredUser(user=name, error_code=error_code, error_message=message) for name in names)
+    )

@@ -1,0 +1,102 @@
+"""CreateAcls (key 30), versions 1 to 3.
+
+v1 (KIP-290) patterns · v2 tagged fields · v3 users as resources (KIP-373).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kohort.broker.apis.acl_requests import MAX_RECORDS_PER_USER_OP, known, needs_permission
+from kohort.broker.ticket import CloseConnection
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.create_acls import (
+    AclCreation,
+    AclCreationResult,
+    CreateAclsRequest,
+    CreateAclsResponse,
+)
+from kohort.security.acls import CLUSTER_NAME, AclBinding, Operation, PatternType, Permission, ResourceType
+from kohort.security.principal import PrincipalError, parse_principal
+from kohort.security.rights import ALTER_CLUSTER
+
+if TYPE_CHECKING:
+    from kohort.broker.cluster.node import Node
+    from kohort.broker.slices import Slices
+    from kohort.broker.ticket import Ticket
+
+_MADE = AclCreationResult(error_code=ErrorCode.none, error_message="")
+
+
+def handle(node: Node, request: CreateAclsRequest, ticket: Ticket) -> Slices[CreateAclsResponse]:
+    """Makes ACLs, each for itself. Raises CloseConnection for a code that nobody knows, as Kafka does."""
+    acls = []
+    for creation in request.creations:
+        acls.append(_read(creation))
+        yield
+    access = node.cluster.access
+    if access is None or not access.keeps_acls:
+        return _refused(request, ErrorCode.security_disabled, "No Authorizer is configured.")
+    if not access.allows_on_cluster(ticket, ALTER_CLUSTER):
+        return _refused(request, ErrorCode.cluster_authorization_failed, needs_permission(ticket, ALTER_CLUSTER))
+    if any(_is_for_filters(acl) for acl in acls):
+        return error_response(request, ErrorCode.unknown_server_error)  # Kafka stumbles over the whole request
+    if len(acls) > MAX_RECORDS_PER_USER_OP:
+        too_much = "Unable to perform excessively large batch operation."
+        return _refused(request, ErrorCode.policy_violation, too_much)
+    problems = [_problem(acl) for acl in acls]
+    yield
+    access.add(acl for acl, problem in zip(acls, problems, strict=True) if problem is None)
+    return CreateAclsResponse(
+        results=tuple(
+            _MADE if problem is None else AclCreationResult(error_code=ErrorCode.invalid_request, error_message=problem)
+            for problem in problems
+        )
+    )
+
+
+def _read(creation: AclCreation) -> AclBinding:
+    acl = AclBinding(
+        known(ResourceType, creation.resource_type),
+        known(PatternType, creation.resource_pattern_type),
+        creation.resource_name,
+        creation.principal,
+        creation.host,
+        known(Operation, creation.operation),
+        known(Permission, creation.permission_type),
+    )
+    if 0 in (acl.resource_type, acl.pattern_type, acl.operation, acl.permission):
+        raise CloseConnection("an ACL to be made holds a code that means nothing")
+    return acl
+
+
+def _is_for_filters(acl: AclBinding) -> bool:
+    return (
+        acl.resource_type == ResourceType.ANY
+        or acl.pattern_type in (PatternType.ANY, PatternType.MATCH)
+        or acl.operation == Operation.ANY
+        or acl.permission == Permission.ANY
+    )
+
+
+def _problem(acl: AclBinding) -> str | None:
+    """What is wrong with it, in Kafka's words and order (`AclApis`, then the controller)."""
+    if acl.resource_type == ResourceType.CLUSTER and acl.name != CLUSTER_NAME:
+        return f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}"
+    if not acl.name:
+        return "Invalid empty resource name"
+    try:
+        parse_principal(acl.principal)
+    except PrincipalError as problem:
+        return str(problem)
+    return None
+
+
+def _refused(request: CreateAclsRequest, error_code: ErrorCode, message: str | None) -> CreateAclsResponse:
+    result = AclCreationResult(error_code=error_code, error_message=message)
+    return CreateAclsResponse(results=(result,) * len(request.creations))
+
+
+def error_response(request: CreateAclsRequest, error_code: ErrorCode) -> CreateAclsResponse:
+    """What a request hears that failed: every ACL alike."""
+    return _refused(request, error_code, None)

@@ -1,0 +1,87 @@
+"""DeleteAcls (key 31), versions 1 to 3.
+
+v1 (KIP-290) patterns · v2 tagged fields · v3 users as resources (KIP-373).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kohort.broker.apis.acl_requests import MAX_RECORDS_PER_USER_OP, needs_permission, read_filter
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.delete_acls import (
+    DeleteAclsFilterResult,
+    DeleteAclsMatchingAcl,
+    DeleteAclsRequest,
+    DeleteAclsResponse,
+)
+from kohort.security.rights import ALTER_CLUSTER
+
+if TYPE_CHECKING:
+    from kohort.broker.cluster.node import Node
+    from kohort.broker.slices import Slices
+    from kohort.broker.ticket import Ticket
+    from kohort.security.acls import AclBinding, AclFilter
+
+
+def handle(node: Node, request: DeleteAclsRequest, ticket: Ticket) -> Slices[DeleteAclsResponse]:
+    """Deletes what the filters mean. An ACL that two filters mean is in the answer of both."""
+    access = node.cluster.access
+    if access is None or not access.keeps_acls:
+        return _refused(request, ErrorCode.security_disabled, "No Authorizer is configured.")
+    if not access.allows_on_cluster(ticket, ALTER_CLUSTER):
+        return _refused(request, ErrorCode.cluster_authorization_failed, needs_permission(ticket, ALTER_CLUSTER))
+    results: list[DeleteAclsFilterResult] = []
+    gone: list[AclBinding] = []
+    there = list(access.authorizer.acls)
+    for wanted in map(read_filter, request.filters):
+        problem = _problem(wanted)
+        if problem is not None:
+            results.append(_failed(ErrorCode.invalid_request, problem))
+            continue
+        found = []
+        for acl in there:
+            if wanted.matches(acl):
+                found.append(acl)
+            yield
+        if len(gone) + len(found) > MAX_RECORDS_PER_USER_OP:
+            results.append(_failed(ErrorCode.unknown_server_error, None))
+            continue
+        gone += found
+        results.append(DeleteAclsFilterResult(error_code=ErrorCode.none, matching_acls=tuple(map(_deleted, found))))
+        yield
+    access.remove(acl for acl in gone if acl in access.authorizer.acls)  # others may have come in between
+    return DeleteAclsResponse(filter_results=tuple(results))
+
+
+def _problem(wanted: AclFilter) -> str | None:
+    """Source: Kafka's `AclControlManager.validateFilter`."""
+    if 0 in (wanted.resource_type, wanted.pattern_type):
+        return "Unknown patternFilter."
+    return "Unknown entryFilter." if 0 in (wanted.operation, wanted.permission) else None
+
+
+def _deleted(acl: AclBinding) -> DeleteAclsMatchingAcl:
+    return DeleteAclsMatchingAcl(
+        error_code=ErrorCode.none,
+        resource_type=acl.resource_type,
+        resource_name=acl.name,
+        pattern_type=acl.pattern_type,
+        principal=acl.principal,
+        host=acl.host,
+        operation=acl.operation,
+        permission_type=acl.permission,
+    )
+
+
+def _failed(error_code: ErrorCode, message: str | None) -> DeleteAclsFilterResult:
+    return DeleteAclsFilterResult(error_code=error_code, error_message=message, matching_acls=())
+
+
+def _refused(request: DeleteAclsRequest, error_code: ErrorCode, message: str | None) -> DeleteAclsResponse:
+    return DeleteAclsResponse(filter_results=(_failed(error_code, message),) * len(request.filters))
+
+
+def error_response(request: DeleteAclsRequest, error_code: ErrorCode) -> DeleteAclsResponse:
+    """What a request hears that failed: every filter alike."""
+    return _refused(request, error_code, None)

@@ -1,0 +1,94 @@
+"""DescribeQuorum (key 55), versions 0 to 2.
+
+v0 (KIP-595) · v1 when replicas last fetched (KIP-836) · v2 directories and addresses of voters (KIP-853).
+
+There is no log of metadata: nodes share what they know. So all of them are voters and have everything, and the offset
+counts how often topics have changed. A node that is stopped has fetched nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kohort.broker.apis.acl_requests import needs_permission
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.describe_quorum import (
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    Listener,
+    PartitionResponse,
+    ReplicaState,
+    TopicResponse,
+    VoterNode,
+)
+from kohort.security.rights import DESCRIBE_CLUSTER
+
+if TYPE_CHECKING:
+    from kohort.broker.cluster.node import Node
+    from kohort.broker.ticket import Ticket
+
+METADATA_TOPIC = "__cluster_metadata"
+
+
+def handle(node: Node, request: DescribeQuorumRequest, ticket: Ticket) -> DescribeQuorumResponse:
+    """Answers about the one partition of the metadata topic; whoever names anything else hears that it is unknown."""
+    access = node.cluster.access
+    if access is not None and not access.allows_on_cluster(ticket, DESCRIBE_CLUSTER):
+        message = needs_permission(ticket, DESCRIBE_CLUSTER)
+        return DescribeQuorumResponse(error_code=ErrorCode.cluster_authorization_failed, error_message=message)
+    named = [(topic.topic_name, part.partition_index) for topic in request.topics for part in topic.partitions]
+    if named != [(METADATA_TOPIC, 0)]:
+        return _unknown(request)
+    cluster = node.cluster
+    return DescribeQuorumResponse(
+        error_code=ErrorCode.none,
+        error_message="",
+        topics=(TopicResponse(topic_name=METADATA_TOPIC, partitions=(_quorum(node, ticket),)),),
+        nodes=tuple(
+            VoterNode(
+                node_id=each.id,
+                listeners=(Listener(name=ticket.listener_name, host=(at := each.address_for(ticket))[0], port=at[1]),),
+            )
+            for each in cluster.nodes
+        ),
+    )
+
+
+def _quorum(node: Node, ticket: Ticket) -> PartitionResponse:
+    cluster = node.cluster
+    end, wall_ms = cluster.topics.version, ticket.received_at_ms + cluster.clock.epoch_ms
+    return PartitionResponse(
+        partition_index=0,
+        error_code=ErrorCode.none,
+        error_message="",
+        leader_id=cluster.controller_id,
+        leader_epoch=1,
+        high_watermark=end,
+        current_voters=tuple(
+            ReplicaState(
+                replica_id=each.id,
+                log_end_offset=end if each.running else -1,
+                last_fetch_timestamp=wall_ms if each.running else -1,
+                last_caught_up_timestamp=wall_ms if each.running else -1,
+            )
+            for each in cluster.nodes
+        ),
+    )
+
+
+def _unknown(request: DescribeQuorumRequest) -> DescribeQuorumResponse:
+    unknown = ErrorCode.unknown_topic_or_partition
+    return DescribeQuorumResponse(
+        error_code=ErrorCode.none,
+        error_message="",
+        topics=tuple(
+            TopicResponse(
+                topic_name=topic.topic_name,
+                partitions=tuple(
+                    PartitionResponse(partition_index=part.partition_index, error_code=unknown)
+                    for part in topic.partitions
+                ),
+            )
+            for topic in request.topics
+        ),
+    )

@@ -1,0 +1,34 @@
+"""What a reader of committed records is given."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kohort.protocol.messages.fetch import AbortedTransaction
+from kohort.storage.transactions import before, end_of
+
+if TYPE_CHECKING:
+    from kohort.storage.segment import Chunk
+    from kohort.storage.topics import Partition
+
+
+def committed(
+    partition: Partition, offset: int, records: list[Chunk]
+) -> tuple[list[Chunk], tuple[AbortedTransaction, ...]]:
+    """What of `records` is decided, and which transactions in it were aborted: the client passes over those itself."""
+    producers = partition.producers
+    if producers is None or not records:
+        return records, ()
+    transactions, high_watermark = producers.transactions, partition.log.high_watermark
+    stable = transactions.last_stable_offset(high_watermark)
+    if stable < high_watermark:
+        records = before(records, stable)
+        if not records:
+            return records, ()
+    aborted = transactions.aborted_in(offset, high_watermark)
+    if aborted:
+        end = end_of(records)
+        aborted = [each for each in aborted if each.first_offset < end]
+    return records, tuple(
+        AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset) for each in aborted
+    )

@@ -1,0 +1,67 @@
+"""UpdateFeatures (key 57), versions 0 to 2.
+
+v0 (KIP-584) · v1 kinds of downgrades, dry runs (KIP-778) · v2 one error for all (KIP-1022).
+
+Features have the levels that ApiVersions tells, and keep them: there is nothing older that could be served instead.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kohort.broker.apis.acl_requests import needs_permission
+from kohort.broker.apis.api_versions import FEATURES
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.update_features import (
+    FeatureUpdateKey,
+    UpdatableFeatureResult,
+    UpdateFeaturesRequest,
+    UpdateFeaturesResponse,
+)
+from kohort.security.rights import ALTER_CLUSTER
+
+if TYPE_CHECKING:
+    from kohort.broker.cluster.node import Node
+    from kohort.broker.ticket import Ticket
+
+UPGRADE = 1
+ONE_ERROR_FROM = 2
+
+
+def handle(node: Node, request: UpdateFeaturesRequest, ticket: Ticket) -> UpdateFeaturesResponse:
+    """All or nothing. A level that a feature has already is no change. Source: Kafka's `FeatureControlManager`."""
+    access = node.cluster.access
+    if access is not None and not access.allows_on_cluster(ticket, ALTER_CLUSTER):
+        message = needs_permission(ticket, ALTER_CLUSTER)
+        return UpdateFeaturesResponse(error_code=ErrorCode.cluster_authorization_failed, error_message=message)
+    for update in request.feature_updates:
+        problem = _problem(node, update)
+        if problem is not None:
+            return UpdateFeaturesResponse(
+                error_code=ErrorCode.invalid_update_version,
+                error_message="The update failed for all features since the following feature had an error: "
+                f"Invalid update version {update.max_version_level} for feature {update.feature}. {problem}",
+            )
+    results = () if ticket.version >= ONE_ERROR_FROM else request.feature_updates
+    return UpdateFeaturesResponse(
+        error_code=ErrorCode.none,
+        results=tuple(UpdatableFeatureResult(feature=each.feature, error_code=ErrorCode.none) for each in results),
+    )
+
+
+def _problem(node: Node, update: FeatureUpdateKey) -> str | None:
+    level, wanted = dict(FEATURES).get(update.feature), update.max_version_level
+    if wanted < 0:
+        return "A feature version cannot be less than 0."
+    if level is None:
+        return f"Local controller {node.cluster.controller_id} does not support this feature."
+    if wanted > level:
+        return f"Local controller {node.cluster.controller_id} only supports versions 0-{level}"
+    if wanted == level:
+        return None
+    if update.upgrade_type == UPGRADE and not update.allow_downgrade:
+        return (
+            "Can't downgrade the version of this feature without setting the upgrade type to either safe or unsafe "
+            "downgrade."
+        )
+    return f"kohort serves this feature at level {level} only."

@@ -1,0 +1,208 @@
+"""What clients may do: the cluster's ACLs, where they are kept, and what a refusal leaves in the log.
+
+There is an `Access` only where `authorizer.class.name` names the authorizer. Without it everything is allowed, and
+nothing is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kohort.broker.logs import log
+from kohort.broker.settings.setting import split_principals
+from kohort.security.acls import CLUSTER_NAME, WILDCARD, AclBinding, Operation, PatternType, Permission, ResourceType
+from kohort.security.authorizer import LONGEST_REMEMBERED, Authorizer
+from kohort.security.principal import Principal
+from kohort.security.rights import TOLD, Right
+from kohort.storage.disk.ownership import DataDirectoryError
+
+if TYPE_CHECKING:
+    from kohort.broker.cluster.broker_cluster import BrokerCluster
+    from kohort.broker.ticket import Ticket
+    from kohort.storage.disk.directory import DataDirectory
+    from kohort.storage.disk.journal_lines import SavedAcl
+
+LOGGED_EVERY_MS = 10_000
+"""How often the log has a line about one refusal that comes again and again, as of each heartbeat."""
+
+MOST_REMEMBERED = 1_000
+"""Different refusals that are remembered; the oldest goes first."""
+
+
+@dataclass(slots=True)
+class Denial:
+    """A right that somebody lacked, for the same kind of request again and again perhaps. Holds no request."""
+
+    principal: Principal
+    host: str
+    client_id: str
+    api: str
+    """Its name in `api_keys.py`."""
+    group_id: str | None
+    """The group that the request was about; None: about none, or several."""
+    right: Right
+    name: str
+    by_laboratory: bool
+    """Whether a rule took the right away."""
+    times: int
+    at_ms: int
+    """Monotonic; the last time."""
+    logged_ms: int
+
+
+class Access:
+    """Answers whether a request may do what it asks for, and changes ACLs."""
+
+    def __init__(self, cluster: BrokerCluster, acls: Iterable[AclBinding] = ()) -> None:
+        settings = cluster.settings
+        self.keeps_acls = bool(settings.authorizer_class_name)
+        """False: nothing is asked but whether the laboratory denies something."""
+        self.authorizer = Authorizer(
+            acls,
+            super_users=split_principals(settings.super_users),
+            allow_everyone=settings.allow_everyone_if_no_acl_found or not self.keeps_acls,
+        )
+        self._cluster = cluster
+        self._denials: dict[tuple[object, ...], Denial] = {}
+
+    def allows(self, ticket: Ticket, right: Right, name: str) -> bool:
+        """Whether who sent the request may do that to the resource of that name. If not, the log says so."""
+        if self.shows(ticket, right, name):
+            return True
+        self._refused(ticket, right, name)
+        return False
+
+    def allows_on_cluster(self, ticket: Ticket, right: Right) -> bool:
+        """`allows` of the one resource of the type CLUSTER."""
+        return self.allows(ticket, right, CLUSTER_NAME)
+
+    def shows(self, ticket: Ticket, right: Right, name: str) -> bool:
+        """`allows` where nothing is refused: what one may not see is left out, and the log has no line."""
+        requester = ticket.requester
+        return self.authorizer.allows(
+            requester.principal, requester.client_host[1:], right, name
+        ) and not self._cluster.interference.denies(ticket, right, name)
+
+    def allows_on_any(self, ticket: Ticket, right: Right) -> bool:
+        """Whether there could be a resource to which it is allowed (acls §4)."""
+        allowed = self.authorizer.allows_on_any(ticket.principal, ticket.host, right)
+        return allowed and not self._cluster.interference.denies(ticket, right, WILDCARD)
+
+    def operations(self, ticket: Ticket, resource_type: ResourceType, name: str) -> int:
+        """What who sent the request may do to the resource, as bits (acls §6)."""
+        return sum(1 << right.operation for right in TOLD[resource_type] if self.shows(ticket, right, name))
+
+    @property
+    def denials(self) -> list[Denial]:
+        """What was refused. What ACLs allow by now is left out, unless the laboratory has refused it."""
+        allows = self.authorizer.allows
+        return [
+            each
+            for each in self._denials.values()
+            if each.by_laboratory or not allows(each.principal, each.host, each.right, each.name)
+        ]
+
+    def add(self, acls: Iterable[AclBinding]) -> None:
+        """From now on these count. Raises OSError if that cannot be stored; then nothing has changed."""
+        new = [acl for acl in dict.fromkeys(acls) if acl not in self.authorizer.acls]
+        if self._cluster.directory is not None and new:
+            self._cluster.directory.acls_changed(map(in_words, new), ())
+        for acl in new:
+            self.authorizer.add(acl)
+
+    def remove(self, acls: Iterable[AclBinding]) -> None:
+        """From now on these, which are there, do not count. Raises OSError; then nothing has changed."""
+        gone = list(dict.fromkeys(acls))
+        if self._cluster.directory is not None and gone:
+            self._cluster.directory.acls_changed((), map(in_words, gone))
+        for acl in gone:
+            self.authorizer.remove(acl)
+
+    def _refused(self, ticket: Ticket, right: Right, name: str) -> None:
+        """Remembers it, and says so at most every LOGGED_EVERY_MS."""
+        now_ms, principal, host = ticket.received_at_ms, ticket.principal, ticket.host
+        api, group_id = ticket.api.spec.name, getattr(ticket.request, "group_id", None)
+        allowed, rule = self.authorizer.decide(principal, host, right, name)
+        if max(map(len, (principal.name, ticket.client_id, group_id or "", name))) > LONGEST_REMEMBERED:
+            return  # nobody is called so, but who tries to fill the memory, or the log
+        key = (principal, host, ticket.client_id, api, group_id, right, name, allowed)
+        denial = self._denials.get(key)
+        if denial is None:
+            if len(self._denials) >= MOST_REMEMBERED:
+                del self._denials[next(iter(self._denials))]
+            denial = self._denials[key] = Denial(*key, times=0, at_ms=now_ms, logged_ms=now_ms - LOGGED_EVERY_MS)
+        denial.at_ms = now_ms
+        denial.times += 1
+        if now_ms - denial.logged_ms >= LOGGED_EVERY_MS:
+            denial.logged_ms = now_ms
+            _log(denial, "Laboratory" if allowed else rule)
+            self._report(denial, ticket)
+
+    def _report(self, denial: Denial, ticket: Ticket) -> None:
+        """A group event, if the request was about one group."""
+        group_id, right = denial.group_id, denial.right
+        node = None if group_id is None else self._cluster.offsets_topic.coordinator_of(group_id)
+        if group_id is None or node is None:
+            return
+        detail = {
+            "principal": str(denial.principal),
+            "operation": right.operation.name,
+            "resource": f"{right.resource_type.name}:{denial.name}",
+            "n": str(denial.times),
+        }
+        node.coordinator.observer.access_denied(group_id, ticket, detail)
+
+
+def _log(denial: Denial, rule: AclBinding | str) -> None:
+    """A line as Kafka's authorizer writes it."""
+    right, name = denial.right, denial.name
+    log.info(
+        f"Principal = {denial.principal} is Denied operation = {right.operation.name} from host = {denial.host} on "
+        f"resource = {right.resource_type.name}:LITERAL:{name} for request = {denial.api}, based on rule "
+        f"{rule if isinstance(rule, str) else f'({rule})'}",
+        principal=str(denial.principal),
+        operation=right.operation.name,
+        resource_type=right.resource_type.name,
+        resource=name,
+        api=denial.api,
+        client_id=denial.client_id,
+    )
+
+
+def kept_acls(directory: DataDirectory) -> list[AclBinding]:
+    """The ACLs that a directory holds. Raises DataDirectoryError for one that means nothing."""
+    return [_binding(each, directory) for each in directory.saved.acls]
+
+
+def in_words(acl: AclBinding) -> SavedAcl:
+    """An ACL as the directory keeps it."""
+    return (
+        acl.resource_type.name,
+        acl.pattern_type.name,
+        acl.name,
+        acl.principal,
+        acl.host,
+        acl.operation.name,
+        acl.permission.name,
+    )
+
+
+def _binding(saved: SavedAcl, directory: DataDirectory) -> AclBinding:
+    kind, pattern, name, principal, host, operation, permission = saved
+    try:
+        return AclBinding(
+            ResourceType[kind],
+            PatternType[pattern],
+            name,
+            principal,
+            host,
+            Operation[operation],
+            Permission[permission],
+        )
+    except KeyError as unknown:
+        raise DataDirectoryError(
+            f"{directory.path}: the ACL {' '.join(saved)} has a word that means nothing, {unknown}; mend that line of "
+            "topics.jsonl; nothing has been changed"
+        ) from None

@@ -1,0 +1,27 @@
+"""SCRAM credentials, and the data directory that keeps them. Loaded when somebody logs in by SCRAM, or alters one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kohort.security.sasl.scram import ScramCredential, ScramMechanism
+from kohort.security.scram_credentials import NUMBERS, ScramCredentials
+from kohort.storage.disk.journal_lines import SavedScram
+
+if TYPE_CHECKING:
+    from kohort.storage.disk.directory import DataDirectory
+
+
+def kept_credentials(directory: DataDirectory | None) -> ScramCredentials:
+    """Those in the data directory, which gets all that changes; None: they are in memory."""
+    if directory is None:
+        return ScramCredentials()
+
+    def keep(user: str, mechanism: int, credential: ScramCredential | None) -> None:
+        directory.scram_changed(user, mechanism, None if credential is None else SavedScram(*credential))
+
+    credentials = ScramCredentials(keep)
+    for (user, mechanism), saved in directory.saved.scram.items():
+        if mechanism in NUMBERS:
+            credentials.load(user, ScramMechanism(mechanism), ScramCredential(*saved))
+    return credentials

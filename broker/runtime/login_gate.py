@@ -1,0 +1,113 @@
+"""Stands before the dispatcher for clients that are to log in, and lets them through when they have.
+
+A connection whose login is complete and whose session has no end does not come here any more.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import TYPE_CHECKING
+
+from kohort.broker.apis.failed_login import fail_late
+from kohort.broker.runtime.error_response import error_response
+from kohort.broker.runtime.reading_aside import READ_AT_ONCE
+from kohort.broker.ticket import Ticket
+from kohort.protocol.errors import DecodeError, ErrorCode
+from kohort.protocol.headers import read_header
+from kohort.security.sasl.login import FailedLogin, State, Verdict
+
+if TYPE_CHECKING:
+    from kohort.broker.runtime.connection import Connection
+    from kohort.broker.runtime.server import Server
+    from kohort.security.sasl.login import Login
+
+_KEY = Struct(">h")
+
+
+class LoginGate:
+    """One for all connections of a server; how far each has come is in its `login`."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._cluster = server.cluster
+        self.frame_max_bytes = min(server.cluster.settings.sasl_server_max_receive_size, server.request_max_bytes)
+        """The largest frame of a client that has not logged in."""
+
+    def handle(self, connection: Connection, frame: bytes, now_ms: int, start: int) -> None:
+        """Takes the place of `Dispatcher.handle`."""
+        login = connection.login
+        assert login is not None, "its listener wants one"
+        if login.state is State.COMPLETE:
+            self._let_through(connection, login)  # it may have been completed since, when the laboratory held it
+        if len(frame) - start < _KEY.size and login.state is not State.HANDSHAKEN_BARE:
+            connection.close("unreadable request: it is too short")
+            return
+        (key,) = _KEY.unpack_from(frame, start) if login.state is not State.HANDSHAKEN_BARE else (-1,)
+        verdict = login.admits(key, now_ms)
+        if verdict is Verdict.ADMIT:
+            self._server.dispatcher.handle(connection, frame, now_ms, start)
+        elif verdict is Verdict.BARE:
+            self._bare(connection, login, frame[start:], now_ms)
+        elif verdict is Verdict.CLOSE:
+            connection.close(_reason(login))
+        elif verdict is Verdict.REFUSE:
+            self._refuse(connection, login, frame, now_ms, start)
+        else:
+            self._close_late(connection, login, now_ms, "a session is renewed by the mechanism that began it")
+        if login.state is State.COMPLETE:
+            self._let_through(connection, login)
+
+    def refuses_size(self, connection: Connection, size: int) -> bool:
+        """A frame is larger than it may be; returns whether that is because the client has not logged in."""
+        login = connection.login
+        if login is None or login.state is State.COMPLETE:
+            return False
+        limit = self.frame_max_bytes
+        reason = f"a request of {size} bytes before the login (sasl.server.max.receive.size is {limit})"
+        self._close_late(connection, login, self._server.clock.now_ms(), reason)
+        return True
+
+    def _let_through(self, connection: Connection, login: Login) -> None:
+        connection.principal = login.principal
+        connection.frame_max_bytes = self._server.request_max_bytes
+        if not login.has_session:
+            connection.handle = self._server.dispatcher.handle
+
+    def _bare(self, connection: Connection, login: Login, message: bytes, now_ms: int) -> None:
+        try:
+            progress = login.authenticate(message, now_ms, now_ms + self._cluster.clock.epoch_ms)
+        except FailedLogin as failure:
+            if failure.at_once:
+                connection.close(f"failed authentication: {failure.reason}")
+            else:
+                self._close_late(connection, login, now_ms, failure.reason)
+        else:
+            connection.send(len(progress.challenge).to_bytes(4, "big") + progress.challenge)
+
+    def _refuse(self, connection: Connection, login: Login, frame: bytes, now_ms: int, start: int) -> None:
+        """Answers ILLEGAL_SASL_STATE in the request's own response."""
+        try:
+            key, version, correlation_id, client_id, body_offset = read_header(frame, start)
+            api = self._server.dispatcher.registry.find(key)
+            if api is None or not api.lowest <= version <= api.highest:
+                raise DecodeError("there is no such API or version")
+            request = api.read(version, frame, body_offset, READ_AT_ONCE)
+        except DecodeError as problem:
+            connection.close(f"unreadable request: {problem}")
+            return
+        login.fail()
+        ticket = Ticket(connection, api, request, version, correlation_id, client_id or "", now_ms)
+        connection.park()
+        refusal = error_response(api, request, ErrorCode.illegal_sasl_state)
+        fail_late(self._cluster, ticket, refusal, f"{api.spec.name} in the middle of a login")
+
+    def _close_late(self, connection: Connection, login: Login, now_ms: int, reason: str) -> None:
+        login.fail()
+        connection.park()
+        fail_late(self._cluster, Ticket(connection, None, None, 0, 0, "", now_ms), None, reason)
+
+
+def _reason(login: Login) -> str:
+    if login.state is State.COMPLETE:
+        return "its session is over (connections.max.reauth.ms, or the token's end)"
+    return "it has to log in first" if login.state is not State.FAILED else "its login has failed"

@@ -1,0 +1,144 @@
+"""The SASL mechanisms of a listener, as its settings want them. Loaded only for listeners where clients log in.
+
+Source: Kafka's `ChannelBuilders`, `JaasContext.loadServerContext`; logins.md §1.
+"""
+
+from __future__ import annotations
+
+import secrets
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from kohort.broker.settings.setting import SettingError
+from kohort.security.jaas import JaasError, JaasLine, parse_jaas
+from kohort.security.sasl.login import Login
+from kohort.security.sasl.oauthbearer import OAuthBearer, TokenValidator
+from kohort.security.sasl.plain_login import Plain
+from kohort.security.sasl.scram import Scram, ScramCredential, ScramMechanism
+from kohort.security.sasl.unsecured_tokens import UnsecuredTokens
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kohort.broker.settings.listeners import ListenerOptions
+    from kohort.security.sasl.mechanism import Mechanism
+
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
+
+VALIDATOR = "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"
+_VALIDATORS = (VALIDATOR, VALIDATOR.replace("oauthbearer.", "oauthbearer.secured."))
+
+FETCH_S = 10.0
+"""How long a JWKS document may take to come."""
+
+MOST_BYTES = 1_048_576
+"""What is read of it; one that is longer cannot be read."""
+
+
+def new_logins(
+    options: ListenerOptions, credential: Callable[[ScramMechanism, str], ScramCredential | None]
+) -> Callable[[], Login]:
+    """What makes the login of each connection. `credential` finds what SCRAM needs. Raises SettingError."""
+    name, text = options.named("sasl.enabled.mechanisms")
+    enabled = [each.strip() for each in (text or "GSSAPI").split(",")]
+    mechanisms: dict[str, Mechanism] = {}
+    most_ms: dict[str, int] = {}
+    for each in enabled:
+        if each not in MECHANISMS:
+            default = "" if text else ", which is Kafka's default,"
+            raise SettingError(
+                f"{name}: {each or 'an empty name'}{default} is not supported; there are {', '.join(MECHANISMS)}"
+            )
+        mechanisms[each] = _mechanism(each, options, credential)
+        most_ms[each] = _whole_number(options, "connections.max.reauth.ms", each, 0)
+    return partial(Login, mechanisms, most_ms)
+
+
+def _mechanism(
+    name: str, options: ListenerOptions, credential: Callable[[ScramMechanism, str], ScramCredential | None]
+) -> Mechanism:
+    setting, line = _jaas(options, name)
+    if name == "PLAIN":
+        return Plain(_users(setting, line))
+    if name == "OAUTHBEARER":
+        return OAuthBearer(_validator(options, setting, line))
+    return Scram(ScramMechanism[name.replace("-", "_")], credential, partial(secrets.token_urlsafe, 20))
+
+
+def _jaas(options: ListenerOptions, mechanism: str) -> tuple[str, JaasLine | None]:
+    """The setting's name, and its line; None: it is not set, which only PLAIN cannot do without."""
+    setting, text = options.named("sasl.jaas.config", mechanism)
+    if not text:
+        return setting, None
+    try:
+        return setting, parse_jaas(text)
+    except JaasError as problem:
+        raise SettingError(f"{setting} {problem}") from None
+
+
+def _users(setting: str, line: JaasLine | None) -> dict[str, str]:
+    if line is None:
+        raise SettingError(
+            f"{setting} is not set, and sasl.enabled.mechanisms has PLAIN; it looks like "
+            'org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="…" user_bob="…";'
+        )
+    return {name.removeprefix("user_"): value for name, value in line.options.items() if name.startswith("user_")}
+
+
+def _validator(options: ListenerOptions, setting: str, line: JaasLine | None) -> TokenValidator:
+    name, handler = options.named("sasl.server.callback.handler.class", "OAUTHBEARER")
+    if not handler:
+        try:
+            return UnsecuredTokens(None if line is None else line.options)
+        except ValueError:
+            raise SettingError(f"{setting}: unsecuredValidatorAllowableClockSkewMs is no number from 0 on") from None
+    if handler not in _VALIDATORS:
+        raise SettingError(f"{name}={handler} is not supported; {VALIDATOR} is")
+    return _signed(options)
+
+
+def _signed(options: ListenerOptions) -> TokenValidator:
+    try:
+        from kohort.security.sasl.signed_tokens import KeysError, SignedTokens, TokenRules
+    except ModuleNotFoundError as missing:
+        raise SettingError(f"signed tokens need {missing.name}; pip install 'kohort[security]' brings it") from None
+    audience = options.get("sasl.oauthbearer.expected.audience", "OAUTHBEARER")
+    rules = TokenRules(
+        audiences=tuple(each.strip() for each in audience.split(",") if each.strip()),
+        issuer=options.get("sasl.oauthbearer.expected.issuer", "OAUTHBEARER"),
+        name_claim=options.get("sasl.oauthbearer.sub.claim.name", "OAUTHBEARER") or "sub",
+        skew_seconds=_whole_number(options, "sasl.oauthbearer.clock.skew.seconds", "OAUTHBEARER", 30),
+    )
+    name, url = options.named("sasl.oauthbearer.jwks.endpoint.url", "OAUTHBEARER")
+    try:
+        return SignedTokens(_document(name, url), rules)
+    except KeysError as problem:
+        raise SettingError(f"{name}: {url} {problem}") from None
+
+
+def _document(name: str, url: str) -> str:
+    """The JWKS document, read once, when the broker starts."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("file", "http", "https"):
+        raise SettingError(f"{name}={url}: signed tokens need the address of a JWKS document, file: or https:")
+    try:
+        if parts.scheme == "file":
+            return Path(unquote(parts.path)).read_text(encoding="utf-8")
+        from urllib.request import urlopen
+
+        with urlopen(url, timeout=FETCH_S) as answer:
+            text: str = answer.read(MOST_BYTES).decode()
+            return text
+    except (OSError, ValueError) as problem:
+        raise SettingError(f"{name}: {url} cannot be read: {getattr(problem, 'strerror', None) or problem}") from None
+
+
+def _whole_number(options: ListenerOptions, name: str, mechanism: str, default: int) -> int:
+    full, text = options.named(name, mechanism)
+    if not text:
+        return default
+    if not text.isascii() or not text.isdigit():
+        raise SettingError(f"{full}={text} is not allowed: it must be a whole number from 0 on")
+    return int(text)

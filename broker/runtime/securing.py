@@ -1,0 +1,75 @@
+"""From `listeners` and what goes with it to listeners that can be opened. Loaded only where that setting is there.
+
+Whatever is wrong with stores, keys, users or rules is said here, before a broker starts.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from kohort.broker.runtime.listener import Listener
+from kohort.broker.settings.listeners import ListenerOptions, ListenerSettings, read_advertised, read_listeners
+from kohort.broker.settings.setting import SettingError
+from kohort.storage.disk.ownership import DataDirectoryError
+
+if TYPE_CHECKING:
+    from kohort.broker.cluster.broker_cluster import BrokerCluster
+    from kohort.broker.settings.broker_settings import Settings
+    from kohort.security.new_user import NewUser
+    from kohort.security.sasl.scram import ScramCredential, ScramMechanism
+
+
+def _new_users(texts: Iterable[str]) -> Iterable[NewUser]:
+    for text in texts:
+        from kohort.security.new_user import NewUserError, parse_new_user
+
+        try:
+            yield parse_new_user(text, secrets.token_bytes(20))
+        except NewUserError as problem:
+            raise SettingError(f"--add-scram {problem}") from None
+
+
+class Securing:
+    """The listeners of a cluster that is not there yet."""
+
+    def __init__(self, settings: Settings, nodes: int, now_s: float, users: Iterable[str] = ()) -> None:
+        """`now_s`: seconds since 1970, for certificates. Raises SettingError.
+
+        `users`: who can log in by SCRAM from the start, as in `SCRAM-SHA-256=[name=alice,password=…]`.
+        """
+        self._users = list(_new_users(users))
+        self._cluster: BrokerCluster | None = None
+        found = read_listeners(settings, nodes)
+        self.advertised = read_advertised(settings, found, nodes)
+        """The nodes' addresses as clients get them, by listener."""
+        self._listeners = [self._listener(each, settings, now_s) for each in found]
+
+    def listeners(self, cluster: BrokerCluster) -> list[Listener]:
+        """For the cluster whose credentials count. Raises DataDirectoryError for users that cannot be written down."""
+        self._cluster = cluster
+        for user in self._users:
+            try:
+                cluster.scram_credentials.put(user.name, user.mechanism, user.credential)
+            except OSError as problem:
+                raise DataDirectoryError(f"the users cannot be written down: {problem.strerror or problem}") from None
+        return self._listeners
+
+    def _listener(self, listener: ListenerSettings, settings: Settings, now_s: float) -> Listener:
+        options = ListenerOptions(listener, settings.given)
+        new_login = tls = principal_of = None
+        if listener.asks_login:
+            from kohort.broker.runtime.mechanisms import new_logins
+
+            new_login = new_logins(options, self._credential)
+        if listener.speaks_tls:
+            from kohort.broker.runtime.tls import principal_from, tls_context
+
+            tls = tls_context(options, now_s)
+            principal_of = None if listener.asks_login else principal_from(options)
+        return Listener(listener.name, listener.protocol, listener.host, listener.port, new_login, tls, principal_of)
+
+    def _credential(self, mechanism: ScramMechanism, user: str) -> ScramCredential | None:
+        assert self._cluster is not None, "nobody logs in before there is a cluster"
+        return self._cluster.scram_credentials.find(mechanism, user)

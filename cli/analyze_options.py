@@ -1,0 +1,55 @@
+"""What `kohort analyze` was asked for: which stretch of time, which groups, and what counts as a failure."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from kohort.pipeline.report.results import FindingRow
+    from kohort.pipeline.sources.window import Window
+
+FOUND = 3
+"""The exit code when --fail-on names a severity that a finding has."""
+
+
+def window_of(since: str | None, until: str | None, last: str | None, groups: Iterable[str]) -> Window:
+    """The window that --since, --until, --last and --group mean. Raises click.UsageError."""
+    from kohort.pipeline.sources.window import FOREVER_MS, Window, length_ms, moment_ms
+
+    if last is not None and (since is not None or until is not None):
+        raise click.UsageError("--last says where the time begins and ends: it goes with neither --since nor --until")
+    now = datetime.now().astimezone()
+    try:
+        since_ms = moment_ms(since, now) if since is not None else 0
+        until_ms = moment_ms(until, now) if until is not None else FOREVER_MS
+        if last is not None:
+            since_ms = round(time.time() * 1000) - length_ms(last)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    if since_ms > until_ms:
+        raise click.UsageError("--since is later than --until")
+    return Window(since_ms, until_ms, tuple(groups))
+
+
+def webhook_address(url: str | None) -> str | None:
+    """The address of --webhook. Raises click.UsageError."""
+    from kohort.pipeline.live.webhook import checked_address
+
+    try:
+        return None if url is None else checked_address(url)
+    except ValueError as error:
+        raise click.UsageError(f"--webhook: {error}") from None
+
+
+def fails(findings: Iterable[FindingRow], severity: str | None) -> bool:
+    """Whether a finding is as grave as --fail-on says, or graver."""
+    from kohort.pipeline.rules.finding import SEVERITIES
+
+    if severity is None:
+        return False
+    return any(SEVERITIES.index(each["severity"]) >= SEVERITIES.index(severity) for each in findings)

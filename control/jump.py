@@ -1,0 +1,113 @@
+"""A jump of the clock beside real clients: it halts where they would be too late only because no real time goes by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from kohort.coordinator.classic.classic_group import ClassicGroup
+from kohort.coordinator.classic.states import State
+from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+
+if TYPE_CHECKING:
+    from kohort.control.laboratory import Laboratory
+    from kohort.purgatory import DelayedOperation
+
+PATIENCE_S = 10.0
+"""How long a halt lasts at most, in real seconds. Clients hear of a rebalance with their next heartbeat: most have one
+every 3 seconds, by their own clocks."""
+
+
+@dataclass(frozen=True)
+class Late:
+    """A member that lives and has not done in time what its group waits for."""
+
+    group: str
+    member: str
+    todo: str
+    """What it has not done: a verb, for the sentence "ada has not rejoined group billing"."""
+
+    def __str__(self) -> str:
+        return f"{self.member}, which lives and has not {self.todo} group {self.group}"
+
+
+async def jump(
+    laboratory: Laboratory, length_ms: int, *, expire_the_living: bool = False, patience_s: float = PATIENCE_S
+) -> list[str]:
+    """Moves the brokers' clock as `Laboratory.advance` does, and halts for members that live.
+
+    A member's time to rejoin, to sync or to give up partitions does not end before the member has had real time to do
+    it: the clock stands still meanwhile, at most `patience_s` real seconds each time. With `expire_the_living`, or with
+    no patience, nobody is waited for. Returns a sentence for each member that a halt was too short for.
+    """
+    left_behind: set[Late] = set()
+    waits = patience_s > 0 and not expire_the_living
+
+    def late(moment_ms: int) -> set[Late]:
+        return _who_is_late(laboratory, moment_ms) - left_behind
+
+    with laboratory.clock.held():
+        end_ms = laboratory.begin_jump(length_ms)
+        while (moment_ms := laboratory.next_moment_ms(end_ms)) is not None:
+            if waits and late(moment_ms):
+                left_behind |= await _halt(laboratory, partial(late, moment_ms), patience_s)
+            else:
+                laboratory.come_to(moment_ms, expire_the_living)
+        laboratory.come_to(end_ms, expire_the_living)
+    laboratory.waiters.look()
+    return [_sentence(each, patience_s) for each in sorted(left_behind, key=str)]
+
+
+async def _halt(laboratory: Laboratory, late: Callable[[], set[Late]], patience_s: float) -> set[Late]:
+    """Waits until nobody would be late. Returns who still would be when that takes too long."""
+    try:
+        await laboratory.waiters.until(lambda: not late(), patience_s, str)
+    except TimeoutError:
+        return late()
+    return set()
+
+
+def _sentence(late: Late, patience_s: float) -> str:
+    return (
+        f"the clock went on without {late}: it waited for {patience_s:g} s of real time. Its consumer has to poll "
+        "meanwhile: in another thread than the one that waits for the clock. `patience` sets how long a jump waits; 0: "
+        "not at all"
+    )
+
+
+def _who_is_late(laboratory: Laboratory, moment_ms: int) -> set[Late]:
+    """Who lives, is free to act, and would be removed if the clock came to a moment."""
+    return {
+        late
+        for coordinator in laboratory.cluster.coordinators
+        for group in coordinator.all_groups()
+        for late in _late_of(laboratory, group, moment_ms)
+    }
+
+
+def _late_of(laboratory: Laboratory, group: object, moment_ms: int) -> Iterator[Late]:
+    if isinstance(group, ClassicGroup):
+        members = group.members.values()
+        if group.state is State.PREPARING_REBALANCE and _is_due(group.join_phase, moment_ms):
+            for member in members:
+                if member.join_ticket is None and laboratory.can_act(group, member):
+                    yield Late(group.group_id, member.group_instance_id or member.client_id, "rejoined")
+        elif group.pending_sync and _is_due(group.pending_sync_timer, moment_ms):
+            for member in members:
+                if member.member_id in group.pending_sync and laboratory.can_act(group, member):
+                    yield Late(group.group_id, member.group_instance_id or member.client_id, "synced in")
+    elif isinstance(group, ConsumerGroup):
+        for each in group.members.values():
+            for timer, todo in (
+                (each.revocation, "given up partitions in"),
+                (each.join_timer, "rejoined"),
+                (each.sync_timer, "synced in"),
+            ):
+                if _is_due(timer, moment_ms) and laboratory.can_act(group, each):
+                    yield Late(group.group_id, each.metadata.instance_id or each.metadata.client_id, todo)
+
+
+def _is_due(timer: DelayedOperation | None, moment_ms: int) -> bool:
+    return timer is not None and not timer.completed and timer.deadline_ms <= moment_ms

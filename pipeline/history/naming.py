@@ -1,0 +1,123 @@
+"""What members are called. A client id is a name only where no two members of the group have it at the same time.
+
+librdkafka's default client id is "rdkafka", and Java's is "consumer-GROUP-1" in every process. Where several members
+share one, the host tells them apart; where they share that too, a piece of the member id does.
+
+A process that dies and comes back at once stands beside its own dead member until that one's session is over. Two
+members with one client id count as two processes only when they are there together for longer than that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from kohort.pipeline.history.inputs import GroupInput, by_offset
+from kohort.pipeline.records.layouts import GROUP_METADATA
+
+SESSION_MS = 45_000
+"""Where a member's own isn't known: the default of clients and brokers."""
+LATE_MS = 2_000
+_MEMBER_KINDS = (5, 10, 19)
+_TAIL = 8
+"""Characters of a member id that tell two members apart."""
+
+
+@dataclass(slots=True)
+class Presence:
+    """A member id's time in the group. end_ms: None while it is there."""
+
+    member_id: str
+    client_id: str
+    host: str
+    instance_id: str | None
+    session_ms: int
+    start_ms: int
+    end_ms: int | None = None
+
+
+def names_of(group: GroupInput) -> dict[str, str]:
+    """Names of the members whose client id isn't enough, by member id. Records and events in their order."""
+    there = _from_records(group) or _from_events(group)
+    names: dict[str, str] = {}
+    for client_id, members in _by(lambda each: each.client_id, there).items():
+        if not client_id or not _together(members):
+            continue
+        for host, neighbours in _by(lambda each: each.host, members).items():
+            unclear = not host or _together(neighbours)
+            for each in neighbours:
+                names[each.member_id] = each.instance_id or (
+                    f"{client_id}-{_piece(each)}" if unclear else f"{client_id}@{host}"
+                )
+    return names
+
+
+def _by(key: Callable[[Presence], str], there: Iterable[Presence]) -> dict[str, list[Presence]]:
+    found: dict[str, list[Presence]] = {}
+    for each in there:
+        found.setdefault(key(each), []).append(each)
+    return found
+
+
+def _together(members: list[Presence]) -> bool:
+    """Whether two of these are different processes that ran at the same time."""
+    ordered = sorted(members, key=lambda each: each.start_ms)
+    for n, older in enumerate(ordered):
+        for newer in ordered[n + 1 :]:
+            if older.end_ms is not None and newer.start_ms >= older.end_ms:
+                break
+            if older.instance_id and older.instance_id == newer.instance_id:
+                continue
+            if older.end_ms is None or (newer.end_ms is not None and newer.end_ms < older.end_ms):
+                return True
+            if older.end_ms - newer.start_ms > older.session_ms + LATE_MS:
+                return True
+    return False
+
+
+def _piece(member: Presence) -> str:
+    """The beginning of what the coordinator made up in `client-8a3f…`; any other id's own beginning."""
+    generated = member.member_id.removeprefix(f"{member.client_id}-")
+    return generated[:_TAIL]
+
+
+def _from_records(group: GroupInput) -> list[Presence]:
+    rows = by_offset(group.members)
+    found: list[Presence] = []
+    there: dict[str, Presence] = {}
+    for record in group.records:
+        if record.record_type == GROUP_METADATA:
+            present = {} if record.is_tombstone else {row.member_id: row for row in rows.get(record.offset, [])}
+            for member_id in there.keys() - present.keys():
+                there.pop(member_id).end_ms = record.ts_ms
+        elif record.record_type in _MEMBER_KINDS and record.member_id is not None:
+            if record.is_tombstone and record.member_id in there:
+                there.pop(record.member_id).end_ms = record.ts_ms
+            present = {row.member_id: row for row in rows.get(record.offset, []) if not record.is_tombstone}
+        else:
+            continue
+        for member_id, row in present.items():
+            if member_id not in there:
+                there[member_id] = Presence(
+                    member_id, row.client_id or "", (row.client_host or "").lstrip("/"), row.instance_id,
+                    row.session_timeout_ms or SESSION_MS, record.state_ts_ms or record.ts_ms,
+                )  # fmt: skip
+                found.append(there[member_id])
+    return found
+
+
+def _from_events(group: GroupInput) -> list[Presence]:
+    found: list[Presence] = []
+    there: dict[str, Presence] = {}
+    for event in group.events:
+        if event.kind == "member_added" and event.member_id and event.member_id not in there:
+            there[event.member_id] = Presence(
+                event.member_id, event.client_id or "", (event.client_host or "").lstrip("/"), event.instance_id,
+                event.session_timeout_ms or SESSION_MS, event.ts,
+            )  # fmt: skip
+            found.append(there[event.member_id])
+        gone = [event.member_id] if event.kind == "member_removed" else event.evicted or []
+        for member_id in gone:
+            if member_id in there:
+                there.pop(member_id).end_ms = event.ts
+    return found

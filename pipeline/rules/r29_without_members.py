@@ -1,0 +1,102 @@
+"""R29: records wait, and the group has no members.
+
+How its last members went decides how grave that is. Those that vanished died; those that left were stopped by somebody.
+A static member says nothing in either case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kohort.pipeline.history.group_analysis import GroupAnalysis
+from kohort.pipeline.history.inputs import TopicPartition
+from kohort.pipeline.history.lag import lag_at_samples, log_grew
+from kohort.pipeline.history.member_sessions import Session
+from kohort.pipeline.rules.finding import (
+    CERTAIN,
+    CRITICAL,
+    INFO,
+    LIKELY,
+    POSSIBLE,
+    WARNING,
+    Finding,
+    listed,
+    moment,
+    seconds,
+    several,
+)
+
+ID = "R29"
+STOPPED_FOR_LONG_MS = 15 * 60_000
+"""A group that is stopped in an orderly way for less is being deployed."""
+_VANISHED = ("session_expired", "epoch_timeout", "barrier")
+
+
+def find(analysis: GroupAnalysis) -> Iterator[Finding]:
+    last = analysis.generations[-1] if analysis.generations else None
+    if last is None or (last.size and last.end_ms is None):
+        return
+    since_ms = last.stable_ms if not last.size else last.end_ms or last.stable_ms
+    waiting, gone = _waiting(analysis), _last_members(analysis)
+    if not waiting or not gone:
+        return
+    grew = [log_grew(analysis.group, each, since_ms, analysis.group.until_ms) for each in waiting]
+    lasted_ms, idle = analysis.group.until_ms - since_ms, all(each == 0 for each in grew)
+    severity, confidence, how = _judged(gone, lasted_ms, idle)
+    records = sum(waiting.values())
+    worst = max(waiting, key=lambda each: waiting[each])
+    yield Finding(
+        ID,
+        "No members, and records wait",
+        severity,
+        confidence,
+        f"the group has had no members since {moment(since_ms)} UTC ({seconds(lasted_ms)}), and {several(records, 'record')} "
+        f"{'waits' if records == 1 else 'wait'}, most of them in partition {worst[1]} of {worst[0]}; {how}",
+        f"Start the application again, or find out why it ended: look at the processes of {listed(_names(gone)) or 'the group'}. "
+        "If the group is no longer needed, delete it.",
+        since_ms,
+        analysis.group.until_ms,
+        _names(gone),
+        {"records": records, "lasted_ms": lasted_ms, "partitions": len(waiting), "open": True},
+    )
+
+
+def _last_members(analysis: GroupAnalysis) -> list[Session]:
+    """The last lives of those who were in the last generation that had members."""
+    last = next((generation for generation in reversed(analysis.generations) if generation.size), None)
+    if last is None:
+        return []
+    newest = {s.member.member_id: s for s in sorted(analysis.sessions, key=lambda s: s.first_ms)}
+    return [newest[member_id] for member_id in last.members if member_id in newest]
+
+
+def _names(gone: list[Session]) -> list[str]:
+    return list(dict.fromkeys(session.member.name for session in gone))
+
+
+def _judged(gone: list[Session], lasted_ms: int, idle: bool) -> tuple[str, str, str]:
+    """Severity, confidence, and how the members went. idle: no record came since."""
+    vanished = [s for s in gone if s.end_kind in _VANISHED and not s.member.instance_id]
+    if vanished:
+        sure = CERTAIN if any(s.end_confidence == CERTAIN for s in vanished) else LIKELY
+        text = f"{listed(_names(vanished))} vanished without leaving"
+        return (WARNING if idle else CRITICAL), sure, text
+    grave = WARNING if lasted_ms >= STOPPED_FOR_LONG_MS and not idle else INFO
+    if any(s.member.instance_id for s in gone):
+        return grave, POSSIBLE, "its members were static, so that a stop and a death look the same"
+    return grave, LIKELY, "its members left in an orderly way"
+
+
+def _waiting(analysis: GroupAnalysis) -> dict[TopicPartition, int]:
+    """Records behind the committed offsets at the last sample. Offsets that are gone count nothing."""
+    found = {}
+    for topic_partition, ends in analysis.group.ends.items():
+        commits = analysis.group.commits.get(topic_partition)
+        if commits is None or not len(commits.ts_ms) or not len(ends.sampled_ms):
+            continue
+        if len(commits.gone_ms) and commits.gone_ms[-1] >= commits.ts_ms[-1]:
+            continue
+        lag = int(lag_at_samples(ends, commits)[-1])
+        if lag > 0:
+            found[topic_partition] = lag
+    return found

@@ -1,0 +1,64 @@
+"""R33: two consumers commit the same partition, each its own position: the committed offset jumps between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from kohort.pipeline.history.group_analysis import GroupAnalysis
+from kohort.pipeline.history.inputs import TopicPartition
+from kohort.pipeline.rules.finding import CERTAIN, CRITICAL, LIKELY, Finding, listed, several, times
+
+ID = "R33"
+JUMPS = 4
+"""So many times back and forth. A position that was set back goes forward step by step, and rarely happens so often."""
+SOON = 5
+"""Commits within which the other's position is back."""
+
+
+def find(analysis: GroupAnalysis) -> Iterator[Finding]:
+    found = jumping(analysis)
+    if not found:
+        return
+    moments = sorted(ms for of_partition in found.values() for ms in of_partition)
+    topics = listed(sorted({topic for topic, _ in found}))
+    owners = [name for place, at in found.items() if (name := analysis.ownership.owner_name(place, at[0]))]
+    who = "two consumers that are no members (assign) commit into each other"
+    if owners:
+        who = f"beside {listed(owners)}, its owner, somebody else commits, who is no member (assign)"
+    jumps = sum(map(len, found.values()))
+    yield Finding(
+        ID,
+        "Two consumers commit the same partition",
+        CRITICAL,
+        LIKELY if owners else CERTAIN,
+        f"the committed offsets of {several(len(found), 'partition')} of {topics} jumped back and forth {times(jumps)}: {who}",
+        "Give each application a group id of its own, or let them be members (subscribe), so that each partition has one "
+        "owner. Until then a restart goes on from whichever position was committed last: records are lost or read twice.",
+        moments[0],
+        moments[-1],
+        list(dict.fromkeys(owners)),
+        {
+            "times": jumps,
+            "partitions": len(found),
+            "topics": sorted({topic for topic, _ in found}),
+            "while_empty": not owners,
+        },
+    )
+
+
+def jumping(analysis: GroupAnalysis) -> dict[TopicPartition, list[int]]:
+    """When the committed offset of a partition jumped back and was soon where it had been, by partition."""
+    found = {}
+    for place, partition in analysis.commits.partitions.items():
+        committed, times_ms = partition.commits.committed, partition.commits.ts_ms
+        jumps = [
+            int(times_ms[n + 1])
+            for n in np.flatnonzero(partition.deltas < 0).tolist()
+            if (committed[n + 2 : n + 2 + SOON] >= committed[n]).any()
+            and int(partition.deltas[n + 1 : n + 1 + SOON].max(initial=0)) >= -int(partition.deltas[n]) / 2
+        ]
+        if len(jumps) >= JUMPS:
+            found[place] = jumps
+    return found

@@ -1,0 +1,82 @@
+"""Deploys whose members come under new names, as pods of a Deployment do: all that were there go, as many others come."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import dataclass
+
+from kohort.pipeline.history.group_analysis import GroupAnalysis
+from kohort.pipeline.history.member_sessions import Session
+
+WINDOW_MS = 15 * 60_000
+AFTERWARDS_MS = 60_000
+"""The last of the new ones may come so long after the last of the old ones has gone."""
+STAYED_MS = 60_000
+"""The new ones outlive the old ones by this: else the group was shut down, in the order in which it had started."""
+_POD = re.compile(r"^(?P<base>.+)-(?P<template>[bcdfghjklmnpqrstvwxz2456789]{5,10})-[bcdfghjklmnpqrstvwxz2456789]{5}$")
+"""NAME-HASH-TAIL: Kubernetes writes hashes without vowels and without digits that look like letters."""
+_ORDERLY = ("left", "unknown")
+
+
+@dataclass(frozen=True, slots=True)
+class Deploy:
+    """old: those who went. new: those who came. name, hashes: of the pods, where their names tell."""
+
+    old: tuple[Session, ...]
+    new: tuple[Session, ...]
+    name: str | None = None
+    hashes: tuple[str, str] | None = None
+
+    @property
+    def start_ms(self) -> int:
+        return min(min(s.last_ms for s in self.old), min(s.first_ms for s in self.new))
+
+    @property
+    def end_ms(self) -> int:
+        return max(max(s.last_ms for s in self.old), max(s.first_ms for s in self.new))
+
+
+def deploys(analysis: GroupAnalysis) -> list[Deploy]:
+    """By time. First those that pods' names prove, then those that only turn the membership over."""
+    returning = {s.predecessor for s in analysis.sessions if s.predecessor is not None}
+    fresh = [s for s in analysis.sessions if not s.member.instance_id and not s.predecessor and s not in returning]
+    found = _by_names(fresh)
+    named = {session for deploy in found for session in (*deploy.old, *deploy.new)}
+    found += _by_turnover([session for session in fresh if session not in named])
+    return sorted(found, key=lambda deploy: deploy.start_ms)
+
+
+def _by_names(fresh: list[Session]) -> list[Deploy]:
+    pods: dict[str, dict[str, list[Session]]] = {}
+    for session in fresh:
+        if name := _POD.match(session.member.client_id):
+            pods.setdefault(name["base"], {}).setdefault(name["template"], []).append(session)
+    found = []
+    for base, by_hash in pods.items():
+        order = sorted(by_hash, key=lambda each: min(s.first_ms for s in by_hash[each]))
+        for was, now in itertools.pairwise(order):
+            came_ms = min(s.first_ms for s in by_hash[now])
+            old = tuple(s for s in by_hash[was] if s.end_kind in _ORDERLY and s.last_ms >= came_ms - WINDOW_MS)
+            if len(old) > 1 and max(s.last_ms for s in old) - came_ms <= WINDOW_MS:
+                found.append(Deploy(old, tuple(by_hash[now]), base, (was, now)))
+    return found
+
+
+def _by_turnover(fresh: list[Session]) -> list[Deploy]:
+    found: list[Deploy] = []
+    after_ms = 0
+    for begin_ms in sorted({s.first_ms for s in fresh} | {s.last_ms for s in fresh}):
+        if begin_ms <= after_ms:
+            continue
+        old = tuple(s for s in fresh if s.first_ms < begin_ms <= s.last_ms)
+        if len(old) < 2 or not all(s.end_kind in _ORDERLY for s in old):
+            continue
+        gone_ms = max(s.last_ms for s in old)
+        new = tuple(s for s in fresh if begin_ms <= s.first_ms <= gone_ms + AFTERWARDS_MS)
+        as_many = len(new) > 1 and abs(len(new) - len(old)) <= max(1, len(old) // 4)
+        stayed = all(s.end_kind == "alive" or s.last_ms > gone_ms + STAYED_MS for s in new)
+        if gone_ms - begin_ms <= WINDOW_MS and as_many and stayed:
+            found.append(Deploy(old, new))
+            after_ms = found[-1].end_ms
+    return found

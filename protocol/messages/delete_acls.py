@@ -1,0 +1,51 @@
+"""DeleteAcls (key 31): filters, and which ACLs each of them has deleted, in their order."""
+
+from dataclasses import dataclass
+
+from kohort.protocol.codec import Message
+from kohort.protocol.errors import ErrorCode
+
+
+@dataclass(slots=True, kw_only=True)
+class DeleteAclsFilter:
+    resource_type_filter: int
+    resource_name_filter: str | None
+    pattern_type_filter: int = 3
+    principal_filter: str | None
+    host_filter: str | None
+    operation: int
+    permission_type: int
+
+
+@dataclass(slots=True, kw_only=True)
+class DeleteAclsRequest:
+    filters: tuple[DeleteAclsFilter, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class DeleteAclsMatchingAcl:
+    error_code: ErrorCode
+    error_message: str | None = None
+    resource_type: int
+    resource_name: str
+    pattern_type: int = 3
+    principal: str
+    host: str
+    operation: int
+    permission_type: int
+
+
+@dataclass(slots=True, kw_only=True)
+class DeleteAclsFilterResult:
+    error_code: ErrorCode
+    error_message: str | None = None
+    matching_acls: tuple[DeleteAclsMatchingAcl, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class DeleteAclsResponse:
+    throttle_time_ms: int = 0
+    filter_results: tuple[DeleteAclsFilterResult, ...]
+
+
+MESSAGE = Message("delete_acls", DeleteAclsRequest, DeleteAclsResponse)

@@ -1,0 +1,47 @@
+"""DescribeAcls (key 29): the ACLs that a filter means.
+
+Codes are plain numbers: a filter may hold one that means nothing.
+"""
+
+from dataclasses import dataclass
+
+from kohort.protocol.codec import Message
+from kohort.protocol.errors import ErrorCode
+
+
+@dataclass(slots=True, kw_only=True)
+class DescribeAclsRequest:
+    resource_type_filter: int
+    resource_name_filter: str | None
+    pattern_type_filter: int = 3
+    principal_filter: str | None
+    host_filter: str | None
+    operation: int
+    permission_type: int
+
+
+@dataclass(slots=True, kw_only=True)
+class AclDescription:
+    principal: str
+    host: str
+    operation: int
+    permission_type: int
+
+
+@dataclass(slots=True, kw_only=True)
+class DescribeAclsResource:
+    resource_type: int
+    resource_name: str
+    pattern_type: int = 3
+    acls: tuple[AclDescription, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class DescribeAclsResponse:
+    throttle_time_ms: int = 0
+    error_code: ErrorCode
+    error_message: str | None = None
+    resources: tuple[DescribeAclsResource, ...]
+
+
+MESSAGE = Message("describe_acls", DescribeAclsRequest, DescribeAclsResponse)

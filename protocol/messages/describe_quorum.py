@@ -1,0 +1,74 @@
+"""DescribeQuorum (key 55): who leads the cluster's metadata, and who follows (KIP-595, KIP-836)."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from kohort.protocol.codec import Message
+from kohort.protocol.errors import ErrorCode
+
+
+@dataclass(slots=True, kw_only=True)
+class PartitionRequest:
+    partition_index: int
+
+
+@dataclass(slots=True, kw_only=True)
+class TopicRequest:
+    topic_name: str
+    partitions: tuple[PartitionRequest, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class DescribeQuorumRequest:
+    topics: tuple[TopicRequest, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class ReplicaState:
+    replica_id: int
+    replica_directory_id: UUID | None = None  # from v2 on
+    log_end_offset: int
+    last_fetch_timestamp: int = -1  # from v1 on
+    last_caught_up_timestamp: int = -1  # from v1 on
+
+
+@dataclass(slots=True, kw_only=True)
+class PartitionResponse:
+    partition_index: int
+    error_code: ErrorCode
+    error_message: str | None = None  # from v2 on
+    leader_id: int = -1
+    leader_epoch: int = 0
+    high_watermark: int = 0
+    current_voters: tuple[ReplicaState, ...] = ()
+    observers: tuple[ReplicaState, ...] = ()
+
+
+@dataclass(slots=True, kw_only=True)
+class TopicResponse:
+    topic_name: str
+    partitions: tuple[PartitionResponse, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class Listener:
+    name: str
+    host: str
+    port: int
+
+
+@dataclass(slots=True, kw_only=True)
+class VoterNode:
+    node_id: int
+    listeners: tuple[Listener, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class DescribeQuorumResponse:
+    error_code: ErrorCode
+    error_message: str | None = None  # from v2 on
+    topics: tuple[TopicResponse, ...] = ()
+    nodes: tuple[VoterNode, ...] = ()  # from v2 on
+
+
+MESSAGE = Message("describe_quorum", DescribeQuorumRequest, DescribeQuorumResponse)

@@ -1,0 +1,39 @@
+"""UpdateFeatures (key 57): other levels for what the whole cluster agrees upon (KIP-584)."""
+
+from dataclasses import dataclass
+
+from kohort.protocol.codec import Message
+from kohort.protocol.errors import ErrorCode
+
+
+@dataclass(slots=True, kw_only=True)
+class FeatureUpdateKey:
+    feature: str
+    max_version_level: int
+    allow_downgrade: bool = False  # v0 only
+    upgrade_type: int = 1  # from v1 on
+
+
+@dataclass(slots=True, kw_only=True)
+class UpdateFeaturesRequest:
+    timeout_ms: int = 60000
+    feature_updates: tuple[FeatureUpdateKey, ...]
+    validate_only: bool = False  # from v1 on
+
+
+@dataclass(slots=True, kw_only=True)
+class UpdatableFeatureResult:
+    feature: str
+    error_code: ErrorCode
+    error_message: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class UpdateFeaturesResponse:
+    throttle_time_ms: int = 0
+    error_code: ErrorCode
+    error_message: str | None = None
+    results: tuple[UpdatableFeatureResult, ...] = ()  # up to v1
+
+
+MESSAGE = Message("update_features", UpdateFeaturesRequest, UpdateFeaturesResponse)

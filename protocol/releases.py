@@ -1,0 +1,115 @@
+"""Older releases of Kafka, as far as kohort can stand in for them: their API versions, and defaults.
+
+Recorded from real brokers (ApiVersions v0 of 1.1.1, 2.4.1, 2.8.2 with ZooKeeper; 3.4.1, 3.9.0 likewise); a test has
+the frames. What Kafka 4.3 does not speak any more (KIP-896) kohort does not either, whatever the release.
+"""
+
+from functools import cache
+
+from kohort.protocol.api_keys import API_BY_NAME, APIS, ApiSpec
+
+CURRENT = "4.3"
+RELEASES = ("1.1", "2.4", "2.8", "3.4", "3.9", CURRENT)
+
+_VERSIONS = """
+                                  1.1   2.4   2.8   3.4   3.9
+produce                           0-5   0-8   0-9   0-9  0-11
+fetch                             0-7  0-11  0-12  0-13  0-17
+list_offsets                      0-2   0-5   0-6   0-7   0-9
+metadata                          0-5   0-9  0-11  0-12  0-12
+offset_commit                     0-3   0-8   0-8   0-8   0-9
+offset_fetch                      0-3   0-6   0-7   0-8   0-9
+find_coordinator                  0-1   0-3   0-3   0-4   0-6
+join_group                        0-2   0-6   0-7   0-9   0-9
+heartbeat                         0-1   0-4   0-4   0-4   0-4
+leave_group                       0-1   0-4   0-4   0-5   0-5
+sync_group                        0-1   0-4   0-5   0-5   0-5
+describe_groups                   0-1   0-5   0-5   0-5   0-5
+list_groups                       0-1   0-3   0-4   0-4   0-5
+sasl_handshake                    0-1   0-1   0-1   0-1   0-1
+api_versions                      0-1   0-3   0-3   0-3   0-4
+create_topics                     0-2   0-5   0-7   0-7   0-7
+delete_topics                     0-1   0-4   0-6   0-6   0-6
+delete_records                      0   0-1   0-2   0-2   0-2
+init_producer_id                    0   0-2   0-4   0-4   0-5
+offset_for_leader_epoch             0   0-3   0-4   0-4   0-4
+add_partitions_to_txn               0   0-1   0-3   0-3   0-5
+add_offsets_to_txn                  0   0-1   0-3   0-3   0-4
+end_txn                             0   0-1   0-3   0-3   0-4
+write_txn_markers                   0     0   0-1   0-1   0-1
+txn_offset_commit                   0   0-2   0-3   0-3   0-4
+describe_acls                       0   0-1   0-2   0-3   0-3
+create_acls                         0   0-1   0-2   0-3   0-3
+delete_acls                         0   0-1   0-2   0-3   0-3
+describe_configs                  0-1   0-2   0-4   0-4   0-4
+alter_configs                       0   0-1   0-2   0-2   0-2
+describe_log_dirs                   0   0-1   0-2   0-4   0-4
+sasl_authenticate                   0   0-1   0-2   0-2   0-2
+create_partitions                   0   0-1   0-3   0-3   0-3
+delete_groups                       0   0-2   0-2   0-2   0-2
+elect_leaders                       -   0-2   0-2   0-2   0-2
+incremental_alter_configs           -   0-1   0-1   0-1   0-1
+alter_partition_reassignments       -     0     0     0     0
+list_partition_reassignments        -     0     0     0     0
+offset_delete                       -     0     0     0     0
+describe_user_scram_credentials     -     -     0     0     0
+alter_user_scram_credentials        -     -     0     0     0
+describe_client_quotas              -     -   0-1   0-1   0-1
+alter_client_quotas                 -     -   0-1   0-1   0-1
+describe_quorum                     -     -     -     -     -
+update_features                     -     -     0   0-1   0-1
+describe_cluster                    -     -     0     0   0-1
+describe_producers                  -     -     0     0     0
+describe_transactions               -     -     -     0     0
+list_transactions                   -     -     -     0   0-1
+consumer_group_heartbeat            -     -     -     -     0
+consumer_group_describe             -     -     -     -     0
+list_config_resources               -     -     -     -     -
+describe_topic_partitions           -     -     -     -     -
+"""
+"""A line an API, a column a release: the lowest and the highest version, `-` where it is not served."""
+
+
+_CLASSIC = {"group.coordinator.rebalance.protocols": "classic"}
+DEFAULTS: dict[str, dict[str, str]] = {
+    "1.1": {
+        "group.max.session.timeout.ms": "300000",  # heard from 1.1.1; 2.4.1 allows 1800000
+        "offsets.retention.minutes": "1440",  # asked of 1.1.1; a week from 2.0 on (KIP-186)
+        **_CLASSIC,
+    },
+    "2.4": _CLASSIC,
+    "2.8": _CLASSIC,
+    "3.4": _CLASSIC,
+    "3.9": _CLASSIC,  # consumer groups are for those who ask for them (KIP-848)
+}
+"""Settings whose default was another one."""
+
+HEARTBEATS_NEED_SYNC = ("1.1", "2.4")
+"""A heartbeat between join and sync hears REBALANCE_IN_PROGRESS: heard from 1.1.1 and 2.4.1; 2.8.2 answers NONE."""
+
+
+@cache
+def apis_of(release: str) -> tuple[ApiSpec, ...]:
+    """The APIs that kohort serves as that release, each in the versions that both know.
+
+    Raises ValueError for a release that is not among RELEASES.
+    """
+    if release == CURRENT:
+        return APIS
+    head, *lines = _VERSIONS.strip().splitlines()
+    column = head.split().index(release) + 1
+    found = []
+    for line in lines:
+        words = line.split()
+        spec, served = API_BY_NAME[words[0]], words[column]
+        if served != "-":
+            lowest, _, highest = served.partition("-")
+            low, high = max(spec.min_version, int(lowest)), min(spec.max_version, int(highest or lowest))
+            if max(low, spec.readable_from) <= high:
+                found.append(spec._replace(min_version=low, max_version=high))
+    return tuple(found)
+
+
+def api_versions_of(release: str) -> ApiSpec:
+    """ApiVersions itself, as that release knows it."""
+    return next(spec for spec in apis_of(release) if spec.name == "api_versions")

@@ -1,0 +1,1 @@
+"""Who speaks, and how they show it: principals, logins, credentials. Pure: no socket, no clock, no chance."""

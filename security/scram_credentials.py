@@ -1,0 +1,137 @@
+"""The users of a cluster who can log in by SCRAM, and what is kept of their passwords.
+
+Source: Kafka's `ScramControlManager` and `ScramImage`; logins.md §7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from kohort.protocol.errors import ErrorCode
+from kohort.security.sasl.scram import (
+    LEAST_ITERATIONS,
+    MOST_ITERATIONS,
+    ScramCredential,
+    ScramMechanism,
+    credential_of,
+)
+
+Keep = Callable[[str, int, ScramCredential | None], None]
+"""Writes down that a user has this credential of a mechanism, by its number, or none. Raises OSError."""
+
+
+class Deletion(NamedTuple):
+    """A credential to be removed. `mechanism`: as the protocol numbers it, which may be a number of none."""
+
+    name: str
+    mechanism: int
+
+
+class Upsertion(NamedTuple):
+    """A credential to be made, or replaced."""
+
+    name: str
+    mechanism: int
+    iterations: int
+    salt: bytes
+    salted_password: bytes
+
+
+class CredentialRefusal(NamedTuple):
+    """Why a user's credentials stay as they are."""
+
+    error_code: ErrorCode
+    message: str
+
+
+NUMBERS = frozenset(each.value for each in ScramMechanism)
+"""Mechanisms as the protocol numbers them."""
+
+_TWICE = CredentialRefusal(
+    ErrorCode.duplicate_resource, "A user credential cannot be altered twice in the same request"
+)
+
+
+class ScramCredentials:
+    """By user and mechanism."""
+
+    def __init__(self, keep: Keep | None = None) -> None:
+        """`keep`: writes changes down before they count; None: they are in memory."""
+        self._keep = keep
+        self._by_user: dict[str, dict[ScramMechanism, ScramCredential]] = {}
+
+    def users(self) -> list[str]:
+        """Who has a credential."""
+        return list(self._by_user)
+
+    def of(self, user: str) -> Mapping[ScramMechanism, ScramCredential]:
+        """A user's credentials; empty for a user who has none."""
+        return self._by_user.get(user, {})
+
+    def find(self, mechanism: ScramMechanism, user: str) -> ScramCredential | None:
+        """What a login needs."""
+        return self.of(user).get(mechanism)
+
+    def load(self, user: str, mechanism: ScramMechanism, credential: ScramCredential) -> None:
+        """Takes over what was written down."""
+        self._by_user.setdefault(user, {})[mechanism] = credential
+
+    def put(self, user: str, mechanism: ScramMechanism, credential: ScramCredential | None) -> None:
+        """Gives a user a credential, or takes it away. Raises OSError; then nothing has changed."""
+        if self._keep is not None:
+            self._keep(user, mechanism.value, credential)
+        if credential is not None:
+            self.load(user, mechanism, credential)
+            return
+        mechanisms = self._by_user.get(user, {})
+        mechanisms.pop(mechanism, None)
+        if not mechanisms:
+            self._by_user.pop(user, None)
+
+    def alter(
+        self, deletions: Iterable[Deletion], upsertions: Iterable[Upsertion]
+    ) -> dict[str, CredentialRefusal | None]:
+        """Does what is allowed, and returns for each user named why not, or None. Raises OSError.
+
+        A user who is named twice is refused, for different mechanisms too.
+        """
+        refused: dict[str, CredentialRefusal] = {}
+        accepted: dict[str, Deletion | Upsertion] = {}
+        changes: list[Deletion | Upsertion] = [*deletions, *upsertions]
+        for change in changes:
+            if change.name in refused:
+                continue
+            if accepted.pop(change.name, None) is not None:
+                refused[change.name] = _TWICE
+                continue
+            problem = self._problem(change)
+            if problem is None:
+                accepted[change.name] = change
+            else:
+                refused[change.name] = problem
+        for change in accepted.values():
+            self._apply(change)
+        return {**refused, **dict.fromkeys(accepted)}
+
+    def _problem(self, change: Deletion | Upsertion) -> CredentialRefusal | None:
+        if not change.name:
+            return CredentialRefusal(ErrorCode.unacceptable_credential, "Username must not be empty")
+        if change.mechanism not in NUMBERS:
+            return CredentialRefusal(ErrorCode.unsupported_sasl_mechanism, "Unknown SCRAM mechanism")
+        if isinstance(change, Upsertion):
+            if change.iterations < LEAST_ITERATIONS:
+                return CredentialRefusal(ErrorCode.unacceptable_credential, "Too few iterations")
+            if change.iterations > MOST_ITERATIONS:
+                return CredentialRefusal(ErrorCode.unacceptable_credential, "Too many iterations")
+        elif self.find(ScramMechanism(change.mechanism), change.name) is None:
+            return CredentialRefusal(
+                ErrorCode.resource_not_found, "Attempt to delete a user credential that does not exist"
+            )
+        return None
+
+    def _apply(self, change: Deletion | Upsertion) -> None:
+        mechanism, credential = ScramMechanism(change.mechanism), None
+        if isinstance(change, Upsertion):
+            credential = credential_of(mechanism, change.salted_password, change.salt, change.iterations)
+        self.put(change.name, mechanism, credential)

@@ -1,0 +1,142 @@
+"""The setting `listeners` and those around it: what is taken, and what contradicts itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from kohort.broker.runtime.securing import Securing
+from kohort.broker.settings.broker_settings import Settings
+from kohort.broker.settings.listeners import ListenerOptions, ListenerSettings, read_advertised, read_listeners
+from kohort.broker.settings.setting import SettingError
+
+PLAIN = 'PlainLoginModule required user_a="very-secret";'
+
+
+def test_a_file_of_kafkas_own_is_taken_and_controllers_are_passed_over() -> None:
+    settings = Settings(
+        {
+            "listeners": "PLAINTEXT://:9092,CONTROLLER://:9093",
+            "inter.broker.listener.name": "PLAINTEXT",
+            "advertised.listeners": "PLAINTEXT://localhost:9092,CONTROLLER://localhost:9093",
+            "controller.listener.names": "CONTROLLER",
+            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL",
+        }
+    )
+    (listener,) = found = read_listeners(settings)
+    assert listener == ListenerSettings("PLAINTEXT", "PLAINTEXT", "", 9092)
+    assert read_advertised(settings, found)["PLAINTEXT"].address(0, "dialled", 1) == ("localhost", 9092)
+    assert settings.ignored == []
+
+
+def test_names_and_hosts_as_people_write_them() -> None:
+    settings = Settings(
+        {
+            "listeners": "inside://[::1]:0, OUTSIDE://example.org:19092",
+            "listener.security.protocol.map": "INSIDE:ssl,outside:SASL_SSL",
+        }
+    )
+    inside, outside = read_listeners(settings)
+    assert (inside.name, inside.protocol, inside.host, inside.port) == ("INSIDE", "SSL", "::1", 0)
+    assert (outside.asks_login, outside.speaks_tls) == (True, True)
+
+
+def test_a_listeners_own_settings_count_more_and_a_mechanisms_most() -> None:
+    listener = ListenerSettings("SASL_SSL", "SASL_SSL", "", 1)
+    given = {"x": "all", "listener.name.sasl_ssl.y": "mine", "y": "all", "listener.name.sasl_ssl.plain.z": "plain's"}
+    options = ListenerOptions(listener, given)
+    assert [options.get("x"), options.get("y"), options.get("z", "PLAIN"), options.get("z")] == [
+        "all",
+        "mine",
+        "plain's",
+        "",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"listeners": "PLAINTEXT"}, "listeners=PLAINTEXT: PLAINTEXT is no listener; write NAME://HOST:PORT"),
+        ({"listeners": "PLAINTEXT://h:70000"}, "is no listener"),
+        ({"listeners": "SSL://h:1,"}, "an empty part is no listener"),
+        ({"listeners": "SSL://h:1,ssl://h:2"}, "listeners names SSL twice"),
+        (
+            {"listeners": "INSIDE://h:1"},
+            "listener.security.protocol.map does not say what it speaks; add INSIDE:SASL_SSL",
+        ),
+        ({"listeners": "SSL://h:1", "listener.security.protocol.map": "SSL:TLS"}, "SSL:TLS maps no listener"),
+        ({"listeners": "SSL://h:1,PLAINTEXT://h:1"}, "PLAINTEXT and SSL want the same port 1"),
+        ({"advertised.listeners": "SSL://h:1"}, "advertised.listeners is set, and listeners is not"),
+        (
+            {"listeners": "SSL://h:1", "inter.broker.listener.name": "X"},
+            "inter.broker.listener.name=X is none of listeners",
+        ),
+        ({"listeners": "SSL://h:1", "security.inter.broker.protocol": "X"}, "security.inter.broker.protocol=X"),
+        (
+            {"listeners": "SSL://h:1", "listener.name.sasl_ssl.ssl.client.auth": "none"},
+            "there is no listener SASL_SSL; listeners names SSL",
+        ),
+        (
+            {"listeners": "SSL://h:1", "listener.name.SSL.ssl.client.auth": "none"},
+            "is written in lower case there: ssl",
+        ),
+        ({"listeners": "C://h:1", "controller.listener.names": "C"}, "names no listener that clients may use"),
+    ],
+)
+def test_what_contradicts_itself(given: dict[str, str], sentence: str) -> None:
+    with pytest.raises(SettingError) as refusal:
+        read_listeners(Settings(given))
+    assert sentence in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("advertised", "sentence"),
+    [("SSL://h:1", "names SSL, which listeners does not"), ("PLAINTEXT://0.0.0.0:1", "names no host for PLAINTEXT")],
+)
+def test_what_cannot_be_advertised(advertised: str, sentence: str) -> None:
+    settings = Settings({"listeners": "PLAINTEXT://h:1", "advertised.listeners": advertised})
+    with pytest.raises(SettingError, match=sentence):
+        read_advertised(settings, read_listeners(settings))
+
+
+def test_nodes_take_ports_in_a_row() -> None:
+    with pytest.raises(SettingError, match="SSL and PLAINTEXT want the same port 11; 3 nodes take 3 ports in a row"):
+        read_listeners(Settings({"listeners": "PLAINTEXT://h:10,SSL://h:11"}), nodes=3)
+
+
+SASL = {"listeners": "SASL_PLAINTEXT://h:1"}
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({}, "sasl.enabled.mechanisms: GSSAPI, which is Kafka's default, is not supported; there are PLAIN, SCRAM"),
+        ({"sasl.enabled.mechanisms": "plain"}, "sasl.enabled.mechanisms: plain is not supported"),
+        ({"sasl.enabled.mechanisms": "PLAIN"}, "sasl.jaas.config is not set, and sasl.enabled.mechanisms has PLAIN"),
+        (
+            {"sasl.enabled.mechanisms": "PLAIN", "listener.name.sasl_plaintext.plain.sasl.jaas.config": PLAIN[:-1]},
+            "listener.name.sasl_plaintext.plain.sasl.jaas.config is no JAAS line",
+        ),
+        (
+            {"sasl.enabled.mechanisms": "SCRAM-SHA-256", "listener.name.sasl_plaintext.connections.max.reauth.ms": "x"},
+            "listener.name.sasl_plaintext.connections.max.reauth.ms=x is not allowed",
+        ),
+        (
+            {"sasl.enabled.mechanisms": "OAUTHBEARER", "sasl.server.callback.handler.class": "org.example.Mine"},
+            "sasl.server.callback.handler.class=org.example.Mine is not supported",
+        ),
+        (
+            {
+                "sasl.enabled.mechanisms": "OAUTHBEARER",
+                "sasl.server.callback.handler.class": "org.apache.kafka.common.security.oauthbearer."
+                "OAuthBearerValidatorCallbackHandler",
+                "sasl.oauthbearer.jwks.endpoint.url": "file:///nowhere/jwks.json",
+            },
+            "sasl.oauthbearer.jwks.endpoint.url: file:///nowhere/jwks.json cannot be read: No such file",
+        ),
+    ],
+)
+def test_logins_that_cannot_be(given: dict[str, str], sentence: str) -> None:
+    with pytest.raises(SettingError) as refusal:
+        Securing(Settings(SASL | given), 1, 0)
+    assert sentence in str(refusal.value)
+    assert "very-secret" not in str(refusal.value)

@@ -1,0 +1,141 @@
+"""Stand-in for an older release of Kafka: which versions are served, and what its coordinator did otherwise."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+
+import pytest
+
+from kohort.broker.settings.broker_settings import Settings
+from kohort.protocol.api_keys import APIS
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.join_group import JoinGroupRequestProtocol
+from kohort.protocol.releases import CURRENT, RELEASES, apis_of
+from tests.support.broker import Broker
+from tests.support.frames import frame
+
+RECORDED: dict[str, str] = json.loads((Path(__file__).parent / "api_versions_of_releases.json").read_text())
+"""The answers of real brokers to ApiVersions v0, without their length."""
+OLD = [release for release in RELEASES if release != CURRENT]
+
+
+def recorded(release: str) -> dict[int, tuple[int, int]]:
+    """Lowest and highest version by API, as the release's real broker told them."""
+    (frame,) = (bytes.fromhex(frame) for version, frame in RECORDED.items() if version.startswith(f"{release}."))
+    _, error, count = struct.unpack_from(">ihi", frame)
+    assert error == 0
+    rows = [struct.unpack_from(">hhh", frame, 10 + 6 * number) for number in range(count)]
+    return {key: (lowest, highest) for key, lowest, highest in rows}
+
+
+def served(broker: Broker) -> dict[int, tuple[int, int]]:
+    answer = broker.client().asks("api_versions")
+    assert answer.error_code is ErrorCode.none
+    return {each.api_key: (each.min_version, each.max_version) for each in answer.api_keys}
+
+
+@pytest.mark.parametrize("release", OLD)
+def test_what_both_know_is_served(release: str) -> None:
+    theirs = recorded(release)
+    for spec in apis_of(release):
+        lowest, highest = theirs[spec.key]
+        assert lowest <= spec.min_version <= spec.max_version <= highest, spec.name
+    # What is missing neither of the two has in a version of the other.
+    named = {spec.key for spec in apis_of(release)}
+    for spec in APIS:
+        if spec.key not in named and spec.key in theirs:
+            lowest, highest = theirs[spec.key]
+            assert highest < max(spec.min_version, spec.readable_from) or lowest > spec.max_version, spec.name
+    assert served(Broker(kohort_as_kafka=release)) == {
+        spec.key: (spec.min_version, spec.max_version) for spec in apis_of(release)
+    }
+
+
+def test_every_api_has_its_line() -> None:
+    for release in OLD:
+        assert {spec.key for spec in APIS} & recorded(release).keys() >= {spec.key for spec in apis_of(release)}
+    assert {spec.key for spec in APIS} - {spec.key for release in RELEASES for spec in apis_of(release)} == set()
+
+
+def test_a_version_that_the_release_does_not_know_closes_the_connection() -> None:
+    client = Broker(kohort_as_kafka="2.8").client()
+    client.says(frame("list_groups", 5))
+    assert client.closed
+
+
+def test_an_api_that_the_release_does_not_know_closes_the_connection() -> None:
+    client = Broker(kohort_as_kafka="2.8").client()
+    client.says(frame("describe_topic_partitions", topics=(), response_partition_limit=1))
+    assert client.closed
+
+
+def test_a_client_that_begins_with_a_newer_version_learns_what_there_is() -> None:
+    """Heard from 1.1.1: UNSUPPORTED_VERSION in version 0, without a range; from 2.4 on the range is named (KIP-511)."""
+    said = frame("api_versions", 4, 77, client_software_name="x", client_software_version="1")
+    client = Broker(kohort_as_kafka="1.1").client()
+    client.says(said)
+    assert client.heard() == [bytes.fromhex("0000004d002300000000")]
+    client = Broker(kohort_as_kafka="2.8").client()
+    client.says(said)
+    ((_, answer),) = client.hears("api_versions")
+    assert answer.error_code is ErrorCode.unsupported_version
+    assert [(each.api_key, each.min_version, each.max_version) for each in answer.api_keys] == [(18, 0, 3)]
+
+
+def test_features_came_later() -> None:
+    old, new = Broker(kohort_as_kafka="3.9"), Broker()
+    about = {"client_software_name": "x", "client_software_version": "1"}
+    assert old.client().asks("api_versions", 3, **about).finalized_features == ()
+    assert new.client().asks("api_versions", 3, **about).finalized_features != ()
+
+
+def test_defaults_are_those_of_the_release_unless_somebody_says_otherwise() -> None:
+    old = Settings({"kohort.as.kafka": "1.1"})
+    assert (old.group_max_session_timeout_ms, old.offsets_retention_minutes) == (300_000, 1_440)
+    assert Settings({"kohort.as.kafka": "2.4"}).group_max_session_timeout_ms == 1_800_000
+    given = {"kohort.as.kafka": "1.1", "group.max.session.timeout.ms": "7000"}
+    assert Settings(given).group_max_session_timeout_ms == 7_000
+    assert "consumer" not in Settings({"kohort.as.kafka": "3.9"}).group_coordinator_rebalance_protocols
+
+
+def test_consumer_groups_are_for_those_who_ask_for_them_in_3_9() -> None:
+    asked = {"group_id": "g", "member_id": "", "member_epoch": 0, "rebalance_timeout_ms": 1_000}
+    broker = Broker(kohort_as_kafka="3.9")
+    answer = broker.client().asks("consumer_group_heartbeat", 0, **asked)
+    assert answer.error_code is ErrorCode.unsupported_version
+
+
+@pytest.mark.parametrize(
+    ("release", "heard"),
+    [
+        ("1.1", ErrorCode.rebalance_in_progress),
+        ("2.4", ErrorCode.rebalance_in_progress),
+        ("2.8", ErrorCode.none),
+        ("3.4", ErrorCode.none),
+        ("3.9", ErrorCode.none),
+    ],
+)
+def test_a_heartbeat_between_join_and_sync(release: str, heard: ErrorCode) -> None:
+    """As the real brokers of these releases answered it."""
+    broker = Broker(kohort_as_kafka=release, group_initial_rebalance_delay_ms=0)
+    broker.cluster.offsets_topic.create(0)
+    client = broker.client()
+    client.says(
+        frame(
+            "join_group",
+            1,
+            1,
+            group_id="g",
+            session_timeout_ms=10_000,
+            rebalance_timeout_ms=10_000,
+            member_id="",
+            protocol_type="consumer",
+            protocols=(JoinGroupRequestProtocol(name="range", metadata=b""),),
+        )
+    )
+    broker.loop.wait(1)
+    ((_, joined),) = client.hears("join_group", 1)
+    beat = client.asks("heartbeat", 0, group_id="g", generation_id=joined.generation_id, member_id=joined.member_id)
+    assert beat.error_code is heard

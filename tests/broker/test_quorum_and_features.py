@@ -1,0 +1,68 @@
+"""DescribeQuorum and UpdateFeatures: what kohort has in the place of Kafka's metadata log and feature levels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.describe_quorum import PartitionRequest, TopicRequest
+from kohort.protocol.messages.update_features import FeatureUpdateKey
+from tests.support.broker import Broker
+
+
+def asked(name: str, *indexes: int) -> TopicRequest:
+    return TopicRequest(topic_name=name, partitions=tuple(PartitionRequest(partition_index=each) for each in indexes))
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_all_nodes_vote_and_the_controller_leads(version: int) -> None:
+    broker = Broker(nodes=3)
+    response = broker.client().asks("describe_quorum", version, topics=(asked("__cluster_metadata", 0),))
+    (partition,) = response.topics[0].partitions
+    assert (response.error_code, partition.error_code) == (ErrorCode.none, ErrorCode.none)
+    assert (partition.leader_id, partition.leader_epoch) == (1, 1)
+    assert [each.replica_id for each in partition.current_voters] == [1, 2, 3]
+    assert {each.log_end_offset for each in partition.current_voters} == {partition.high_watermark}
+    broker.cluster.topics.create("t", 1, 1)
+    later = broker.client().asks("describe_quorum", version, topics=(asked("__cluster_metadata", 0),))
+    assert later.topics[0].partitions[0].high_watermark > partition.high_watermark
+    if version == 2:
+        assert [(each.node_id, each.listeners[0].port) for each in response.nodes] == [(1, 9092), (2, 9093), (3, 9094)]
+
+
+@pytest.mark.parametrize("topics", [(asked("t", 0),), (asked("__cluster_metadata", 1),)])
+def test_other_partitions_are_unknown(topics: tuple[TopicRequest, ...]) -> None:
+    response = Broker().client().asks("describe_quorum", 2, topics=topics)
+    assert response.error_code is ErrorCode.none
+    assert response.topics[0].partitions[0].error_code is ErrorCode.unknown_topic_or_partition
+
+
+def updates(feature: str, level: int, version: int = 1, **more: Any) -> tuple[ErrorCode, str | None, list[str]]:
+    update = FeatureUpdateKey(feature=feature, max_version_level=level, **more)
+    response = Broker().client().asks("update_features", version, feature_updates=(update,))
+    return response.error_code, response.error_message, [each.feature for each in response.results]
+
+
+def test_a_level_that_a_feature_has_is_no_change() -> None:
+    assert updates("group.version", 1) == (ErrorCode.none, None, ["group.version"])
+    assert updates("group.version", 1, version=2) == (ErrorCode.none, None, [])
+
+
+@pytest.mark.parametrize(
+    ("feature", "level", "upgrade_type", "words"),
+    [
+        ("group.version", 7, 1, "Local controller 1 only supports versions 0-1"),
+        ("group.version", -1, 1, "A feature version cannot be less than 0."),
+        ("no.version", 1, 1, "Local controller 1 does not support this feature."),
+        ("group.version", 0, 1, "without setting the upgrade type"),
+        ("group.version", 0, 2, "kohort serves this feature at level 1 only."),
+    ],
+)
+def test_another_level_is_refused(feature: str, level: int, upgrade_type: int, words: str) -> None:
+    error, message, results = updates(feature, level, upgrade_type=upgrade_type)
+    assert (error, results) == (ErrorCode.invalid_update_version, [])
+    assert message is not None
+    assert message.startswith("The update failed for all features since the following feature had an error: Invalid")
+    assert words in message

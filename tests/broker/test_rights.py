@@ -1,0 +1,181 @@
+"""Every row of `security/needs.py`: without the right a client hears the refusal, with it what it heard before."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import pytest
+
+from kohort.broker.cluster.access import MOST_REMEMBERED
+from kohort.protocol.api_keys import API_BY_NAME
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages import message_of
+from kohort.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsTopic
+from kohort.security.acls import CLUSTER_NAME, AclBinding, PatternType, Permission, ResourceType
+from kohort.security.needs import FOR_EVERYBODY, NEEDS, Need
+from kohort.security.rights import Right
+from tests.broker.rights_cases import CASES, Case, World
+from tests.support.broker import Broker, Client
+from tests.support.frames import frame
+from tests.support.rights import access_of, allow, client_of, guarded_broker
+from tests.support.shapes import errors_in, shape
+
+ROWS = [
+    pytest.param(need, case, id=f"{need.api}-{need.rights[0]}-{need.when}")
+    for need, case in zip(NEEDS, CASES, strict=True)
+]
+
+USUAL = {
+    ResourceType.TOPIC: "t",
+    ResourceType.GROUP: "g",
+    ResourceType.TRANSACTIONAL_ID: "x",
+}
+
+
+def test_every_api_and_every_row_has_a_case() -> None:
+    assert {need.api for need in NEEDS} | FOR_EVERYBODY == API_BY_NAME.keys()
+    assert [(need.api, need.when) for need in NEEDS] == [(case.api, case.when) for case in CASES]
+    assert not {need.api for need in NEEDS} & FOR_EVERYBODY
+
+
+def asks(client: Client, case: Case, request: dict[str, Any]) -> Any:
+    made = shape(message_of(case.api).request, request)
+    values = {field.name: getattr(made, field.name) for field in fields(made)}
+    client.says(frame(case.api, case.version, 1, **values))
+    heard = client.hears(case.api, case.version)
+    assert len(heard) == 1, "it is answered at once"
+    return heard[0][1]
+
+
+def world(broker: Broker, client: Client) -> World:
+    """A topic, groups of both kinds, and a transactional id that has added a partition."""
+    cluster = broker.cluster
+    cluster.offsets_topic.create(0)
+    cluster.transaction_topic.create(0)
+    cluster.topics.create("t", 1, 1)
+    topic = cluster.topics.by_name("t")
+    assert topic is not None
+    cluster.group_configs.configure("g", {"consumer.session.timeout.ms": "50000"})
+    producer = client.asks("init_producer_id", 4, transactional_id="x", transaction_timeout_ms=60_000)
+    made = World(topic.topic_id, producer.producer_id, producer.producer_epoch)
+    for case in CASES:
+        if case.api in ("offset_commit", "add_partitions_to_txn"):
+            response = asks(client, case, case.request(made) if callable(case.request) else case.request)
+            assert set(errors_in(response)) <= {ErrorCode.none}
+    joining = next(case for case in CASES if case.api == "consumer_group_heartbeat")
+    assert isinstance(joining.request, dict)
+    asks(client, joining, {**joining.request, "member_id": "admin"})
+    return made
+
+
+def heard(broker: Broker, client: Client, case: Case, made: World) -> Any:
+    response = asks(client, case, case.request(made) if callable(case.request) else case.request)
+    if case.again is not None:
+        broker.loop.wait(10)
+        response = asks(client, case, case.again(response))
+    return response
+
+
+def with_rights(case: Case, *more: tuple[Right, str]) -> Any:
+    """What alice hears on a broker where she may do what the other rows ask for, and `more`."""
+    broker = guarded_broker(**SETTINGS)
+    made = world(broker, client_of(broker, "admin"))
+    allow(broker, *(f"User:alice {each}" for each in case.also))
+    access_of(broker).add(
+        AclBinding(right.resource_type, PatternType.LITERAL, name, "User:alice", "*", right.operation, Permission.ALLOW)
+        for right, name in more
+    )
+    return heard(broker, client_of(broker, "alice"), case, made)
+
+
+SETTINGS: dict[str, Any] = {"group_initial_rebalance_delay_ms": 0}
+
+
+def of_a_super_user(case: Case) -> Any:
+    broker = guarded_broker(**SETTINGS)
+    admin = client_of(broker, "admin")
+    return heard(broker, admin, case, world(broker, admin))
+
+
+def without_an_authorizer(case: Case) -> Any:
+    broker = Broker(**SETTINGS)
+    client = broker.client()
+    return heard(broker, client, case, world(broker, client))
+
+
+DIFFERENT = {"describe_acls", "create_acls", "delete_acls", "describe_configs"}
+"""What super users are answered otherwise than clients of a broker without an authorizer: that there is one."""
+
+
+@pytest.mark.parametrize(("need", "case"), ROWS)
+def test_a_super_user_is_answered_as_without_an_authorizer(need: Need, case: Case) -> None:
+    if case.api not in DIFFERENT:
+        assert of_a_super_user(case) == without_an_authorizer(case)
+
+
+def name_for(right: Right, case: Case, need: Need) -> str:
+    if right.resource_type is ResourceType.CLUSTER:
+        return CLUSTER_NAME
+    return "*" if need.refused is None else case.on or USUAL[right.resource_type]
+
+
+def comparable(message: Any) -> Any:
+    """Without the operations that are told: they differ, as they should."""
+    if isinstance(message, tuple | list):
+        return [comparable(each) for each in message]
+    if is_dataclass(message):
+        return {
+            field.name: comparable(getattr(message, field.name))
+            for field in fields(message)
+            if not field.name.endswith("authorized_operations")
+        }
+    return message
+
+
+@pytest.mark.parametrize(("need", "case"), [row for row in ROWS if row.values[0].refused is not None])  # type: ignore[union-attr]
+def test_who_lacks_a_right_is_refused_and_who_has_it_is_answered_as_before(need: Need, case: Case) -> None:
+    refusal = with_rights(case)
+    assert need.refused in set(errors_in(refusal))
+    before = of_a_super_user(case)
+    assert need.refused not in set(errors_in(before))
+    for right in need.rights:
+        assert comparable(with_rights(case, (right, name_for(right, case, need)))) == comparable(before)
+
+
+@pytest.mark.parametrize(("need", "case"), [row for row in ROWS if row.values[0].refused is None])  # type: ignore[union-attr]
+def test_what_one_may_not_see_is_left_out(need: Need, case: Case) -> None:
+    assert case.sees is not None
+    assert case.sees(with_rights(case)) in ([], [None], 0, None, ())
+    seen = case.sees(of_a_super_user(case))
+    assert seen
+    for right in need.rights:
+        now = case.sees(with_rights(case, (right, name_for(right, case, need))))
+        assert now == seen if need.api != "describe_cluster" else now
+
+
+def test_a_partition_of_a_refused_topic_is_refused_as_often_as_it_is_named() -> None:
+    """So Kafka 4.3.0 answers; where it is allowed, one that is named twice is an invalid request, once."""
+    broker = guarded_broker()
+    broker.cluster.topics.create("t", 1, 1)
+    twice = ListOffsetsTopic(name="t", partitions=(ListOffsetsPartition(partition_index=0, timestamp=-1),) * 2)
+    fields: dict[str, Any] = {"replica_id": -1, "isolation_level": 0, "topics": (twice,)}
+    answered = {
+        user: [
+            each.error_code for each in client_of(broker, user).asks("list_offsets", 6, **fields).topics[0].partitions
+        ]
+        for user in ("alice", "admin")
+    }
+    refused = ErrorCode.topic_authorization_failed
+    assert answered == {"alice": [refused, refused], "admin": [ErrorCode.invalid_request]}
+
+
+def test_refusals_are_remembered_without_what_was_asked_and_within_bounds() -> None:
+    broker = guarded_broker()
+    alice = client_of(broker, "alice")
+    for number in range(MOST_REMEMBERED + 5):
+        alice.asks("heartbeat", 4, group_id=f"g{number}", generation_id=1, member_id="m")
+    alice.asks("heartbeat", 4, group_id="g" * 1_000, generation_id=1, member_id="m")
+    denials = access_of(broker).denials
+    assert len(denials) == MOST_REMEMBERED
+    assert denials[-1].name == f"g{MOST_REMEMBERED + 4}"

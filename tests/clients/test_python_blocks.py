@@ -1,0 +1,62 @@
+"""Every block of Python in README and docs runs as it stands there."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from kohort.testing import Cluster, SyncCluster
+from tests.docs.blocks import Block, blocks
+
+PYTHON = blocks("python")
+TESTS = [block for block in PYTHON if "def test_" in block.text]
+SCRIPTS = [block for block in PYTHON if "asyncio.run(main())" in block.text]
+
+
+def test_every_block_is_a_test_or_a_script() -> None:
+    assert [str(block) for block in PYTHON if block not in TESTS + SCRIPTS] == []
+    assert TESTS
+    assert SCRIPTS
+
+
+@pytest.mark.parametrize("block", TESTS, ids=str)
+def test_a_test_passes(block: Block, tmp_path: Path) -> None:
+    (tmp_path / "test_block.py").write_text(block.text)
+    loops = ["-o", "asyncio_mode=auto", "-o", "asyncio_default_fixture_loop_scope=function"]
+    options = ["-q", "-p", "no:cacheprovider", *loops, "-W", "error::UserWarning"]
+    command = [sys.executable, "-m", "pytest", *options, "--rootdir", str(tmp_path), "test_block.py"]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100)
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def produce(kafka: SyncCluster, ends: threading.Event) -> None:
+    """Again and again: a new consumer reads from the end, wherever that is when it asks."""
+    while not ends.wait(0.1):
+        kafka.topics.append("orders", "a")
+
+
+@pytest.mark.parametrize("block", SCRIPTS, ids=str)
+def test_a_script_consumes(block: Block, tmp_path: Path) -> None:
+    with Cluster() as kafka:
+        kafka.topics.create("orders")
+        script = tmp_path / "script.py"
+        script.write_text(block.text.replace("127.0.0.1:9092", kafka.bootstrap))
+        running = subprocess.Popen([sys.executable, "-u", str(script)], stdout=subprocess.PIPE, text=True)
+        try:
+            kafka.group("billing").wait_stable(members=1, timeout=60)
+            ends = threading.Event()
+            producing = threading.Thread(target=produce, args=(kafka, ends))
+            producing.start()
+            try:
+                assert running.stdout is not None
+                assert running.stdout.readline() == "b'a'\n"
+            finally:
+                ends.set()
+                producing.join()
+        finally:
+            running.kill()
+            running.wait()

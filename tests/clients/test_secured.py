@@ -1,0 +1,121 @@
+"""Real clients at a secured cluster: over TLS, by password and by certificate, and with a wrong one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.errors import AuthenticationFailedError, KafkaError
+from confluent_kafka import Consumer, Producer
+from confluent_kafka import KafkaException as ConfluentError
+from confluent_kafka.admin import AdminClient
+from kafka import KafkaConsumer, KafkaProducer
+
+from kohort.testing import Cluster, SyncCluster
+
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(120)]
+
+WAYS = [
+    ("SASL_SSL", "SCRAM-SHA-256"),
+    ("SASL_SSL", "SCRAM-SHA-512"),
+    ("SASL_SSL", "PLAIN"),
+    ("SASL_PLAINTEXT", "SCRAM-SHA-512"),
+    ("SSL", "PLAIN"),
+]
+"""How clients come in; over SSL by a certificate, whatever the mechanism."""
+
+ways = pytest.mark.parametrize(("security", "mechanism"), WAYS)
+
+
+@ways
+async def test_aiokafka(security: str, mechanism: str) -> None:
+    async with Cluster(security=security) as kafka:
+        config = kafka.client_config("alice", library="aiokafka", mechanism=mechanism)
+        async with AIOKafkaProducer(**config) as producer:
+            await producer.send_and_wait("t", b"hello")
+        reading = AIOKafkaConsumer("t", group_id="g", auto_offset_reset="earliest", **config)
+        async with reading as consumer:
+            assert (await consumer.getone()).value == b"hello"
+
+
+@ways
+def test_confluent_kafka(security: str, mechanism: str) -> None:
+    with Cluster(security=security) as kafka:
+        config = kafka.client_config("alice", mechanism=mechanism)
+        producer = Producer(config)
+        producer.produce("t", b"hello")
+        assert producer.flush(30) == 0
+        consumer = Consumer(config | {"group.id": "g", "auto.offset.reset": "earliest"})
+        try:
+            consumer.subscribe(["t"])
+            assert _first(consumer) == b"hello"
+        finally:
+            consumer.close()
+
+
+def _first(consumer: Consumer) -> bytes:
+    for _ in range(60):
+        message = consumer.poll(1)
+        if message is not None and not message.error():
+            return message.value() or b""
+    raise AssertionError("nothing came")
+
+
+@ways
+def test_kafka_python(security: str, mechanism: str) -> None:
+    with Cluster(security=security) as kafka:
+        config = kafka.client_config("alice", library="kafka-python", mechanism=mechanism)
+        producer = KafkaProducer(**config)
+        producer.send("t", b"hello").get(30)
+        producer.close()
+        reading = KafkaConsumer("t", group_id="g", auto_offset_reset="earliest", consumer_timeout_ms=30_000, **config)
+        assert next(reading).value == b"hello"
+        reading.close()
+
+
+async def test_a_wrong_password_is_told_to_aiokafka() -> None:
+    async with Cluster(security="SASL_SSL") as kafka:
+        config = kafka.client_config("alice", library="aiokafka", mechanism="PLAIN") | {"sasl_plain_password": "wrong"}
+        producer = AIOKafkaProducer(**config)
+        with pytest.raises((AuthenticationFailedError, KafkaError)):
+            await producer.start()
+        await producer.stop()
+
+
+def test_a_wrong_password_is_told_to_confluent_kafka_in_the_brokers_words() -> None:
+    told: list[str] = []
+    with Cluster(security="SASL_SSL") as kafka:
+        config: dict[str, Any] = kafka.client_config("alice", mechanism="PLAIN")
+        config |= {"sasl.password": "wrong", "error_cb": lambda problem: told.append(problem.str())}
+        admin = AdminClient(config)
+        with pytest.raises(ConfluentError):
+            admin.list_topics(timeout=3)
+        admin.poll(0)
+    assert any("Invalid username or password" in each for each in told)
+
+
+def test_a_client_without_a_certificate_is_not_let_in(kafka_factory: Any) -> None:
+    kafka: SyncCluster = kafka_factory(security="SSL")
+    config = {name: value for name, value in kafka.client_config().items() if "certificate" not in name}
+    del config["ssl.key.location"]
+    with pytest.raises(ConfluentError):
+        AdminClient(config).list_topics(timeout=3)
+
+
+async def test_the_laboratory_delays_and_refuses_logins() -> None:
+    """A login that was held counts with all it brings: the next request is alice's."""
+    acls = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}
+    async with Cluster(security="SASL_PLAINTEXT", settings=acls) as kafka:
+        kafka.topics.create("t")
+        config = kafka.client_config("admin", library="aiokafka", mechanism="PLAIN")
+        logins = kafka.faults.on("SaslAuthenticate")
+        for rule in (logins.delay(seconds=0.1), logins.delay_answer(seconds=0.1)):
+            with rule:
+                async with AIOKafkaProducer(**config) as producer:
+                    await producer.send_and_wait("t", b"hello")
+        with logins.error("SASL_AUTHENTICATION_FAILED"):
+            refused = AIOKafkaProducer(**config)
+            with pytest.raises(KafkaError):
+                await refused.start()
+            await refused.stop()

@@ -1,0 +1,138 @@
+"""Records, offsets, and members that fall silent, over HTTP: what a test in any language prepares and looks at."""
+
+from __future__ import annotations
+
+import asyncio
+from base64 import b64decode
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+
+from kohort.control.app import make_app
+from kohort.testing import Cluster
+from tests.control.talking import Lab
+
+
+@pytest.fixture
+async def http(lab: Lab) -> AsyncIterator[httpx.AsyncClient]:
+    lab.laboratory.record()
+    transport = httpx.ASGITransport(make_app(lab.stage.server, laboratory=lab.laboratory), raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+        yield client
+
+
+async def create(http: httpx.AsyncClient) -> None:
+    await http.post("/topics", json={"name": "orders", "partitions": 2})
+    await http.post("/topics/orders/records", json={"values": ["a", None], "key": "k", "headers": {"trace": "7"}})
+    await http.post("/topics/orders/records", json={"values": ["b", "c"], "partition": 1})
+
+
+async def test_records_are_read_and_trimmed(http: httpx.AsyncClient) -> None:
+    await create(http)
+    records = (await http.get("/topics/orders/records")).json()
+    assert [(each["partition"], each["offset"]) for each in records] == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert records[0]["value"] == {"text": "a", "base64": "YQ=="}
+    assert records[0]["key"]["text"] == "k"
+    assert records[0]["headers"] == [{"name": "trace", "value": {"text": "7", "base64": "Nw=="}}]
+    assert records[1]["value"] is None
+    chosen = await http.get("/topics/orders/records", params={"partition": 1, "offset": 1, "limit": 1})
+    assert [each["value"]["text"] for each in chosen.json()] == ["c"]
+    trimmed = (await http.post("/topics/orders/trim", json={"before": 1, "partition": 1})).json()
+    assert trimmed["partitions"][1] == {"partition": 1, "start_offset": 1, "end_offset": 2}
+    refused = await http.post("/topics/orders/trim", json={"before": 9})
+    assert (refused.status_code, refused.json()["detail"]) == (
+        422,
+        "orders-0 has offsets 0 to 2; it cannot be trimmed to 9",
+    )
+
+
+async def test_bytes_that_are_no_text_come_in_base64(http: httpx.AsyncClient, lab: Lab) -> None:
+    await create(http)
+    lab.laboratory.topics.append("orders", b"\xff\x00")
+    value = (await http.get("/topics/orders/records", params={"offset": 2})).json()[0]["value"]
+    assert (value["text"], b64decode(value["base64"])) == (None, b"\xff\x00")
+
+
+async def test_topics_are_deleted(http: httpx.AsyncClient) -> None:
+    await create(http)
+    assert (await http.delete("/topics/orders")).status_code == 200
+    assert (await http.delete("/topics/orders")).status_code == 404
+    assert (await http.delete("/topics/__consumer_offsets")).status_code == 422
+
+
+async def test_offsets_are_set_reset_and_deleted(http: httpx.AsyncClient) -> None:
+    await create(http)
+    group = (await http.put("/groups/billing/offsets", json={"offsets": {"orders-0": 1}})).json()
+    assert (group["offsets"], group["lag"]) == ({"orders-0": 1}, {"orders-0": 1})
+    group = (await http.post("/groups/billing/reset", json={"to": "latest", "topic": "orders"})).json()
+    assert (group["offsets"], group["lag"]) == ({"orders-0": 2, "orders-1": 2}, {"orders-0": 0, "orders-1": 0})
+    assert (await http.get("/groups/billing/wait", params={"caught_up": True})).json()["state"] == "Empty"
+    assert (await http.post("/groups/billing/reset", json={"to": 1})).json()["offsets"]["orders-1"] == 1
+    assert (await http.delete("/groups/billing")).status_code == 200
+    assert (await http.get("/groups/billing")).status_code == 404
+
+
+async def test_an_offset_is_waited_for(http: httpx.AsyncClient) -> None:
+    await create(http)
+    waiting = asyncio.create_task(http.get("/groups/billing/wait", params={"committed": "orders-1:2", "timeout": 5}))
+    await http.put("/groups/billing/offsets", json={"offsets": {"orders-1": 2}})
+    assert (await waiting).json()["offsets"] == {"orders-1": 2}
+    late = await http.get("/groups/billing/wait", params={"committed": "orders-1:3", "timeout": 0.01})
+    assert late.status_code == 408
+    assert "is not yet with offset 3 of orders-1 committed" in late.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "advice"),
+    [
+        ("offsets", {"offsets": {"orders": 1}}, "a partition is named as in orders-0, not 'orders'"),
+        ("offsets", {"offsets": {}}, "there is nothing to commit"),
+        ("offsets", {"offsets": {"orders-0": -1}}, "0 or more, not -1"),
+    ],
+)
+async def test_what_cannot_be_committed_is_refused(
+    http: httpx.AsyncClient, path: str, body: object, advice: str
+) -> None:
+    await create(http)
+    refused = await http.put(f"/groups/billing/{path}", json=body)
+    assert refused.status_code == 422
+    assert advice in refused.json()["detail"]
+
+
+async def test_a_member_is_frozen_and_a_client_cut_off(http: httpx.AsyncClient, lab: Lab) -> None:
+    lab.talk("given ada, bob share a stable group {session_timeout_ms: 10000}")
+    frozen = await http.post("/faults/freeze", json={"group": lab.name("group"), "member": "bob"})
+    assert frozen.status_code == 201
+    members = (await http.get(f"/groups/{lab.name('group')}")).json()["members"]
+    assert [each["is_alive"] for each in members] == [True, False]
+    assert (await http.post("/faults/cut-off", json={"client_id": "ada", "node": 9})).status_code == 404
+    assert (await http.post("/faults/cut-off", json={"client_id": "ada", "node": 1})).status_code == 201
+    assert len(lab.faults) == 2
+
+
+async def test_past_events_are_rows_of_the_log(http: httpx.AsyncClient, lab: Lab) -> None:
+    lab.talk("given ada shares a stable group")
+    rows = (await http.get("/events/past", params={"group": lab.name("group"), "kind": "member_added"})).json()
+    assert [(each["kind"], each["cause"], each["client_id"]) for each in rows] == [("member_added", "join_new", "ada")]
+    refused = await http.get("/events/past", params={"kind": "member_aded"})
+    assert "did you mean member_added?" in refused.json()["detail"]
+
+
+async def test_a_reset_of_the_data_leaves_groups_with_members(http: httpx.AsyncClient, lab: Lab) -> None:
+    await create(http)
+    await http.put("/groups/billing/offsets", json={"offsets": {"orders-0": 1}})
+    lab.talk("given ada shares a stable group")
+    left = (await http.post("/reset", params={"data": True})).json()
+    assert left["groups"] == [lab.name("group")]
+    assert [each["id"] for each in (await http.get("/groups")).json()] == [lab.name("group")]
+    assert [each["name"] for each in (await http.get("/topics")).json() if not each["internal"]] == []
+
+
+async def test_a_jump_says_whom_it_went_on_without() -> None:
+    async with Cluster() as kafka:
+        app = make_app(kafka.laboratory.server, laboratory=kafka.laboratory)
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as http:
+            clock = (await http.post("/clock/advance", json={"seconds": 46, "patience": 0.1})).json()
+            assert (clock["went_on_without"], clock["paused"]) == ([], False)
+            assert clock["now_ms"] >= 46_000

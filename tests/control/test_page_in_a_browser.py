@@ -1,0 +1,214 @@
+"""The page in a real browser, beside a real broker and a real consumer."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.clients.polling import polling
+from tests.clients.serving import serving
+from tests.support.chromium_tab import Tab, chromium, tab
+
+pytestmark = [
+    pytest.mark.clients,  # slow, like all that is spoken with over sockets
+    pytest.mark.skipif(chromium() is None, reason="Chromium is not installed (Debian: apt install chromium)"),
+    pytest.mark.timeout(180),
+]
+PHONE, SCREEN = 390, 1400
+HOSTILE = "<img src=x onerror=alert(1)>\u202egroup\x1b[2J"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Tab]:
+    with tab() as found:
+        yield found
+
+
+@contextmanager
+def broker(*options: str, control: str = ":0") -> Iterator[tuple[str, str]]:
+    """Its bootstrap address and its control address."""
+    with serving(options=("--control", control, *options)) as ready:
+        bootstrap, _, address = ready.partition(" control=")
+        yield bootstrap, f"http://{address.split()[0]}"
+
+
+def shows(words: str, part: str = "body") -> str:
+    return f"document.querySelector({json.dumps(part)})?.innerText.includes({json.dumps(words)})"
+
+
+def click(words: str) -> str:
+    """Presses the first button that says so."""
+    return (
+        f"[...document.querySelectorAll('button')].find(each => each.innerText.includes({json.dumps(words)})).click()"
+    )
+
+
+def test_a_group_from_its_first_member_to_a_barrier_that_somebody_holds_up(browser: Tab) -> None:
+    with broker() as (bootstrap, control), httpx.Client(base_url=control) as http:
+        http.post("/topics", json={"name": "orders", "partitions": 4}).raise_for_status()
+        browser.open(control, SCREEN)
+        browser.until(shows("0 groups", "#count"))
+        with polling(bootstrap, "billing", "ada"):
+            browser.until(shows("billing", "#groups"))
+            browser.ask("document.querySelector('#groups button').focus()")
+            browser.press("Enter")
+            browser.until(shows("orders 0-3", "#group"))
+            browser.until(shows("Stable", "#group"))
+            assert browser.ask("document.title") == "billing - kohort"
+            browser.until("document.querySelectorAll('#owners rect.c0').length == 4")
+            # ada is kept from joining again, and the page says whom the group waits for.
+            http.post("/faults", json={"match": {"api": "JoinGroup", "client_id": "ada"}, "do": "hold"})
+            with polling(bootstrap, "billing", "bob"):
+                browser.until(shows("1 of 2 members have joined", "#group"))
+                browser.until(shows("Waits for ada to join (JoinGroup)", "#group"))
+                browser.until(shows("join new (open)", "#rebalances"))
+                browser.until(shows("member added bob (join new)", "#events"))
+                browser.until(shows("JoinGroup with client_id ada: hold it", "#faults"))
+                browser.ask(click("End all rules"))
+                browser.until(shows("No rule is at work", "#faults"))
+                browser.until("document.querySelectorAll('#owners rect.c1').length == 2")
+        assert browser.problems == []
+
+
+def test_the_clock_and_gates_answer_to_their_buttons(browser: Tab) -> None:
+    with broker() as (bootstrap, control), httpx.Client(base_url=control) as http:
+        http.post("/topics", json={"name": "orders", "partitions": 1}).raise_for_status()
+        browser.open(control, SCREEN)
+        browser.until(shows("None holds", "#gates"))
+        browser.ask(click("Pause"))
+        browser.until(shows("It stands still", "#clock"))
+        assert http.get("/clock").json()["paused"] is True
+        before_ms = http.get("/clock").json()["now_ms"]
+        browser.ask(click("Let it jump"))
+        browser.until(shows("It stands still", "#clock"))
+        browser.until(f"fetch('clock').then(it => it.json()).then(it => it.now_ms === {before_ms + 10_000})")
+        browser.ask(click("Let it run"))
+        browser.until(shows("It runs", "#clock"))
+        browser.ask("document.querySelector('#gates select').value = 'sync-received'")
+        browser.ask(click("Hold"))
+        with polling(bootstrap, "billing", "ada"):
+            browser.until(shows("Let through", "#gates"))
+            browser.ask(click("Let through"))
+            browser.until(shows("nobody waits", "#gates"))
+            assert browser.ask("document.activeElement.tagName") in ("BODY", "BUTTON")
+            browser.ask(click("Open"))
+            browser.until(shows("None holds", "#gates"))
+        assert browser.problems == []
+
+
+def test_what_cannot_be_is_said(browser: Tab) -> None:
+    with broker() as (_, control):
+        browser.open(control, SCREEN)
+        browser.until(shows("No rule is at work", "#faults"))
+        browser.ask("document.querySelector('#faults [name=api]').value = 'Hartbeat'")
+        browser.ask(click("Make a rule"))
+        browser.until(shows("did you mean Heartbeat?", "#refused"))
+    assert browser.problems == []
+
+
+def test_names_of_others_are_text(browser: Tab) -> None:
+    with broker() as (bootstrap, control), httpx.Client(base_url=control) as http:
+        http.post("/topics", json={"name": "orders", "partitions": 1}).raise_for_status()
+        browser.open(control, SCREEN)
+        with polling(bootstrap, HOSTILE, HOSTILE):
+            browser.until(shows("<img src=x onerror=alert(1)>\\u202egroup\\u001b[2J", "#groups"))
+            browser.ask("document.querySelector('#groups button').click()")
+            browser.until(shows("orders 0", "#group"))
+            assert browser.ask("document.querySelectorAll('img').length") == 0
+        assert browser.problems == []
+
+
+def test_a_token_is_asked_for_or_taken_from_the_address(browser: Tab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KOHORT_CONTROL_TOKEN", "s3cret")
+    with broker() as (_, control):
+        browser.open(control, SCREEN)
+        browser.until("!document.getElementById('login').hidden")
+        assert browser.ask("document.getElementById('cluster-view').hidden") is True
+        browser.ask("document.querySelector('#login input').value = 'wrong'")
+        browser.ask(click("Show the cluster"))
+        browser.until(shows("wants its control token", "#refused"))
+        browser.ask("document.querySelector('#login input').value = 's3cret'")
+        browser.ask(click("Show the cluster"))
+        browser.until(shows("0 groups", "#count"))
+        browser.ask("sessionStorage.clear()")
+        browser.open("about:blank")
+        browser.open(f"{control}/#token=s3cret", SCREEN)
+        browser.until(shows("0 groups", "#count"))
+        assert "s3cret" not in browser.ask("location.href")
+    assert browser.problems == []
+
+
+def test_it_stays_open_over_a_restart(browser: Tab) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    with broker(control=address) as (bootstrap, control), httpx.Client(base_url=control) as http:
+        http.post("/topics", json={"name": "orders", "partitions": 1}).raise_for_status()
+        browser.open(control, SCREEN)
+        with polling(bootstrap, "billing", "ada"):
+            browser.until(shows("billing", "#groups"))
+    browser.until(shows("Nobody answers since", "#connection"))
+    assert browser.ask(shows("billing", "#groups"))
+    with broker(control=address):
+        browser.until(shows("0 groups", "#count"))
+        assert browser.ask("document.getElementById('connection').innerText") == ""
+    assert browser.problems == []
+
+
+@pytest.mark.parametrize("width", [PHONE, SCREEN])
+def test_nothing_sticks_out(browser: Tab, width: int) -> None:
+    with broker() as (_, control):
+        browser.open(control, width)
+        browser.until(shows("No rule is at work", "#faults"))
+        assert browser.ask("document.documentElement.scrollWidth <= innerWidth")
+        names = browser.ask(
+            "[...document.querySelectorAll('button, input:not([type=hidden]), select')]"
+            ".filter(each => each.offsetParent).map(each => each.innerText || each.labels?.[0]?.innerText || '')"
+        )
+        assert len(names) > 10
+        assert all(names), "each control has a name"
+        assert browser.problems == []
+
+
+def test_what_is_worked_out(browser: Tab) -> None:
+    with broker() as (_, control):
+        browser.open(control, SCREEN)
+        browser.until(shows("No rule is at work", "#faults"))
+
+        def model(expression: str) -> Any:
+            return browser.ask(f"import('/page/model.js').then(m => {expression})")
+
+        assert model("m.ranges([3, 0, 1, 2, 7])") == "0-3, 7"
+        assert model("m.exactly('a*b?c[d]')") == "a[*]b[?]c[[]d]"
+        assert model("[0, 999, 1000, 59_999, 61_000, 3_700_000].map(m.duration)") == [
+            "0 ms", "999 ms", "1.0 s", "60.0 s", "1 min 1 s", "1 h 1 min",
+        ]  # fmt: skip
+        assert model("m.left(10_000, {paused: false, scale: 2}, 1_000)") == 8_000
+        assert model("m.left(10_000, {paused: true, scale: 2}, 1_000)") == 10_000
+        groups = "[{id: 'b', state: 'Stable'}, {id: 'a', state: 'Empty'}, {id: 'z', state: 'Reconciling'}]"
+        assert model(f"m.listed({groups}).map(each => each.id)") == ["z", "a", "b"]
+        spans = model(
+            """{
+            const has = (...owned) => ({state: 'Stable', members: owned.map(([client_id, numbers]) =>
+                ({client_id, partitions: {t: numbers}, revoking: {}}))})
+            const seen = new m.Ownership(1_000)
+            seen.note(0, has(['ada', [0, 1]]))
+            seen.note(100, has(['ada', [0]], ['bob', [1]]))
+            seen.note(200, has(['ada', [0]]))
+            return seen.rows().map(([key, spans]) => [key, ...spans.map(each => each.owner)])
+        }""".replace("{\n", "(() => {\n", 1)
+            + ")()"
+        )
+        assert spans == [["t-0", "ada"], ["t-1", "ada", "bob"]]
+        begun = model("""{
+            const seen = new m.Ownership(1_000)
+            for (const [now, state] of [[0, 'Stable'], [5_000, 'Empty'], [10, 'Stable']])
+                seen.note(now, {state, members: []})
+            return [seen.beganMs, seen.states.length]
+        }""")
+        assert begun == [10, 1], "a clock that goes back is another broker's"

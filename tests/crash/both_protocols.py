@@ -1,0 +1,210 @@
+"""Members of the consumer protocol (KIP-848), and of both protocols in one group, on a broker that dies.
+
+They are the clients of the simulation (`tests/simulation`). Here they outlive the broker, and know what it told them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from kohort.coordinator.classic.classic_group import ClassicGroup
+from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+from kohort.coordinator.consumer.values import CurrentAssignment
+from kohort.protocol.errors import ErrorCode as E
+from tests.crash.truth import MONEY
+from tests.simulation.classic_member import ClassicMember
+from tests.simulation.consuming_promises import nobody_consumes_what_another_one_does
+from tests.simulation.member import Member
+from tests.simulation.modern_member import ModernMember
+from tests.support.broker import Client
+from tests.support.consumer_groups import one_owner_each
+
+if TYPE_CHECKING:
+    from tests.crash.life import Life
+    from tests.crash.play import Play
+
+NAMES = {"modern": ("static", "modern", "modern"), "mixed": ("modern", "eager", "cooperative", "static")}
+"""By group, the kinds of its members at first."""
+
+
+class BothProtocols:
+    """The members, and what holds for them whenever the broker is back."""
+
+    def __init__(self, play: Play) -> None:
+        self._play = play
+        self.random = play.random
+        self.was_consumer: dict[str, bool] = {}
+        self.epochs: dict[str, int] = {}
+        """By group, the highest epoch that a member was told."""
+        self._last: dict[str, tuple[int, bool]] = {}
+        """By group, its epoch when somebody looked last, and whether it had no members."""
+        self._names: dict[UUID, str] = {}
+        self._started = 0
+        self._known: dict[tuple[str, str], CurrentAssignment] = {}
+        """By group and member id: what the broker that died knew of a member that waited for no answer."""
+        self.members = [self._new(group, kind) for group, kinds in NAMES.items() for kind in kinds]
+
+    def _new(self, group: str, kind: str, instance: str | None = None) -> Member:
+        self._started += 1
+        name = f"m{self._started}"
+        if kind in ("eager", "cooperative"):
+            return ClassicMember(self, name, group, instance, (MONEY,), cooperative=kind == "cooperative")
+        instance = instance or (f"i{self._started}" if kind == "static" else None)
+        return ModernMember(self, name, group, instance, (MONEY,), version=self.random.choice((0, 1, 1)))
+
+    # What happens
+
+    def meet(self, died: Life | None) -> None:
+        """There is another broker. Whatever was asked of the one before is never answered."""
+        for topic in self._play.life.cluster.topics:
+            self._names[topic.topic_id] = topic.name
+        if died is not None:
+            self._remember(died)
+        for member in self.members:
+            if member.asked is not None:
+                member.hangs_up()
+                member.is_cut_off()
+            member.hangs_up()
+            member.is_answered_at_once = False
+
+    def somebody_acts(self) -> None:
+        """A member does what its client does next, or what goes wrong."""
+        self._known.clear()
+        self._listen()
+        number = self.random.randrange(len(self.members))
+        member = self.members[number]
+        if member.asked is None:
+            before = _as_told(member)
+            what = self.random.choices(("acts", "leaves", "crashes", "steps out", "swaps"), (93, 2, 2, 2, 2))[0]
+            if what == "acts" or self._play.life.cluster.topics.by_name(MONEY) is None:
+                member.act()
+            elif what == "leaves":
+                member.leave()
+            elif what == "crashes":
+                member.forget()
+            elif what == "steps out" and isinstance(member, ModernMember):
+                member.step_out()
+            elif what == "swaps":
+                member.forget()
+                kind = "modern" if isinstance(member, ClassicMember) else self.random.choice(("eager", "cooperative"))
+                member = self.members[number] = self._new(member.group, kind, member.instance)
+            self._heard(member, before)
+        self._listen()
+
+    def _listen(self) -> None:
+        for member in self.members:
+            before = _as_told(member)
+            member.listens()
+            self._heard(member, before)
+        self._judge()
+
+    def _judge(self) -> None:
+        """At every moment, unless the disk has lost what it liked to."""
+        if not self._play.was_promised_something:
+            return
+        for group_id in NAMES:
+            epoch = self._epoch_of(group_id)
+            if epoch < self._last.get(group_id, (0, False))[0] and self._last[group_id][1]:
+                self.epochs[group_id] = 0  # an empty group that changes its protocol begins anew, in Kafka too
+            self._last[group_id] = epoch, self._is_empty(group_id)
+        nobody_consumes_what_another_one_does(self)
+        one_owner_each(self._play.life.cluster.nodes[0].coordinator)
+
+    def _heard(self, member: Member, before: tuple[str, int]) -> None:
+        """A member was perhaps told another epoch than `before`."""
+        member_id, epoch = now = _as_told(member)
+        if now == before or epoch <= 0:
+            return
+        if member_id == before[0]:
+            assert epoch >= before[1], f"{member} was at {before[1]}"
+        self.epochs[member.group] = max(self.epochs.get(member.group, 0), epoch)
+
+    # What the broker must know when it is back
+
+    def _remember(self, died: Life) -> None:
+        """Nothing of members that wait for an answer, and nothing at all if a write failed: it may be on the disk."""
+        self._known.clear()
+        if died.cluster.broken is not None or "clients hear of a storage error" in died.log.getvalue():
+            return
+        coordinator = died.cluster.nodes[0].coordinator
+        for member in self.members:
+            group = coordinator.consumer_groups.get(member.group)
+            known = None if group is None else group.members.get(member.member_id)
+            if known is not None and member.asked is None and known.current.epoch == member.epoch > 0:
+                self._known[member.group, member.member_id] = known.current
+
+    def looks(self) -> None:
+        """What members were told is what the broker says now."""
+        self._judge()
+        for group_id, epoch in self.epochs.items():
+            now = self._epoch_of(group_id)
+            assert now >= epoch, f"{group_id}: epoch {now} after {epoch}"
+        for (group_id, member_id), current in self._known.items():
+            group, classic = self.consumer_group(group_id), self.classic_group(group_id)
+            if group is not None:
+                assert member_id in group.members, f"{group_id}: {member_id} is gone"
+                assert group.members[member_id].current == current, f"{group_id}: {member_id} is not where it was"
+            else:
+                assert classic is not None
+                assert member_id in classic.members, f"{group_id}: {member_id} is gone"
+
+    def _epoch_of(self, group_id: str) -> int:
+        """Of the group as it is now; 0: there is none."""
+        group, classic = self.consumer_group(group_id), self.classic_group(group_id)
+        if group is not None:
+            return group.epoch
+        return 0 if classic is None else classic.generation_id
+
+    def _is_empty(self, group_id: str) -> bool:
+        group = self.consumer_group(group_id) or self.classic_group(group_id)
+        return group is not None and not group.members
+
+    # What members ask of their world
+
+    def reaches(self, group: str) -> Client | None:
+        """A connection of its own."""
+        return self._play.life.client()
+
+    def now_ms(self) -> int:
+        return self._play.life.clock.now_ms()
+
+    def say(self, line: str) -> None:
+        """The lines of members are not kept."""
+
+    def name_of(self, topic_id: UUID) -> str:
+        self.topic_ids()
+        return self._names[topic_id]
+
+    def topic_ids(self) -> dict[str, UUID]:
+        found = {topic.name: topic.topic_id for topic in self._play.life.cluster.topics}
+        self._names.update({topic_id: name for name, topic_id in found.items()})
+        return found
+
+    def partitions_of(self, name: str) -> int:
+        topic = self._play.life.cluster.topics.by_name(name)
+        return 0 if topic is None else len(topic.partitions)
+
+    def commits(self, member: Member, at: tuple[UUID, int], offset: int) -> None:
+        self._play.truth.commits.asked((member.group, at[1]), offset)
+
+    def committed(self, member: Member, at: tuple[UUID, int], offset: int, epoch: int) -> None:
+        self._play.truth.commits.acknowledged((member.group, at[1]), offset)
+        self._play.heard(E.none)
+
+    def fetched(self, member: Member, at: tuple[UUID, int], offset: int) -> None:
+        """What was committed is looked at when the broker is back."""
+
+    # What the promise asks
+
+    def consumer_group(self, group_id: str) -> ConsumerGroup | None:
+        return self._play.life.cluster.nodes[0].coordinator.consumer_groups.get(group_id)
+
+    def classic_group(self, group_id: str) -> ClassicGroup | None:
+        return self._play.life.cluster.nodes[0].coordinator.groups.get(group_id)
+
+
+def _as_told(member: Member) -> tuple[str, int]:
+    """Its id, and its epoch. A generation of the classic protocol counts when the member has synced."""
+    counts = not isinstance(member, ClassicMember) or member.phase == "synced"
+    return member.member_id, member.epoch if counts else 0

@@ -1,0 +1,145 @@
+"""Makes docs/reference.md: every word that a test, a rule or a request may use, from the code that knows it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from kohort.broker.cluster.performing import CAUSES
+from kohort.control.app import make_app
+from kohort.control.faults.rule_builder import RuleBuilder
+from kohort.control.faults.rule_parsing import DO
+from kohort.control.gate_points import ANSWER, GATE_POINTS, LOAD, REQUEST
+from kohort.control.lab_group import UNKNOWN
+from kohort.control.routes.faults_routes import ABOUT
+from kohort.coordinator.classic.states import State
+from kohort.coordinator.consumer.consumer_states import GroupState
+from kohort.coordinator.events import CONSUMER_KINDS, KINDS
+from kohort.protocol.errors import ErrorCode
+from kohort.testing import plugin
+from tests.control.talking import Lab
+from tests.docs.sources import ROOT
+
+REFERENCE = ROOT / "docs" / "reference.md"
+
+STAGES = {
+    REQUEST: "before the broker has seen the request",
+    ANSWER: "before the client has heard the answer",
+    LOAD: "at the end of a load",
+}
+STATES = {
+    "Empty": "it has no members, perhaps offsets",
+    "PreparingRebalance": "it waits for all members to join",
+    "CompletingRebalance": "it waits for the leader's assignment",
+    "Stable": "everybody has what it is to have",
+    "Dead": "there is no such group",
+    "Assigning": "the target assignment is still to be computed",
+    "Reconciling": "some members do not have yet what they are to have",
+    UNKNOWN: "its coordinator still loads",
+}
+"""What each state says. The states are those of the code: one that is missing here is a KeyError."""
+
+
+def reference() -> str:
+    """The page."""
+    parts = [
+        "# Reference",
+        "",
+        "Every word that a test, a rule or a request may use. The [laboratory](laboratory.md) tells what they are for,",
+        "the [cookbook](cookbook.md) shows them at work.",
+        "",
+        "<!-- made by `python -m tests.docs.tables`; a test compares it with the code -->",
+        "",
+        "[pytest](#pytest) · [gates](#gates) · [rules](#rules) · [states](#states-of-a-group) · "
+        "[events](#kinds-of-group-events) · [causes](#causes) · [HTTP](#http) · [errors](#errors)",
+        *_section("pytest", ("fixture, option or mark", "what it is"), _pytest()),
+        *_section("Gates", ("gate", "API", "where it holds", "what has happened then"), _gates()),
+        *_section("Rules", ("condition", "what it is"), sorted((f"`{name}`", about) for name, about in ABOUT.items())),
+        *_table(("what it does", "arguments", "meaning"), _actions()),
+        "",
+        "Each also takes `times` (so often and no more), `nth` (from the n-th request on; alone: that one) and",
+        "`probability`. A delay `until` takes a state, a kind of event or a gate. What `kohort analyze` reports, R01",
+        "and on, is in [analysis.md](behaviour/analysis.md).",
+        *_section("States of a group", ("state", "classic", "consumer", "meaning"), _states()),
+        *_section("Kinds of group events", ("kind", "of which groups"), _kinds()),
+        "",
+        "What their durations measure: [offsets-topic.md](behaviour/offsets-topic.md), section 9.2.",
+        *_section("Causes", ("cause", "in words"), [(f"`{name}`", words) for name, words in sorted(CAUSES.items())]),
+        "",
+        "In Python, in `history`, with spaces: `session expired`.",
+        *_section("HTTP", ("request", "what it does"), _endpoints()),
+        *_section("Errors", ("error", "code", "a client tries again"), _errors()),
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _section(title: str, head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
+    return ["", f"## {title}", *_table(head, rows)]
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
+    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
+    return ["", *lines, *(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows)]
+
+
+def _pytest() -> Iterator[tuple[str, ...]]:
+    for name in ("kafka", "kafka_factory", "kafka_module", "kafka_package", "kafka_session"):
+        fixture = getattr(plugin, name)
+        yield (
+            f"`{name}`",
+            _first(inspect.getdoc(getattr(fixture, "__wrapped__", fixture)) or fixture._get_wrapped_function().__doc__),
+        )
+    yield "`@pytest.mark.kafka(…)`", "what `kafka` starts: " + ", ".join(f"`{each}`" for each in plugin.OPTIONS)
+    yield "`--kafka-seed N`", "seed of all clusters that are not given another"
+    yield "`kafka_nodes`, `kafka_profile`, `kafka_settings`", "in pytest's configuration: what all fixtures start"
+
+
+def _gates() -> Iterator[tuple[str, ...]]:
+    for name, point in GATE_POINTS.items():
+        yield f"`{name}`", point.api, STAGES[point.stage], point.about
+
+
+def _actions() -> Iterator[tuple[str, ...]]:
+    for name in DO:
+        method = getattr(RuleBuilder, name)
+        arguments = [each for each in inspect.signature(method).parameters if each not in ("self", "when")]
+        yield f"`{name}`", ", ".join(f"`{each}`" for each in arguments), _first(method.__doc__)
+
+
+def _states() -> Iterator[tuple[str, ...]]:
+    classic, consumer = {each.value for each in State}, {each.value for each in GroupState}
+    for name in dict.fromkeys((*(each.value for each in State), *(each.value for each in GroupState), UNKNOWN)):
+        both = name == UNKNOWN
+        yield (
+            f"`{name}`",
+            "yes" if name in classic or both else "",
+            "yes" if name in consumer or both else "",
+            STATES[name],
+        )
+
+
+def _kinds() -> Iterator[tuple[str, ...]]:
+    for kind in sorted(KINDS):
+        yield f"`{kind}`", "consumer groups" if kind in CONSUMER_KINDS else "all"
+
+
+def _endpoints() -> Iterator[tuple[str, ...]]:
+    lab = Lab()
+    try:
+        document: dict[str, Any] = make_app(lab.stage.server, laboratory=lab.laboratory).openapi()
+    finally:
+        lab.stage.close()
+    for path, methods in sorted(document["paths"].items()):
+        for method, operation in sorted(methods.items()):
+            yield f"`{method.upper()} {path}`", _first(operation.get("description") or operation["summary"])
+
+
+def _errors() -> Iterator[tuple[str, ...]]:
+    for each in sorted(ErrorCode, key=lambda each: each.value):
+        yield each.name.upper(), str(each.value), "yes" if each.retriable else ""
+
+
+def _first(text: str | None) -> str:
+    """The first paragraph, on one line."""
+    return " ".join((text or "").strip().split("\n\n")[0].split())

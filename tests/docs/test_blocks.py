@@ -1,0 +1,59 @@
+"""Commands, rules and events in README and docs are what kohort takes and writes. Python blocks: `tests/clients`."""
+
+import json
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+
+from kohort.cli.main import main
+from kohort.control.faults.fault_files import load
+from kohort.coordinator.events import COLUMNS, KINDS
+from tests.control.talking import Lab
+from tests.docs.blocks import Block, blocks
+
+COMMANDS = [
+    (str(block), line)
+    for language in ("console", "")
+    for block in blocks(language)
+    for line in (each.removeprefix("$ ") for each in block.text.splitlines())
+    if line.startswith("kohort ") and not any(sign in line.split("#")[0] for sign in ("[", "…", "HOST:PORT"))
+]
+
+
+def test_there_are_commands() -> None:
+    assert len(COMMANDS) > 20
+
+
+@pytest.mark.parametrize(("where", "line"), COMMANDS, ids=str)
+def test_a_command_is_one(where: str, line: str) -> None:
+    """Every option and argument is known; nothing is run."""
+    command: click.Command = main
+    words = shlex.split(line, comments=True)[1:]
+    context: click.Context | None = None
+    while isinstance(command, click.Group):
+        context = command.make_context(command.name, words, parent=context)
+        name, found, words = command.resolve_command(context, [*context._protected_args, *context.args])
+        assert found is not None, f"{where}: there is no {name}"
+        command = found
+    try:
+        command.make_context(command.name, words, parent=context)
+    except click.BadParameter as problem:
+        if "does not exist" not in problem.message:  # a file of the reader's
+            raise
+
+
+@pytest.mark.parametrize("block", blocks("yaml"), ids=str)
+def test_rules_are_rules(block: Block, tmp_path: Path) -> None:
+    file, lab = tmp_path / "rules.yaml", Lab()
+    file.write_text(block.text)
+    assert load(lab.faults, file)
+    lab.stage.close()
+
+
+@pytest.mark.parametrize("block", blocks("json"), ids=str)
+def test_events_are_events(block: Block) -> None:
+    row = json.loads(block.text)
+    assert {"v", "event_id", "seq", "boot_id", "node_id"} | set(COLUMNS) >= row.keys()
+    assert row["kind"] in KINDS

@@ -1,0 +1,47 @@
+"""The recordings, read into groups."""
+
+from __future__ import annotations
+
+import copy
+import tarfile
+from pathlib import Path
+
+from kohort.pipeline.history.inputs import GroupInput
+from kohort.pipeline.silver.parquet_files import Writer, publish
+from kohort.pipeline.silver.read_sources import ingest
+from kohort.pipeline.sources.found import find_sources
+from tests.pipeline.local_groups import load_groups
+
+RECORDINGS = Path(__file__).parent / "recordings"
+
+
+def unpacked(name: str, folder: Path) -> Path:
+    """A recording by the name of its file, laid out in a folder."""
+    with tarfile.open(RECORDINGS / f"{name}.tar.gz") as packed:
+        packed.extractall(folder, filter="data")
+    return folder
+
+
+def recorded(folder: Path) -> dict[str, GroupInput]:
+    """The groups of a recording from all its sources."""
+    sources, issues = find_sources([str(folder)])
+    assert not issues
+    silver = folder / "silver"
+    with Writer(silver, "0") as writer:
+        ingest(sources, "", writer)
+    publish(silver, "0", [writer.task])
+    return load_groups(silver)
+
+
+def log_alone(group: GroupInput) -> GroupInput:
+    """What the offsets topic tells, without a broker's log, an event log or samples of log ends."""
+    alone = copy.copy(group)
+    alone.events, alone.ends = [], {}
+    return alone
+
+
+def text_alone(group: GroupInput) -> GroupInput:
+    """What a broker's text log or an event log tells, without the offsets topic."""
+    return GroupInput(
+        group.group_id, events=group.events, until_ms=group.until_ms, coordinator_moves=group.coordinator_moves
+    )

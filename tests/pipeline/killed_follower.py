@@ -1,0 +1,257 @@
+"""Follows a cluster under load while its processes are killed, and compares what is left with one reading of everything.
+
+    python -m tests.pipeline.killed_follower MINUTES [SEED]
+
+does it for long. Every few seconds a process of the follower dies by SIGKILL: all of them, or one worker. Meanwhile gold,
+findings.json and report.html are read again and again: none of them may be missing or half-written once it was there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from kohort.pipeline.silver.parquet_files import Writer, publish, shown
+from kohort.pipeline.silver.read_sources import expand, ingest
+from kohort.pipeline.silver.silver_schemas import FROM_THE_LOG
+from kohort.pipeline.sources.found import WIRE, Source
+from kohort.testing import Cluster
+from tests.pipeline.written_cluster import World
+
+GROUPS = tuple(f"group-{number:02}" for number in range(50))
+GOLD = ("rebalances", "generations", "member_sessions", "commit_minutes")
+"""Gold tables without samples of log ends, which are taken when somebody looks."""
+LOAD_EVERY_S = 0.05
+PATIENCE_S = 240
+
+
+@dataclass
+class Follower:
+    """`kohort analyze --follow` and all its processes."""
+
+    address: str
+    out: Path
+    process: subprocess.Popen[bytes] | None = None
+    starts: int = 0
+    kills: Counter[str] = field(default_factory=Counter)
+
+    def start(self) -> None:
+        """Goes on from where it was."""
+        command = [sys.executable, "-m", "kohort.cli", "analyze", "--follow", self.address, "--out", str(self.out)]
+        self.starts += 1
+        with self.out.with_suffix(".said").open("ab") as said:
+            self.process = subprocess.Popen(
+                [*command, "--cluster", "local[2,4]"], stdout=said, stderr=said, start_new_session=True
+            )
+
+    @property
+    def follows(self) -> bool:
+        """Whether Spark is there: killed before, it would do nothing at all. It takes a minute where others work, too."""
+        return self.out.with_suffix(".said").read_text().count("following ") >= self.starts
+
+    @property
+    def lives(self) -> bool:
+        """Only who is told to ends."""
+        return self.process is not None and self.process.poll() is None
+
+    def kill(self) -> None:
+        """The driver with its Java and its workers."""
+        assert self.process is not None
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self.kills["driver"] += 1
+
+    def kill_a_worker(self, chance: random.Random) -> None:
+        """One of the Python processes in which tasks run; nothing where there is none at the moment."""
+        assert self.process is not None
+        if workers := _workers(self.process.pid):
+            try:
+                os.kill(chance.choice(workers), signal.SIGKILL)
+            except ProcessLookupError:
+                return
+            self.kills["worker"] += 1
+
+    def end(self) -> int:
+        """In an orderly way, with a last report. Returns the exit code."""
+        assert self.process is not None
+        os.kill(self.process.pid, signal.SIGINT)
+        return self.process.wait(PATIENCE_S)
+
+
+def _workers(session: int) -> list[int]:
+    """Forks of PySpark's daemon in a session; the daemon itself isn't one."""
+    found, daemons = {}, set()
+    for place in Path("/proc").iterdir():
+        if not place.name.isdecimal():
+            continue
+        try:
+            stat, command = (place / "stat").read_text(), (place / "cmdline").read_bytes()
+        except OSError:  # it has ended
+            continue
+        fields = stat.rpartition(")")[2].split()
+        if int(fields[3]) == session and b"pyspark.daemon" in command:
+            found[int(place.name)] = int(fields[1])
+    daemons = {parent for parent in found.values() if parent in found}
+    return [number for number in found if number not in daemons and found[number] in daemons]
+
+
+class Reader(threading.Thread):
+    """Reads what a person or a program reads, and notes what was wrong with it."""
+
+    def __init__(self, out: Path) -> None:
+        super().__init__(daemon=True)
+        self.out, self.wrong, self.reads = out, list[str](), 0
+        self.over = threading.Event()
+        self._there: set[str] = set()
+
+    def run(self) -> None:
+        while not self.over.wait(0.2):
+            for name in ("findings.json", "report.html", *GOLD):
+                try:
+                    self._read(name)
+                except Exception as problem:  # whatever it is, a reader saw it
+                    self.wrong.append(f"{name}: {problem!r}")
+
+    def _read(self, name: str) -> None:
+        place = self.out / name if "." in name else self.out / "tables" / "gold" / name
+        if not place.exists():
+            if name in self._there:
+                raise FileNotFoundError(name)
+            return
+        self._there.add(name)
+        self.reads += 1
+        if name == "findings.json":
+            json.loads(place.read_text())
+        elif name == "report.html":
+            if not place.read_text().endswith("</html>\n"):
+                raise ValueError("half a report")
+        else:
+            ds.dataset(place.resolve(), partitioning="hive").to_table()
+
+
+def silver_rows(silver: Path) -> dict[str, list[str]]:
+    """Rows of the tables of the log, in any order."""
+    found: dict[str, list[str]] = {}
+    for table in FROM_THE_LOG:
+        if files := shown(silver, table):
+            rows = pq.ParquetDataset([str(path) for path in files], partitioning=None).read()
+            found[table] = sorted(map(repr, rows.to_pylist()))
+    return found
+
+
+def gold_rows(gold: Path) -> dict[str, list[str]]:
+    """Rows of gold."""
+    return {
+        table: sorted(map(repr, ds.dataset((gold / table).resolve(), partitioning="hive").to_table().to_pylist()))
+        for table in GOLD
+    }
+
+
+def one_reading(address: str, silver: Path) -> dict[str, list[str]]:
+    """Silver as a batch analysis has it."""
+    sources, _ = expand([Source(WIRE, address)])
+    with Writer(silver, "0") as writer:
+        ingest(sources, "", writer)
+    publish(silver, "0", [writer.task])
+    return silver_rows(silver)
+
+
+def play(seconds: float, seed: int, folder: Path) -> tuple[Follower, Reader]:
+    """Load, kills and readers for so long; then compares. Raises AssertionError for a row too few or too many."""
+    chance = random.Random(seed)
+    out = folder / "followed"
+    with Cluster(nodes=1, seed=seed % 1000) as kafka:
+        world = World(kafka, seed, GROUPS)
+        world.ts_ms = round(time.time() * 1000) - 600_000
+        follower, reader = Follower(kafka.bootstrap, out), Reader(out)
+        follower.start()
+        reader.start()
+        followed_s, strike_s = 0.0, 10.0
+        while followed_s < seconds:
+            begun = time.monotonic()
+            world.write(20)
+            time.sleep(LOAD_EVERY_S)
+            assert follower.lives, out.with_suffix(".said").read_text()[-3000:]
+            if not follower.follows:
+                continue
+            followed_s += time.monotonic() - begun
+            if followed_s < strike_s:
+                continue
+            if chance.random() < 0.4:
+                follower.kill()
+                follower.start()
+                strike_s = followed_s + chance.uniform(2, 40)
+            else:
+                follower.kill_a_worker(chance)
+                strike_s = followed_s + chance.uniform(1, 10)
+        expected = one_reading(kafka.bootstrap, folder / "batch")
+        wait_for(lambda: {t: len(rows) for t, rows in seen(out).items()} == {t: len(r) for t, r in expected.items()})
+        assert follower.end() == 0, out.with_suffix(".said").read_text()[-3000:]
+        reader.over.set()
+        reader.join()
+    assert silver_rows(out / "tables" / "silver") == expected
+    compare_gold(folder, out)
+    return follower, reader
+
+
+def seen(out: Path) -> dict[str, list[str]]:
+    """Silver while it is written; nothing where a file has just gone."""
+    try:
+        return silver_rows(out / "tables" / "silver")
+    except OSError:
+        return {}
+
+
+def wait_for(condition: object) -> None:
+    """Until it holds. Raises AssertionError after a while."""
+    assert callable(condition)
+    until = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < until, "the follower doesn't catch up"
+        time.sleep(1)
+
+
+def compare_gold(folder: Path, out: Path) -> None:
+    """Gold of the follower against that of the same silver read at once."""
+    from kohort.pipeline.gold.gold_files import write_tables
+    from kohort.pipeline.gold.group_tables import analyse_group, as_tables
+    from tests.pipeline.local_groups import load_groups
+
+    tables: dict[str, list[object]] = {}
+    for group in load_groups(folder / "batch").values():
+        for table, rows in as_tables(group, analyse_group(group)).items():
+            tables.setdefault(table, []).append(rows)
+    write_tables(tables, folder / "gold")
+    followed, whole = gold_rows(out / "tables" / "gold"), gold_rows(folder / "gold")
+    for table in GOLD:
+        assert followed[table] == whole[table], table
+
+
+def main() -> None:
+    """The command."""
+    minutes, seed = (
+        float(sys.argv[1]),
+        int(sys.argv[2]) if len(sys.argv) > 2 else random.SystemRandom().randrange(1 << 32),
+    )
+    print(f"seed {seed}", flush=True)
+    with tempfile.TemporaryDirectory() as name:
+        follower, reader = play(60 * minutes, seed, Path(name))
+        assert reader.wrong == [], reader.wrong[:5]
+        print(f"{minutes:g} min, kills {dict(follower.kills)}, {reader.reads} reads: every row is there once")
+
+
+if __name__ == "__main__":
+    main()

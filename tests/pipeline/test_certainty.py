@@ -1,0 +1,79 @@
+"""What is called certain. From the offsets topic alone only what its records say is; what a silence means never is."""
+
+from __future__ import annotations
+
+import copy
+from collections import defaultdict
+
+import pytest
+
+from kohort.pipeline.history.group_analysis import analyse
+from kohort.pipeline.history.inputs import GroupInput
+from kohort.pipeline.rules.diagnose import ALL, diagnose
+from tests.pipeline.incidents.recorded import log_alone, recorded, text_alone, unpacked
+
+SAID_BY_RECORDS: dict[str, str] = {
+    "R04": "names of pods with another hash, members that come back with another protocol",
+    "R07": "partitions that were not there before",
+    "R08": "subscriptions and patterns",
+    "R09": "subscriptions that share nothing",
+    "R11": "rounds of one cooperative rebalance",
+    "R12": "a consumer member's epoch -2: it said that it would be back",
+    "R14": "the time from the barrier to the assignment, both in the record",
+    "R16": "the leader epoch of the offsets partition",
+    "R18": "members and partitions of a generation",
+    "R21": "committed offsets that went back",
+    "R23": "states of members and partitions that they have to give up",
+    "R24": "records of a conversion",
+    "R25": "generations and their members",
+    "R26": "times of epochs, each of which is a record",
+    "R27": "commits with a retention time of their own",
+    "R28": "settings in the members' records",
+    "R31": "subscriptions that share something, not all",
+    "R33": "committed offsets that jump back and forth while nobody is a member",
+}
+"""The rules that may be certain from the offsets topic alone, and the records that exclude another explanation."""
+
+NEVER_FROM_LINES = ("R06", "R15", "R20", "R21", "R30", "R32", "R33")
+"""Rules that no text log can make certain: they rest on commits, on names, or on what many rebalances have in common."""
+
+
+@pytest.fixture(scope="module")
+def groups(recorded_groups: dict[str, GroupInput], tmp_path_factory: pytest.TempPathFactory) -> list[GroupInput]:
+    found = list(recorded_groups.values())
+    for name in ("kafka-4.3", "kohort", "classic-kafka-4.3"):
+        found += recorded(unpacked(name, tmp_path_factory.mktemp(name))).values()
+    return found
+
+
+def certain(group: GroupInput) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for finding in diagnose(analyse(copy.copy(group))):
+        if finding.confidence == "certain":
+            found[finding.rule].append(finding.text)
+    return found
+
+
+def test_only_what_records_say_is_certain_from_the_log_alone(groups: list[GroupInput]) -> None:
+    for group in groups:
+        for rule, texts in certain(log_alone(group)).items():
+            assert rule in SAID_BY_RECORDS, (group.group_id, rule, texts)
+
+
+def test_a_static_members_absence_is_certain_only_where_it_was_announced(groups: list[GroupInput]) -> None:
+    for group in groups:
+        analysis = analyse(log_alone(group))
+        for finding in diagnose(analysis):
+            if finding.rule == "R12" and finding.confidence == "certain":
+                assert analysis.consumer is not None
+
+
+def test_a_text_log_makes_certain_what_its_lines_say(groups: list[GroupInput]) -> None:
+    for group in groups:
+        for rule, texts in certain(text_alone(group)).items():
+            assert rule not in NEVER_FROM_LINES, (group.group_id, rule, texts)
+
+
+def test_every_rule_is_looked_at() -> None:
+    assert SAID_BY_RECORDS.keys() <= ALL.keys()
+    assert set(NEVER_FROM_LINES) <= ALL.keys()

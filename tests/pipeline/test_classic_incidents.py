@@ -1,0 +1,78 @@
+"""Incidents of classic groups on a real Kafka 4.3, told from all sources and from the offsets topic alone.
+
+`incidents/classic_stories.py` is what was done, on hosts of their own; `incidents/record.py` made the recording.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from kohort.pipeline.history.group_analysis import GroupAnalysis, analyse
+from kohort.pipeline.history.inputs import GroupInput
+from kohort.pipeline.rules.diagnose import diagnose
+from kohort.pipeline.rules.finding import Finding
+from tests.pipeline.incidents.recorded import log_alone, recorded, unpacked
+
+TOLD: dict[str, dict[str, tuple[str, list[str]]]] = {
+    "calm": {},
+    "calm-default-ids": {},
+    "calm-static": {},
+    "orderly-restart": {},
+    "debug-consumer": {},
+    "dead": {"R29": ("critical", ["c-1", "c-2"]), "R03": ("warning", ["c-1", "c-2"])},
+    "lost-hosts": {"R03": ("warning", [f"rdkafka@127.0.5.{number}" for number in (2, 3, 4, 5)])},
+    "suspended": {"R03": ("warning", ["c-4"])},
+    "static-restart": {"R12": ("warning", ["i-1", "i-2"])},
+    "two-assign": {"R33": ("critical", [])},
+    "poison": {"R29": ("critical", ["c-3"]), "R30": ("critical", ["c-2", "c-3"])},
+    "half-deployed": {"R31": ("warning", ["c-3", "c-4"])},
+    "never-commits": {"R32": ("warning", ["c-3"])},
+    "static-taken-once": {"R13": ("warning", ["c-2"])},
+    "static-ping-pong": {"R13": ("critical", ["c-2"])},
+    "merged-restarts": {"R04": ("warning", ["c-1", "c-2", "c-3", "c-4"])},
+    "surge-deploy": {"R04": ("warning", [f"billing-5c8d7f9b4-{tail}" for tail in ("kq7lb", "t9xcc", "w4d2s")])},
+    "autoscaled": {"R06": ("warning", [])},
+}
+"""The findings about each group that aren't mere information, without storms: those have causes."""
+
+ALONE: dict[str, dict[str, tuple[str, list[str]]]] = TOLD | {
+    "dead": {"R03": ("warning", ["c-1", "c-2"])},
+    # c-5's host had no partition: nothing shows how its member ended
+    "lost-hosts": {"R03": ("warning", [f"rdkafka@127.0.5.{number}" for number in (2, 3, 5)])},
+    "poison": {"R30": ("critical", ["c-2", "c-3"])},
+    "static-taken-once": {},  # only refused requests show that the first process lived
+}
+
+
+@pytest.fixture(scope="module")
+def groups(tmp_path_factory: pytest.TempPathFactory) -> dict[str, GroupInput]:
+    return recorded(unpacked("classic-kafka-4.3", tmp_path_factory.mktemp("classic")))
+
+
+@pytest.fixture(scope="module")
+def analyses(groups: dict[str, GroupInput]) -> dict[str, GroupAnalysis]:
+    return {name: analyse(group) for name, group in groups.items()}
+
+
+def told(analysis: GroupAnalysis) -> dict[str, tuple[str, list[str]]]:
+    found = [f for f in diagnose(analysis) if f.severity != "info" and f.rule != "R26"]
+    return {finding.rule: (finding.severity, sorted(finding.clients)) for finding in found}
+
+
+def only(analysis: GroupAnalysis, rule: str) -> Finding:
+    (finding,) = [each for each in diagnose(analysis) if each.rule == rule]
+    return finding
+
+
+def test_every_story_is_looked_at(groups: dict[str, GroupInput]) -> None:
+    assert groups.keys() == TOLD.keys()
+
+
+@pytest.mark.parametrize("group", TOLD)
+def test_the_culprit_is_named_and_nobody_else(analyses: dict[str, GroupAnalysis], group: str) -> None:
+    assert told(analyses[group]) == TOLD[group]
+
+
+@pytest.mark.parametrize("group", ALONE)
+def test_the_log_alone_tells_what_it_can(groups: dict[str, GroupInput], group: str) -> None:
+    assert told(analyse(log_alone(groups[group]))) == ALONE[group]

@@ -1,0 +1,22 @@
+"""A follower that is killed at random ends with the rows of one reading; `killed_follower.py` does it for longer."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.pipeline.killed_follower import play
+
+SEED = int(os.environ.get("KOHORT_SEED", random.SystemRandom().randrange(1 << 32)))
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(900)
+def test_no_row_is_lost_or_doubled_and_no_reader_sees_half_a_table(tmp_path: Path) -> None:
+    print(f"KOHORT_SEED={SEED}")
+    follower, reader = play(45, SEED, tmp_path)
+    assert reader.wrong == []
+    assert follower.kills["driver"] + follower.kills["worker"] > 0

@@ -1,0 +1,101 @@
+"""Groups that stop together are not blamed for it."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+import pytest
+
+from kohort.pipeline.gold.gold_files import write_tables
+from kohort.pipeline.gold.group_tables import analyse_group, as_tables
+from kohort.pipeline.gold.outage_findings import judge_outages
+from kohort.pipeline.history.group_analysis import analyse
+from kohort.pipeline.history.inputs import GroupInput
+from kohort.pipeline.history.pauses import pauses
+from kohort.pipeline.report.results import findings
+from kohort.pipeline.rules.together import Outage, outages
+from tests.pipeline.incidents.recorded import recorded, unpacked
+from tests.pipeline.stories import Story, ms
+
+ALL = dict.fromkeys(("a", "b", "c", "d"), (0, 100000))
+
+
+def test_most_groups_at_the_same_time() -> None:
+    still = {"a": [(10_000, 19_000)], "b": [(11_000, 18_000)], "c": [(10_500, 20_000)], "d": [(10_800, 21_000)]}
+    (found,) = outages(still, ALL)
+    assert (found.groups, found.of) == (("a", "b", "c", "d"), 4)
+    assert (found.start_ms, found.end_ms) == (11_000, 18_000)
+
+
+@pytest.mark.parametrize(
+    "still",
+    [
+        {"a": [(10_000, 19_000)], "b": [(11_000, 18_000)]},
+        {"a": [(10_000, 19_000)], "b": [(11_000, 18_000)], "c": [(30_000, 50_000)]},
+        {group: [(10_000, 11_500)] for group in ALL},
+    ],
+    ids=["two", "two and another later", "for a moment"],
+)
+def test_what_is_no_outage(still: dict[str, list[tuple[int, int]]]) -> None:
+    assert outages(still, ALL) == []
+
+
+def test_groups_that_are_not_there_do_not_count() -> None:
+    lived = ALL | {f"old-{n}": (0, 5_000) for n in range(20)}
+    still = {group: [(10_000, 19_000)] for group in ("a", "b", "c", "d")}
+    assert outages(still, lived) == [Outage(10_000, 19_000, ("a", "b", "c", "d"), 4)]
+
+
+def frozen(name: str) -> GroupInput:
+    """A group whose commits stop for 8 s, and one of whose sessions expires then."""
+    members = {"c-1/a": {"session": 6_000}, "c-2/a": {"session": 6_000}}
+    story = Story(name=name).generation(1, 0.5, members).silence(list(range(6)), 300, 308.5)
+    story.event(308.2, "member_removed", member_id="c-2/a", cause="session_expired")
+    return story.rebalance(2, 308.2, 308.4, {"c-1/a": {"session": 6_000}}, "session_expired", "c-2/a").group_input()
+
+
+def test_a_member_that_was_lost_with_the_broker_is_not_blamed(tmp_path: Path) -> None:
+    for names in (["one"], ["one", "two", "three"]):
+        gold = tmp_path / str(len(names))
+        write_tables(_tables([frozen(name) for name in names]), gold)
+        judge_outages(gold)
+        found = {row["rule"]: row for row in findings(gold) if row["group"] == "one"}
+        if len(names) == 1:
+            assert found["R03"]["severity"] == "warning"
+            assert "R34" not in found
+        else:
+            assert found["R03"]["severity"] == "info"
+            assert found["R03"]["advice"] == "R34 explains it: The group stopped together with others."
+            assert "this group and 2 of 2 others (three, two) committed nothing" in found["R34"]["text"]
+            assert found["R34"]["start_ms"] == pytest.approx(ms(300), abs=1_100)
+
+
+def test_a_broker_that_stood_still(tmp_path: Path) -> None:
+    """The recording's last act: the broker is stopped for 8 s while three groups are left."""
+    groups = recorded(unpacked("classic-kafka-4.3", tmp_path / "r"))
+    left = ["calm", "calm-default-ids", "calm-static"]
+    write_tables(_tables([groups[name] for name in left]), tmp_path / "gold")
+    judge_outages(tmp_path / "gold")
+    assert {row["group"] for row in findings(tmp_path / "gold") if row["rule"] == "R34"} == set(left)
+
+
+def test_quiet_groups_of_the_large_recording_stop_at_no_time_together(recorded_groups: dict[str, GroupInput]) -> None:
+    analyses = {name: analyse(copy.copy(group)) for name, group in recorded_groups.items()}
+    still = {
+        name: found for name, each in analyses.items() if (found := pauses(each.commits, each.ownership)) is not None
+    }
+    lived = {
+        name: (each.commits.first_ms or 0, each.commits.last_ms or 0)
+        for name, each in analyses.items()
+        if name in still
+    }
+    assert outages(still, lived) == []
+
+
+def _tables(groups: list[GroupInput]) -> dict[str, list[object]]:
+    found: dict[str, list[object]] = {}
+    for group in groups:
+        for table, rows in as_tables(group, analyse_group(group)).items():
+            found.setdefault(table, []).append(rows)
+    return found

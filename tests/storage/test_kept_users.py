@@ -1,0 +1,112 @@
+"""SCRAM users in a data directory: there after the process was killed, and added while no broker runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from kohort.cli.admin.add_scram import add_scram
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.alter_user_scram_credentials import ScramCredentialDeletion, ScramCredentialUpsertion
+from kohort.storage.disk.adding_users import add_users
+from kohort.storage.disk.directory import DataDirectory
+from kohort.storage.disk.ownership import DataDirectoryError
+from tests.support.broker import Broker
+
+ALICE = "SCRAM-SHA-256=[name=alice,password=alice-secret]"
+
+
+def upsertion(name: str, mechanism: int = 1) -> ScramCredentialUpsertion:
+    return ScramCredentialUpsertion(
+        name=name, mechanism=mechanism, iterations=4096, salt=b"\0salt\xff", salted_password=b"salted"
+    )
+
+
+def alters(broker: Broker, *upsertions: ScramCredentialUpsertion, gone: str = "") -> list[ErrorCode]:
+    deletions = (ScramCredentialDeletion(name=gone, mechanism=1),) if gone else ()
+    answer = broker.client().asks("alter_user_scram_credentials", 0, deletions=deletions, upsertions=upsertions)
+    return [each.error_code for each in answer.results]
+
+
+def users(broker: Broker) -> dict[str, list[tuple[int, int]]]:
+    answer = broker.client().asks("describe_user_scram_credentials", 0, users=None)
+    return {each.user: [(info.mechanism, info.iterations) for info in each.credential_infos] for each in answer.results}
+
+
+def restarted(directory: DataDirectory) -> Broker:
+    """The process was killed: nothing was closed."""
+    directory.abandon()
+    return Broker(directory=DataDirectory(directory.path))
+
+
+def test_users_are_there_after_a_kill_and_those_who_are_gone_are_gone(tmp_path: Path) -> None:
+    directory = DataDirectory(tmp_path)
+    broker = Broker(directory=directory)
+    assert alters(broker, upsertion("alice"), upsertion("bob"), upsertion("ü,=")) == [ErrorCode.none] * 3
+    assert alters(broker, upsertion("alice", 2)) == [ErrorCode.none]
+    assert alters(broker, gone="bob") == [ErrorCode.none]
+    before = broker.cluster.scram_credentials.of("alice")
+    broker = restarted(directory)
+    assert users(broker) == {"alice": [(1, 4096), (2, 4096)], "ü,=": [(1, 4096)]}
+    assert broker.cluster.scram_credentials.of("alice") == before
+    assert broker.cluster.directory is not None
+    assert users(restarted(broker.cluster.directory)) == {"alice": [(1, 4096), (2, 4096)], "ü,=": [(1, 4096)]}
+
+
+def test_no_password_is_in_the_file(tmp_path: Path) -> None:
+    assert CliRunner().invoke(add_scram, [str(tmp_path), ALICE]).exit_code == 0
+    assert b"alice-secret" not in (tmp_path / "topics.jsonl").read_bytes()
+
+
+def test_a_first_user_is_added_before_the_first_start_and_another_later(tmp_path: Path) -> None:
+    told = CliRunner().invoke(add_scram, [str(tmp_path / "new"), ALICE])
+    assert told.output == "alice can log in by SCRAM-SHA-256\n"
+    directory = DataDirectory(tmp_path / "new")
+    broker = Broker(directory=directory)
+    broker.cluster.topics.create("orders", 1, 1)
+    refused = CliRunner().invoke(add_scram, [str(tmp_path / "new"), ALICE])
+    assert (refused.exit_code, "is in use by another broker" in refused.output) == (1, True)
+    directory.abandon()
+    assert CliRunner().invoke(add_scram, [str(tmp_path / "new"), ALICE.replace("alice,", "bob,")]).exit_code == 0
+    broker = Broker(directory=DataDirectory(tmp_path / "new"))
+    assert list(users(broker)) == ["alice", "bob"]
+    assert broker.cluster.topics.by_name("orders") is not None
+
+
+@pytest.mark.parametrize(("user", "code"), [("alice", 2), ("SCRAM-SHA-256=[name=a,password=very-secret,x=1]", 2)])
+def test_a_user_that_cannot_be_is_refused(tmp_path: Path, user: str, code: int) -> None:
+    told = CliRunner().invoke(add_scram, [str(tmp_path), user])
+    assert told.exit_code == code
+    assert "very-secret" not in told.output
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "letter.txt").write_text("dear")
+    with pytest.raises(DataDirectoryError, match="holds something else"):
+        add_users(tmp_path, [])
+    with pytest.raises(DataDirectoryError, match="is a file"):
+        add_users(tmp_path / "letter.txt", [])
+
+
+@pytest.mark.parametrize(
+    "values", ['{"scram":5}', '{"scram":"a","mechanism":1,"iterations":4096,"salt":"?"}', '{"scram":"a"}']
+)
+def test_a_damaged_line_is_named(tmp_path: Path, values: str) -> None:
+    (tmp_path / "topics.jsonl").write_text(values + "\n")
+    with pytest.raises(DataDirectoryError, match=r"topics.jsonl, line 1, cannot be read"):
+        DataDirectory(tmp_path)
+
+
+def test_a_change_that_cannot_be_written_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = DataDirectory(tmp_path)
+    broker = Broker(directory=directory)
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(directory, "scram_changed", full)
+    assert alters(broker, upsertion("alice")) == [ErrorCode.kafka_storage_error]
+    assert users(broker) == {}

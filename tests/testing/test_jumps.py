@@ -1,0 +1,166 @@
+"""The clock jumps beside real clients with the settings they come with, and nobody who lives is removed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from aiokafka import AIOKafkaConsumer
+from confluent_kafka import Consumer
+from kafka import KafkaConsumer
+
+from kohort.testing import Cluster, SyncCluster, SyncGroup
+
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(90)]
+logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
+
+JUMP_S = 46
+"""More than a session of each client, and more than session and rebalance timeout of aiokafka together (20 s)."""
+
+WORK_S = 0.3
+"""How long a consumer of librdkafka has to work, in real time, before it gives up partitions."""
+
+
+def with_kafka_python(bootstrap: str, name: str) -> Any:
+    return KafkaConsumer("orders", bootstrap_servers=bootstrap, group_id="billing", client_id=name)
+
+
+def with_librdkafka(bootstrap: str, name: str, **more: str) -> Any:
+    settings = {"bootstrap.servers": bootstrap, "group.id": "billing", "client.id": name} | more
+    consumer = Consumer(settings)
+    consumer.subscribe(["orders"], on_revoke=lambda *_: time.sleep(WORK_S))
+    return consumer
+
+
+def with_consumer_protocol(bootstrap: str, name: str) -> Any:
+    return with_librdkafka(bootstrap, name, **{"group.protocol": "consumer"})
+
+
+class Service:
+    """A consumer that is polled in a thread of its own, as in an application."""
+
+    def __init__(self, consumer: Any, wait: Any) -> None:
+        self.consumer = consumer
+        self._wait = wait
+        self._ends = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._ends.is_set():
+            self.consumer.poll(self._wait)
+        self.consumer.close()
+
+    def stop(self) -> None:
+        self._ends.set()
+        self._thread.join()
+
+
+@contextmanager
+def services(kafka: SyncCluster, make: Callable[[str, str], Any], wait: Any) -> Iterator[SyncGroup]:
+    """Ada and bob are in group `billing`."""
+    running = [Service(make(kafka.bootstrap, name), wait) for name in ("ada", "bob")]
+    try:
+        group = kafka.group("billing")
+        group.wait_stable(members=2, timeout=30)
+        yield group
+    finally:
+        for each in running:
+            each.stop()
+
+
+def removed(group: SyncGroup) -> list[str | None]:
+    return [event.client_id for event in group.events if event.kind == "member_removed"]
+
+
+async def test_aiokafka_as_it_comes_survives_the_crash_of_another() -> None:
+    async with Cluster() as kafka:
+        kafka.topics.create("orders", partitions=6)
+        ada, bob = [
+            AIOKafkaConsumer("orders", bootstrap_servers=kafka.bootstrap, group_id="billing", client_id=name)
+            for name in ("ada", "bob")
+        ]
+        await asyncio.gather(ada.start(), bob.start())
+        group = kafka.group("billing")
+        await group.wait_stable(members=2)
+        with kafka.faults.freeze(group="billing", member="bob"):
+            await kafka.clock.advance(seconds=JUMP_S)
+            await group.wait_stable(members=1)
+            assert group.history[-1].cause == "session expired", group.timeline()
+            assert [str(each) for each in group.members] == ["ada"]
+        await asyncio.gather(ada.stop(), bob.stop())
+
+
+@pytest.mark.parametrize(
+    ("make", "wait"), [(with_kafka_python, 100), (with_librdkafka, 0.1), (with_consumer_protocol, 0.1)]
+)
+def test_so_do_others_that_are_polled_in_threads(make: Callable[[str, str], Any], wait: Any) -> None:
+    with Cluster() as kafka:
+        kafka.topics.create("orders", partitions=6)
+        with services(kafka, make, wait) as group, kafka.faults.freeze(group="billing", member="bob"):
+            kafka.clock.advance(seconds=JUMP_S)
+            group.wait_stable(members=1)
+            assert removed(group) == ["bob"], group.timeline()
+            assert [str(each) for each in group.members] == ["ada"]
+
+
+def test_a_jump_over_a_rebalance_of_a_consumer_group_leaves_nobody_behind() -> None:
+    """Eve joins when the jump begins: ada and bob have to give up partitions before their rebalance timeouts end."""
+    with Cluster() as kafka:
+        kafka.topics.create("orders", partitions=6)
+        with services(kafka, with_consumer_protocol, 0.1) as group:
+            eve = Service(with_consumer_protocol(kafka.bootstrap, "eve"), 0.1)
+            group.wait_for(lambda: any(each.revoking for each in group.members))
+            kafka.clock.advance(hours=1)
+            group.wait_stable(members=3)
+            assert removed(group) == [], group.timeline()
+            eve.stop()
+
+
+def test_whom_a_jump_did_not_wait_for_any_longer_is_told() -> None:
+    """Ada is not polled while the jump waits for her: her heartbeats hear of the rebalance, and she can't rejoin."""
+    with Cluster() as kafka:
+        kafka.topics.create("orders", partitions=6)
+        ada = with_kafka_python(kafka.bootstrap, "ada")
+        bob = Service(with_kafka_python(kafka.bootstrap, "bob"), 100)
+        group = kafka.group("billing")
+        while not (group.state == "Stable" and len(group.members) == 2):
+            ada.poll(50)
+        bob.stop()
+        with pytest.warns(
+            UserWarning, match="went on without ada, which lives and has not rejoined group billing"
+        ) as told:
+            kafka.clock.advance(minutes=6, patience=0.5)
+        assert [each.filename for each in told] == [__file__]
+        assert [str(each) for each in group.members] == []
+        ada.close()
+
+
+def test_without_patience_a_jump_takes_no_time() -> None:
+    with Cluster() as kafka:
+        kafka.topics.create("orders", partitions=6)
+        with services(kafka, with_kafka_python, 100) as group:
+            eve = Service(with_kafka_python(kafka.bootstrap, "eve"), 100)
+            group.wait_state("PreparingRebalance")
+            began = time.monotonic()
+            kafka.clock.advance(minutes=6, patience=0)
+            assert time.monotonic() - began < 1
+            assert removed(group)
+            eve.stop()
+
+
+def test_nobody_waits_for_a_member_whose_request_the_test_holds() -> None:
+    with Cluster() as kafka:
+        kafka.topics.create("orders", partitions=6)
+        with services(kafka, with_kafka_python, 100) as group, kafka.faults.on("JoinGroup", client_id="ada").hold():
+            eve = Service(with_kafka_python(kafka.bootstrap, "eve"), 100)
+            group.wait_state("PreparingRebalance")
+            kafka.clock.advance(minutes=6)
+            assert "ada" not in [each.client_id for each in group.members]
+            eve.stop()

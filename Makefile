@@ -39,7 +39,7 @@ test: $(VENV)/.test  ## all tests, clients in Python included
 	$(BIN)/python -m pytest -m "not libraries"
 
 clients: $(VENV)/.test  ## clients in Java, Go, Node.js and Rust, and Kafka's own tools, as far as the machine has them
-	$(BIN)/python -m pytest -m libraries -rs --reruns 1 tests/clients
+	$(BIN)/python -m pytest -m libraries -rsfER tests/clients
 
 flakes: $(VENV)/.test  ## the pytest plugin's fixtures, used TIMES=1000 times in four workers at a time
 	KOHORT_TIMES=$(TIMES) $(BIN)/python -m pytest -n 4 tests/testing/in_use.py

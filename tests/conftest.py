@@ -23,6 +23,19 @@ def pytest_configure() -> None:
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
 
 
+@pytest.hookimpl(trylast=True)  # folders mark their tests first
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Programs of others may be too slow once on a busy machine: such a test is asked twice, and the summary says so.
+
+    What runs on a clock of our own is asked once. `-p no:rerunfailures` asks everything once.
+    """
+    if not config.pluginmanager.hasplugin("rerunfailures"):
+        return
+    for item in items:
+        if any(item.get_closest_marker(name) for name in ("clients", "spark", "libraries")):
+            item.add_marker(pytest.mark.flaky(reruns=1))
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if line := new_seeds_line():
         terminalreporter.write_line(line)

@@ -18,6 +18,7 @@ from kohort.broker.address import AddressError
 from kohort.broker.control_url import is_url
 from kohort.broker.lean_imports import without
 from kohort.cli.admin.asking import token_option
+from kohort.cli.reaching import config_option, security_of
 from kohort.cli.saying import say
 from kohort.protocol.visible import visible
 
@@ -48,13 +49,7 @@ LEAST_S, MOST_S = 0.2, 3_600.0
     type=click.FloatRange(LEAST_S, MOST_S),
     help="How often to look.",
 )
-@click.option(
-    "--command-config",
-    "config",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    metavar="FILE",
-    help="Kafka's client properties for TLS and SASL, as its own tools take them.",
-)
+@config_option
 @token_option
 def watch(bootstrap: str, pattern: str, once: bool, every_s: float, config: Path | None, token: str) -> None:
     """Watch the consumer groups of the cluster at BOOTSTRAP: members, what they own, lag, what changes.
@@ -66,7 +61,6 @@ def watch(bootstrap: str, pattern: str, once: bool, every_s: float, config: Path
     again until it is back. Ctrl-C or q ends it.
     """
     with without("hypothesis"):
-        from kohort.client.security import OPEN, SecurityError, from_file
         from kohort.watch.controlled import Controlled
         from kohort.watch.looking import WatchedCluster
 
@@ -75,11 +69,8 @@ def watch(bootstrap: str, pattern: str, once: bool, every_s: float, config: Path
         if is_url(bootstrap):
             cluster = Controlled(bootstrap, pattern, token)
         else:
-            security = OPEN if config is None else from_file(config)
-            if security.tls:
-                security.context()  # certificates that cannot be used are better found out now
-            cluster = WatchedCluster(bootstrap, pattern, security)
-    except (AddressError, SecurityError) as problem:
+            cluster = WatchedCluster(bootstrap, pattern, security_of(config))
+    except AddressError as problem:
         say(f"kohort: {problem}", err=True)
         sys.exit(2)
     otherwise = Controlled(bootstrap, pattern, token)

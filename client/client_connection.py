@@ -61,6 +61,11 @@ class ClientConnection:
         """The answer to a request of an API, in the newest version that both sides speak. Raises BrokerError."""
         return self._ask(name, self.version(name), request)
 
+    @property
+    def apis(self) -> int:
+        """How many APIs the broker serves; known once `open` is over."""
+        return len(self._theirs)
+
     def speaks(self, name: str) -> bool:
         """Whether both sides speak an API in some version; known once `open` is over."""
         low, high = self._theirs.get(API_BY_NAME[name].key, (0, -1))

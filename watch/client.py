@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 import time
+from collections.abc import Awaitable
 from typing import Any
 
 from kohort.broker.address import show_address
@@ -31,12 +32,13 @@ SPOKEN = {
 class Broker:
     """One broker at an address."""
 
-    def __init__(self, host: str, port: int, security: Security = OPEN) -> None:
+    def __init__(self, host: str, port: int, security: Security = OPEN, client_id: str = CLIENT_ID) -> None:
         self.address = show_address(host, port)
         self._host, self._port = host, port
         self._security = security
+        self._client_id = client_id
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
-        self._connection = ClientConnection(CLIENT_ID, SPOKEN, security)
+        self._connection = ClientConnection(client_id, SPOKEN, security)
         self._until: float | None = None
 
     async def ask(self, name: str, request: Any) -> Any:
@@ -44,10 +46,23 @@ class Broker:
 
         After an error the connection is closed; the next question opens another.
         """
+
+        async def talk() -> Any:
+            await self._open()
+            return await self._talk(self._connection.ask(name, request))
+
+        return await self._in_words(talk())
+
+    async def connect(self) -> int:
+        """Opens the connection and logs in, if it is not open. Returns how many APIs there are. Raises BrokerError."""
+        await self._in_words(self._open())
+        return self._connection.apis
+
+    async def _in_words(self, talk: Awaitable[ResultT]) -> ResultT:
+        """Its result. Whatever fails is a BrokerError that begins with the address, and closes the connection."""
         try:
             async with asyncio.timeout(ANSWER_S):
-                await self._open()
-                return await self._talk(self._connection.ask(name, request))
+                return await talk
         except TimeoutError:
             self.close()
             raise BrokerError(f"{self.address} did not answer within {ANSWER_S:g} s") from None
@@ -86,7 +101,7 @@ class Broker:
             self._streams = await asyncio.open_connection(
                 self._host, self._port, ssl=context, server_hostname=self._host if context is not None else None
             )
-            self._connection = ClientConnection(CLIENT_ID, SPOKEN, self._security)
+            self._connection = ClientConnection(self._client_id, SPOKEN, self._security)
             await self._talk(self._connection.open())
             session_s = self._connection.session_s
             self._until = None if session_s is None else time.monotonic() + session_s

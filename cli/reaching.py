@@ -1,0 +1,101 @@
+"""Whether a broker can be reached, and why not, before a command hands its address to somebody who says less."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from kohort.broker.address import AddressError, parse_address
+from kohort.broker.lean_imports import without
+from kohort.cli.saying import say
+
+if TYPE_CHECKING:
+    from kohort.client.security import Security
+
+WANTS_TLS = "it wants TLS; give --command-config FILE with security.protocol=SSL, or SASL_SSL and a login"
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def config_option(command: Command) -> Command:
+    """`--command-config`, as `config`."""
+    option = click.option(
+        "--command-config",
+        "config",
+        type=click.Path(path_type=Path, exists=True, dir_okay=False),
+        metavar="FILE",
+        envvar="KOHORT_COMMAND_CONFIG",
+        show_envvar=True,
+        help="Kafka's client properties for TLS and SASL, as its own tools take them.",
+    )
+    return option(command)
+
+
+def security_of(config: Path | None) -> Security:
+    """What the file says. One that cannot be followed ends the command with a sentence and exit code 2."""
+    from kohort.client.security import OPEN, SecurityError, from_file
+
+    try:
+        security = OPEN if config is None else from_file(config)
+        if security.tls:
+            security.context()  # certificates that cannot be used are better found out now
+    except SecurityError as problem:
+        say(f"kohort: {problem}", err=True)
+        sys.exit(2)
+    return security
+
+
+def addresses_of(bootstrap: str) -> list[tuple[str, int]]:
+    """Hosts and ports of `HOST:PORT,…`. What is none ends the command with a sentence and exit code 2."""
+    try:
+        return [parse_address(each.strip()) for each in bootstrap.split(",")]
+    except AddressError as problem:
+        say(f"kohort: {problem}", err=True)
+        sys.exit(2)
+
+
+def reach(host: str, port: int, security: Security, client_id: str, timeout_s: float) -> int:
+    """Opens a connection, logs in and hangs up again. Returns how many APIs the broker serves. Raises BrokerError."""
+    import asyncio
+
+    with without("hypothesis"):
+        from kohort.client.security import OPEN
+        from kohort.watch.client import Broker, BrokerError
+
+    async def connect() -> int:
+        broker = Broker(host, port, security, client_id)
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await broker.connect()
+        except TimeoutError:
+            raise BrokerError(f"{broker.address}: no answer within {timeout_s:g} s") from None
+        finally:
+            broker.close()
+
+    try:
+        return asyncio.run(connect())
+    except BrokerError:
+        if security == OPEN and speaks_tls(host, port, timeout_s):
+            raise BrokerError(f"{host}:{port}: {WANTS_TLS}") from None
+        raise
+
+
+def speaks_tls(host: str, port: int, timeout_s: float) -> bool:
+    """Whether the port answers a TLS greeting, be it with a refusal. Nobody's certificate is looked at."""
+    import ssl
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    try:
+        with socket.create_connection((host, port), timeout_s) as plain, context.wrap_socket(plain):
+            return True
+    except ssl.SSLError as problem:
+        return "ALERT" in (problem.reason or "")
+    except OSError:
+        return False

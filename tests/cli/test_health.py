@@ -1,0 +1,84 @@
+"""`kohort health` at listeners of each kind."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from kohort.cli.main import main
+from kohort.testing import Cluster
+
+pytestmark = pytest.mark.timeout(60)
+
+
+def health(*words: str) -> Result:
+    # Whether a busy machine answers within the default of 2 s is not what these tests ask.
+    return CliRunner().invoke(main, ["health", "--timeout", "60", *words])
+
+
+@pytest.mark.parametrize("security", ["SSL", "SASL_SSL", "SASL_PLAINTEXT"])
+def test_a_secured_listener_is_healthy_for_whoever_it_lets_in(security: str, tmp_path: Path) -> None:
+    with Cluster(security=security) as kafka:
+        config = tmp_path / "alice.properties"
+        said = kafka.client_config("alice", library="java")
+        config.write_text("".join(f"{name}={value}\n" for name, value in said.items() if name != "bootstrap.servers"))
+        found = health(kafka.bootstrap, "--command-config", str(config))
+        assert (found.exit_code, found.stderr) == (0, "")
+        assert f"{kafka.bootstrap} serves " in found.stdout
+        if security.startswith("SASL_"):
+            config.write_text(config.read_text().replace("alice-secret", "wrong"))
+            refused = health(kafka.bootstrap, "--command-config", str(config))
+            assert (refused.exit_code, refused.stdout) == (1, "")
+            assert refused.stderr.startswith(f"{kafka.bootstrap} does not answer: the login failed: ")
+
+
+@pytest.mark.parametrize("security", ["SSL", "SASL_SSL"])
+def test_a_listener_that_wants_tls_is_told_apart(security: str) -> None:
+    with Cluster(security=security) as kafka:
+        refused = health(kafka.bootstrap)
+        assert (refused.exit_code, refused.stdout) == (1, "")
+        assert refused.stderr == (
+            f"{kafka.bootstrap} does not answer: it wants TLS; give --command-config FILE with security.protocol=SSL, "
+            "or SASL_SSL and a login\n"
+        )
+
+
+def test_a_plain_listener_for_logins_is_healthy_without_one() -> None:
+    with Cluster(security="SASL_PLAINTEXT") as kafka:
+        assert health(kafka.bootstrap).exit_code == 0
+
+
+def test_who_hangs_up_and_speaks_no_tls_is_no_broker() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def hang_up_twice() -> None:
+            for _ in range(2):  # the question, and the greeting that finds out about TLS
+                listener.accept()[0].close()
+
+        threading.Thread(target=hang_up_twice, daemon=True).start()
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+        refused = health(address)
+    assert refused.exit_code == 1
+    assert refused.stderr.startswith(f"{address} does not answer: ")
+    assert "TLS" not in refused.stderr
+
+
+def test_tls_to_a_plain_listener_says_what_to_write(tmp_path: Path) -> None:
+    config = tmp_path / "client.properties"
+    config.write_text("security.protocol=SSL\n")
+    with Cluster() as kafka:
+        refused = health(kafka.bootstrap, "--command-config", str(config))
+    assert refused.exit_code == 1
+    assert "security.protocol=" in refused.stderr  # an answer that is no TLS, or none, as the broker was quicker
+
+
+def test_a_file_that_cannot_be_followed_is_a_mistake_in_the_command_line(tmp_path: Path) -> None:
+    config = tmp_path / "client.properties"
+    config.write_text("security.protocol=TLS\n")
+    refused = health("127.0.0.1:1", "--command-config", str(config))
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert refused.stderr == ("kohort: security.protocol=TLS: it is one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL\n")

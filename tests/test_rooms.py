@@ -12,6 +12,10 @@ NOT_INSTALLED = {"tests"}
 """Packages of Python that stay in the repository."""
 
 
+OTHER_LANGUAGES = "clients"
+"""A folder that is no room: clients of the control address in other languages."""
+
+
 def configured(*keys: str) -> Any:
     """A value in pyproject.toml."""
     value = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -28,6 +32,12 @@ def rooms() -> set[str]:
 def test_every_folder_with_modules_is_a_package() -> None:
     folders = {file.parent for room in rooms() for file in (ROOT / room).rglob("*.py")}
     assert [str(folder) for folder in sorted(folders) if not (folder / "__init__.py").exists()] == []
+
+
+def test_clients_in_other_languages_have_no_python() -> None:
+    folder = ROOT / OTHER_LANGUAGES
+    assert {each.name for each in folder.iterdir() if each.is_dir()} >= {"java", "node"}
+    assert [path for path in folder.rglob("*.py") if "node_modules" not in path.parts] == []
 
 
 def test_every_room_is_checked_for_types_and_import_directions() -> None:

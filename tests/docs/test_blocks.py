@@ -11,7 +11,7 @@ from kohort.cli.main import main
 from kohort.control.faults.fault_files import load
 from kohort.coordinator.events import COLUMNS, KINDS
 from tests.control.talking import Lab
-from tests.docs.blocks import Block, blocks
+from tests.docs.blocks import ROOT, Block, blocks
 
 COMMANDS = [
     (str(block), line)
@@ -57,3 +57,19 @@ def test_events_are_events(block: Block) -> None:
     row = json.loads(block.text)
     assert {"v", "event_id", "seq", "boot_id", "node_id"} | set(COLUMNS) >= row.keys()
     assert row["kind"] in KINDS
+
+
+TOLD = {
+    "java": ROOT / "clients/java/src/test/java/orders/BillingTest.java",
+    "js": ROOT / "clients/node/tests/billing.test.js",
+}
+"""Tests that `make clients` runs, of which the pages show parts."""
+
+
+@pytest.mark.parametrize("block", [*blocks("java"), *blocks("js")], ids=str)
+def test_code_in_other_languages_is_part_of_a_test(block: Block) -> None:
+    if "Kohort.start(" in block.text:  # used by the client's own tests, piece by piece
+        return
+    source = [line.strip() for line in TOLD[block.language].read_text().splitlines()]
+    shown = [line.strip() for line in block.text.strip().splitlines()]
+    assert any(source[start : start + len(shown)] == shown for start in range(len(source)))

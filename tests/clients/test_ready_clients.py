@@ -1,0 +1,77 @@
+"""The clients of the control address in `clients/`: their own tests, run as their users run them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.clients.libraries import Missing, fresh_folder, run, tool
+from tests.clients.serving import ELSEWHERE
+
+CLIENTS = Path(__file__).parent.parent.parent / "clients"
+KOHORT = Path(sys.executable).parent / "kohort"
+TESTS_S = 300
+
+pytestmark = [
+    pytest.mark.libraries,
+    pytest.mark.timeout(1_500),  # of which fetching may take most, once
+    pytest.mark.skipif(bool(ELSEWHERE), reason="an Apache Kafka has no control address"),
+]
+
+
+def copied(name: str) -> Path:
+    """A client's folder, copied: nothing is built among the sources."""
+    folder = fresh_folder(f"ready-{name}", CLIENTS / name)
+    shutil.copytree(
+        CLIENTS / name, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("node_modules", "target", "sample-*")
+    )
+    return folder
+
+
+def fetched(command: list[str], folder: Path) -> None:
+    """Fetches what a client needs, once; skips the test, with the reason, where that cannot be."""
+    if not (folder / "fetched").exists():
+        try:
+            run(command, folder)
+        except Missing as reason:
+            pytest.skip(str(reason))
+        (folder / "fetched").touch()
+
+
+def played(command: list[str], folder: Path) -> str:
+    """What the tests say; they must pass."""
+    command[0] = tool(command[0])
+    told = subprocess.run(
+        command,
+        cwd=folder,
+        env=os.environ | {"KOHORT_COMMAND": str(KOHORT)},
+        capture_output=True,
+        text=True,
+        timeout=TESTS_S,
+        check=False,
+    )
+    assert told.returncode == 0, told.stdout + told.stderr
+    return told.stdout
+
+
+def test_the_junit_extension() -> None:
+    folder = copied("java")
+    fetched(["mvn", "-q", "-B", "dependency:go-offline"], folder)
+    told = played(["mvn", "-B", "-Dstyle.color=never", "test"], folder)
+    found = re.findall(r"Tests run: (\d+), Failures: 0, Errors: 0, Skipped: 0$", told, re.MULTILINE)
+    assert found, told
+    assert int(found[-1]) >= 8, told
+
+
+def test_the_module_for_node() -> None:
+    folder = copied("node")
+    fetched(["npm", "ci", "--silent", "--no-audit", "--no-fund"], folder)
+    told = played(["npm", "test", "--silent"], folder)
+    assert "# fail 0" in told or "ℹ fail 0" in told, told
+    assert "# pass 0" not in told, told

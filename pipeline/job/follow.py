@@ -26,6 +26,7 @@ from kohort.pipeline.job.formats import register
 from kohort.pipeline.job.news import NewFindings
 from kohort.pipeline.job.stream_source import RANGES, reading
 from kohort.pipeline.job.tracking import alerts
+from kohort.pipeline.job.watching_groups import watching_groups
 from kohort.pipeline.live.webhook import Message
 from kohort.pipeline.silver.parquet_files import UnseenTablesError, Writer, publish, written
 from kohort.pipeline.silver.read_sources import issue_row, sample
@@ -211,7 +212,7 @@ def follow(
     outcome: Outcome | None = None
     built_at, built_batch, interrupted = time.monotonic(), -1, False
     news = NewFindings()
-    with printing_alerts(folders.alerts, tell):
+    with printing_alerts(folders.alerts, tell), watching_groups(address, folders.silver, tell, say, security):
         try:
             while not until():
                 for name, problem in streams.tend():

@@ -18,6 +18,9 @@ LARGEST_ANSWER = 256 << 20
 METADATA, LIST_OFFSETS, FETCH = "metadata", "list_offsets", "fetch"
 _NEWEST = {METADATA: 12, LIST_OFFSETS: 7, FETCH: 12}
 """What this client speaks at most; Fetch names topics up to 12, so no ids are needed."""
+LIST_GROUPS, DESCRIBE_GROUPS, CONSUMER_GROUP_DESCRIBE = "list_groups", "describe_groups", "consumer_group_describe"
+_WHERE_SPOKEN = {LIST_GROUPS: 5, DESCRIBE_GROUPS: 5, CONSUMER_GROUP_DESCRIBE: 1}
+"""What is asked only of brokers that speak it."""
 
 
 class WireError(OSError):
@@ -43,6 +46,15 @@ class Connection:
             self.close()
             raise WireError(f"{self.host}:{self.port}: {in_words(error)}") from None
 
+    def version(self, name: str) -> int | None:
+        """The newest version of an API that both sides speak; None: there is none. Raises WireError."""
+        try:
+            _, connection = self._opened()
+        except OSError as error:
+            self.close()
+            raise WireError(f"{self.host}:{self.port}: {in_words(error)}") from None
+        return connection.version(name) if connection.speaks(name) else None
+
     def close(self) -> None:
         if self._open is not None:
             self._open[0].close()
@@ -53,7 +65,9 @@ class Connection:
             self.close()
         if self._open is None:
             sock = self._connect()
-            connection = ClientConnection(CLIENT_ID, _NEWEST, self.security, largest_answer=LARGEST_ANSWER)
+            connection = ClientConnection(
+                CLIENT_ID, _NEWEST | _WHERE_SPOKEN, self.security, largest_answer=LARGEST_ANSWER
+            )
             self._open = sock, connection
             self._talk(sock, connection, connection.open())
             for name in _NEWEST:

@@ -1,0 +1,110 @@
+"""Looking at the groups of a cluster beside the streams: a real consumer that doesn't poll, and clusters that don't tell."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from kohort.pipeline.job.watching_groups import GroupWatch
+from kohort.pipeline.live.last_generations import LastGenerations
+from kohort.pipeline.live.open_rebalances import OpenRebalances
+from kohort.pipeline.live.webhook import Message
+from kohort.pipeline.silver.parquet_files import Writer, publish
+from kohort.pipeline.silver.read_sources import expand, ingest
+from kohort.pipeline.sources.found import WIRE, Source
+from kohort.pipeline.sources.seen_groups import PREPARING, SeenGroup, SeenMember
+from kohort.pipeline.sources.source_cluster import WireError
+from kohort.pipeline.sources.source_groups import SeenCluster, SourceGroups
+from tests.clients.serving import serving
+
+START_MS = 1_700_000_000_000
+PATIENCE_S = 90
+
+
+class Scripted(SourceGroups):
+    """Answers what the test says."""
+
+    def __init__(self) -> None:
+        self.next: SeenCluster | Exception = SeenCluster()
+
+    def look(self) -> SeenCluster:
+        if isinstance(self.next, Exception):
+            raise self.next
+        return self.next
+
+
+class Watched:
+    def __init__(self) -> None:
+        self.source, self.told, self.said = Scripted(), list[Message](), list[str]()
+        self.watch = GroupWatch(self.source, OpenRebalances(lambda _: {}), self.told.append, self.said.append)
+
+
+def test_a_user_who_may_not_list_groups_hears_it_once() -> None:
+    watched = Watched()
+    watched.source.next = SeenCluster(closed="groups can't be listed: that needs Describe on the groups or the cluster")
+    for second in range(20):
+        watched.watch.look(START_MS + 1_000 * second)
+    assert watched.said == [
+        "open rebalances can't be told: groups can't be listed: that needs Describe on the groups or the cluster"
+    ]
+    assert watched.told == []
+
+
+def test_a_cluster_that_goes_away_and_one_that_answers_nonsense_end_nothing() -> None:
+    watched = Watched()
+    watched.source.next = WireError("refused")
+    watched.watch.look(START_MS)
+    watched.source.next = KeyError("nonsense")
+    for second in range(3):
+        watched.watch.look(START_MS + 1_000 * second)
+    assert len(watched.said) == 1
+    member = SeenMember("c-1-id", "c-1", "/10.0.0.7")
+    watched.source.next = SeenCluster([SeenGroup("orders", PREPARING, "b:1", (member,))])
+    for second in range(40):
+        watched.watch.look(START_MS + 60_000 + 1_000 * second)
+    assert [(each.kind, each.severity) for each in watched.told] == [("rebalance_open", "warning")]
+
+
+@pytest.mark.clients
+@pytest.mark.timeout(240)
+def test_a_consumer_that_does_not_poll_is_named_while_the_other_waits(tmp_path: Path) -> None:
+    confluent = pytest.importorskip("confluent_kafka")
+    admin_api = pytest.importorskip("confluent_kafka.admin")
+    with serving(nodes=2) as bootstrap:
+        admin = admin_api.AdminClient({"bootstrap.servers": bootstrap})
+        admin.create_topics([admin_api.NewTopic("orders", 2, 1)])["orders"].result(PATIENCE_S)
+        config = {"bootstrap.servers": bootstrap, "group.id": "g", "partition.assignment.strategy": "range"}
+        slow = confluent.Consumer({**config, "client.id": "slow"})
+        slow.subscribe(["orders"])
+        until = time.monotonic() + PATIENCE_S
+        while len(slow.assignment()) < 2:
+            slow.poll(0.2)
+            assert time.monotonic() < until
+        waiting = confluent.Consumer({**config, "client.id": "waiting"})
+        waiting.subscribe(["orders"])
+        source = SourceGroups(bootstrap)
+        while not (seen := source.look()).groups or len(seen.groups[0].members) < 2:
+            waiting.poll(0.2)
+            assert time.monotonic() < until
+        (group,) = seen.groups
+        assert (group.group_id, group.state, seen.silent, seen.closed) == ("g", PREPARING, set(), "")
+        with Writer(tmp_path, "0") as writer:
+            ingest(expand([Source(WIRE, bootstrap)])[0], "", writer)
+        publish(tmp_path, "0", [writer.task])
+        told: list[Message] = []
+        watch = GroupWatch(source, OpenRebalances(LastGenerations(tmp_path)), told.append, print)
+        now_ms = round(time.time() * 1000) + 1_000
+        for second in range(12):
+            watch.look(now_ms + 1_000 * second)
+        assert [each.text for each in told] == ["rebalance open 10 s, waiting for slow on /127.0.0.1"]
+        while source.look().groups:
+            slow.poll(0.2)
+            waiting.poll(0.2)
+            assert time.monotonic() < until
+        watch.look(now_ms + 13_000)
+        assert told[-1].text == "rebalance over after 13 s; it waited for slow on /127.0.0.1"
+        source.close()
+        slow.close()
+        waiting.close()

@@ -1,0 +1,239 @@
+"""What is told of rebalances while they are open: stories, looked at every second, and what real Kafkas recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from kohort.pipeline.history.inputs import GroupInput
+from kohort.pipeline.live.open_rebalances import OpenRebalances
+from kohort.pipeline.live.waited_for import KnownGroup, MemberCommits
+from kohort.pipeline.sources.seen_groups import COMPLETING, PREPARING, RECONCILING, SeenGroup, SeenMember
+from tests.pipeline.incidents.recorded import recorded, unpacked
+from tests.pipeline.replayed_groups import alerts_of
+
+START_MS = 1_700_000_000_000
+ADA, BOB, EVE = (SeenMember(f"{name}-id", name, f"/10.0.0.{at}") for at, name in enumerate(("ada", "bob", "eve"), 7))
+EVERYBODY = frozenset({"ada-id", "bob-id", "eve-id"})
+
+
+class Story:
+    """One group. `looks` is a look each second for so long; it gives what was told."""
+
+    def __init__(self, known: KnownGroup | None = None) -> None:
+        self.now_ms, self.known, self.asked = START_MS, known or KnownGroup(members=EVERYBODY, eager=True), 0
+        self.rebalances = OpenRebalances(self._ask)
+
+    def _ask(self, since: Mapping[str, int]) -> dict[str, KnownGroup]:
+        self.asked += 1
+        return dict.fromkeys(since, self.known)
+
+    def looks(
+        self, seconds: int, state: str | None, *members: SeenMember, epoch: int = -1, silent: bool = False
+    ) -> list[str]:
+        told = []
+        groups = [] if state is None else [SeenGroup("orders", state, "b:1", members, epoch)]
+        for _ in range(seconds):
+            told += self.rebalances.look(self.now_ms, groups, {"b:1"} if silent else ())
+            self.now_ms += 1_000
+        return [f"{each.kind}: {each.text}" for each in told]
+
+    def commits(self, **last_s: tuple[float, float]) -> None:
+        """By member: seconds of the last commit after the start, and between two."""
+        commits = {
+            f"{name}-id": MemberCommits(START_MS + round(1000 * at), round(1000 * usual))
+            for name, (at, usual) in last_s.items()
+        }
+        self.known = KnownGroup(START_MS - 60_000, EVERYBODY, "ada-id", True, commits)
+
+
+def test_the_only_member_of_before_is_waited_for() -> None:
+    story = Story(KnownGroup(members=frozenset({"ada-id"})))
+    assert story.looks(10, PREPARING, ADA, BOB) == []
+    assert story.looks(1, PREPARING, ADA, BOB) == ["rebalance_open: rebalance open 10 s, waiting for ada on /10.0.0.7"]
+    assert story.looks(60, PREPARING, ADA, BOB) == []
+    assert story.looks(1, None) == ["rebalance_over: rebalance over after 71 s; it waited for ada on /10.0.0.7"]
+    assert story.looks(60, None) == []
+
+
+def test_who_commits_on_has_not_joined_again() -> None:
+    story = Story()
+    story.commits(ada=(1, 1), bob=(9, 1), eve=(2, 1))
+    assert story.looks(11, PREPARING, ADA, BOB, EVE) == [
+        "rebalance_open: rebalance open 10 s, most likely waiting for bob on /10.0.0.8: it still commits, so it has not "
+        "joined again"
+    ]
+
+
+def test_who_had_stopped_before_the_others_gave_up_is_most_likely_stuck() -> None:
+    story = Story()
+    story.commits(ada=(1, 1), bob=(-8, 1), eve=(2, 1))
+    (told,) = story.looks(11, PREPARING, ADA, BOB, EVE)
+    assert "most likely waiting for bob on /10.0.0.8" in told
+
+
+def test_who_commits_seldom_is_not_blamed_for_its_silence() -> None:
+    story = Story()
+    story.commits(ada=(1, 1), bob=(-40, 60), eve=(2, 1))
+    (told,) = story.looks(11, PREPARING, ADA, BOB, EVE)
+    assert "waiting for one or more of bob on /10.0.0.8" in told
+
+
+def test_nobody_is_blamed_in_a_cooperative_group() -> None:
+    """Its members commit on while they wait."""
+    story = Story()
+    story.commits(ada=(1, 1), bob=(9, 1), eve=(2, 1))
+    story.known = KnownGroup(story.known.generation_ms, EVERYBODY, "ada-id", False, story.known.commits)
+    (told,) = story.looks(11, PREPARING, ADA, BOB, EVE)
+    assert told.endswith("Kafka doesn't tell who has joined")
+    assert all(str(each) in told for each in (ADA, BOB, EVE))
+
+
+def test_an_event_log_knows_exactly() -> None:
+    story = Story(KnownGroup(members=EVERYBODY, waited_for=frozenset({"eve-id"})))
+    assert story.looks(11, PREPARING, ADA, BOB, EVE) == [
+        "rebalance_open: rebalance open 10 s, waiting for eve on /10.0.0.9"
+    ]
+
+
+def test_more_is_said_when_more_is_known() -> None:
+    story = Story()
+    (vague,) = story.looks(11, PREPARING, ADA, BOB, EVE)
+    assert "waiting for one or more of" in vague
+    story.commits(ada=(1, 1), bob=(11, 1), eve=(2, 1))
+    (sure,) = story.looks(5, PREPARING, ADA, BOB, EVE)
+    assert "most likely waiting for bob" in sure
+    assert story.looks(30, PREPARING, ADA, BOB, EVE) == []
+
+
+def test_the_leader_is_waited_for_when_all_have_joined() -> None:
+    story = Story(KnownGroup(members=EVERYBODY, leader="bob-id"))
+    assert story.looks(4, PREPARING, ADA, BOB) == []
+    assert story.looks(10, COMPLETING, ADA, BOB) == []
+    (told,) = story.looks(1, COMPLETING, ADA, BOB)
+    assert "most likely waiting for bob on /10.0.0.8: it leads the group" in told
+
+
+def test_short_rebalances_one_after_the_other_are_none_that_is_open() -> None:
+    story = Story()
+    for _ in range(20):
+        assert story.looks(4, PREPARING, ADA, BOB) == []
+        assert story.looks(1, COMPLETING, ADA, BOB) == []
+        assert story.looks(1, None) == []
+
+
+def test_a_generation_between_two_looks_ends_what_was_open() -> None:
+    """It was over and began anew, and no look fell in between: the log shows it."""
+    story = Story()
+    assert story.looks(8, PREPARING, ADA, BOB, EVE) == []
+    story.known = KnownGroup(START_MS + 7_500, EVERYBODY, eager=True)
+    assert story.looks(9, PREPARING, ADA, BOB, EVE) == []
+    (told,) = story.looks(3, PREPARING, ADA, BOB, EVE)
+    assert told.startswith("rebalance_open: rebalance open 10 s")
+
+
+def test_a_new_group_that_waits_for_more_members_is_given_time() -> None:
+    story = Story(KnownGroup())
+    assert story.looks(30, PREPARING, ADA, BOB) == []
+    (told,) = story.looks(3, PREPARING, ADA, BOB)
+    assert "who is waited for isn't known" in told
+
+
+def test_a_broker_that_does_not_answer_ends_nothing() -> None:
+    story = Story(KnownGroup(members=frozenset({"ada-id"})))
+    assert len(story.looks(11, PREPARING, ADA, BOB)) == 1
+    assert story.looks(20, None, silent=True) == []
+    assert story.looks(1, PREPARING, ADA, BOB) == []
+    assert len(story.looks(1, None)) == 1
+
+
+def test_after_ten_minutes_without_a_look_it_counts_from_now() -> None:
+    story = Story(KnownGroup(members=frozenset({"ada-id"})))
+    assert story.looks(8, PREPARING, ADA, BOB) == []
+    story.now_ms += 600_000
+    assert story.looks(10, PREPARING, ADA, BOB) == []
+    assert story.looks(1, PREPARING, ADA, BOB) == ["rebalance_open: rebalance open 10 s, waiting for ada on /10.0.0.7"]
+
+
+def test_a_broker_s_log_tells_the_start_exactly() -> None:
+    story = Story(KnownGroup(members=frozenset({"ada-id"}), started_ms=START_MS - 1_700))
+    (told,) = story.looks(11, PREPARING, ADA, BOB)
+    assert told == "rebalance_open: rebalance open 11 s, waiting for ada on /10.0.0.7"
+
+
+def consumer(name: str, epoch: int, owned: set[int], target: set[int]) -> SeenMember:
+    def parts(numbers: set[int]) -> frozenset[tuple[str, int]]:
+        return frozenset(("orders", number) for number in numbers)
+
+    return SeenMember(f"{name}-id", name, "/10.0.0.7", None, epoch, parts(owned), parts(target))
+
+
+def test_who_does_not_give_up_partitions_is_named_with_them() -> None:
+    story = Story()
+    group = consumer("ada", 3, {0, 1, 2}, {0}), consumer("bob", 4, set(), {1, 2})
+    assert story.looks(15, RECONCILING, *group, epoch=4) == []
+    assert story.looks(1, RECONCILING, *group, epoch=4) == [
+        "rebalance_open: rebalance open 15 s, waiting for ada on /10.0.0.7 to give up orders-1 and 1 more"
+    ]
+    assert story.asked == 0
+
+
+def test_a_member_that_is_not_heard_of_is_named() -> None:
+    story = Story()
+    group = consumer("ada", 4, {0}, {0}), consumer("bob", 3, {1}, {1})
+    (told,) = story.looks(16, RECONCILING, *group, epoch=4)
+    assert told == "rebalance_open: rebalance open 15 s, waiting for bob on /10.0.0.7 to hear of it"
+
+
+def test_a_rolling_restart_in_which_each_takes_its_turn_is_no_alarm() -> None:
+    story = Story()
+    for epoch in range(4, 20):
+        late = epoch % 3
+        members = [consumer(f"c-{n}", epoch - (n == late), {n}, {n}) for n in range(3)]
+        assert story.looks(8, RECONCILING, *members, epoch=epoch) == []
+
+
+@pytest.fixture(scope="module", params=["classic-kafka-4.3", "kafka-4.3"])
+def incidents(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, GroupInput]:
+    return recorded(unpacked(request.param, tmp_path_factory.mktemp("open")))
+
+
+def test_no_incident_of_a_real_kafka_is_a_rebalance_that_stays_open(incidents: dict[str, GroupInput]) -> None:
+    """Waits are short there: the longest took 9 s."""
+    assert {name: [each.text for each in told] for name, group in incidents.items() if (told := alerts_of(group))} == {}
+
+
+@pytest.fixture(scope="module")
+def consumers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, GroupInput]:
+    return recorded(unpacked("kafka-4.3", tmp_path_factory.mktemp("consumers")))
+
+
+@pytest.mark.parametrize(("group", "client"), [("held-back", "c-2"), ("never-given-up", "c-2")])
+def test_the_recorded_holder_is_named(consumers: dict[str, GroupInput], group: str, client: str) -> None:
+    told = alerts_of(consumers[group], held_up_ms=4_000)
+    assert [each.kind for each in told] == ["rebalance_open", "rebalance_over"]
+    assert f"waiting for {client} on /127.0.0.1 to give up " in told[0].text
+
+
+@pytest.mark.parametrize("group", ["quiet", "idle", "mixed-settings", "rolling"])
+def test_nothing_is_told_of_the_healthy(consumers: dict[str, GroupInput], group: str) -> None:
+    assert alerts_of(consumers[group], open_ms=4_000, held_up_ms=4_000) == []
+
+
+NAMED = {"one-slow-member": "c-2", "frozen-at-barrier": "c-1", "slow-beyond-poll": "c-3", "slow-but-cooperative": None}
+
+
+@pytest.mark.parametrize("group", NAMED)
+def test_the_slow_are_named_and_nobody_else(recorded_groups: dict[str, GroupInput], group: str) -> None:
+    """From the recording of three brokers. Where its log doesn't tell, nobody is named alone."""
+    told = [each.text for each in alerts_of(recorded_groups[group], open_ms=4_000) if each.kind == "rebalance_open"]
+    assert told
+    named = [text.partition("waiting for ")[2].partition(" on ")[0] for text in told if "one or more" not in text]
+    assert set(named) == ({NAMED[group]} if NAMED[group] else set())
+
+
+def test_no_quiet_group_of_three_brokers_is_told_of(recorded_groups: dict[str, GroupInput]) -> None:
+    stalled = {"one-slow-member", "frozen-at-barrier", "slow-but-cooperative"}
+    told = {name: alerts_of(group) for name, group in recorded_groups.items() if name not in stalled}
+    assert {name: alerts for name, alerts in told.items() if alerts} == {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import threading
 import time
@@ -37,6 +38,11 @@ class Process:
         """SIGTERM."""
         self._process.terminate()
         self._process.wait(PATIENCE_S)
+
+    def interrupt(self) -> None:
+        """Ctrl-C, which it must take for a clean end."""
+        self._process.send_signal(signal.SIGINT)
+        assert self._process.wait(PATIENCE_S) == 0, self.lines[-20:]
 
     def crash(self) -> None:
         """kill -9. Once it is gone this changes nothing."""

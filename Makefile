@@ -21,8 +21,8 @@ $(BIN)/kohort: pyproject.toml setup.py
 	@touch $@
 
 $(VENV)/.demo: $(BIN)/kohort
-	@echo "installing three client libraries and Spark for the demo: half a gigabyte, a minute or two the first time …"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[demo,pipeline]'
+	@echo "installing three client libraries and the analysis for the demo: a minute the first time …"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[demo,analyze]'
 	@touch $@
 
 $(VENV)/.test: $(BIN)/kohort

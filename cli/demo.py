@@ -41,7 +41,7 @@ INTERRUPTED = 130
 def demo(plain: bool, seed: int, out: Path | None, no_analysis: bool) -> None:
     """Watch three client libraries share a group: join, stall, crash, come back, and lose nothing.
 
-    Takes about a minute. Then its own logs are analysed, as kohort analyze does it, if kohort[pipeline] is installed:
+    Takes about a minute. Then its own logs are analysed, as kohort analyze does it, if kohort[analyze] is installed:
     half a minute more. Exit code 0 only if every record was consumed, no partition ever had two owners, and the
     analysis found who stalled the group.
     """
@@ -125,7 +125,7 @@ async def _play(plain: bool, seed: int, out: Path, analysed: bool) -> int:
 
 
 def console_for(plain: bool) -> Console:
-    """The console for the end. Without rich's markup, for which `kohort[pipeline]` would be a style."""
+    """The console for the end. Without rich's markup, for which `kohort[analyze]` would be a style."""
     from rich.console import Console
 
     from kohort.demo.summary import WIDTH

@@ -1,6 +1,6 @@
 """The end of the demo: its own logs are analysed, as `kohort analyze` analyses anybody's.
 
-In a process of its own: Spark stays out of this one, and what is not installed is not missed.
+In a process of its own: what it loads stays out of this one, and what is not installed is not missed.
 """
 
 from __future__ import annotations
@@ -18,11 +18,8 @@ from typing import Any
 from kohort.demo.acts import EAGER, MOVING, SLOW
 from kohort.demo.verdict import Check
 
-NEEDED = ("pyspark", "pyarrow", "pandas", "numpy")
+NEEDED = ("pyarrow", "numpy")
 WITHIN_S = 180
-SPARKS_OWN = ("WARNING: Using incubator modules", "Setting ", "To adjust logging level")
-"""Lines that Spark and its Java say at every start, to nobody here."""
-
 SLOW_MEMBER = "R01"
 """The rule that says: one slow member stalled the group."""
 MIGRATION = "R24"
@@ -30,14 +27,14 @@ MIGRATION = "R24"
 
 
 def is_installed() -> bool:
-    """Whether the extra `pipeline` is there."""
+    """Whether the extra `analyze` is there."""
     return all(find_spec(module) is not None for module in NEEDED)
 
 
 def how_to_get_it(events: Path) -> str:
     """Where it is not, in one sentence."""
     return (
-        "To see from these events why the groups rebalanced: pip install 'kohort[pipeline]', "
+        "To see from these events why the groups rebalanced: pip install 'kohort[analyze]', "
         f"then kohort analyze {events}"
     )
 
@@ -45,7 +42,18 @@ def how_to_get_it(events: Path) -> str:
 async def analyse(bootstrap: str, events: Path, out: Path, say: Callable[[str], None]) -> str:
     """Analyses the cluster's offsets topic and its event log. Returns why that failed, empty if it did not."""
     child = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "kohort.cli", "analyze", bootstrap, str(events), "--out", str(out)),
+        *(
+            sys.executable,
+            "-m",
+            "kohort.cli",
+            "analyze",
+            bootstrap,
+            str(events),
+            "--engine",
+            "local",
+            "--out",
+            str(out),
+        ),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
@@ -57,14 +65,14 @@ async def analyse(bootstrap: str, events: Path, out: Path, say: Callable[[str], 
             assert child.stderr is not None
             async for line in child.stderr:
                 last = line.decode("utf-8", "replace").rstrip()
-                if last and not last.startswith(SPARKS_OWN):
+                if last:
                     say(last)
             code = await child.wait()
     except TimeoutError:
         return f"the analysis was not over within {WITHIN_S} s"
     finally:
         if child.returncode is None:
-            os.killpg(child.pid, signal.SIGTERM)  # the Java of Spark too
+            os.killpg(child.pid, signal.SIGTERM)
             await child.wait()
     return "" if code == 0 else f"the analysis failed: {last or f'exit code {code}'}"
 

@@ -20,8 +20,8 @@ from kohort.protocol.visible import visible
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from kohort.pipeline.analysis.analysis_run import Outcome
     from kohort.pipeline.gold.gold_rows import DataIssueRow, GroupHealthRow
-    from kohort.pipeline.job.analysis_run import Outcome
     from kohort.pipeline.report.results import FindingRow
     from kohort.pipeline.sources.found import Source
 

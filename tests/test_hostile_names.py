@@ -27,7 +27,7 @@ from kohort.demo.observations import Observations
 from kohort.demo.plain import PlainView
 from kohort.demo.stage import Stage
 from kohort.pipeline import terminal
-from kohort.pipeline.job.analysis_run import Outcome
+from kohort.pipeline.analysis.analysis_run import Outcome
 from kohort.pipeline.report.svg import esc
 from kohort.watch.changes import Change
 from kohort.watch.snapshot import Snapshot

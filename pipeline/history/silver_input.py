@@ -50,14 +50,17 @@ class GroupRows:
 
 
 def group_input(group_id: str, cluster: str, commits: pa.Table | None, rows: GroupRows) -> GroupInput:
-    """Builds a group's input from its rows. A row that several sources have counts once."""
+    """Builds a group's input from its rows. A row that several sources have counts once.
+
+    The order in which rows come says nothing: whoever carries them may have read the sources in any.
+    """
     group = GroupInput(group_id, cluster, since_ms=rows.since_ms)
     group.records = _most_trusted(rows.group_records, lambda row: (row.partition, row.offset))
     group.conflicts = _contradictions(rows.group_records, group.records)
     group.members = _most_trusted(rows.group_members, lambda row: (row.partition, row.offset, row.member_id))
     group.parts = _most_trusted(
         _of_one_source(rows.member_partitions),
-        lambda row: (row.partition, row.offset, row.member_id, row.topic, row.topic_id, row.role),
+        lambda row: (row.partition, row.offset, row.member_id, row.topic or "", row.topic_id or "", row.role),
     )
     group.events = _each_once(rows.events)
     group.topic_names = {row.topic_id: row.topic for row in rows.topic_names}
@@ -72,13 +75,11 @@ def group_input(group_id: str, cluster: str, commits: pa.Table | None, rows: Gro
     return group
 
 
-def _most_trusted(rows: list[RankedT], key: Callable[[RankedT], Hashable]) -> list[RankedT]:
-    """One row per key: the one of the lowest rank."""
+def _most_trusted(rows: list[RankedT], key: Callable[[RankedT], tuple[Any, ...]]) -> list[RankedT]:
+    """One row per key, in the order of the keys: the one of the lowest rank."""
     best: dict[Hashable, RankedT] = {}
-    for row in rows:
-        known = best.setdefault(key(row), row)
-        if row.rank < known.rank:
-            best[key(row)] = row
+    for row in sorted(rows, key=lambda row: (*key(row), row.rank)):
+        best.setdefault(key(row), row)
     return list(best.values())
 
 
@@ -93,7 +94,7 @@ def _of_one_source(rows: list[MemberPartitions]) -> list[MemberPartitions]:
 
 def _each_once(events: list[GroupEvent]) -> list[GroupEvent]:
     known: dict[str | None, GroupEvent] = {}
-    for event in events:
+    for event in sorted(events, key=lambda each: (each.ts, each.node_id or -1, each.seq or 0, each.event_id or "")):
         known.setdefault(event.event_id, event)
     return list(known.values())
 
@@ -166,6 +167,6 @@ def _ends(group: GroupInput, rows: Iterable[LogEndSample]) -> None:
         topic_partition = (row.topic, row.part)
         if topic_partition in group.commits:
             samples_of.setdefault(topic_partition, []).append((row.sampled_ms, row.log_start, row.log_end))
-    for topic_partition, samples in samples_of.items():
+    for topic_partition, samples in sorted(samples_of.items()):
         columns = np.array(sorted(set(samples)), np.int64).T
         group.ends[topic_partition] = LogEnds(columns[0], columns[1], columns[2])

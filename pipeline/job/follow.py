@@ -21,9 +21,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kohort.client.security import OPEN, Security
-from kohort.pipeline.job.analysis_run import Outcome, Progress, rebuild
+from kohort.pipeline.analysis.analysis_run import Outcome, Progress, rebuild
 from kohort.pipeline.job.formats import register
 from kohort.pipeline.job.news import NewFindings
+from kohort.pipeline.job.spark_engine import SparkEngine
 from kohort.pipeline.job.stream_source import RANGES, reading
 from kohort.pipeline.job.tracking import alerts
 from kohort.pipeline.job.watching_groups import watching_groups
@@ -351,7 +352,7 @@ def _rebuild(
         sample([source], cluster, writer)
     publish(folders.silver, number, [writer.task])
     with snapshot(folders.silver, batch) as silver:
-        return rebuild(spark, [source], [], folders.out, say, cluster, silver)
+        return rebuild(SparkEngine(spark), [source], [], folders.out, say, cluster, silver)
 
 
 _RANK = Source(WIRE, "").rank

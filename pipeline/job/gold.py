@@ -1,6 +1,6 @@
 """Silver to gold: brings each group's rows together, hands them to the analysis of one group, writes what comes back.
 
-Commits travel packed (see `job.commits`). Everything else is little, and travels as JSON beside them, so that one
+Commits travel packed (see `analysis.packed_commits`). Everything else is little, and travels as JSON beside them: one
 shuffle is enough.
 """
 
@@ -16,10 +16,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import functions as F
 
+from kohort.pipeline.analysis.group_gold import gold_of_group
+from kohort.pipeline.analysis.packed_commits import TABLE as COMMITS
 from kohort.pipeline.gold.gold_files import write_tables
-from kohort.pipeline.gold.group_tables import analyse_group, as_tables
-from kohort.pipeline.history.silver_input import GroupRows, group_input
-from kohort.pipeline.job import packed_commits
+from kohort.pipeline.history.silver_input import GroupRows
+from kohort.pipeline.job.commit_frames import commit_places, packed_commits
 from kohort.pipeline.session import parallelism
 from kohort.pipeline.silver.parquet_files import shown
 from kohort.pipeline.silver.silver_schemas import COLUMNS
@@ -103,15 +104,14 @@ def analyse_arrow(key: tuple[Any, ...], rows: pa.Table, window: Window = EVERYTH
     found = GroupRows(since_ms=window.since_ms)
     payloads = []
     for table, text, payload in zip(*(rows[name].to_pylist() for name in ("table", "row", "payload")), strict=True):
-        if table == packed_commits.TABLE:
+        if table == COMMITS:
             payloads.append(payload)
         elif table == _UNTIL:
             found.until_ms = min(json.loads(text)["until_ms"], window.until_ms)
         else:
             found.add(table, json.loads(text))
-    group = group_input(group_id, cluster or "", packed_commits.unpack(payloads), found)
     packed = []
-    for table, gold in as_tables(group, analyse_group(group)).items():
+    for table, gold in gold_of_group(cluster, group_id, payloads, found).items():
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, gold.schema) as stream:
             stream.write_table(gold)
@@ -130,15 +130,13 @@ def analyse_groups(
     def work(key: tuple[Any, ...], rows: pa.Table) -> pa.Table:
         return analyse_arrow(key, rows, window)
 
-    places = packed_commits.commit_places(
-        spark, silver
-    ).persist()  # a row for each topic of a group: small, and asked for often
+    places = commit_places(spark, silver).persist()  # a row for each topic of a group: small, and asked for often
     groups = groups_of(spark, silver, places)
-    packed = packed_commits.packed_commits(spark, silver).where("group_id is not null")
+    packed = packed_commits(spark, silver).where("group_id is not null")
     every = (
         rows_by_group(spark, silver, places, groups)
         .withColumn("payload", F.lit(None).cast("binary"))
-        .unionByName(packed.withColumns({"table": F.lit(packed_commits.TABLE), "row": F.lit(None).cast("string")}))
+        .unionByName(packed.withColumns({"table": F.lit(COMMITS), "row": F.lit(None).cast("string")}))
     )
     if only is not None:
         every = every.where(F.col("group_id").isin(only))

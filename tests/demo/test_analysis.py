@@ -43,9 +43,9 @@ def test_it_does_not_find_the_move(tmp_path: Path, other: dict[str, object]) -> 
 
 
 def test_what_to_do_without_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(analysis, "NEEDED", ("pyspark", "no_such_module"))
+    monkeypatch.setattr(analysis, "NEEDED", ("pyarrow", "no_such_module"))
     assert not analysis.is_installed()
-    assert analysis.how_to_get_it(tmp_path).endswith(f"pip install 'kohort[pipeline]', then kohort analyze {tmp_path}")
+    assert analysis.how_to_get_it(tmp_path).endswith(f"pip install 'kohort[analyze]', then kohort analyze {tmp_path}")
 
 
 async def test_an_analysis_that_fails_says_why(tmp_path: Path) -> None:
@@ -57,7 +57,6 @@ async def test_an_analysis_that_fails_says_why(tmp_path: Path) -> None:
 
 
 @pytest.mark.clients
-@pytest.mark.spark
 @pytest.mark.timeout(300)
 def test_the_whole_of_it(tmp_path: Path) -> None:
     out = tmp_path / "out"

@@ -210,11 +210,12 @@ class Bench:
 
     def all_sizes(self, spark: SparkSession) -> None:
         """Files to report in a session that runs already, for each size."""
-        from kohort.pipeline.job.analysis_run import analyse
+        from kohort.pipeline.analysis.analysis_run import analyse
+        from kohort.pipeline.job.spark_engine import SparkEngine
 
         for number, count in enumerate(self.counts):
             sources, _ = find_sources([str(self.place / f"logs{number}")])
-            seconds, _ = timed(partial(analyse, spark, sources, [], self.place / "out", lambda _: None))
+            seconds, _ = timed(partial(analyse, SparkEngine(spark), sources, [], self.place / "out", lambda _: None))
             self.figures.add(f"files to report, {count / MILLION:.2f} M records", "kohort", seconds)
 
 
@@ -226,9 +227,10 @@ def committed(silver: Path) -> int:
 
 def gaps_by_group(spark: SparkSession, silver: Path) -> tuple[int, int]:
     """(partitions, sum of their longest gaps) as the analysis has them: packed, shuffled, one group at a time."""
+    from kohort.pipeline.analysis.packed_commits import unpack
     from kohort.pipeline.history.commit_history import CommitHistory
     from kohort.pipeline.history.silver_input import GroupRows, group_input
-    from kohort.pipeline.job.packed_commits import packed_commits, unpack
+    from kohort.pipeline.job.commit_frames import packed_commits
 
     def work(key: tuple[Any, ...], rows: pa.Table) -> pa.Table:
         group = group_input(key[0].as_py(), "", unpack(rows["payload"].to_pylist()), GroupRows())

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from kohort.pipeline.analysis.packed_commits import pack, unpack
 from kohort.pipeline.history.silver_input import COMMIT_COLUMNS
-from kohort.pipeline.job.packed_commits import pack, unpack
 from kohort.pipeline.silver.silver_schemas import SCHEMAS
 
 

@@ -33,11 +33,12 @@ def sorted_rows(rows: list[dict[str, Any]]) -> list[str]:
 def test_the_recording_through_spark(
     spark: Any, recording: Path, recorded_groups: dict[str, GroupInput], tmp_path: Path
 ) -> None:
-    from kohort.pipeline.job.analysis_run import analyse
+    from kohort.pipeline.analysis.analysis_run import analyse
     from kohort.pipeline.job.ingest import ingest_sources
+    from kohort.pipeline.job.spark_engine import SparkEngine
 
     sources, issues = find_sources([str(recording)])
-    outcome = analyse(spark, sources, issues, tmp_path, lambda _: None)
+    outcome = analyse(SparkEngine(spark), sources, issues, tmp_path, lambda _: None)
     found = {(row["group"], row["rule"]) for row in outcome.findings}
     assert ("one-slow-member", "R01") in found
     assert (tmp_path / "report.html").stat().st_size > 100_000
@@ -59,7 +60,9 @@ def test_the_command(recording: Path, tmp_path: Path, spark: Any, monkeypatch: p
 
     monkeypatch.setattr(type(spark), "stop", lambda _: None)
     log = recording / "coordinator-logs" / "broker-2.log"
-    done = CliRunner().invoke(analyze, [str(log), str(tmp_path / "nowhere"), "--out", str(tmp_path / "out")])
+    done = CliRunner().invoke(
+        analyze, [str(log), str(tmp_path / "nowhere"), "--engine", "spark", "--out", str(tmp_path / "out")]
+    )
     assert done.exit_code == 0, done.output
     assert "no such file or directory" in done.output
     assert "frozen-at-barrier: " in done.output
@@ -120,7 +123,7 @@ def test_a_failure_is_a_sentence_and_a_file(recording: Path, tmp_path: Path, mon
 
     monkeypatch.setattr(session, "spark_session", broken)
     log = recording / "coordinator-logs" / "broker-2.log"
-    done = CliRunner().invoke(analyze, [str(log), "--out", str(tmp_path / "out")])
+    done = CliRunner().invoke(analyze, [str(log), "--engine", "spark", "--out", str(tmp_path / "out")])
     assert done.exit_code == 1
     assert "Error: no such cluster\nThe whole of it is in" in done.output
     assert "at a.b.C" in (tmp_path / "out" / "error.log").read_text()

@@ -77,10 +77,11 @@ def test_the_event_log_alone_is_enough_to_name_the_culprit(logs: Path, tmp_path:
 
 @pytest.mark.spark
 def test_through_spark(spark: Any, logs: Path, tmp_path: Path) -> None:
-    from kohort.pipeline.job.analysis_run import analyse
+    from kohort.pipeline.analysis.analysis_run import analyse
+    from kohort.pipeline.job.spark_engine import SparkEngine
 
     sources, issues = find_sources([str(logs)])
-    outcome = analyse(spark, sources, issues, tmp_path, lambda _: None)
+    outcome = analyse(SparkEngine(spark), sources, issues, tmp_path, lambda _: None)
     findings = {row["rule"]: row for row in outcome.findings}
     assert "bob" in findings["R01"]["clients"]
     assert [issue for issue in outcome.issues if "event" in issue["rule"]] == []

@@ -82,7 +82,7 @@ def test_what_spark_reports_becomes_a_sentence(
 
     monkeypatch.setattr("kohort.pipeline.session.spark_session", broken)
     write_segments(Plan(records=10, groups=1), tmp_path / "logs")
-    done = CliRunner().invoke(analyze, [str(tmp_path / "logs"), "--out", str(tmp_path / "out")])
+    done = CliRunner().invoke(analyze, [str(tmp_path / "logs"), "--engine", "spark", "--out", str(tmp_path / "out")])
     assert done.exit_code == 1
     assert f"Error: {said}" in done.output
     assert text.splitlines()[-1] in (tmp_path / "out" / "error.log").read_text()

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kohort.pipeline.job.gold_versions import new_version, show
+from kohort.pipeline.gold.gold_versions import new_version, show
 from kohort.pipeline.silver.parquet_files import Writer, publish, shown
 from kohort.pipeline.silver.rolling import FEWEST, clean, roll
 from kohort.pipeline.silver.silver_schemas import SCHEMAS

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 from kohort.cli.analyze import analyze
 from kohort.pipeline import terminal
-from kohort.pipeline.job.analysis_run import Outcome
+from kohort.pipeline.analysis.analysis_run import Outcome
 from kohort.pipeline.sources.found import Source
 from tests.pipeline.report_rows import finding, health, issue
 
@@ -191,9 +191,7 @@ def test_a_source_of_which_nothing_was_understood_is_said_and_fails(
         "detail": "nothing in it was understood; for example: unheard of",
     }
     outcome = SimpleNamespace(issues=[issue], findings=[], health=[], report=None)
-    monkeypatch.setattr("kohort.pipeline.session.spark_session", lambda _: SimpleNamespace(stop=lambda: None))
-    monkeypatch.setattr("kohort.cli.analyze.spark_tasks", lambda _: None)
-    monkeypatch.setattr("kohort.pipeline.job.analysis_run.analyse", lambda *_: outcome)
+    monkeypatch.setattr("kohort.pipeline.analysis.analysis_run.analyse", lambda *_: outcome)
     done = CliRunner().invoke(analyze, [str(log), "--out", str(tmp_path / "out")])
     assert done.exit_code == 1, done.output
     assert f"! {log}: nothing in it was understood; for example: unheard of" in done.output
@@ -210,14 +208,12 @@ def test_ci_may_fail_on_findings(
     log.write_text("[2026-11-20 22:17:43,630] INFO [GroupCoordinator id=2]: unheard of (kafka.X)\n")
     outcome = SimpleNamespace(issues=[], findings=[finding(severity=severity)], health=[], report=None)
     windows: list[Any] = []
-    monkeypatch.setattr("kohort.pipeline.session.spark_session", lambda _: SimpleNamespace(stop=lambda: None))
-    monkeypatch.setattr("kohort.cli.analyze.spark_tasks", lambda _: None)
 
     def analysed(*given: Any) -> SimpleNamespace:
         windows.append(given[-1])
         return outcome
 
-    monkeypatch.setattr("kohort.pipeline.job.analysis_run.analyse", analysed)
+    monkeypatch.setattr("kohort.pipeline.analysis.analysis_run.analyse", analysed)
     arguments = [str(log), "--out", str(tmp_path / "out"), "--fail-on", asked, "--last", "1h", "--group", "orders-*"]
     done = CliRunner().invoke(analyze, arguments)
     assert done.exit_code == code, done.output

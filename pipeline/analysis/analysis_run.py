@@ -7,23 +7,18 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from kohort.pipeline.analysis.data_issues import data_issues
+from kohort.pipeline.analysis.engine import Engine
 from kohort.pipeline.gold.gold_rows import DataIssueRow, GroupHealthRow
+from kohort.pipeline.gold.gold_versions import new_version, show
 from kohort.pipeline.gold.outage_findings import judge_outages
-from kohort.pipeline.job.data_issues import data_issues
-from kohort.pipeline.job.gold import analyse_groups, write_gold
-from kohort.pipeline.job.gold_versions import new_version, show
-from kohort.pipeline.job.ingest import ingest_sources
 from kohort.pipeline.report.results import FindingRow, add_issues, findings, read_gold
 from kohort.pipeline.rules.finding import several
-from kohort.pipeline.silver.parquet_files import forget, written
+from kohort.pipeline.silver.parquet_files import forget
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.found import Source
 from kohort.pipeline.sources.window import EVERYTHING, Window
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 Progress = Callable[[str], None]
 
@@ -37,7 +32,7 @@ class Outcome:
 
 
 def analyse(
-    spark: SparkSession,
+    engine: Engine,
     sources: list[Source],
     issues: list[Issue],
     out: Path,
@@ -50,16 +45,16 @@ def analyse(
     begun = time.monotonic()
     say("reading …")
     forget(silver)
-    read = ingest_sources(spark, sources, silver, cluster=cluster, window=window)
-    log = sum(read.rows.get(t, 0) for t in ("offset_commits", "group_records"))
-    done = f"{several(log, 'record')}, {several(read.rows.get('events', 0), 'event')}"
+    read = engine.ingest(sources, silver, cluster, window)
+    log = sum(read.get(t, 0) for t in ("offset_commits", "group_records"))
+    done = f"{several(log, 'record')}, {several(read.get('events', 0), 'event')}"
     say(f"read {done} ({time.monotonic() - begun:.1f} s)")
     say("following each group …")
-    return rebuild(spark, sources, issues, out, say, cluster, window=window)
+    return rebuild(engine, sources, issues, out, say, cluster, window=window)
 
 
 def rebuild(
-    spark: SparkSession,
+    engine: Engine,
     sources: list[Source],
     issues: list[Issue],
     out: Path,
@@ -75,9 +70,9 @@ def rebuild(
     silver, gold = silver or out / "tables" / "silver", out / "tables" / "gold"
     begun = time.monotonic()
     version = new_version(gold)
-    counts = write_gold(analyse_groups(spark, silver, window=window), version)
+    counts = engine.write_gold(silver, version, window)
     judge_outages(version)
-    all_issues = issues + data_issues(spark, silver, sources, written(silver))
+    all_issues = issues + data_issues(sources, engine.silver_facts(silver))
     add_issues(version, cluster, [(issue.rule, issue.keys, issue.detail) for issue in all_issues])
     show(gold, version)
     done = f"{several(_groups(gold), 'group')}, {several(counts.get('rebalances', 0), 'rebalance')}"

@@ -1,0 +1,94 @@
+"""Which engine `kohort analyze` works with: this process for what takes it seconds, Spark for the rest."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from kohort.pipeline.terminal import progress, spark_tasks, speaking_to
+
+if TYPE_CHECKING:
+    from kohort.pipeline.analysis.engine import Engine
+    from kohort.pipeline.sources.found import Source
+
+AUTO, LOCAL, SPARK = "auto", "local", "spark"
+_NAMED_BY = ("SPARK_REMOTE", "SPARK_MASTER", "PYSPARK_GATEWAY_PORT")
+"""Variables by which a Spark is chosen without --cluster; the last one is spark-submit's."""
+
+
+def checked_engine(engine: str, master: str | None, following: bool) -> None:
+    """Raises click.UsageError where --engine contradicts another option."""
+    if engine == LOCAL and (master is not None or following):
+        with_it = "--follow" if following else "--cluster"
+        raise click.UsageError(f"--engine local goes without Spark, and {with_it} needs it")
+
+
+def chosen_engine(
+    engine: str, master: str | None, sources: list[Source], environment: Mapping[str, str] = os.environ
+) -> str:
+    """LOCAL or SPARK. Raises click.ClickException where Spark would be right and isn't installed."""
+    from kohort.pipeline.analysis.engine import LOCAL_RECORDS, about_records
+
+    if engine != AUTO:
+        return engine
+    if master is not None or any(environment.get(name) for name in _NAMED_BY):
+        return SPARK
+    count = about_records(sources)
+    if count <= LOCAL_RECORDS:
+        return LOCAL
+    if find_spec("pyspark") is None:
+        raise click.ClickException(
+            f"about {count / 1_000_000:.0f} million records are work for Spark: pip install 'kohort[pipeline]', or say "
+            "--engine local and wait; with --last or --group it has less to do"
+        )
+    return SPARK
+
+
+@contextmanager
+def opened_engine(chosen: str, master: str | None, out: Path) -> Iterator[tuple[Engine, Callable[[], str]]]:
+    """The engine, and a function that says how far it is. Raises NoSparkError, NoJavaError."""
+    if chosen == LOCAL:
+        from kohort.pipeline.analysis.local_engine import LocalEngine
+
+        yield LocalEngine(), lambda: ""
+        return
+    from kohort.pipeline.session import spark_session
+
+    with spark_apart(out):
+        with progress() as show_progress:
+            show_progress("starting Spark …")
+            spark = spark_session(master)
+        try:
+            from kohort.pipeline.job.spark_engine import SparkEngine
+
+            yield SparkEngine(spark), spark_tasks(spark)
+        finally:
+            spark.stop()
+
+
+@contextmanager
+def spark_apart(out: Path) -> Iterator[None]:
+    """What Java, Spark's workers and PySpark's threads write to stderr goes into a file: nothing of it is for whoever
+    asked."""
+    sys.stderr.flush()
+    before, terminal = sys.stderr, os.dup(2)
+    with (
+        open(out / "spark.log", "a", encoding="utf-8", errors="replace", buffering=1) as log,
+        os.fdopen(terminal, "w", buffering=1, closefd=False) as ours,
+        speaking_to(ours),
+    ):
+        os.dup2(log.fileno(), 2)
+        sys.stderr = log
+        try:
+            yield
+        finally:
+            sys.stderr = before
+            os.dup2(terminal, 2)
+            os.close(terminal)

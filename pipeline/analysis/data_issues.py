@@ -1,0 +1,84 @@
+"""What a person must know about the data itself: rows of `dq_issues` that belong to no single group."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from operator import attrgetter
+
+from kohort.pipeline.analysis.engine import EventNumbers, SilverFacts, Undecoded
+from kohort.pipeline.silver.ranges import joined
+from kohort.pipeline.silver.silver_rows import LogRange
+from kohort.pipeline.sources import found
+from kohort.pipeline.sources.chunk import Issue
+from kohort.pipeline.sources.found import Source
+
+_MOST_OF_ONE_RULE = 50
+
+
+def data_issues(sources: list[Source], facts: SilverFacts) -> list[Issue]:
+    """In an order that doesn't depend on who read what first."""
+    return _at_most(
+        [
+            *_exports(sources),
+            *sorted(facts.issues, key=lambda issue: (issue.rule, issue.keys or "", issue.detail)),
+            *sorted(map(_undecoded, facts.undecoded), key=lambda issue: (issue.keys, issue.detail)),
+            *_compacted(facts.ranges),
+            *_event_numbers(facts.event_numbers),
+        ]
+    )
+
+
+def _exports(sources: list[Source]) -> list[Issue]:
+    kinds = {source.kind for source in sources}
+    if found.EXPORT in kinds and not kinds & {found.SEGMENT, found.WIRE, found.DUMP}:
+        text = "an export says nothing of transactions: offsets of aborted transactions look like real ones"
+        return [Issue("read_uncommitted", "", text)]
+    return []
+
+
+def _undecoded(record: Undecoded) -> Issue:
+    keys = f"type {record.record_type}, value version {record.value_version}"
+    return Issue("undecoded_records", keys, f"{record.records} records kept as they are: {record.error}")
+
+
+def _compacted(ranges: list[LogRange]) -> list[Issue]:
+    """A partition counts as intact from where the most complete source of it is."""
+    issues = []
+    for partition, group in groupby(sorted(joined(ranges), key=attrgetter("partition")), key=attrgetter("partition")):
+        of_partition = list(group)
+        first, last, intact = (
+            min(each.first_offset for each in of_partition),
+            max(each.last_offset for each in of_partition),
+            min(each.intact_from for each in of_partition),
+        )
+        if intact > first:
+            text = f"offsets {first} to {intact} of {last} have holes: known in part only"
+            issues.append(Issue("compacted_range", f"__consumer_offsets-{partition}", text))
+    return issues
+
+
+def _event_numbers(runs: list[EventNumbers]) -> list[Issue]:
+    issues = []
+    for run in sorted(runs, key=lambda run: (run.node_id or 0, run.boot_id or "")):
+        keys = f"node {run.node_id}, boot {run.boot_id}"
+        if run.came > run.distinct:
+            text = f"{run.came - run.distinct} events came more than once and were counted once"
+            issues.append(Issue("duplicate_events", keys, text))
+        if run.expected > run.distinct:
+            issues.append(Issue("missing_events", keys, f"{run.expected - run.distinct} events are missing"))
+    return issues
+
+
+def _at_most(issues: list[Issue]) -> list[Issue]:
+    kept: list[Issue] = []
+    counts: dict[str, int] = {}
+    for issue in issues:
+        counts[issue.rule] = counts.get(issue.rule, 0) + 1
+        if counts[issue.rule] <= _MOST_OF_ONE_RULE:
+            kept.append(issue)
+    kept += [
+        Issue(rule, "", f"and {count - _MOST_OF_ONE_RULE} more of this kind")
+        for rule, count in counts.items()
+        if count > _MOST_OF_ONE_RULE
+    ]
+    return kept

@@ -1,0 +1,95 @@
+"""Commits on their way from silver to the analysis of their group.
+
+They are most of what there is, a thousand times the rest. Whole files of them are read and sorted by group, and each
+group's are handed on as one value. Spark then shuffles a few hundred values, where it would have sorted millions of
+rows and carried each of their columns through two processes. Without Spark they lie packed until their group's turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kohort.pipeline.history.silver_input import COMMIT_COLUMNS
+from kohort.pipeline.silver.silver_schemas import SCHEMAS
+
+TABLE = "offset_commits"
+PLACES = ("cluster", "group_id", "partition", "topic")
+COMMITS_OF_A_GROUP = ("cluster", "group_id", *COMMIT_COLUMNS)
+TEXTS = ("cluster", "group_id", "topic", "txn")
+
+Ints = np.ndarray[tuple[int], np.dtype[np.int64]]
+
+
+def row_groups(path: str | Path, columns: Iterable[str]) -> Iterator[pa.Table]:
+    """Columns of a file of commits, a row group at a time, with its texts as dictionaries."""
+    wanted = list(columns)
+    with pq.ParquetFile(path, read_dictionary=[name for name in TEXTS if name in wanted]) as file:
+        for number in range(file.num_row_groups):
+            yield file.read_row_group(number, columns=wanted)
+
+
+def places(table: pa.Table) -> Iterator[pa.Table]:
+    """The distinct PLACES in a table of commits: who committed to what."""
+    yield table.select(list(PLACES)).group_by(list(PLACES)).aggregate([])
+
+
+def pack(table: pa.Table) -> Iterator[pa.Table]:
+    """(cluster, group_id, payload) for each group in a table of commits; `unpack` takes payloads."""
+    cut = cut_by_group(table, COMMIT_COLUMNS)
+    if cut is None:
+        return
+    names, rows = cut
+    payloads = [_written(each) for each in rows]
+    yield pa.table([*names, pa.array(payloads, pa.binary())], ["cluster", "group_id", "payload"])
+
+
+def cut_by_group(table: pa.Table, columns: Iterable[str]) -> tuple[list[pa.Array], list[pa.Table]] | None:
+    """Each group's rows in a table, in their order: (clusters, group ids) of the groups, and the rows of each.
+
+    None: there are no rows.
+    """
+    table = table.combine_chunks()
+    if not len(table):
+        return None
+    cluster, group = (_encoded(table[name]) for name in ("cluster", "group_id"))
+    code = _codes(cluster) * (len(group.dictionary) + 1) + _codes(group)
+    order = np.argsort(code, kind="stable")
+    edges = np.flatnonzero(np.diff(code[order])) + 1
+    table = table.select(list(columns)).take(pa.array(order))
+    starts = [0, *edges.tolist()]
+    lengths = np.diff([*starts, len(order)]).tolist()
+    firsts = pa.array(order[starts])
+    names = [column.take(firsts).cast(pa.string()) for column in (cluster, group)]
+    return names, [table.slice(start, length) for start, length in zip(starts, lengths, strict=True)]
+
+
+def unpack(payloads: Iterable[bytes]) -> pa.Table | None:
+    """A group's commits; None when there are none."""
+    schema = pa.schema([SCHEMAS[TABLE].field(name) for name in COMMIT_COLUMNS])
+    tables = [pa.ipc.open_stream(payload).read_all().cast(schema) for payload in payloads]
+    return pa.concat_tables(tables) if tables else None
+
+
+def _written(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as stream:
+        stream.write_table(table)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def _encoded(column: pa.ChunkedArray) -> pa.DictionaryArray:
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    whole = column.combine_chunks()
+    return whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
+
+
+def _codes(column: pa.DictionaryArray) -> Ints:
+    """Numbers for the texts of a column; 0 for null."""
+    found: Ints = column.indices.fill_null(-1).to_numpy().astype(np.int64) + 1
+    return found

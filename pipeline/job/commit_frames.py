@@ -1,0 +1,51 @@
+"""Commits of silver as Spark frames, packed by group (see `analysis.packed_commits`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from kohort.pipeline.analysis.packed_commits import COMMITS_OF_A_GROUP, PLACES, TABLE, TEXTS, pack, places, row_groups
+from kohort.pipeline.session import parallelism
+from kohort.pipeline.silver.parquet_files import shown
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def commit_places(spark: SparkSession, silver: Path) -> DataFrame:
+    """(cluster, group_id, partition, topic) of everything that was ever committed."""
+    kinds = "cluster string, group_id string, partition int, topic string"
+    return _over_files(spark, silver, PLACES, places, kinds).distinct()
+
+
+def packed_commits(spark: SparkSession, silver: Path) -> DataFrame:
+    """(cluster, group_id, payload): commits of one group from one stretch of a file, for `unpack`."""
+    return _over_files(spark, silver, COMMITS_OF_A_GROUP, pack, "cluster string, group_id string, payload binary")
+
+
+def _over_files(
+    spark: SparkSession,
+    silver: Path,
+    columns: tuple[str, ...],
+    work: Callable[[pa.Table], Iterator[pa.Table]],
+    kinds: str,
+) -> DataFrame:
+    """Applies `work` to every row group of the commits of silver, texts as dictionaries. Workers must see `silver`."""
+    paths = [str(path) for path in shown(silver, TABLE)]
+    if not paths:
+        return spark.createDataFrame([], kinds)
+
+    def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for numbered in numbers:
+            for number in numbered.column(0).to_pylist():
+                for rows in row_groups(paths[number], columns):
+                    for table in work(rows):
+                        plain = [table[n].cast(pa.string()) if n in TEXTS else table[n] for n in table.column_names]
+                        yield from pa.table(plain, table.column_names).to_batches()
+
+    tasks = min(len(paths), 4 * parallelism(spark))
+    return spark.range(0, len(paths), 1, tasks).mapInArrow(run, kinds)

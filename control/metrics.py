@@ -17,6 +17,7 @@ from prometheus_client.registry import Collector, CollectorRegistry
 from kohort.broker.cluster.broker_cluster import BrokerCluster
 from kohort.broker.cluster.group_events import Recorded
 from kohort.broker.cluster.node import Node
+from kohort.control.login_metrics import of_logins
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.consumer.consumer_states import GroupState
 from kohort.coordinator.context import Shard
@@ -50,6 +51,7 @@ class Metrics(Collector):
         """For the library's registry."""
         assert self._counts is not None, "the registry knows this from the first question on"
         yield from of_now(self._cluster)
+        yield from of_logins(self._cluster)
         yield from of_counts(self._counts, self._cluster)
 
 

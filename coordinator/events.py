@@ -77,7 +77,10 @@ CONSUMER_KINDS = frozenset({
 })  # fmt: skip
 """Those that only consumer groups have (offsets-topic §9.5)."""
 
-KINDS = CONSUMER_KINDS | {
+CLIENT_KINDS = frozenset({"authentication_failed", "authentication_expired"})
+"""Those about a client and no group, which no coordinator reports."""
+
+KINDS = CONSUMER_KINDS | CLIENT_KINDS | {
     "group_created", "group_deleted", "group_loaded", "group_unloaded", "member_id_issued", "member_added",
     "member_rejoined", "member_replaced", "member_metadata_changed", "member_removed", "member_fenced",
     "rebalance_started", "join_progress", "join_completed", "assignment_received", "assignment_stored", "member_synced",

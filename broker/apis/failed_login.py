@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 def fail_late(cluster: BrokerCluster, ticket: Ticket, response: object | None, reason: str) -> None:
     """Answers after the delay, unless `response` is None, and hangs up. `reason`, without a secret, is for the log."""
+    requester, now_ms = ticket.requester, ticket.received_at_ms
+    renewed = requester.login is not None and requester.login.renewing
+    cluster.logins.failed(requester, reason, now_ms, client_id=ticket.client_id, renewed=renewed)
     delay_ms = cluster.settings.connection_failed_authentication_delay_ms
     failure = _Failure(ticket.received_at_ms + delay_ms, ticket, response, f"failed authentication: {reason}")
     if delay_ms <= 0:

@@ -118,6 +118,7 @@ class _Part:
     """Who asks a part."""
 
     def __init__(self, ticket: Ticket, whole: _Whole) -> None:
+        self.node_id = ticket.requester.node_id
         self.client_host, self.listener = ticket.client_host, ticket.listener
         self.principal, self.listener_name = ticket.principal, ticket.listener_name
         self.login = ticket.requester.login

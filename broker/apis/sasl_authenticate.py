@@ -34,6 +34,8 @@ def handle(node: Node, request: SaslAuthenticateRequest, ticket: Ticket) -> Sasl
         refusal = SaslAuthenticateResponse(error_code=ErrorCode.sasl_authentication_failed, error_message=str(failure))
         fail_late(node.cluster, ticket, refusal, failure.reason)
         return None
+    if login.is_complete:
+        node.cluster.logins.succeeded(ticket.requester, renewed=login.renewing)
     return SaslAuthenticateResponse(
         error_code=ErrorCode.none,
         error_message="",

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kohort.broker.cluster.group_events import client_of
 from kohort.broker.logs import log
 from kohort.broker.settings.setting import split_principals
 from kohort.security.acls import CLUSTER_NAME, WILDCARD, AclBinding, Operation, PatternType, Permission, ResourceType
@@ -141,17 +142,19 @@ class Access:
             self._report(denial, ticket)
 
     def _report(self, denial: Denial, ticket: Ticket) -> None:
-        """A group event, if the request was about one group."""
+        """An event, of the group if the request was about one."""
         group_id, right = denial.group_id, denial.right
         node = None if group_id is None else self._cluster.offsets_topic.coordinator_of(group_id)
-        if group_id is None or node is None:
-            return
         detail = {
             "principal": str(denial.principal),
             "operation": right.operation.name,
             "resource": f"{right.resource_type.name}:{denial.name}",
             "n": str(denial.times),
         }
+        if group_id is None or node is None:
+            detail["api"] = denial.api
+            self._cluster.group_events.tell(ticket.requester.node_id, "access_denied", client_of(ticket), detail)
+            return
         node.coordinator.observer.access_denied(group_id, ticket, detail)
 
 

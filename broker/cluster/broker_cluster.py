@@ -37,6 +37,7 @@ from kohort.storage.topics import Partition, Topic
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.disk_syncing import Syncs
+    from kohort.broker.cluster.logins import Logins
     from kohort.security.scram_credentials import ScramCredentials
     from kohort.storage.disk.directory import DataDirectory
 
@@ -123,6 +124,13 @@ class BrokerCluster:
         from kohort.broker.cluster.kept_credentials import kept_credentials
 
         return kept_credentials(self.directory)
+
+    @cached_property
+    def logins(self) -> Logins:
+        """How logins ended; made when somebody logs in for the first time."""
+        from kohort.broker.cluster.logins import Logins
+
+        return Logins(self)
 
     @property
     def controller_id(self) -> int:

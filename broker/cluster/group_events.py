@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from kohort.broker.logs import log
@@ -12,6 +12,13 @@ from kohort.coordinator.events import Client, GroupEvent
 if TYPE_CHECKING:
     from kohort.broker.cluster.broker_cluster import BrokerCluster
     from kohort.coordinator.coordinator import GroupCoordinator
+
+US_PER_MS = 1_000
+
+TOLD_WITHIN_US, MOST_TOLD = 10_000_000, 100
+
+NO_PARTITION = -1
+"""In the place of a partition and an epoch, of events that are about no group."""
 
 
 class Recorded(NamedTuple):
@@ -47,6 +54,9 @@ class GroupEvents:
         self._listeners: list[Listener] = []
         self._numbers: dict[int, int] = {}
         self._boot_id = ""
+        self._told_since_us = 0
+        self._told = 0
+        """Events that `tell` has handed out since then."""
 
     def listen(self, listener: Listener) -> None:
         """Calls `listener` with every event from now on."""
@@ -71,7 +81,35 @@ class GroupEvents:
 
     def take(self, coordinator: GroupCoordinator, event: GroupEvent) -> None:
         """The next event of a coordinator."""
-        node_id = next(node.id for node in self._cluster.nodes if node.coordinator is coordinator)
+        self._hand_out(next(node.id for node in self._cluster.nodes if node.coordinator is coordinator), event)
+
+    def tell(self, node_id: int, kind: str, client: Client, detail: Mapping[str, str]) -> None:
+        """An event that no coordinator makes: it is about a client, and about no group.
+
+        At most MOST_TOLD of them come in TOLD_WITHIN_US: names are free for who guesses passwords or topics.
+        """
+        if not self._listeners:
+            return
+        now_us = self._cluster.clock.now_us()
+        if now_us - self._told_since_us >= TOLD_WITHIN_US:
+            self._told_since_us, self._told = now_us, 0
+        self._told += 1
+        if self._told > MOST_TOLD:
+            return
+        event = GroupEvent(
+            ts=now_us // US_PER_MS + self._cluster.clock.epoch_ms,
+            mono_us=now_us,
+            co_partition=NO_PARTITION,
+            co_epoch=NO_PARTITION,
+            kind=kind,
+            client_id=client.client_id or None,
+            client_host=client.client_host or None,
+            client_software=client.client_software,
+            detail=detail,
+        )
+        self._hand_out(node_id, event)
+
+    def _hand_out(self, node_id: int, event: GroupEvent) -> None:
         self._numbers[node_id] = number = self._numbers.get(node_id, 0) + 1
         recorded = Recorded(node_id, self._boot_id, number, event)
         for listener in list(self._listeners):

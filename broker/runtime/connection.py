@@ -116,6 +116,11 @@ class Connection(asyncio.Protocol):
         return self._obstacles >= CLOSED
 
     @property
+    def node_id(self) -> int:
+        """See `Requester`."""
+        return self.node.id
+
+    @property
     def parked(self) -> bool:
         """Whether a request waits for its answer."""
         return bool(self._obstacles & PARKED)

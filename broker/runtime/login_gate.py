@@ -49,7 +49,7 @@ class LoginGate:
         elif verdict is Verdict.BARE:
             self._bare(connection, login, frame[start:], now_ms)
         elif verdict is Verdict.CLOSE:
-            connection.close(_reason(login))
+            self._close(connection, login, now_ms)
         elif verdict is Verdict.REFUSE:
             self._refuse(connection, login, frame, now_ms, start)
         else:
@@ -78,11 +78,22 @@ class LoginGate:
             progress = login.authenticate(message, now_ms, now_ms + self._cluster.clock.epoch_ms)
         except FailedLogin as failure:
             if failure.at_once:
+                self._cluster.logins.failed(connection, failure.reason, now_ms, renewed=login.renewing)
                 connection.close(f"failed authentication: {failure.reason}")
             else:
                 self._close_late(connection, login, now_ms, failure.reason)
         else:
+            if login.is_complete:
+                self._cluster.logins.succeeded(connection, renewed=login.renewing)
             connection.send(len(progress.challenge).to_bytes(4, "big") + progress.challenge)
+
+    def _close(self, connection: Connection, login: Login, now_ms: int) -> None:
+        if login.state is State.COMPLETE:
+            self._cluster.logins.expired(connection, str(connection.principal), now_ms)
+            reason = "its session is over (connections.max.reauth.ms, or the token's end)"
+        else:
+            reason = "it has to log in first" if login.state is not State.FAILED else "its login has failed"
+        connection.close(reason)
 
     def _refuse(self, connection: Connection, login: Login, frame: bytes, now_ms: int, start: int) -> None:
         """Answers ILLEGAL_SASL_STATE in the request's own response."""
@@ -105,9 +116,3 @@ class LoginGate:
         login.fail()
         connection.park()
         fail_late(self._cluster, Ticket(connection, None, None, 0, 0, "", now_ms), None, reason)
-
-
-def _reason(login: Login) -> str:
-    if login.state is State.COMPLETE:
-        return "its session is over (connections.max.reauth.ms, or the token's end)"
-    return "it has to log in first" if login.state is not State.FAILED else "its login has failed"

@@ -114,6 +114,16 @@ class Login:
         return tuple(self._mechanisms)
 
     @property
+    def is_complete(self) -> bool:
+        """Whether the user is known."""
+        return self.state is State.COMPLETE
+
+    @property
+    def renewing(self) -> bool:
+        """Whether what is said now, or was said last, renews a session."""
+        return self._renewing
+
+    @property
     def has_session(self) -> bool:
         """Whether each request must be looked at, because the session ends."""
         return self._expires_at_ms is not None

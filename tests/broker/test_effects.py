@@ -28,6 +28,7 @@ class Listener:
     listener_name = "PLAINTEXT"
     principal = ANONYMOUS
     login: Login | None = None
+    node_id = 0
 
     def __init__(self) -> None:
         self.heard: list[object] = []

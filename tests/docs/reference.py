@@ -15,7 +15,7 @@ from kohort.control.lab_group import UNKNOWN
 from kohort.control.routes.faults_routes import ABOUT
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.consumer.consumer_states import GroupState
-from kohort.coordinator.events import CONSUMER_KINDS, KINDS
+from kohort.coordinator.events import CLIENT_KINDS, CONSUMER_KINDS, KINDS
 from kohort.protocol.errors import ErrorCode
 from kohort.testing import plugin
 from tests.control.talking import Lab
@@ -121,7 +121,8 @@ def _states() -> Iterator[tuple[str, ...]]:
 
 def _kinds() -> Iterator[tuple[str, ...]]:
     for kind in sorted(KINDS):
-        yield f"`{kind}`", "consumer groups" if kind in CONSUMER_KINDS else "all"
+        groups = "consumer groups" if kind in CONSUMER_KINDS else "none" if kind in CLIENT_KINDS else "all"
+        yield f"`{kind}`", groups
 
 
 def _endpoints() -> Iterator[tuple[str, ...]]:

@@ -139,10 +139,10 @@ class Broker:
     def client(self, node: int = 0, **where: Any) -> Client:
         return Client(self, node, **where)
 
-    def stranger(self) -> Client:
+    def stranger(self, peer: str = "10.0.0.7") -> Client:
         """Somebody who connects to the first of `listeners`."""
         securing = Securing(self.cluster.settings, 1, 0)
-        return Client(self, listener=securing.listeners(self.cluster)[0])
+        return Client(self, peer=peer, listener=securing.listeners(self.cluster)[0])
 
 
 class Stopwatch:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import click
 
-from kohort.broker.address import AddressError, parse_address, show_address
-from kohort.cli.reaching import WANTS_TLS, config_option, reach, security_of, speaks_tls
+from kohort.broker.address import show_address
+from kohort.cli.reaching import WANTS_TLS, addresses_of, config_option, reach, security_of, speaks_tls
 from kohort.cli.saying import say
 
 _API_VERSIONS_V0 = bytes.fromhex("0012 0000 00000001 ffff")
@@ -21,6 +21,7 @@ _BEGINNING = 14
 _BEFORE_APIS, _AN_API = 10, 6
 """Bytes of the answer before its list of APIs, and of each API in it."""
 MOST_APIS = 1_000
+DEFAULT_ADDRESS = "127.0.0.1:9092"
 _TLS_ALERT = b"\x15\x03"
 
 
@@ -29,19 +30,40 @@ class HungUpError(ValueError):
 
 
 @click.command()
-@click.argument("address", metavar="HOST:PORT", default="127.0.0.1:9092")
+@click.argument("address", metavar="[HOST:PORT]", required=False)
 @click.option("--timeout", "timeout_s", default=2.0, show_default=True, help="Seconds to wait for the answer.")
+@click.option(
+    "--ready-file",
+    metavar="FILE",
+    envvar="KOHORT_READY_FILE",
+    show_envvar=True,
+    help="Where to read the address if none is given: what `kohort serve --ready-file` has written.",
+)
 @config_option
-def health(address: str, timeout_s: float, config: Path | None) -> None:
+def health(address: str | None, timeout_s: float, ready_file: str | None, config: Path | None) -> None:
     """Ask the broker at HOST:PORT which APIs it serves. Exit code 0 when it answers, 1 when it does not.
 
-    Any broker that speaks Kafka's protocol will do. With --command-config it must let us in, too.
+    Any broker that speaks Kafka's protocol will do; without an address it is the one at 127.0.0.1:9092. With
+    --command-config it must let us in, too. Of several addresses one that answers is enough.
     """
+    if address is None:
+        address = DEFAULT_ADDRESS if ready_file is None else _written(ready_file)
+    healthy = [_answers(host, port, timeout_s, config) for host, port in addresses_of(address)]
+    sys.exit(0 if any(healthy) else 1)
+
+
+def _written(file: str) -> str:
+    """The addresses in a file that a broker keeps. Where there is none, the command ends with exit code 1."""
     try:
-        host, port = parse_address(address)
-    except AddressError as problem:
-        say(f"kohort: {problem}", err=True)
-        sys.exit(2)
+        return Path(file).read_text().strip()
+    except OSError as problem:
+        say(f"kohort: no broker is ready: {file}: {problem.strerror}", err=True)
+        sys.exit(1)
+
+
+def _answers(host: str, port: int, timeout_s: float, config: Path | None) -> bool:
+    """Whether a broker does; says so, or why not."""
+    where = show_address(host, port)
     try:
         if config is None:
             count = ask(host, port, timeout_s)
@@ -49,13 +71,13 @@ def health(address: str, timeout_s: float, config: Path | None) -> None:
             count = reach(host, port, security_of(config), "kohort-health", timeout_s)
     except (HungUpError, ConnectionResetError) as problem:
         why = WANTS_TLS if speaks_tls(host, port, timeout_s) else str(problem)
-        say(f"{show_address(host, port)} does not answer: {why}", err=True)
-        sys.exit(1)
     except (OSError, ValueError, OverflowError) as problem:
-        said = str(problem).removeprefix(f"{show_address(host, port)}: ")
-        say(f"{show_address(host, port)} does not answer: {said}", err=True)
-        sys.exit(1)
-    say(f"{show_address(host, port)} serves {count} APIs")
+        why = str(problem).removeprefix(f"{where}: ")
+    else:
+        say(f"{where} serves {count} APIs")
+        return True
+    say(f"{where} does not answer: {why}", err=True)
+    return False
 
 
 def ask(host: str, port: int, timeout_s: float) -> int:

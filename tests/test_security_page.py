@@ -43,6 +43,6 @@ def test_every_line_of_its_tables_is_looked_at() -> None:
 
 
 def test_options_that_it_names_are_in_the_help() -> None:
-    serve = (ROOT / "cli" / "serve.py").read_text()
+    serve = (ROOT / "cli" / "serve_options.py").read_text()
     named = set(re.findall(r"`(--[a-z-]+)", PAGE)) | set(re.findall(r"`(KOHORT_\w+)`", PAGE))
     assert named - {"--version"} == {each for each in named - {"--version"} if f'"{each}"' in serve}

@@ -24,6 +24,7 @@ from kohort.broker.line_writer import LineWriter
 from kohort.broker.logs import LibraryLines, log
 from kohort.broker.runtime.listener import Entrances, Listener
 from kohort.broker.runtime.memory_trimmer import trim_memory_at_rest
+from kohort.broker.runtime.ready_file import ready_file
 from kohort.broker.runtime.registry import Registry
 from kohort.broker.runtime.server import Server
 from kohort.broker.settings.broker_settings import Settings
@@ -70,6 +71,8 @@ class Places:
     """When they are synced; one of `syncing.FSYNC`."""
     restore_topics: bool = False
     """Whether topics are made of the folders in the data directory, if the journal that names them is lost."""
+    ready_file: Path | None = None
+    """Where the addresses that are listened on are written while the broker serves."""
 
 
 NOWHERE = Places()
@@ -101,11 +104,11 @@ async def _serve(settings: Settings, entrances: Entrances, nodes: int, control: 
             control.attach(cluster)
         server = Server(cluster, Registry(settings.kohort_as_kafka), loop)
         with _events_written(cluster, places.event_log, loop), _long_work_aside(server), _synced(server, places):
-            await _until_stopped(cluster, server, entrances.listeners(cluster), control)
+            await _until_stopped(cluster, server, entrances.listeners(cluster), control, places.ready_file)
 
 
 async def _until_stopped(
-    cluster: BrokerCluster, server: Server, listeners: Sequence[Listener], control: Control | None
+    cluster: BrokerCluster, server: Server, listeners: Sequence[Listener], control: Control | None, file: Path | None
 ) -> None:
     loop = server.loop
     stopped = asyncio.Event()
@@ -122,6 +125,7 @@ async def _until_stopped(
         async with AsyncExitStack() as open_:
             if control is not None:
                 ready += f" control={await open_.enter_async_context(control.serve(server))}"
+            open_.enter_context(ready_file(file, cluster, listeners))
             announce(ready, loop)
             collect_garbage_seldom()
             trim_memory_at_rest(loop)

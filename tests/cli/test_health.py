@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -11,6 +14,7 @@ from click.testing import CliRunner, Result
 
 from kohort.cli.main import main
 from kohort.testing import Cluster
+from kohort.testing.secured import Secured
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -82,3 +86,53 @@ def test_a_file_that_cannot_be_followed_is_a_mistake_in_the_command_line(tmp_pat
     refused = health("127.0.0.1:1", "--command-config", str(config))
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert refused.stderr == ("kohort: security.protocol=TLS: it is one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL\n")
+
+
+def test_a_broker_says_where_it_is_healthy(tmp_path: Path) -> None:
+    file = tmp_path / "ready"
+    missing = health("--ready-file", str(file))
+    assert (missing.exit_code, missing.stderr) == (
+        1,
+        f"kohort: no broker is ready: {file}: No such file or directory\n",
+    )
+    command = [sys.executable, "-m", "kohort.cli", "serve", "--listen", "0.0.0.0:0", "--nodes", "2"]
+    command += ["--advertise", "nowhere.test:1", "--ready-file", str(file)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as broker:
+        assert broker.stdout is not None
+        assert broker.stdout.readline().startswith("READY bootstrap=nowhere.test:1,nowhere.test:2")
+        found = health("--ready-file", str(file))
+        broker.terminate()
+    assert (found.exit_code, found.stderr) == (0, "")
+    assert [line.startswith("127.0.0.1:") for line in found.stdout.splitlines()] == [True, True], (
+        "each node, at the address that it listens on"
+    )
+    assert not file.exists()
+
+
+def test_of_a_secured_broker_the_plain_listener_is_named(tmp_path: Path) -> None:
+    file, made = tmp_path / "ready", Secured("SSL", tmp_path / "made")
+    settings = made.settings("127.0.0.1:0") | {
+        "listeners": "SSL://127.0.0.1:0,PLAINTEXT://127.0.0.1:0",
+        "listener.security.protocol.map": "SSL:SSL,PLAINTEXT:PLAINTEXT",
+    }
+    (tmp_path / "server.properties").write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+    command = [sys.executable, "-m", "kohort.cli", "serve", "--config", str(tmp_path / "server.properties")]
+    environment = os.environ | {"KOHORT_READY_FILE": str(file)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as broker:
+        assert broker.stdout is not None
+        ready = broker.stdout.readline()
+        told = file.read_text().strip()
+        broker.terminate()
+    assert f"PLAINTEXT://{told}" in ready
+
+
+def test_a_ready_file_that_cannot_be_written_stops_nobody(tmp_path: Path) -> None:
+    file = tmp_path / "no" / "such" / "folder"
+    command = [sys.executable, "-m", "kohort.cli", "serve", "--listen", "127.0.0.1:0", "--ready-file", str(file)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as broker:
+        assert broker.stdout is not None
+        assert broker.stdout.readline().startswith("READY bootstrap=127.0.0.1:")
+        broker.terminate()
+        _, logged = broker.communicate(timeout=60)
+    assert broker.returncode == 0
+    assert f"{file} can't be written: No such file or directory; kohort serves all the same" in logged

@@ -2,12 +2,13 @@
 
 Kafka reads uncompressed records whole: each must be as long as it says. Compressed ones it reads as a stream: what a
 record says of its length is not looked at, but its offsets must count from 0. Keys and values are skipped in both.
-Every record is looked at, so this is written for speed: one loop without a call for a usual record; and where records
-of one size follow one another, as metrics often do, all of them at once, column by column.
+Every record is looked at, so this is written for speed: where records of one size follow one another, as metrics often
+do, all of them at once, column by column; other usual ones with one call each; only the rest byte by byte.
 Source: Kafka's `DefaultRecord.readFrom`, `readPartiallyFrom`, `DefaultRecordBatch`; what 4.3.0 answered to the batches
 of `tests/storage/odd_batches.py`.
 """
 
+import struct
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
@@ -20,6 +21,8 @@ _WORTH_A_LOOK = 8
 """From so many records on it is looked whether they are of one size."""
 _FIRST_RUN, _LEAST_RUN = 64, 16
 """So many records are looked at together at most, at first and after others came; twice as many as the last time."""
+_MOST_HEADERS = 8
+"""Records of one size with more headers are not looked at together."""
 _ONE_BY_ONE = 64
 """After so many records at most it is looked again whether the next ones are of one size."""
 _TWO_BYTES, _THREE_BYTES = 64, 8_192
@@ -30,9 +33,35 @@ _OFFSETS_OF_TWO: tuple[bytes, ...] = (
     bytes(number >> 6 for number in range(_TWO_BYTES, _THREE_BYTES)),
 )
 """Offset deltas of one byte, and of two, column by column."""
+_BLOCK = 64
+"""Only the first byte of the offset delta changes among so many records."""
+_SHAPES = tuple(
+    tuple(
+        tuple(
+            (
+                struct.Struct("<BB" + "x" * two + "BH"[late] + "BH"[wide] + "BBB").unpack_from,
+                two << 7,
+                two * 127,
+                1 - two * 63,
+                5 + two + late + wide,
+            )
+            for two in (0, 1)
+        )
+        for late in (0, 1)
+    )
+    for wide in (0, 1)
+)
+"""How usual records begin: whose offset delta takes two bytes, whose time does, whose size does.
+
+What reads the beginning: the size, and the attributes or its second byte; time, offset, and three bytes: the size of
+the key, and two that are the value's if there is no key. Then the highest bit of the size, what the byte behind it is
+at most, what makes a length of both, and where the size of the value is if there is no key.
+"""
+_TIMES = ((0x80, 0), (0x8080, 0x80))
+"""Which bits tell that a time has one byte, or two, and what they are."""
 _LAST_BYTES, _OTHER_BYTES = bytes(range(128)), bytes(range(128, 256))
 """What a number may end in, and what may stand before that."""
-_NO_HEADERS = 0
+_NO_HEADERS, _NULL = 0, 1
 
 
 class BadRecordsError(Exception):
@@ -100,6 +129,7 @@ def _together(body: bytes, compressed: bool, count: int, at: int) -> _Findings:
         if count - number >= _WORTH_A_LOOK:
             with suppress(IndexError, DecodeError):  # looked at one by one the records show what is wrong
                 run = _run(body, findings[0], number, min(most, count - number))
+            run = run or _usual(body, findings[0], number, count)
         if run is None:
             end = min(number + pause, count)
             findings = _one_by_one(body, compressed, number, end, findings)
@@ -116,7 +146,7 @@ def _run(body: bytes, start: int, number: int, most: int) -> tuple[int, int, int
     """How many records from `number` on are laid out as the first of them, `most` at most, and what they have.
 
     Then: where the next one begins, the two times of `_Findings`, and whether they have a key. None: there are too few.
-    Only records without headers are seen here, whose time takes one byte or two. Raises IndexError, DecodeError.
+    Only records with few headers are seen here, whose time takes one byte or two. Raises IndexError, DecodeError.
     """
     size, attributes_at = read_varint(body, start)
     stride = attributes_at - start + size
@@ -132,14 +162,12 @@ def _run(body: bytes, start: int, number: int, most: int) -> tuple[int, int, int
     key_size, value_at = read_varint(body, key_at)
     key_end = value_at + key_size if key_size > 0 else value_at
     value_size, after = read_varint(body, key_end)
-    last_at = start + stride - 1
-    if after + max(value_size, 0) != last_at or body[last_at] != _NO_HEADERS:
-        return None  # it has headers
+    numbers = _numbers_of_headers(body, after + max(value_size, 0), start + stride)
     size = min(most, limit, (len(body) - start) // stride)
-    if size < _WORTH_A_LOOK:
+    if size < _WORTH_A_LOOK or not numbers:
         return None
     stop = start + stride * size
-    for at in (*range(start, attributes_at), *range(key_at, value_at), *range(key_end, after), last_at):
+    for at in (*range(start, attributes_at), *range(key_at, value_at), *range(key_end, after), *numbers):
         column = body[at:stop:stride]
         if column != column[:1] * size:
             size -= len(column.lstrip(column[:1]))
@@ -157,6 +185,86 @@ def _run(body: bytes, start: int, number: int, most: int) -> tuple[int, int, int
         if body[at:stop:stride] != column[first : first + size]:
             return None
     return size, stop, high, low, key_size >= 0
+
+
+def _numbers_of_headers(body: bytes, start: int, end: int) -> Sequence[int]:
+    """Where the numbers in the headers of a record stand that ends at `end`. None at all: they are many, or wrong.
+
+    Raises IndexError, DecodeError.
+    """
+    if body[start] == _NO_HEADERS:
+        return (start,) if start == end - 1 else ()
+    count, at = read_varint(body, start)
+    if not 0 < count <= _MOST_HEADERS:
+        return ()
+    numbers = [*range(start, at)]
+    for part in range(2 * count):
+        size, behind = read_varint(body, at)
+        if size < 0 and part % 2 == 0:
+            return ()  # a name must be there
+        numbers += range(at, behind)
+        at = behind + max(size, 0)
+    return numbers if at == end else ()
+
+
+def _usual(body: bytes, start: int, number: int, count: int) -> tuple[int, int, int, int, bool] | None:
+    """What `_run` says, of records of any size, the next ones of their block, as far as they are usual.
+
+    Their sizes take one byte or two, their times as many as the first one's, the sizes of their keys one. None: there
+    are too few.
+    """
+    try:
+        late = body[start + 2 + (body[start] >> 7)] >> 7
+    except IndexError:
+        return None
+    if number >= _THREE_BYTES:
+        return None
+    wide, code = (0, number << 1) if number < _TWO_BYTES else (1, number >> 6 << 8 | 128 | number << 1 & 127)
+    shapes, (time_bits, time_mark) = _SHAPES[wide][late], _TIMES[late]
+    unpack, size_mark, most, rest, to_value = shapes[0]
+    at, high, low, keyless = start, -1, -1, False
+    last = seen = code + 2 * min(count - number, _BLOCK - number % _BLOCK)
+    with suppress(IndexError, struct.error, DecodeError, BadRecordsError):
+        for seen in range(code, last, 2):
+            size, more, time, offset, key, value, next_byte = unpack(body, at)
+            if size & 129 != size_mark:
+                unpack, size_mark, most, rest, to_value = shapes[size >> 7]
+                size, more, time, offset, key, value, next_byte = unpack(body, at)
+            if size & 1 or more > most or time & time_bits != time_mark or offset != seen:
+                break
+            end = at + (more << 6) + (size >> 1) + rest
+            value_at = at + to_value
+            if key != _NULL:
+                if key & 129:
+                    break
+                value_at += key >> 1
+                value, next_byte = body[value_at], body[value_at + 1]
+            if value < 128:
+                headers_at = value_at + 1 + (value >> 1)
+            else:
+                headers_at = value_at + (next_byte << 6) + (value >> 1) - 62
+                if next_byte > 127:
+                    break
+            if value & 1 and value != _NULL:
+                break
+            if (headers_at != end - 1 or body[headers_at] != _NO_HEADERS) and _skip_headers(body, headers_at) != end:
+                break
+            at = end
+            if time & 1:
+                if time > low:
+                    low = time
+            elif time > high:
+                high = time
+            if key == _NULL:
+                keyless = True
+        else:
+            seen = last
+    done = seen - code >> 1
+    if done < _WORTH_A_LOOK and seen != last:
+        return None
+    if late:
+        high, low = (time & 127 | time >> 8 << 7 for time in (high, low))  # -1 stays
+    return done, at, high, low, not keyless
 
 
 def _times(column: bytes, second: bytes) -> tuple[int, int, int]:
@@ -268,15 +376,30 @@ def records_in_short(body: bytes, count: int, at: int = 0) -> Iterator[RecordInS
 
 
 def _skip_headers(body: bytes, at: int) -> int:
-    count, at = read_varint(body, at)
-    if count < 0:
-        raise BadRecordsError(f"a record with {count} headers")
+    count = body[at]
+    if count & 129:
+        count, at = read_varint(body, at)
+        if count < 0:
+            raise BadRecordsError(f"a record with {count} headers")
+    else:
+        count >>= 1
+        at += 1
     for _ in range(count):
-        size, at = read_varint(body, at)
-        if size < 0:
-            raise BadRecordsError("a header without a name")
-        size, at = read_varint(body, at + size)
-        at += max(size, 0)
+        size = body[at]
+        if size & 129:
+            size, at = read_varint(body, at)
+            if size < 0:
+                raise BadRecordsError("a header without a name")
+            at += size
+        else:
+            at += 1 + (size >> 1)
+        size = body[at]
+        if size & 129:
+            size, at = read_varint(body, at)
+            if size > 0:
+                at += size
+        else:
+            at += 1 + (size >> 1)
     return at
 
 

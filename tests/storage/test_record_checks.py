@@ -86,6 +86,10 @@ quick = settings(deadline=None)
 TIMES = st.sampled_from([0, 0, 0, 1, 63, 64, -1, -64, -65, 8_191, 8_192, 2**40, -(2**40), 2**63 - 1, -(2**63)])
 STEPS = st.sampled_from([0, 1, 1, 7, 700, -1])
 SIZES = st.sampled_from([[100], range(30, 90), range(40, 50), range(100, 1_000), range(50, 5_000), range(8_100, 8_300)])
+KEYS = st.sampled_from(
+    [[None], [b"k"], [b"", b"key", b"a longer key"], [None, b"k"], [bytes(62), bytes(63), bytes(64)]]
+)
+TOMBSTONES = st.sampled_from([0, 0, 11])
 HEADERS = st.just(b"\0") | st.lists(
     st.tuples(st.binary(max_size=3), st.none() | st.binary(max_size=3)), max_size=3
 ).map(lambda pairs: varint(len(pairs)) + b"".join(header(*pair) for pair in pairs))
@@ -101,9 +105,10 @@ def bodies(draw: Callable[[Any], Any]) -> tuple[bytes, int]:
             parts.append(record(len(parts), key, draw(LARGE), time=time, headers=headers))
         for _ in range(draw(st.sampled_from([1, 2, 7, 8, 9, 70]))):
             parts.append(record(len(parts), key, value, time=time, headers=headers))
-        step, sizes = draw(STEPS), draw(SIZES)
+        step, sizes, keys, tombstones = draw(STEPS), draw(SIZES), draw(KEYS), draw(TOMBSTONES)
         for number in range(draw(st.sampled_from([0, 0, 9, 40, 130]))):
-            varied = bytes(sizes[number * 7 % len(sizes)])
+            varied = None if tombstones and number % tombstones == 5 else bytes(sizes[number * 7 % len(sizes)])
+            key = keys[number % len(keys)]
             parts.append(record(len(parts), key, varied, time=abs(time) % 100 + number * step, headers=headers))
     return b"".join(parts), len(parts)
 
@@ -197,6 +202,10 @@ HOSTILE = {
     "one record of headers": record(headers=varint(33_000) + header(b"", None) * 33_000),
     "alike but for the last byte": b"".join(record(n % 60) for n in range(10_000))[:-1] + b"\2",
     "sizes of five bytes": record(size=b"\x90\x80\x80\x80\x00") * 8_000,
+    "sizes that alternate": b"".join(record(n, None, bytes(40 + 40 * (n % 2))) for n in range(4_000)),
+    "headers that alternate": b"".join(
+        record(n, None, bytes(n % 100), headers=varint(n % 2) + header(b"h", None) * (n % 2)) for n in range(4_000)
+    ),
     "overlong times": record(time=b"\x80" * 9 + b"\0") * 4_000,
 }
 

@@ -53,8 +53,33 @@ class Placement:
         ring = [tuple([*nodes[start:], *nodes[:start], *stopped][:factor]) for start in range(len(nodes))]
         return [ring[(first + index) % len(nodes)] for index in range(partitions)]
 
-    def of_new_topic(self, first: int, partitions: int, factor: int) -> list[tuple[int, ...]] | Refusal:
-        """As `spread`, if the cluster can have so many partitions with so many copies."""
+    def of_new_topic(
+        self,
+        first: int,
+        size: tuple[int, int],
+        usual_size: tuple[int, int],
+        assignments: Sequence[tuple[int, Sequence[int]]] | None,
+    ) -> list[tuple[int, ...]] | Refusal:
+        """As a client wants them, or as `spread`. Sizes: how many partitions, and replicas of each; -1: as usual."""
+        partitions, factor = size
+        if assignments:
+            for number, what in ((factor, "replication factor"), (partitions, "numPartitions")):
+                if number != -1:
+                    return Refusal(
+                        ErrorCode.invalid_request,
+                        f"A manual partition assignment was specified, but {what} was not set to -1.",
+                    )
+            return self._by_hand_of_new_topic(assignments)
+        if factor < -1 or factor == 0:
+            return Refusal(
+                ErrorCode.invalid_replication_factor,
+                "Replication factor must be larger than 0, or -1 to use the default value.",
+            )
+        if partitions < -1 or partitions == 0:
+            return Refusal(
+                ErrorCode.invalid_partitions, "Number of partitions was set to an invalid non-positive value."
+            )
+        partitions, factor = (usual if wanted == -1 else wanted for wanted, usual in zip(size, usual_size, strict=True))
         return too_many(partitions) or self._unable_to_replicate(factor) or self.spread(first, partitions, factor)
 
     def of_more(self, replicas: Sequence[tuple[int, ...]], more: int) -> list[tuple[int, ...]] | Refusal:
@@ -62,7 +87,9 @@ class Placement:
         first = self.node_ids.index(replicas[-1][0]) + 1
         return too_many(more + len(replicas)) or self.spread(first, more, len(replicas[0]))
 
-    def of_new_topic_by_hand(self, assignments: Sequence[tuple[int, Sequence[int]]]) -> list[tuple[int, ...]] | Refusal:
+    def _by_hand_of_new_topic(
+        self, assignments: Sequence[tuple[int, Sequence[int]]]
+    ) -> list[tuple[int, ...]] | Refusal:
         """As a client wants them: partitions, each with its nodes."""
         wanted: dict[int, tuple[int, ...]] = {}
         factor: int | None = None

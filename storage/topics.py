@@ -3,9 +3,9 @@
 Source: Kafka's `ReplicationControlManager`; the words of refusals are those of Kafka 4.3.0.
 """
 
-import re
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Concatenate, ParamSpec, TypeVar
 from uuid import UUID
 
 from kohort.protocol.errors import ErrorCode
@@ -16,16 +16,22 @@ from kohort.storage.producers import Producers
 from kohort.storage.refusal import Refusal
 from kohort.storage.store import MemoryStorage, Storage
 from kohort.storage.topic_configs import TOPIC_CONFIGS, LogConfig, log_config, refusal_of
+from kohort.storage.topic_names import name_refusal
 
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 """Metadata says that these are internal. Clients may not produce to them."""
 
-MAX_NAME_LENGTH = 249
 PRODUCER_IDS_AT_ONCE = 1_000
 """Ids that are noted as handed out before the first of them is (Kafka: `ProducerIdsBlock`)."""
 
+PARTITIONS_AT_ONCE = 64
+"""After so many new partitions others may be served: each takes 20 µs on disk."""
+
 _DONE = object()
-_LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
+_NOWHERE = MemoryStorage()
+"""Where topics are that are only tried."""
+MadeT = TypeVar("MadeT")
+AskedT = ParamSpec("AskedT")
 
 
 @dataclass(slots=True, eq=False)
@@ -68,19 +74,22 @@ class Topic:
         return self.partitions[index] if 0 <= index < len(self.partitions) else None
 
 
-def name_refusal(name: str) -> str | None:
-    """Why no topic may have this name, in Kafka's words; None: one may (`Topic.validate`)."""
-    if not name:
-        problem = "the empty string is not allowed"
-    elif name in (".", ".."):
-        problem = f"'{name}' is not allowed"
-    elif len(name) > MAX_NAME_LENGTH:
-        problem = f"the length of '{name}' is longer than the max allowed length {MAX_NAME_LENGTH}"
-    elif not _LEGAL_NAME.fullmatch(name):
-        problem = f"'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
-    else:
-        return None
-    return f"Topic name is invalid: {problem}"
+def _at_once(
+    steps: Callable[Concatenate["Topics", AskedT], Generator[None, None, MadeT]],
+) -> Callable[Concatenate["Topics", AskedT], MadeT]:
+    """The method that nobody comes in between."""
+
+    def do(topics: "Topics", /, *args: AskedT.args, **others: AskedT.kwargs) -> MadeT:
+        made: MadeT
+        working = steps(topics, *args, **others)
+        while True:
+            try:
+                next(working)
+            except StopIteration as end:
+                made = end.value
+                return made
+
+    return do
 
 
 class Topics:
@@ -111,13 +120,14 @@ class Topics:
         self.memory = memory if memory is not None else Memory()
         self._new_id = new_id
         self._storage = storage if storage is not None else MemoryStorage()
-        self._num_partitions = num_partitions
-        self._replication_factor = replication_factor
+        self._usual_size = (num_partitions, replication_factor)
         self._producer_expiration_ms = producer_expiration_ms
         self._retention_check_interval_ms = retention_check_interval_ms
         self._cleaner_backoff_ms = cleaner_backoff_ms
         self._by_name: dict[str, Topic] = {}
         self._by_id: dict[UUID, Topic] = {}
+        self._in_the_making: set[str] = set()
+        """Names of topics that are about to be created, or to get more partitions."""
         self.version = 0
         """Grows when a topic is created or deleted, or gets more partitions."""
         self._first_leader = 0
@@ -167,7 +177,7 @@ class Topics:
 
     # Creating
 
-    def create(
+    def creating(
         self,
         name: str,
         partitions: int = -1,
@@ -177,16 +187,17 @@ class Topics:
         assignments: Sequence[tuple[int, Sequence[int]]] | None = None,
         topic_id: UUID | None = None,
         validate_only: bool = False,
-    ) -> Topic | Refusal:
+    ) -> Generator[None, None, Topic | Refusal]:
         """Creates a topic; -1 leaves a number to the cluster. `assignments`: replicas of partitions, not numbers.
 
-        `topic_id`: of one that is only taken over. validate_only: answers as if, and the topic answered is not kept.
+        `topic_id`: of one that is taken over. validate_only: answers as if, and the topic answered is not kept. Others
+        may be served at each `yield`.
         Raises OSError if it cannot be stored; then it is not created.
         """
         problem = name_refusal(name)
         if problem is not None:
             return Refusal(ErrorCode.invalid_topic_exception, problem)
-        if name in self._by_name:
+        if name in self._by_name or name in self._in_the_making:
             return Refusal(ErrorCode.topic_already_exists, f"Topic '{name}' already exists.")
         colliding = self._colliding(name)
         if colliding is not None:
@@ -197,18 +208,23 @@ class Topics:
         problem = refusal_of(configs.items(), self.defaults)
         if problem is not None:
             return Refusal(ErrorCode.invalid_config, problem)
-        replicas = self._replicas_of_new_topic(partitions, replication_factor, assignments)
+        replicas = self.placement.of_new_topic(
+            self._first_leader, (partitions, replication_factor), self._usual_size, assignments
+        )
         if isinstance(replicas, Refusal):
             return replicas
         config = log_config({**self.defaults, **configs})
         topic = Topic(name, topic_id or self._new_id(), [], configs, name in INTERNAL_TOPICS, config)
-        topic.partitions += self._partitions(topic, replicas)
+        storage = _NOWHERE if validate_only else self._storage
+        topic.partitions += yield from self._made(topic, self._partitions(topic, replicas, storage))
         if not validate_only:
             self._note(topic)
             self._by_name[name] = self._by_id[topic.topic_id] = topic
             self._first_leader += 1
             self.version += 1
         return topic
+
+    create = _at_once(creating)
 
     def restore(
         self, name: str, topic_id: UUID, configs: Mapping[str, str], partitions: Sequence[tuple[tuple[int, ...], int]]
@@ -221,9 +237,8 @@ class Topics:
         known = {config: value for config, value in configs.items() if config in TOPIC_CONFIGS}
         topic = Topic(name, topic_id, [], known, name in INTERNAL_TOPICS, log_config({**self.defaults, **known}))
         nodes = [tuple(each for each in replicas if each in self.placement.node_ids) for replicas, _ in partitions]
-        topic.partitions += self._partitions(
-            topic, [there or instead for there, instead in zip(nodes, ring, strict=True)]
-        )
+        instead = [there or other for there, other in zip(nodes, ring, strict=True)]
+        topic.partitions += self._partitions(topic, instead, self._storage)
         for partition, (_, leader_epoch) in zip(topic.partitions, partitions, strict=True):
             partition.leader_epoch = max(partition.leader_epoch, leader_epoch)
             if partition.log.log_end_offset:
@@ -251,58 +266,50 @@ class Topics:
         if "." not in name and "_" not in name:
             return None
         plain = name.replace(".", "_")
-        return next((other for other in self._by_name if other.replace(".", "_") == plain), None)
+        others = (*self._by_name, *self._in_the_making)
+        return next((other for other in others if other.replace(".", "_") == plain), None)
 
-    def _replicas_of_new_topic(
-        self, partitions: int, replication_factor: int, assignments: Sequence[tuple[int, Sequence[int]]] | None
-    ) -> list[tuple[int, ...]] | Refusal:
-        if assignments:
-            for number, what in ((replication_factor, "replication factor"), (partitions, "numPartitions")):
-                if number != -1:
-                    return Refusal(
-                        ErrorCode.invalid_request,
-                        f"A manual partition assignment was specified, but {what} was not set to -1.",
-                    )
-            return self.placement.of_new_topic_by_hand(assignments)
-        if replication_factor < -1 or replication_factor == 0:
-            return Refusal(
-                ErrorCode.invalid_replication_factor,
-                "Replication factor must be larger than 0, or -1 to use the default value.",
-            )
-        if partitions < -1 or partitions == 0:
-            return Refusal(
-                ErrorCode.invalid_partitions, "Number of partitions was set to an invalid non-positive value."
-            )
-        partitions = self._num_partitions if partitions == -1 else partitions
-        factor = self._replication_factor if replication_factor == -1 else replication_factor
-        return self.placement.of_new_topic(self._first_leader, partitions, factor)
+    def _made(self, topic: Topic, partitions: Iterator[Partition]) -> Generator[None, None, list[Partition]]:
+        """All of them, a few at a time."""
+        made: list[Partition] = []
+        self._in_the_making.add(topic.name)
+        try:
+            for partition in partitions:
+                made.append(partition)
+                if len(made) % PARTITIONS_AT_ONCE == 0:
+                    yield
+        finally:
+            self._in_the_making.discard(topic.name)
+        for partition in made:  # nodes may have stopped or started meanwhile
+            partition.leader = self.placement.eligible_leader(partition.replicas)
+        return made
 
-    def _partitions(self, topic: Topic, replicas: Sequence[tuple[int, ...]]) -> list[Partition]:
+    def _partitions(self, topic: Topic, replicas: Sequence[tuple[int, ...]], storage: Storage) -> Iterator[Partition]:
         """Further partitions, which the topic does not have yet."""
-        made = []
         for index, nodes in enumerate(replicas, len(topic.partitions)):
-            store, found = self._storage.open(topic.name, topic.topic_id, index, self._producer_expiration_ms)
+            store, found = storage.open(topic.name, topic.topic_id, index, self._producer_expiration_ms)
             log = PartitionLog(topic.log_config, self.memory, store, found)
             partition = Partition(index, log, nodes, self.placement.eligible_leader(nodes))
             if found is not None:
                 partition.leader_epoch, partition.producers = log.latest_epoch + 1, found.producers
-            made.append(partition)
-        return made
+            yield partition
 
     # Changing and deleting
 
-    def grow(
+    def growing(
         self,
         topic: Topic,
         count: int,
         assignments: Sequence[Sequence[int]] | None = None,
         *,
         validate_only: bool = False,
-    ) -> Refusal | None:
+    ) -> Generator[None, None, Refusal | None]:
         """Gives a topic more partitions, so that it has `count`. `assignments`: replicas of the new ones.
 
         Raises OSError if that cannot be stored; then nothing has changed. So do `configure` and `delete`.
         """
+        if topic.name in self._in_the_making:
+            return Refusal(ErrorCode.request_timed_out, f"Topic '{topic.name}' gets more partitions right now.")
         there_are = len(topic.partitions)
         if count == there_are:
             return Refusal(ErrorCode.invalid_partitions, f"Topic already has {count} partition(s).")
@@ -319,11 +326,15 @@ class Topics:
         if isinstance(replicas, Refusal):
             return replicas
         if not validate_only:
-            more_partitions = self._partitions(topic, replicas)
+            more_partitions = yield from self._made(topic, self._partitions(topic, replicas, self._storage))
+            if self._by_name.get(topic.name) is not topic:
+                return Refusal(ErrorCode.unknown_topic_or_partition)  # it was deleted meanwhile
             self._note(topic, replicas)
             topic.partitions += more_partitions
             self.version += 1
         return None
+
+    grow = _at_once(growing)
 
     def configure(self, topic: Topic, configs: Mapping[str, str], *, validate_only: bool = False) -> Refusal | None:
         """Replaces the settings of a topic."""

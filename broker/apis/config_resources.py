@@ -17,7 +17,7 @@ from kohort.security.acls import CLUSTER_NAME
 from kohort.security.rights import ALTER_CONFIGS_CLUSTER, ALTER_CONFIGS_GROUP, ALTER_CONFIGS_TOPIC
 from kohort.storage.refusal import Refusal
 from kohort.storage.topic_configs import TOPIC_CONFIGS, refusal_of
-from kohort.storage.topics import name_refusal
+from kohort.storage.topic_names import name_refusal
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node

@@ -43,7 +43,7 @@ def handle(node: Node, request: CreatePartitionsRequest, ticket: Ticket) -> Slic
         elif name in refused:
             refusal = Refusal(ErrorCode.topic_authorization_failed)
         else:
-            refusal = _grow(node, wanted, request.validate_only)
+            refusal = yield from _grow(node, wanted, request.validate_only)
             yield
         results.append(
             CreatePartitionsTopicResult(
@@ -55,7 +55,7 @@ def handle(node: Node, request: CreatePartitionsRequest, ticket: Ticket) -> Slic
     return CreatePartitionsResponse(throttle_time_ms=0, results=tuple(results))
 
 
-def _grow(node: Node, wanted: CreatePartitionsTopic, validate_only: bool) -> Refusal | None:
+def _grow(node: Node, wanted: CreatePartitionsTopic, validate_only: bool) -> Slices[Refusal | None]:
     topics = node.cluster.topics
     topic = topics.by_name(wanted.name)
     if topic is None:
@@ -63,7 +63,7 @@ def _grow(node: Node, wanted: CreatePartitionsTopic, validate_only: bool) -> Ref
     assignments = None
     if wanted.assignments is not None:
         assignments = [assignment.broker_ids for assignment in wanted.assignments]
-    return topics.grow(topic, wanted.count, assignments, validate_only=validate_only)
+    return (yield from topics.growing(topic, wanted.count, assignments, validate_only=validate_only))
 
 
 def error_response(request: CreatePartitionsRequest, error_code: ErrorCode) -> CreatePartitionsResponse:

@@ -24,7 +24,8 @@ from kohort.protocol.messages.create_topics import (
 from kohort.security.acls import CLUSTER_NAME
 from kohort.security.rights import CREATE_CLUSTER, CREATE_TOPIC, DESCRIBE_CONFIGS_TOPIC
 from kohort.storage.refusal import Refusal
-from kohort.storage.topics import Topic, name_refusal
+from kohort.storage.topic_names import name_refusal
+from kohort.storage.topics import Topic
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
@@ -54,7 +55,7 @@ def handle(node: Node, request: CreateTopicsRequest, ticket: Ticket) -> Slices[C
         elif too_much is not None:
             outcome = too_much
         else:
-            outcome = _create(node, wanted, request.validate_only)
+            outcome = yield from _create(node, wanted, request.validate_only)
         results.append(_result(node, name, outcome, ticket))
         yield
     return CreateTopicsResponse(throttle_time_ms=0, topics=tuple(results))
@@ -86,13 +87,13 @@ def _too_much(node: Node, wanted: list[CreatableTopic]) -> Refusal | None:
     return None
 
 
-def _create(node: Node, wanted: CreatableTopic, validate_only: bool) -> Topic | Refusal:
+def _create(node: Node, wanted: CreatableTopic, validate_only: bool) -> Slices[Topic | Refusal]:
     topics = node.cluster.topics
     null = next((config.name for config in wanted.configs if config.value is None), None)
     if null is not None and name_refusal(wanted.name) is None and topics.by_name(wanted.name) is None:
         return Refusal(ErrorCode.invalid_config, f"Null value not supported for topic configs: {null}")
     configs = {config.name: config.value for config in wanted.configs if config.value is not None}
-    return topics.create(
+    outcome: Topic | Refusal = yield from topics.creating(
         wanted.name,
         wanted.num_partitions,
         wanted.replication_factor,
@@ -100,6 +101,7 @@ def _create(node: Node, wanted: CreatableTopic, validate_only: bool) -> Topic | 
         assignments=[(each.partition_index, each.broker_ids) for each in wanted.assignments],
         validate_only=validate_only,
     )
+    return outcome
 
 
 def _result(node: Node, name: str, outcome: Topic | Refusal, ticket: Ticket) -> CreatableTopicResult:

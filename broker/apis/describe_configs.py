@@ -39,7 +39,8 @@ from kohort.security.rights import DESCRIBE_CONFIGS_CLUSTER, DESCRIBE_CONFIGS_GR
 from kohort.storage.config_types import LIST
 from kohort.storage.refusal import Refusal
 from kohort.storage.topic_configs import TOPIC_CONFIGS
-from kohort.storage.topics import Topic, name_refusal
+from kohort.storage.topic_names import name_refusal
+from kohort.storage.topics import Topic
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node

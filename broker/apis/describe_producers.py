@@ -16,7 +16,7 @@ from kohort.protocol.messages.describe_producers import (
     TopicResponse,
 )
 from kohort.security.rights import READ_TOPIC
-from kohort.storage.topics import name_refusal
+from kohort.storage.topic_names import name_refusal
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node

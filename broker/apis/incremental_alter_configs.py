@@ -62,20 +62,23 @@ def handle(
     def fail_one(resource: AlterConfigsResource) -> Refusal | None:
         return _refusal_by_broker(node, resource, alter_one) or Refusal(ErrorCode.unknown_server_error)
 
-    fails = any(
-        may_alter(node, ticket, resource) and _refusal_by_broker(node, resource, alter_one) is None
-        for resource in _fatal(request.resources)
-    )
+    fails = False
+    for resource in _perhaps_fatal(request.resources):
+        if _is_fatal(resource) and may_alter(node, ticket, resource):
+            fails = _refusal_by_broker(node, resource, alter_one) is None
+            if fails:
+                break
+        yield
     responses = yield from alter(request.resources, fail_one if fails else alter_one, AlterConfigsResourceResponse)
     return IncrementalAlterConfigsResponse(throttle_time_ms=0, responses=responses)
 
 
-def _fatal(resources: Sequence[AlterConfigsResource]) -> list[AlterConfigsResource]:
-    """Those over which all of the request fails in Kafka's controller, if it gets to them."""
+def _perhaps_fatal(resources: Sequence[AlterConfigsResource]) -> list[AlterConfigsResource]:
+    """Those over which all of the request may fail in Kafka's controller, if it gets to them."""
     if {change.config_operation for resource in resources for change in resource.configs} <= _OPERATIONS:
         return []
     count = Counter((each.resource_type, each.resource_name) for each in resources)
-    return [each for each in resources if count[each.resource_type, each.resource_name] == 1 and _is_fatal(each)]
+    return [each for each in resources if count[each.resource_type, each.resource_name] == 1]
 
 
 def _is_fatal(resource: AlterConfigsResource) -> bool:

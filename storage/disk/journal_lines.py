@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from kohort.storage.disk.checkpoints import read_id, show_id
-from kohort.storage.topics import name_refusal
+from kohort.storage.topic_names import name_refusal
 
 SavedAcl = tuple[str, str, str, str, str, str, str]
 """An ACL in words: type of resource, type of pattern, name, principal, host, operation, permission."""

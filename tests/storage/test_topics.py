@@ -9,7 +9,8 @@ from kohort.storage.log import PartitionLog
 from kohort.storage.placement import MAX_PARTITIONS
 from kohort.storage.refusal import Refusal
 from kohort.storage.topic_configs import TOPIC_CONFIGS, refusal_of
-from kohort.storage.topics import Topic, Topics, name_refusal
+from kohort.storage.topic_names import name_refusal
+from kohort.storage.topics import PARTITIONS_AT_ONCE, Topic, Topics
 from tests.support.batches import batch, contents
 
 
@@ -294,3 +295,42 @@ def test_producers_that_fell_silent_are_forgotten() -> None:
     topics.maintain(10)
     assert partition.producers is None
     assert topics.next_producer_id() != topics.next_producer_id()
+
+
+def test_a_large_topic_is_made_a_few_partitions_at_a_time_and_nobody_makes_it_twice() -> None:
+    topics = topics_of(2)
+    making = topics.creating("my.topic", 3 * PARTITIONS_AT_ONCE + 1, 2)
+    next(making)
+    assert topics.by_name("my.topic") is None
+    assert refused(topics, "my.topic").error_code == ErrorCode.topic_already_exists
+    assert refused(topics, "my_topic").error_code == ErrorCode.invalid_topic_exception
+    topics.placement.stopped_nodes = frozenset([1])
+    steps = 1 + sum(1 for _ in making)
+    topic = topics.by_name("my.topic")
+    assert topic is not None
+    assert steps == 3
+    assert {partition.leader for partition in topic.partitions} == {2}
+    assert [partition.index for partition in topic.partitions] == list(range(3 * PARTITIONS_AT_ONCE + 1))
+
+
+def test_a_topic_whose_making_was_given_up_can_be_made() -> None:
+    topics = topics_of()
+    making = topics.creating("topic", 2 * PARTITIONS_AT_ONCE)
+    next(making)
+    making.close()
+    created(topics)
+
+
+def test_nothing_is_added_to_a_topic_that_was_deleted_meanwhile() -> None:
+    topics = topics_of()
+    topic = created(topics)
+    growing = topics.growing(topic, 2 * PARTITIONS_AT_ONCE)
+    next(growing)
+    busy = topics.grow(topic, 2)
+    assert busy is not None
+    assert busy.error_code == ErrorCode.request_timed_out
+    topics.delete(topic)
+    with pytest.raises(StopIteration) as end:
+        next(growing)
+    assert end.value.value.error_code == ErrorCode.unknown_topic_or_partition
+    assert "topic" not in topics

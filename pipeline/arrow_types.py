@@ -16,6 +16,9 @@ Int8 = Annotated[int, pa.int8()]
 Int16 = Annotated[int, pa.int16()]
 Int32 = Annotated[int, pa.int32()]
 Int64 = Annotated[int, pa.int64()]
+_MOMENT = "moment"
+Moment = Annotated[int, pa.int64(), _MOMENT]
+"""Milliseconds since 1970, UTC. A plain Int64 whose name ends in `_ms` is a length."""
 TextMap = Annotated[dict[str, str], pa.map_(pa.string(), pa.string())]
 
 _PLAIN = {str: pa.string(), bytes: pa.binary(), bool: pa.bool_(), float: pa.float64()}
@@ -26,6 +29,18 @@ RowT = TypeVar("RowT")
 def schema_of(row_type: type) -> pa.Schema:
     """The schema of a row type. Every column may be null."""
     return pa.schema([(name, _arrow(hint)) for name, hint in get_type_hints(row_type, include_extras=True).items()])
+
+
+def moments_of(row_type: type) -> dict[str, str]:
+    """The columns that hold a moment, and what each is called as a timestamp: `start_ms` is `start_at`."""
+    hints = get_type_hints(row_type, include_extras=True)
+    return {name: f"{name.removesuffix('_ms')}_at" for name, hint in hints.items() if _is_moment(hint)}
+
+
+def _is_moment(hint: Any) -> bool:
+    if get_origin(hint) is Annotated:
+        return _MOMENT in hint.__metadata__
+    return any(map(_is_moment, get_args(hint)))
 
 
 def _arrow(hint: Any) -> pa.DataType:

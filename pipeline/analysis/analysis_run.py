@@ -10,6 +10,7 @@ from pathlib import Path
 
 from kohort.pipeline.analysis.data_issues import data_issues
 from kohort.pipeline.analysis.engine import Engine
+from kohort.pipeline.analysis.sql_views import write_views
 from kohort.pipeline.gold.gold_rows import DataIssueRow, GroupHealthRow
 from kohort.pipeline.gold.gold_versions import new_version, show
 from kohort.pipeline.gold.outage_findings import judge_outages
@@ -85,6 +86,7 @@ def write_results(out: Path, say: Progress) -> Outcome:
     from kohort.pipeline.report.html import write_report
 
     gold = out / "tables" / "gold"
+    write_views(out / "tables")
     found = findings(gold)
     _replace(out / "findings.json", json.dumps(found, indent=1, ensure_ascii=False) + "\n")
     begun = time.monotonic()

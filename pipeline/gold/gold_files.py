@@ -1,4 +1,7 @@
-"""Writes gold tables: a file for each day, sorted by group, in as few row groups as there can be."""
+"""Writes gold tables: a file for each day, sorted by group, in as few row groups as there can be.
+
+Beside each moment in milliseconds a file has it as a timestamp, for whoever asks in SQL or draws a picture.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,10 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from kohort.pipeline.gold.gold_schemas import MOMENTS
+
+TIMESTAMP = pa.timestamp("ms", "UTC")
 
 
 def write_tables(found: dict[str, list[pa.Table]], gold: Path) -> dict[str, int]:
@@ -15,7 +22,7 @@ def write_tables(found: dict[str, list[pa.Table]], gold: Path) -> dict[str, int]
     """
     for table, parts in found.items():
         pq.write_to_dataset(
-            pa.concat_tables(parts).combine_chunks().sort_by("group_id"),
+            _with_timestamps(table, pa.concat_tables(parts).combine_chunks().sort_by("group_id")),
             gold / table,
             partition_cols=["day"],
             basename_template="part-{i}.parquet",
@@ -23,3 +30,9 @@ def write_tables(found: dict[str, list[pa.Table]], gold: Path) -> dict[str, int]
             compression="zstd",
         )
     return {table: sum(map(len, parts)) for table, parts in found.items()}
+
+
+def _with_timestamps(table: str, rows: pa.Table) -> pa.Table:
+    for moment, timestamp in MOMENTS[table].items():
+        rows = rows.append_column(timestamp, rows[moment].cast(TIMESTAMP))
+    return rows

@@ -1,6 +1,7 @@
 """Rows of the gold tables, as they are made and as the report reads them. None: not known, or there is none.
 
-Times are `*_ms` since 1970; `*_lo`/`*_hi` are bounds, and a figure without them is exact or None. `day` (UTC, of the
+A `Moment` is milliseconds since 1970; the files have it as a timestamp, too. `*_lo`/`*_hi` are bounds, and a figure
+without them is exact or None. `day` (UTC, of the
 row's beginning) is the last column: tables are rebuilt by day.
 """
 
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 from typing import NotRequired, TypedDict
 
-from kohort.pipeline.arrow_types import Int32, Int64
+from kohort.pipeline.arrow_types import Int32, Int64, Moment
 
 
 class _OfGroup(TypedDict):
@@ -26,10 +27,10 @@ class RebalanceRow(_OfGroup):
     gen_from: Int32
     gen_to: Int32
     lost_generations: Int32 | None
-    start_ms: Int64 | None
+    start_ms: Moment | None
     start_source: str
-    barrier_ms: Int64
-    stable_ms: Int64
+    barrier_ms: Moment
+    stable_ms: Moment
     prepare_us: Int64 | None
     prepare_lo_ms: Int64
     prepare_hi_ms: Int64 | None
@@ -75,9 +76,9 @@ class GenerationRow(_OfGroup):
 
     generation: Int32
     kind: str
-    start_ms: Int64
-    stable_ms: Int64
-    end_ms: Int64 | None
+    start_ms: Moment
+    stable_ms: Moment
+    end_ms: Moment | None
     stable_for_s: float
     members: Int32
     leader: str | None
@@ -122,8 +123,8 @@ class PartitionMoveRow(_OfGroup):
     to_client: str | None
     moved: bool
     forced: bool
-    last_commit_before_ms: Int64 | None
-    first_commit_after_ms: Int64 | None
+    last_commit_before_ms: Moment | None
+    first_commit_after_ms: Moment | None
     commit_gap_ms: Int64 | None
     excess_gap_ms: Int64 | None
     downtime_us: Int64 | None
@@ -138,8 +139,8 @@ class MemberSessionRow(_OfGroup):
     logical_client: str
     client_id: str
     client: str
-    first_ms: Int64
-    last_ms: Int64
+    first_ms: Moment
+    last_ms: Moment
     generations: Int32
     end_kind: str
     end_confidence: str
@@ -162,8 +163,8 @@ class StormRow(_OfGroup):
     """Rebalances that follow each other closely. share: of the time that was spent rebalancing."""
 
     storm_id: str
-    start_ms: Int64
-    end_ms: Int64
+    start_ms: Moment
+    end_ms: Moment
     rebalances: Int32
     time_rebalancing_s: float
     share: float
@@ -194,7 +195,7 @@ class CommitMinuteRow(_OfGroup):
 
     topic: str
     part: Int32
-    minute: Int64
+    minute: Moment
     commits: Int32
     offset_delta: Int64
     max_gap_ms: Int64
@@ -205,7 +206,7 @@ class CommitMinuteRow(_OfGroup):
 class ThroughputRow(_OfGroup):
     """Offsets that the whole group advanced in one step of time."""
 
-    start_ms: Int64
+    start_ms: Moment
     step_ms: Int64
     offsets: Int64
     day: str
@@ -216,8 +217,8 @@ class CommitStallRow(_OfGroup):
 
     topic: str | None
     part: Int32 | None
-    start_ms: Int64
-    end_ms: Int64
+    start_ms: Moment
+    end_ms: Moment
     kind: str
     owner: str | None
     during_rebalance: Int32 | None
@@ -230,10 +231,10 @@ class CommitStallRow(_OfGroup):
 class CommitPauseRow(_OfGroup):
     """A short stop of a group that commits regularly, from first_ms to last_ms. A group without a stop has one row."""
 
-    start_ms: Int64 | None
-    end_ms: Int64 | None
-    first_ms: Int64
-    last_ms: Int64
+    start_ms: Moment | None
+    end_ms: Moment | None
+    first_ms: Moment
+    last_ms: Moment
     day: str
 
 
@@ -242,7 +243,7 @@ class LagMinuteRow(_OfGroup):
 
     topic: str
     part: Int32
-    minute: Int64
+    minute: Moment
     lag: Int64
     time_lag_ms: Int64 | None
     owner: str | None
@@ -288,8 +289,8 @@ class StaticEffectRow(_OfGroup):
 class DiagnosisRow(_OfGroup):
     """A finding. evidence: JSON."""
 
-    window_start_ms: Int64
-    window_end_ms: Int64
+    window_start_ms: Moment
+    window_end_ms: Moment
     rule_id: str
     severity: str
     confidence: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kohort.pipeline.arrow_types import schema_of
+from kohort.pipeline.arrow_types import moments_of, schema_of
 from kohort.pipeline.gold import gold_rows
 
 ROW_TYPES: dict[str, type] = {
@@ -26,3 +26,5 @@ ROW_TYPES: dict[str, type] = {
     "dq_issues": gold_rows.DataIssueRow,
 }
 SCHEMAS = {table: schema_of(row_type) for table, row_type in ROW_TYPES.items()}
+MOMENTS = {table: moments_of(row_type) for table, row_type in ROW_TYPES.items()}
+"""Columns that hold moments, and the timestamps that files have beside them."""

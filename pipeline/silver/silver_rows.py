@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kohort.pipeline.arrow_types import Int8, Int16, Int32, Int64
+from kohort.pipeline.arrow_types import Int8, Int16, Int32, Int64, Moment
 
 
 @dataclass(slots=True, kw_only=True)
@@ -16,15 +16,15 @@ class OffsetCommit:
 
     partition: Int32
     offset: Int64
-    ts_ms: Int64
+    ts_ms: Moment
     group_id: str
     topic: str
     part: Int32
     committed_offset: Int64 | None
     leader_epoch: Int32 | None
     metadata: str
-    commit_ts_ms: Int64 | None
-    expire_ts_ms: Int64 | None
+    commit_ts_ms: Moment | None
+    expire_ts_ms: Moment | None
     topic_id: str | None
     is_tombstone: bool
     txn: str | None
@@ -43,7 +43,7 @@ class GroupRecord:
 
     partition: Int32
     offset: Int64
-    ts_ms: Int64
+    ts_ms: Moment
     group_id: str
     record_type: Int16
     value_version: Int16 | None = None
@@ -52,12 +52,12 @@ class GroupRecord:
     protocol_type: str | None = None
     protocol: str | None = None
     leader: str | None = None
-    state_ts_ms: Int64 | None = None
+    state_ts_ms: Moment | None = None
     n_members: Int32 | None = None
     is_tombstone: bool = False
     epoch: Int32 | None = None
     metadata_hash: Int64 | None = None
-    assignment_ts_ms: Int64 | None = None
+    assignment_ts_ms: Moment | None = None
     op_id: Int64
     offset_gap_before: Int64 = 0
     leader_epoch: Int32 | None = None
@@ -116,7 +116,7 @@ class UndecodedRecord:
 
     partition: Int32
     offset: Int64
-    ts_ms: Int64
+    ts_ms: Moment
     record_type: Int16 | None
     value_version: Int16 | None
     error: str
@@ -137,8 +137,8 @@ class LogRange:
     last_offset: Int64
     intact_from: Int64
     records: Int64
-    first_ts_ms: Int64
-    last_ts_ms: Int64
+    first_ts_ms: Moment
+    last_ts_ms: Moment
     hole_before: bool = False
     first_epoch: Int32 | None = None
     last_epoch: Int32 | None = None
@@ -150,5 +150,5 @@ class CoordinatorMove:
     """A new leader of the partition of the offsets topic."""
 
     partition: Int32
-    ts_ms: Int64
+    ts_ms: Moment
     epoch: Int32

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from kohort.pipeline.arrow_types import column_of, schema_of
+from kohort.pipeline.arrow_types import column_of, moments_of, schema_of
 from kohort.pipeline.silver.columns import constant, constant_number
 from kohort.pipeline.silver.silver_rows import (
     CoordinatorMove,
@@ -36,6 +36,19 @@ ROW_TYPES: dict[str, type] = {
 COLUMNS = {table: tuple(schema_of(row_type).names) for table, row_type in ROW_TYPES.items()}
 """The columns that a row has: those of its table but for `cluster`."""
 SCHEMAS = {table: pa.schema([("cluster", pa.string()), *schema_of(row_type)]) for table, row_type in ROW_TYPES.items()}
+MOMENTS = {table: moments_of(row_type) for table, row_type in ROW_TYPES.items()}
+"""Columns that hold moments, and what views call their timestamps."""
+RECORD = ("cluster", "partition", "offset")
+"""What tells one record of the offsets topic from another."""
+COUNTS_ONCE = {
+    "offset_commits": RECORD,
+    "group_records": RECORD,
+    "group_members": (*RECORD, "member_id"),
+    "member_partitions": (*RECORD, "member_id", "topic", "topic_id", "role"),
+    "decode_errors": (*RECORD, "error"),
+    "events": ("cluster", "event_id"),
+}
+"""Columns that rows of several sources share where they tell the same. Of other tables whole rows do."""
 FROM_THE_LOG = ("offset_commits", "group_records", "group_members", "member_partitions", "decode_errors")
 """Tables whose rows are one record's: a record that two sources hold counts once, the one of lower `rank`."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kohort.pipeline.arrow_types import Int32, Int64, TextMap
+from kohort.pipeline.arrow_types import Int32, Int64, Moment, TextMap
 
 
 @dataclass(slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class GroupEvent:
     event_id: str | None = None
     seq: Int64 | None = None
     boot_id: str | None = None
-    ts: Int64
+    ts: Moment
     mono_us: Int64 | None = None
     node_id: Int32 | None = None
     co_partition: Int32 | None = None
@@ -62,14 +62,14 @@ class LogEndSample:
 
     topic: str
     part: Int32
-    sampled_ms: Int64
+    sampled_ms: Moment
     log_start: Int64
     log_end: Int64
 
 
 @dataclass(slots=True, kw_only=True)
 class TopicName:
-    """topic_id: as Kafka prints it."""
+    """The name behind a topic id, which is written as Kafka prints it."""
 
     topic_id: str
     topic: str

@@ -9,6 +9,7 @@ from kohort.coordinator.classic.states import ALLOWED_FROM, State
 from kohort.protocol.api_keys import API_BY_NAME
 from kohort.security.acls import ResourceType
 from kohort.security.needs import FOR_EVERYBODY, NEEDS, Need
+from tests.docs.analysis_tables import TABLES, schemas
 from tests.docs.citations import citations, titles
 from tests.docs.reference import REFERENCE, reference
 from tests.docs.sources import BEHAVIOUR, CONVERSATIONS, ROOT, conversations
@@ -41,12 +42,14 @@ def made_pages() -> dict[Path, str]:
     kept, _, _ = ANALYSIS.read_text().partition(_MARK)
     architecture = _DIAGRAM.sub(_states(), ARCHITECTURE.read_text(), count=1)
     acls, _, _ = ACLS.read_text().partition(_MARK)
+    questions, _, _ = TABLES.read_text().partition(_MARK)
     return {
         INDEX: _index(),
         ANALYSIS: kept + _MARK + _rules(),
         ACLS: acls + _MARK + _needs(),
         ARCHITECTURE: architecture,
         REFERENCE: reference(),
+        TABLES: questions + _MARK + "\n" + schemas(),
     }
 
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from kohort.broker.settings.dynamic import is_fixed
+from kohort.broker.settings.dynamic import ONLY_OF_ONE_BROKER, ONLY_WITH_LISTENER, is_fixed
 from kohort.broker.settings.topic_defaults import SET_FOR_ALL_BROKERS
 from kohort.protocol.errors import ErrorCode
 from kohort.security.acls import CLUSTER_NAME
@@ -129,6 +129,7 @@ class AlterableBroker:
     def __init__(self, set_for_all: str | None) -> None:
         """`set_for_all`: the value of SET_FOR_ALL_BROKERS, if all brokers are meant."""
         self.configs: Mapping[str, str] = {} if set_for_all is None else {SET_FOR_ALL_BROKERS: set_for_all}
+        self._of_all = set_for_all is not None
 
     def list_setting(self, name: str) -> str | None:
         """The default of a topics' setting that brokers have too."""
@@ -137,17 +138,30 @@ class AlterableBroker:
     def configure(self, configs: Mapping[str, str], *, validate_only: bool) -> Refusal | None:
         """Returns what is wrong; and that nothing can be altered, unless it is a dry run."""
         fixed = [name for name, value in configs.items() if not self._may_be(name, value, validate_only)]
+        without_listener = [name for name in configs if name in ONLY_WITH_LISTENER]
         if fixed:
-            message = f"Cannot update these configs dynamically: [{', '.join(fixed)}]"
-            return Refusal(ErrorCode.invalid_request, message)
+            return _not_to_update("Cannot update these configs dynamically", fixed)
+        if without_listener:
+            return _not_to_update(_WITH_LISTENER, without_listener)
         problems = (_OF_TOPICS[name].values.check(name, value) for name, value in configs.items() if name in _OF_TOPICS)
         problem = next((each for each in problems if each is not None), None)
-        return None if problem is None else Refusal(ErrorCode.invalid_request, problem)
+        if problem is not None:
+            return Refusal(ErrorCode.invalid_request, problem)
+        of_one = [name for name in configs if name in ONLY_OF_ONE_BROKER and self._of_all]
+        return _not_to_update(_OF_ONE_BROKER, of_one) if of_one else None
 
     def _may_be(self, name: str, value: str, validate_only: bool) -> bool:
         if name == SET_FOR_ALL_BROKERS:
             return validate_only or not self.configs or value == self.configs[name]
         return validate_only and not is_fixed(name)
+
+
+_WITH_LISTENER = "These security configs can be dynamically updated only per-listener using the listener prefix"
+_OF_ONE_BROKER = "Cannot update these configs at default cluster level, broker id must be specified"
+
+
+def _not_to_update(why: str, names: list[str]) -> Refusal:
+    return Refusal(ErrorCode.invalid_request, f"{why}: [{', '.join(names)}]")
 
 
 def list_default_of_broker(name: str) -> str | None:

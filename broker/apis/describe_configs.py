@@ -192,6 +192,12 @@ def _of_group(group_configs: GroupConfigs, group_id: str) -> Iterable[DescribeCo
 
 EMPTY_BY_DEFAULT = {"authorizer.class.name"}
 """Texts whose default is empty in Kafka; others have none."""
+OF_THE_AUTHORIZER = {"super.users", "allow.everyone.if.no.acl.found"}
+"""Settings that brokers do not know in Kafka, but their authorizer: they are told if given, without what they say."""
+LISTS_AS_TEXT = {"advertised.listeners", "listeners", "sasl.enabled.mechanisms"}
+"""Lists in Kafka, and texts here."""
+UNKNOWN = 0
+"""As a type."""
 
 
 def _of_broker(settings: Settings) -> Iterable[DescribeConfigsResourceResult]:
@@ -207,6 +213,10 @@ def _of_broker(settings: Settings) -> Iterable[DescribeConfigsResourceResult]:
             synonyms.append(DescribeConfigsSynonym(name=name, value=default, source=DEFAULT_CONFIG))
         if name == SET_FOR_ALL_BROKERS:
             synonyms.insert(0, DescribeConfigsSynonym(name=name, value=value, source=DYNAMIC_DEFAULT_BROKER_CONFIG))
+        if name in OF_THE_AUTHORIZER:
+            if value != default:
+                yield _of_authorizer(name)
+            continue
         yield DescribeConfigsResourceResult(
             name=name,
             value=value,
@@ -214,9 +224,22 @@ def _of_broker(settings: Settings) -> Iterable[DescribeConfigsResourceResult]:
             config_source=synonyms[0].source if synonyms else DEFAULT_CONFIG,
             is_sensitive=False,
             synonyms=tuple(synonyms),
-            config_type=setting.kind,
+            config_type=LIST if name in LISTS_AS_TEXT else setting.kind,
             documentation=setting.documentation,
         )
+
+
+def _of_authorizer(name: str) -> DescribeConfigsResourceResult:
+    return DescribeConfigsResourceResult(
+        name=name,
+        value=None,
+        read_only=True,
+        config_source=STATIC_BROKER_CONFIG,
+        is_sensitive=True,
+        synonyms=(DescribeConfigsSynonym(name=name, value=None, source=STATIC_BROKER_CONFIG),),
+        config_type=UNKNOWN,
+        documentation=None,
+    )
 
 
 def _of_all_brokers(settings: Settings) -> Iterable[DescribeConfigsResourceResult]:

@@ -244,3 +244,12 @@ def test_no_quota_is_set_and_filters_are_looked_at(
     assert answer.error_code is error
     assert answer.entries == (() if error is ErrorCode.none else None)
     assert (words or "") in (answer.error_message or "")
+
+
+def test_what_the_authorizer_was_given_is_named_and_not_shown() -> None:
+    ada = Broker(super_users="User:admin").client()
+    told = {each.name: each for each in describes(ada, "1", BROKER, include_synonyms=True).configs}
+    config = told["super.users"]
+    assert (config.value, config.is_sensitive, config.config_type, config.config_source) == (None, True, 0, 4)
+    assert [(each.name, each.value, each.source) for each in config.synonyms] == [("super.users", None, 4)]
+    assert "allow.everyone.if.no.acl.found" not in told

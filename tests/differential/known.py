@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from kohort.broker.settings.broker_settings import SETTINGS
+from kohort.broker.settings.dynamic import is_fixed
 from kohort.broker.settings.unsupported import FOREIGN
 from tests.differential.comparing import UNTOLD, Difference
 from tests.talk.values import Value, show
@@ -88,9 +90,9 @@ KNOWN: tuple[Known, ...] = (
     ),
     Known("Kohort has settings of its own.", "DescribeConfigs", _of_broker(r"kohort\..*"), kafka=NOT_TOLD),
     Known(
-        "Settings of a broker are fixed at its start here; Kafka changes some of them while it runs.",
+        "Settings of a broker are fixed at its start here; Kafka changes these while it runs.",
         "DescribeConfigs",
-        _of_broker(".*") + r"\.read_only",
+        _of_broker(*(re.escape(name) for name in sorted(SETTINGS) if not is_fixed(name))) + r"\.read_only",
         kafka="false",
         kohort="true",
     ),
@@ -98,6 +100,13 @@ KNOWN: tuple[Known, ...] = (
         "The real Kafka is started with a file of settings, which names its node.",
         "DescribeConfigs",
         _of_broker(r"node\.id") + r"\.(config_source|synonyms\[\].*)",
+    ),
+    Known(
+        "The real Kafka is started with a file of settings, which says where it listens, and its controller does.",
+        "DescribeConfigs",
+        _of_broker(r"(advertised\.)?listeners", r"listener\.security\.protocol\.map")
+        + r"\.(value|config_source|synonyms\[\].*)",
+        kafka=r".*PLAINTEXT.*|STATIC_BROKER_CONFIG|4|\[.*\]",
     ),
     Known(
         "Kohort syncs each second if asked to, and lets more clients connect at once.",
@@ -124,7 +133,8 @@ KNOWN: tuple[Known, ...] = (
         "Kohort has no threads, connections or cleaner whose new settings a dry run could look at.",
         ALTERING,
         r"responses\[type 4\]\.(error_code|error_message)",
-        kafka=r'INVALID_REQUEST|"?(Dynamic thread|Invalid value|Log cleaner).*',
+        # The code alone says little; the message beside it must be one of these, too.
+        kafka=r'INVALID_REQUEST|"?(Dynamic thread|Invalid value|Log cleaner|requirement failed: (controller|All en)).*',
         kohort="NONE|null",
     ),
     Known(

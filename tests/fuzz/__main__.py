@@ -1,4 +1,6 @@
-"""Requests that nobody should send, in great numbers: read without a broker, then sent to one in memory and on disk.
+"""Requests that nobody should send, in great numbers: read without a broker, then sent to one.
+
+There is one in memory, one on disk, and one that is secured.
 
 Everything comes from one seed, apart from the order in which a broker answers. Exit code 0: nothing was wrong;
 1: something was; 130: interrupted.
@@ -21,7 +23,7 @@ from tests.fuzz import reading
 from tests.fuzz.live import Live
 from tests.fuzz.shrinking import Batch, shrunk
 
-KINDS = ("read", "memory", "disk")
+KINDS = ("read", "memory", "disk", "secured")
 READ_WITHOUT_BROKER = 30_000
 SECONDS = 15
 SHRINKING_S = 120
@@ -50,7 +52,9 @@ def main() -> int:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--frames", type=int, help=f"of each kind; without it a broker is fuzzed for {SECONDS} s")
-    parser.add_argument("--only", choices=KINDS, help="read without a broker, or sent to one in memory or on disk")
+    parser.add_argument(
+        "--only", choices=KINDS, help="read without a broker, or sent to one in memory, on disk or secured"
+    )
     parser.add_argument("--seed", type=int, default=SystemRandom().randrange(1 << 32))
     return parser.parse_args()
 
@@ -68,7 +72,7 @@ def _reads(seed: int, frames: int) -> bool:
 
 def _storms(where: str, seed: int, frames: int | None) -> bool:
     with tempfile.TemporaryDirectory(prefix="kohort-fuzz-") as folder:
-        live = Live(seed, Path(folder) / "data" if where == "disk" else None)
+        live = Live(seed, Path(folder) / "data" if where == "disk" else None, secured=where == "secured")
         show = _progress()
         seconds = FOR_EVER_S if frames else SECONDS
         asyncio.run(live.runs(frames or 1 << 62, seconds, lambda line: show(f"{where}: {line}")))

@@ -26,6 +26,20 @@ SETTINGS = {
 }
 """What damaged requests leave behind ends soon, so that memory can be compared at the end of a run."""
 
+USER, PASSWORD = "alice", "alice-secret"
+SECURED = {
+    "listeners": "PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0",
+    "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,OAUTHBEARER",
+    "listener.name.sasl_plaintext.plain.sasl.jaas.config": f'PlainLoginModule required user_{USER}="{PASSWORD}";',
+    "listener.name.sasl_plaintext.oauthbearer.sasl.jaas.config": "OAuthBearerLoginModule required;",
+    "connection.failed.authentication.delay.ms": "50",
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS",
+    "allow.everyone.if.no.acl.found": "true",
+}
+"""Who watches comes in on the plain listener and may do everything. Who fuzzes logs in, or tries to, and may do what
+ACLs allow that the fuzzing itself makes."""
+
 _ORDINARY = re.compile(rb"^\S*\d\d:\d\d:\d\d")
 """How a line of the log begins; those of a traceback do not."""
 
@@ -36,11 +50,12 @@ _MISTAKES = 40
 class Broker:
     """Runs until it is stopped. `mistakes`: what the log tells of bugs, each once."""
 
-    def __init__(self, data_dir: Path | None = None) -> None:
+    def __init__(self, data_dir: Path | None = None, *, secured: bool = False) -> None:
         report = os.environ.get("STEPS")
         module = ["kohort.cli"] if report is None else ["tests.stalls.steps", report]
-        command = [sys.executable, "-m", *module, "serve", "--listen", "127.0.0.1:0", "--log-level", "warning"]
-        for name, value in SETTINGS.items():
+        command = [sys.executable, "-m", *module, "serve", "--log-level", "warning"]
+        command += [] if secured else ["--listen", "127.0.0.1:0"]
+        for name, value in (SETTINGS | (SECURED if secured else {})).items():
             command += ["--set", f"{name}={value}"]
         if data_dir is not None:
             command += ["--data-dir", str(data_dir), "--fsync", "never"]
@@ -54,6 +69,8 @@ class Broker:
         line = self.process.stdout.readline().decode()
         assert line.startswith(READY), f"not ready: {line!r} {self.told()}"
         self.port = int(line.split()[1].rpartition(":")[2])
+        self.storm_port = int(line.rpartition(":")[2]) if secured else self.port
+        """Where those who fuzz connect: the last listener."""
 
     @property
     def pid(self) -> int:

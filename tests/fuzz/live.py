@@ -8,6 +8,7 @@ import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from random import Random
 from time import monotonic
@@ -78,9 +79,10 @@ class Watcher:
 class Live:
     """One broker, fuzzed and watched. `problems`: all that was wrong, in sentences."""
 
-    def __init__(self, seed: int, data_dir: Path | None = None) -> None:
+    def __init__(self, seed: int, data_dir: Path | None = None, *, secured: bool = False) -> None:
         self.random = Random(seed)
         self.data_dir = data_dir
+        self.secured = secured
         self.problems: list[str] = []
         self.counts = Counts()
         self.figures: dict[str, float] = {}
@@ -89,7 +91,7 @@ class Live:
 
     async def runs(self, frames: int, seconds: float, progress: Callable[[str], None]) -> None:
         """Sends so many frames, or for so long, whichever is over first."""
-        broker = await asyncio.to_thread(Broker, self.data_dir)
+        broker = await asyncio.to_thread(partial(Broker, self.data_dir, secured=self.secured))
         watchers: list[Watcher] = []
         try:
             await loads(broker.port, self.random)
@@ -113,7 +115,7 @@ class Live:
             self.problems += [each.decode(errors="replace") for each in broker.mistakes.values()]
 
     async def _storms(self, broker: Broker, frames: int, seconds: float, progress: Callable[[], None]) -> None:
-        storm = Storm(broker.port, self.random)
+        storm = Storm(broker.storm_port, self.random, logs_in=self.secured)
         self.counts = storm.counts
         wire = await Waiting.to(broker.port)
         await storm.learns(wire)

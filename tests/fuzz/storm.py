@@ -11,6 +11,7 @@ from random import Random
 from kohort.protocol.messages.fetch import FetchPartition, FetchTopic
 from kohort.protocol.messages.metadata import MetadataRequestTopic
 from kohort.protocol.wire import INT
+from tests.fuzz.broker import PASSWORD, USER
 from tests.fuzz.mutations import HUGE, mutate
 from tests.fuzz.requests import GROUPS, TOPICS, TRANSACTIONS, VERY_LARGE, Pool, Requests
 from tests.fuzz.wire import Waiting, join, request
@@ -27,6 +28,11 @@ OF_EACH = 12
 
 REMEMBERED = 2_000
 """Batches that are remembered, for those who look for what a failure came from."""
+
+GREETING = [
+    request("sasl_handshake", 1, mechanism="PLAIN"),
+    request("sasl_authenticate", 1, auth_bytes=f"\0{USER}\0{PASSWORD}".encode()),
+]
 
 
 @dataclass(slots=True)
@@ -46,8 +52,9 @@ class Counts:
 class Storm:
     """All clients, and where their frames come from: `random` alone, apart from the order in which answers come."""
 
-    def __init__(self, port: int, random: Random) -> None:
+    def __init__(self, port: int, random: Random, *, logs_in: bool = False) -> None:
         self.port = port
+        self._logs_in = logs_in
         self.random = random
         self.counts = Counts()
         self.remembered: deque[list[bytes]] = deque(maxlen=REMEMBERED)
@@ -90,6 +97,16 @@ class Storm:
         self.counts.sent += len(frames)
         self.remembered.append(frames)
         return frames
+
+    def greeting(self) -> list[bytes]:
+        """What a client says first: most log in where they have to, some do not, or say something damaged there."""
+        draw = self.random.random()
+        if not self._logs_in or draw < 0.1:
+            return []
+        if draw < 0.8:
+            return GREETING
+        damaged = mutate(self.random, self.random.choice(GREETING)[4:])
+        return [self.random.choice(GREETING), INT.pack(len(damaged)) + damaged]
 
     def _frame(self) -> bytes:
         random, pool = self.random, self._pool
@@ -137,6 +154,7 @@ class Client(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         self._storm.counts.connections += 1
+        self._greeting = self._storm.greeting()
         self._send()
 
     def data_received(self, data: bytes) -> None:
@@ -168,7 +186,8 @@ class Client(asyncio.Protocol):
         if self._storm.ends:
             self._hang_up()
             return
-        frames = self._storm.batch()
+        frames = [*self._greeting, *self._storm.batch()]
+        self._greeting = []
         self._awaited = len(frames)
         self._transport.write(b"".join(frames))
         self._patience = asyncio.get_running_loop().call_later(PATIENCE_S, self._lose_patience)

@@ -209,8 +209,8 @@ class Cluster:
         """What a client needs to come in as `user`: admin, alice or bob, whose password is `alice-secret` and so on.
 
         `library`: aiokafka, confluent-kafka, java, kafka-python or librdkafka; the names are that library's own.
-        `mechanism`: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512, where clients log in. Of a cluster without `security` it is
-        the addresses alone.
+        `mechanism`: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER, where clients log in. Of a cluster without
+        `security` it is the addresses alone.
         """
         if library not in LIBRARIES:
             raise unknown("library", library, LIBRARIES)

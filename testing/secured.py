@@ -12,15 +12,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kohort.control.control_errors import ControlError, unknown
+from kohort.testing.tokens import LIFE_S, aiokafka_tokens, kafka_python_tokens
 
 PROTOCOLS = ("SSL", "SASL_PLAINTEXT", "SASL_SSL")
-MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+SCRAM = ("SCRAM-SHA-256", "SCRAM-SHA-512")
+MECHANISMS = ("PLAIN", *SCRAM, "OAUTHBEARER")
 USERS = ("admin", "alice", "bob")
 """`admin` is a super user where there is an authorizer."""
 
 CA, BROKER = "ca.pem", "broker.pem"
 
 _PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+_OAUTHBEARER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
 _SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 
 
@@ -49,8 +52,9 @@ class Secured:
     @property
     def new_users(self) -> list[str]:
         """Users for SCRAM, as `kohort serve --add-scram` takes them."""
-        scram = [each for each in MECHANISMS if each != "PLAIN"] if self._asks_login else []
-        return [f"{each}=[name={user},password={password_of(user)}]" for each in scram for user in USERS]
+        if not self._asks_login:
+            return []
+        return [f"{each}=[name={user},password={password_of(user)}]" for each in SCRAM for user in USERS]
 
     def settings(self, listen: str, authorizer: str = "") -> dict[str, str]:
         """The broker's settings. `listen`: HOST:PORT. `authorizer`: its class, if there is one."""
@@ -83,7 +87,7 @@ class Secured:
     def write_properties(self) -> None:
         """A file of Java's client properties for each user, for `--command-config` of Kafka's tools and kohort's."""
         for user in USERS:
-            config = _java(self, "", user, MECHANISMS[-1])
+            config = _java(self, "", user, SCRAM[-1])
             del config["bootstrap.servers"]  # tools are told by `--bootstrap-server`
             path = self.folder / f"{user}.properties"
             path.touch(0o600)
@@ -131,9 +135,12 @@ def password_of(user: str) -> str:
 def _java(secured: Secured, bootstrap: str, user: str, mechanism: str) -> dict[str, object]:
     config: dict[str, object] = {"bootstrap.servers": bootstrap, "security.protocol": secured.protocol}
     if secured.protocol.startswith("SASL_"):
-        module = _PLAIN if mechanism == "PLAIN" else _SCRAM
         config["sasl.mechanism"] = mechanism
-        config["sasl.jaas.config"] = f'{module} required username="{user}" password="{password_of(user)}";'
+        if mechanism == "OAUTHBEARER":
+            config["sasl.jaas.config"] = f'{_OAUTHBEARER} required unsecuredLoginStringClaim_sub="{user}";'
+        else:
+            module = _PLAIN if mechanism == "PLAIN" else _SCRAM
+            config["sasl.jaas.config"] = f'{module} required username="{user}" password="{password_of(user)}";'
     if secured.protocol.endswith("SSL"):
         config |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": secured.file(CA)}
     if secured.protocol == "SSL":
@@ -144,7 +151,14 @@ def _java(secured: Secured, bootstrap: str, user: str, mechanism: str) -> dict[s
 def _librdkafka(secured: Secured, bootstrap: str, user: str, mechanism: str) -> dict[str, object]:
     config: dict[str, object] = {"bootstrap.servers": bootstrap, "security.protocol": secured.protocol}
     if secured.protocol.startswith("SASL_"):
-        config |= {"sasl.mechanism": mechanism, "sasl.username": user, "sasl.password": password_of(user)}
+        config["sasl.mechanism"] = mechanism
+        if mechanism == "OAUTHBEARER":
+            config |= {
+                "enable.sasl.oauthbearer.unsecure.jwt": True,
+                "sasl.oauthbearer.config": f"principal={user} lifeSeconds={LIFE_S}",
+            }
+        else:
+            config |= {"sasl.username": user, "sasl.password": password_of(user)}
     if secured.protocol.endswith("SSL"):
         config["ssl.ca.location"] = secured.file(CA)
     if secured.protocol == "SSL":
@@ -153,19 +167,21 @@ def _librdkafka(secured: Secured, bootstrap: str, user: str, mechanism: str) -> 
     return config
 
 
-def _python(secured: Secured, bootstrap: str, user: str, mechanism: str) -> dict[str, object]:
+def _python(
+    secured: Secured, bootstrap: str, user: str, mechanism: str, tokens: Callable[[str], object]
+) -> dict[str, object]:
     config: dict[str, object] = {"bootstrap_servers": bootstrap, "security_protocol": secured.protocol}
     if secured.protocol.startswith("SASL_"):
-        config |= {
-            "sasl_mechanism": mechanism,
-            "sasl_plain_username": user,
-            "sasl_plain_password": password_of(user),
-        }
+        config["sasl_mechanism"] = mechanism
+        if mechanism == "OAUTHBEARER":
+            config["sasl_oauth_token_provider"] = tokens(user)
+        else:
+            config |= {"sasl_plain_username": user, "sasl_plain_password": password_of(user)}
     return config
 
 
 def _kafka_python(secured: Secured, bootstrap: str, user: str, mechanism: str) -> dict[str, object]:
-    config = _python(secured, bootstrap, user, mechanism)
+    config = _python(secured, bootstrap, user, mechanism, kafka_python_tokens)
     if secured.protocol.endswith("SSL"):
         config["ssl_cafile"] = secured.file(CA)
     if secured.protocol == "SSL":
@@ -174,7 +190,7 @@ def _kafka_python(secured: Secured, bootstrap: str, user: str, mechanism: str) -
 
 
 def _aiokafka(secured: Secured, bootstrap: str, user: str, mechanism: str) -> dict[str, object]:
-    config = _python(secured, bootstrap, user, mechanism)
+    config = _python(secured, bootstrap, user, mechanism, aiokafka_tokens)
     if secured.protocol.endswith("SSL"):
         import ssl
 

@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient
 from kafka import KafkaConsumer, KafkaProducer
 
 from kohort.testing import Cluster, SyncCluster
+from kohort.testing.tokens import LIFE_S
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(120)]
 
@@ -20,6 +21,7 @@ WAYS = [
     ("SASL_SSL", "SCRAM-SHA-256"),
     ("SASL_SSL", "SCRAM-SHA-512"),
     ("SASL_SSL", "PLAIN"),
+    ("SASL_SSL", "OAUTHBEARER"),
     ("SASL_PLAINTEXT", "SCRAM-SHA-512"),
     ("SSL", "PLAIN"),
 ]
@@ -101,6 +103,44 @@ def test_a_client_without_a_certificate_is_not_let_in(kafka_factory: Any) -> Non
     del config["ssl.key.location"]
     with pytest.raises(ConfluentError):
         AdminClient(config).list_topics(timeout=3)
+
+
+def test_a_token_runs_out_by_the_laboratorys_clock() -> None:
+    """By the client's own clock it counts for an hour: what it meets is a broker whose clock is ahead."""
+    told: list[str] = []
+    with Cluster(security="SASL_PLAINTEXT") as kafka:
+        config: dict[str, Any] = kafka.client_config("alice", mechanism="OAUTHBEARER")
+        admin = AdminClient(config | {"error_cb": lambda problem: told.append(problem.str())})
+        admin.list_topics(timeout=60)
+        kafka.clock.advance(LIFE_S)
+        with pytest.raises(ConfluentError):
+            admin.list_topics(timeout=5)
+        admin.poll(0)
+    assert any("invalid_token" in each for each in told), told
+
+
+def test_three_nodes_with_tls_and_logins() -> None:
+    with Cluster(nodes=3, security="SASL_SSL") as kafka:
+        kafka.topics.create("t", partitions=6)
+        config = kafka.client_config("alice")
+        assert len(AdminClient(config).list_topics(timeout=60).brokers) == 3
+        producer = Producer(config)
+        for partition in range(6):
+            producer.produce("t", b"%d" % partition, partition=partition)
+        assert producer.flush(60) == 0
+        consumer = Consumer(config | {"group.id": "g", "auto.offset.reset": "earliest"})
+        try:
+            consumer.subscribe(["t"])
+            first = {_first(consumer) for _ in range(6)}
+            kafka.group("g").move_coordinator(
+                next(each for each in kafka.nodes if each != kafka.group("g").coordinator)
+            )
+            producer.produce("t", b"after", partition=0)
+            assert producer.flush(60) == 0
+            assert (first, _first(consumer)) == ({b"%d" % each for each in range(6)}, b"after")
+            consumer.commit(asynchronous=False)
+        finally:
+            consumer.close()
 
 
 async def test_the_laboratory_delays_and_refuses_logins() -> None:

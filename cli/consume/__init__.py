@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from typing import Any
 
@@ -11,7 +10,7 @@ import click
 from kohort.cli.consume.record_text import Printer, UnknownTokenError, as_json, formatted
 from kohort.cli.consume.starting import BEGINNING, Span, span_of
 from kohort.cli.delimiters import UnknownEscapeError
-from kohort.cli.librdkafka import ClusterOptions, Troubles, cluster_options, its_errors, settings_of
+from kohort.cli.librdkafka import ClusterOptions, Troubles, cluster_options, ends_with_signals, its_errors, settings_of
 
 INTERRUPTED = 130
 """Exit code, as a shell's for SIGINT."""
@@ -79,7 +78,7 @@ def consume(
         "enable.partition.eof": True,
     }
     settings = settings_of(cluster, "kohort-consume", troubles, ours)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    ends_with_signals()
     with its_errors():
         from confluent_kafka import Consumer
 

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 
 import click
 
 from kohort.cli.delimiters import bytes_between
-from kohort.cli.librdkafka import ClusterOptions, Troubles, cluster_options, its_errors, partitions_of, settings_of
+from kohort.cli.librdkafka import (
+    ClusterOptions,
+    Troubles,
+    cluster_options,
+    ends_with_signals,
+    its_errors,
+    partitions_of,
+    settings_of,
+)
 from kohort.cli.produce.record_lines import LineError, LineReader
 from kohort.cli.produce.sending import Sending
 from kohort.cli.saying import say
@@ -66,7 +73,7 @@ def produce(
     troubles = Troubles()
     ours = {"partitioner": "murmur2_random", "enable.idempotence": True, "compression.codec": compression}
     settings = settings_of(cluster, "kohort-produce", troubles, ours)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    ends_with_signals()
     with its_errors():
         from confluent_kafka import Producer
 

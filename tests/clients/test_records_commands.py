@@ -56,7 +56,8 @@ def topic(cluster: str) -> str:
     """A new one, of three partitions."""
     name = f"topic-{uuid4().hex[:8]}"
     admin = AdminClient({"bootstrap.servers": cluster})
-    (made,) = admin.create_topics([NewTopic(name, 3, 1)]).values()
+    kept = {"retention.ms": "-1"}  # some of these tests write old records
+    (made,) = admin.create_topics([NewTopic(name, 3, 1, config=kept)]).values()
     made.result(PATIENCE_S)
     return name
 

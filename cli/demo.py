@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kohort.demo.troupe import Troupe
     from kohort.demo.verdict import Check
 
-WITHIN_S = 88
+WITHIN_S = 280
 INTERRUPTED = 130
 
 

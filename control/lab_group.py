@@ -32,7 +32,7 @@ from kohort.protocol.visible import visible
 if TYPE_CHECKING:
     from kohort.control.laboratory import Laboratory
 
-PATIENCE_S = 10.0
+PATIENCE_S = 30.0
 """How long a test waits unless it says otherwise."""
 
 DEAD = State.DEAD.value

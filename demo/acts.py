@@ -30,8 +30,8 @@ HEARTBEAT_INTERVAL_MS = 300
 MAX_POLL_INTERVAL_MS = 6_000
 STALL_S = 9
 
-START_WITHIN_S = 30.0
-SETTLE_WITHIN_S = 20.0
+START_WITHIN_S = 120.0
+SETTLE_WITHIN_S = 90.0
 CALM_S = 0.6
 """A group counts as settled when the broker has not moved it for so long: kafka-python's leader, for one, asks for a
 second rebalance as soon as it has seen the topic's metadata."""

@@ -19,7 +19,7 @@ from kohort.demo.acts import EAGER, MOVING, SLOW
 from kohort.demo.verdict import Check
 
 NEEDED = ("pyarrow", "numpy")
-WITHIN_S = 180
+WITHIN_S = 600
 SLOW_MEMBER = "R01"
 """The rule that says: one slow member stalled the group."""
 MIGRATION = "R24"

@@ -62,4 +62,4 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "examples" in item.path.parts:
             item.add_marker(pytest.mark.clients)
-            item.add_marker(pytest.mark.timeout(60))
+            item.add_marker(pytest.mark.timeout(180))

@@ -9,7 +9,7 @@ from types import TracebackType
 
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 
 Revoke = Callable[[Consumer, list[TopicPartition]], object]
 """What is called when partitions are taken away from a consumer; it has them until this returns."""

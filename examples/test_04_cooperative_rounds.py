@@ -35,7 +35,7 @@ def test_two_rounds_and_nothing_is_taken_that_stays(kafka: Any) -> None:
     def until_shared(**consumers: Consumer) -> None:
         # What the broker handed out is a member's own only once its next poll has taken it: one that joins again before
         # that owns nothing yet, and has nothing to give up.
-        for _ in range(400):
+        for _ in range(2_000):
             for each in consumers.values():
                 each.poll(0.02)
             assigned = {each.client_id: sorted(each.partitions.get("orders", ())) for each in group.members}

@@ -26,5 +26,5 @@ async def test_joins_that_wait_find_the_new_coordinator(kafka: Any, consumer: An
         group.move_coordinator(next(node for node in kafka.nodes if node != old))
         assert group.coordinator != old
     await joining
-    await group.wait_stable(members=3, timeout=20)
+    await group.wait_stable(members=3)
     assert clients(group) == {"ada", "bob", "eve"}

@@ -24,8 +24,8 @@ def test_there_and_back_member_by_member(kafka: Any) -> None:
             for name in ("ada", "bob"):
                 fleet.restart(name, protocol)
                 group.wait_for(lambda name=name, protocol=protocol: speaks(group, name) == protocol)
-            group.wait_migrated(to=protocol, members=2, timeout=30)
-            group.wait_stable(members=2, timeout=30)
+            group.wait_migrated(to=protocol, members=2, timeout=60)
+            group.wait_stable(members=2, timeout=60)
         fleet.until_read(fleet.stop_writing())
     converted = [event.detail["to"] for event in group.events if event.kind == "group_converted"]
     assert converted == ["consumer", "classic"]

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 READY = re.compile(r"READY bootstrap=([^,\s]+)")
-PATIENCE_S = 30
+PATIENCE_S = 120
 SERVE = (sys.executable, "-m", "kohort.cli", "serve", "--profile", "test")
 
 

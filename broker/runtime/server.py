@@ -6,6 +6,7 @@ import asyncio
 import errno
 import socket
 from collections import Counter, deque
+from contextlib import suppress
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -64,6 +65,8 @@ class Server:
         """Those that each node has; known when they are listened on."""
         self._open: dict[int, list[asyncio.Server]] = {}
         """What listens, by node id; a node that is stopped has none."""
+        self._kept: dict[int, list[socket.socket]] = {}
+        """The sockets of nodes that are stopped, one list a node. They have the ports, and refuse connections."""
         self._timer: asyncio.TimerHandle | None = None
         self._armed_for_ms: int | None = None
         self._rings_at_ns = 0
@@ -127,6 +130,8 @@ class Server:
         for listeners in self._open.values():
             for listener in listeners:
                 listener.close()
+        for node_id in list(self._kept):
+            self._let_go(node_id)
         for connection in list(self.connections):
             connection.abort()
         if self._timer is not None:
@@ -144,14 +149,31 @@ class Server:
         self.act(partial(stop_node, self.cluster, node))
         for listener in self._open.pop(node.id, ()):
             listener.close()
+        self._keep_ports(node)
         for connection in [each for each in self.connections if each.node is node]:
             connection.close(f"node {node.id} is stopped")
 
     async def start_node(self, node: Node) -> None:
         """It listens again, on the ports it had. Raises ListenError if one is taken."""
+        self._let_go(node.id)
         for listener in self.listeners:
             await self._accept(node, listener, bind(listener.host, node.ports[listener.name]))
         self.node_started(node)
+
+    def _keep_ports(self, node: Node) -> None:
+        """Binds a stopped node's ports without listening.
+
+        Else the system may give such a port to somebody else, as the near end of a connection too: even to a client
+        that dials this very node again and again, and so reaches itself.
+        """
+        kept = self._kept.setdefault(node.id, [])
+        for listener in self.listeners:
+            with suppress(ListenError):  # somebody was quicker; whoever starts the node hears of it
+                kept += bind(listener.host, node.ports[listener.name])
+
+    def _let_go(self, node_id: int) -> None:
+        for each in self._kept.pop(node_id, ()):
+            each.close()
 
     def node_started(self, node: Node) -> None:
         """It is part of the cluster again; see `start_node`."""

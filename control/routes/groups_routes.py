@@ -14,7 +14,7 @@ from kohort.control.control_errors import ControlError, unknown
 from kohort.control.documenting import IN_VAIN, NOT_THERE, one_of, refusals
 from kohort.control.endpoint_context import TheLaboratory, not_found, refused, the_node
 from kohort.control.faults.matching import STATE_NAMES
-from kohort.control.lab_group import DEAD, UNKNOWN, Group
+from kohort.control.lab_group import DEAD, PATIENCE_S, UNKNOWN, Group
 from kohort.control.laboratory import Laboratory
 from kohort.control.views import view
 from kohort.coordinator.classic.states import State
@@ -156,7 +156,7 @@ async def wait(
         str | None,
         Query(description="so much of a partition, or more: `topic-partition:offset`", examples=["orders-0:5"]),
     ] = None,
-    timeout: Annotated[float, Query(gt=0, le=LONGEST_WAIT_S, description="in seconds")] = 10.0,
+    timeout: Annotated[float, Query(gt=0, le=LONGEST_WAIT_S, description="in seconds")] = PATIENCE_S,
 ) -> GroupState:
     """Answered when the group is in a state and all else that is given holds; 408 when that takes too long."""
     if state not in STATE_NAMES | {None}:

@@ -100,6 +100,22 @@ async def test_ipv6() -> None:
         writer.close()
 
 
+async def test_a_stopped_node_keeps_its_port_for_itself() -> None:
+    async with serving(nodes=2) as server:
+        node = server.cluster.nodes[1]
+        server.stop_node(node)
+        with socket.socket() as other, pytest.raises(OSError, match="in use"):
+            other.bind(("127.0.0.1", node.port))
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection("127.0.0.1", node.port)
+        await server.start_node(node)
+        reader, writer = await asyncio.open_connection("127.0.0.1", node.port)
+        writer.write(heartbeat())
+        await frames(reader, 1)
+        server.stop_node(node)
+    bind("127.0.0.1", node.port)[0].close()
+
+
 def test_a_port_in_use() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -16,7 +16,7 @@ from kohort.cli.main import main
 from kohort.testing import Cluster
 from kohort.testing.secured import Secured
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 
 
 def health(*words: str) -> Result:

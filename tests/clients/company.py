@@ -17,9 +17,9 @@ from kohort.demo.reports import Closed, Consumed, Owns, Report, Revoked, read
 from kohort.demo.workers.consumer import Part
 from tests.clients.libraries import BY_NAME, command_of
 
-PATIENCE_S = 40
+PATIENCE_S = 60
 """How long anything may take on a machine with better things to do; what works takes a fraction of a second."""
-SESSION_TIMEOUT_MS = 3_000
+SESSION_TIMEOUT_MS = 6_000
 LONG_SESSION_MS = PATIENCE_S * 1000
 """Longer than a client may take to find a broker again that was away."""
 CALM_S = 1.0

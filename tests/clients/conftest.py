@@ -13,7 +13,7 @@ from tests.clients.libraries import OTHERS, PYTHON, Library, usable
 from tests.clients.serving import ELSEWHERE, serving
 
 HERE = Path(__file__).parent
-TIMEOUT_S = 120
+TIMEOUT_S = 300
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.clients.libraries import HERE, fresh_folder, run, tool
 
 SOURCE = HERE / "kafka"
-TIMEOUT_S = 90
+TIMEOUT_S = 180
 JAVA = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx256m"]
 """For programs that live for seconds, on a machine that others use too."""
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import IO
 
 ELSEWHERE = os.environ.get("KOHORT_CLIENTS_BOOTSTRAP", "")
-STOP_WITHIN_S = 20
+STOP_WITHIN_S = 60
 READY = "READY bootstrap="
 
 

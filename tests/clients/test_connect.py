@@ -125,7 +125,7 @@ class Workers:
             {"Content-Type": "application/json"},
             method=method,
         )
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=120) as answer:
             return json.load(answer)
 
     def answers(self) -> bool:

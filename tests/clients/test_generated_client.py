@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer
+from httpx import Timeout
 from kafka.admin import KafkaAdminClient, NewTopic
 
 from tests.clients.serving import ELSEWHERE, serving
@@ -59,6 +60,11 @@ def part(name: str) -> Any:
     return importlib.import_module(f"{PACKAGE}.{name}")
 
 
+def client_of(control: str) -> Any:
+    """A client that waits longer than the 5 s of httpx: the broker itself waits for the group."""
+    return part("client").Client(base_url=f"http://{control}", timeout=Timeout(120))
+
+
 def operation(subject: str, name: str) -> Any:
     """The module of one operation."""
     return part(f"api.{subject}.{subject}_{name}")
@@ -91,7 +97,7 @@ def test_words_are_enumerations(generated: Path) -> None:
 
 def test_it_waits_for_a_group_spoils_its_requests_and_moves_the_clock(generated: Path, broker: tuple[str, str]) -> None:
     bootstrap, control = broker
-    client, models = part("client").Client(base_url=f"http://{control}"), part("models")
+    client, models = client_of(control), part("models")
     ada = Consumer(
         {"bootstrap.servers": bootstrap, "group.id": "billing", "client.id": "ada", "heartbeat.interval.ms": 100}
     )
@@ -119,7 +125,7 @@ def test_it_waits_for_a_group_spoils_its_requests_and_moves_the_clock(generated:
 
 
 def test_refusals_are_values_too(generated: Path, broker: tuple[str, str]) -> None:
-    client, models = part("client").Client(base_url=f"http://{broker[1]}"), part("models")
+    client, models = client_of(broker[1]), part("models")
     missing = operation("groups", "read").sync("nobody", client=client)
     assert isinstance(missing, models.Problem)
     assert missing.detail == "there is no group nobody, or nobody coordinates it at the moment"

@@ -29,7 +29,7 @@ def test_a_test_passes(block: Block, tmp_path: Path) -> None:
     loops = ["-o", "asyncio_mode=auto", "-o", "asyncio_default_fixture_loop_scope=function"]
     options = ["-q", "-p", "no:cacheprovider", *loops, "-W", "error::UserWarning"]
     command = [sys.executable, "-m", "pytest", *options, "--rootdir", str(tmp_path), "test_block.py"]
-    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100)
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=250)
     assert run.returncode == 0, run.stdout + run.stderr
 
 
@@ -47,7 +47,7 @@ def test_a_script_consumes(block: Block, tmp_path: Path) -> None:
         script.write_text(block.text.replace("127.0.0.1:9092", kafka.bootstrap))
         running = subprocess.Popen([sys.executable, "-u", str(script)], stdout=subprocess.PIPE, text=True)
         try:
-            kafka.group("billing").wait_stable(members=1, timeout=60)
+            kafka.group("billing").wait_stable(members=1, timeout=120)
             ends = threading.Event()
             producing = threading.Thread(target=produce, args=(kafka, ends))
             producing.start()

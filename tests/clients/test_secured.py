@@ -15,7 +15,7 @@ from kafka import KafkaConsumer, KafkaProducer
 from kohort.testing import Cluster, SyncCluster
 from kohort.testing.tokens import LIFE_S
 
-pytestmark = [pytest.mark.clients, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(400)]
 
 WAYS = [
     ("SASL_SSL", "SCRAM-SHA-256"),
@@ -47,7 +47,7 @@ def test_confluent_kafka(security: str, mechanism: str) -> None:
         config = kafka.client_config("alice", mechanism=mechanism)
         producer = Producer(config)
         producer.produce("t", b"hello")
-        assert producer.flush(30) == 0
+        assert producer.flush(120) == 0
         consumer = Consumer(config | {"group.id": "g", "auto.offset.reset": "earliest"})
         try:
             consumer.subscribe(["t"])
@@ -57,7 +57,7 @@ def test_confluent_kafka(security: str, mechanism: str) -> None:
 
 
 def _first(consumer: Consumer) -> bytes:
-    for _ in range(60):
+    for _ in range(120):
         message = consumer.poll(1)
         if message is not None and not message.error():
             return message.value() or b""
@@ -71,7 +71,7 @@ def test_kafka_python(security: str, mechanism: str) -> None:
         producer = KafkaProducer(**config)
         producer.send("t", b"hello").get(30)
         producer.close()
-        reading = KafkaConsumer("t", group_id="g", auto_offset_reset="earliest", consumer_timeout_ms=30_000, **config)
+        reading = KafkaConsumer("t", group_id="g", auto_offset_reset="earliest", consumer_timeout_ms=120_000, **config)
         assert next(reading).value == b"hello"
         reading.close()
 
@@ -91,10 +91,10 @@ def test_a_wrong_password_is_told_to_confluent_kafka_in_the_brokers_words() -> N
         config: dict[str, Any] = kafka.client_config("alice", mechanism="PLAIN")
         config |= {"sasl.password": "wrong", "error_cb": lambda problem: told.append(problem.str())}
         admin = AdminClient(config)
-        with pytest.raises(ConfluentError):
-            admin.list_topics(timeout=3)
-        admin.poll(0)
-    assert any("Invalid username or password" in each for each in told)
+        while not any("Invalid username or password" in each for each in told):
+            with pytest.raises(ConfluentError):
+                admin.list_topics(timeout=3)
+            admin.poll(0)
 
 
 def test_a_client_without_a_certificate_is_not_let_in(kafka_factory: Any) -> None:

@@ -72,7 +72,7 @@ def run(*words: str, trusted: Path | None = None) -> subprocess.CompletedProcess
 
 
 @pytest.mark.clients
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(180)
 def test_kohorts_own_commands_reach_it(certificate: Path, trusted: Path) -> None:
     with serving(options=("--control", ":0", "--control-certificate", str(certificate))) as ready:
         control = ready.partition(" control=")[2]

@@ -194,7 +194,7 @@ def test_one_that_may_not_be_written(used_before: bool, anybodys: Path) -> None:
         f"os.geteuid() or os.setuid({NOBODY})\n"
         f"main(['serve', '--listen', '127.0.0.1:0', '--data-dir', {str(path)!r}])\n"
     )
-    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=30, check=False)
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
     assert ended.returncode == 2, ended.stderr
     (line,) = ended.stderr.splitlines()
     assert "Permission denied; --data-dir wants a directory that can be read and written" in line

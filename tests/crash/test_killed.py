@@ -17,7 +17,7 @@ SEED = int(os.environ.get("KOHORT_SEED", SystemRandom().randrange(1 << 20)))
 
 
 @pytest.mark.clients
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(400)
 async def test_nothing_acknowledged_is_lost_by_kill_9(tmp_path: Path) -> None:
     killing = Killing(tmp_path, SEED)
     try:

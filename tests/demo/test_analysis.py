@@ -57,7 +57,7 @@ async def test_an_analysis_that_fails_says_why(tmp_path: Path) -> None:
 
 
 @pytest.mark.clients
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(1000)
 def test_the_whole_of_it(tmp_path: Path) -> None:
     out = tmp_path / "out"
     ended = subprocess.run(

@@ -12,7 +12,7 @@ from threading import Thread
 from typing import IO
 
 READY = "READY bootstrap="
-STOP_WITHIN_S = 30
+STOP_WITHIN_S = 120
 SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
     "group.max.session.timeout.ms": "10000",

@@ -35,7 +35,7 @@ GROUPS = tuple(f"group-{number:02}" for number in range(50))
 GOLD = ("rebalances", "generations", "member_sessions", "commit_minutes")
 """Gold tables without samples of log ends, which are taken when somebody looks."""
 LOAD_EVERY_S = 0.05
-PATIENCE_S = 240
+PATIENCE_S = 600
 
 
 @dataclass
@@ -180,7 +180,7 @@ def play(seconds: float, seed: int, folder: Path) -> tuple[Follower, Reader]:
         follower.start()
         reader.start()
         followed_s, strike_s = 0.0, 10.0
-        while followed_s < seconds:
+        while followed_s < seconds or not follower.kills.total():
             begun = time.monotonic()
             world.write(20)
             time.sleep(LOAD_EVERY_S)

@@ -53,7 +53,7 @@ class LockedBroker:
                 yield server.getsockname()[1]
             finally:
                 server.shutdown(socket.SHUT_RDWR)
-                thread.join(10)
+                thread.join(60)
 
     def _accept(self, server: socket.socket) -> None:
         with contextlib.suppress(OSError):

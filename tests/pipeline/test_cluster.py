@@ -59,7 +59,7 @@ def connect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield f"sc://127.0.0.1:{port}"
     finally:
         process.terminate()
-        process.wait(60)
+        process.wait(300)
 
 
 def wait_for(port: int, process: subprocess.Popen[bytes], log: Path) -> None:

@@ -17,17 +17,17 @@ from tests.pipeline.local_groups import load_groups
 
 
 @pytest.mark.clients
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_a_consumer_of_kohort_is_seen(tmp_path: Path) -> None:
     confluent = pytest.importorskip("confluent_kafka")
     admin_api = pytest.importorskip("confluent_kafka.admin")
     with serving(nodes=2) as bootstrap:
         admin = admin_api.AdminClient({"bootstrap.servers": bootstrap})
-        admin.create_topics([admin_api.NewTopic("orders", 2, 1)])["orders"].result(20)
+        admin.create_topics([admin_api.NewTopic("orders", 2, 1)])["orders"].result(120)
         producer = confluent.Producer({"bootstrap.servers": bootstrap})
         for n in range(20):
             producer.produce("orders", f"{n}", partition=n % 2)
-        producer.flush(20)
+        producer.flush(120)
         consumer = confluent.Consumer(
             {"bootstrap.servers": bootstrap, "group.id": "g", "client.id": "c-1", "auto.offset.reset": "earliest"}
         )

@@ -14,7 +14,7 @@ from kafka import KafkaConsumer
 from kohort.testing import Cluster, SyncCluster
 
 logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 TIMES = int(os.environ.get("KOHORT_TIMES", "1"))
 
 

@@ -14,7 +14,7 @@ from kafka import KafkaConsumer
 from kohort.broker.settings.broker_settings import SettingError
 from kohort.testing import Cluster
 
-pytestmark = [pytest.mark.clients, pytest.mark.timeout(60)]
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(180)]
 logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
 
 INSTANCES = "abc"
@@ -102,7 +102,7 @@ def test_without_async_the_words_are_the_same() -> None:
         consumer = KafkaConsumer(
             "orders", bootstrap_servers=kafka.bootstrap, group_id="billing", auto_offset_reset="earliest"
         )
-        values = [record.value for records in consumer.poll(5_000).values() for record in records]
+        values = [record.value for records in consumer.poll(60_000).values() for record in records]
         assert values == [b"a", b"b"]
         group = kafka.group("billing")
         group.wait_stable(members=1)

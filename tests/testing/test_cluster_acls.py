@@ -19,7 +19,7 @@ GUARDED = {"authorizer.class.name": STANDARD_AUTHORIZER}
 
 
 @pytest.mark.clients
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(180)
 async def test_a_consumer_needs_rights_on_its_group_and_its_topic() -> None:
     async with Cluster(settings=GUARDED) as kafka:
         kafka.topics.create("orders")
@@ -46,7 +46,7 @@ async def test_a_consumer_needs_rights_on_its_group_and_its_topic() -> None:
 
 
 @pytest.mark.clients
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(180)
 async def test_a_rule_denies_one_producer_where_there_is_no_authorizer() -> None:
     async with Cluster() as kafka:
         kafka.topics.create("orders")

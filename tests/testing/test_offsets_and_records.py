@@ -12,7 +12,7 @@ from kohort.protocol import compression
 from kohort.protocol.compression import CodecMissingError
 from kohort.testing import Cluster
 
-pytestmark = [pytest.mark.clients, pytest.mark.timeout(60)]
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(180)]
 logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
 
 

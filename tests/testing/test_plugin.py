@@ -9,7 +9,7 @@ import pytest
 from tests.testing.user_file import run
 
 pytest_plugins = ["pytester"]
-pytestmark = [pytest.mark.clients, pytest.mark.timeout(60)]
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(180)]
 
 
 def test_a_test_has_a_cluster_of_its_own(pytester: pytest.Pytester) -> None:
@@ -352,7 +352,7 @@ def test_clients_that_stop_after_the_fixture_find_their_cluster_still(pytester: 
             began = time.monotonic()
             for each in made:
                 each.close()
-            assert time.monotonic() - began < 5
+            assert time.monotonic() - began < 30
 
         async def test_with_a_commit_to_make(started, kafka):
             kafka.topics.create("orders")
@@ -371,7 +371,7 @@ def test_clients_that_stop_after_the_fixture_find_their_cluster_still(pytester: 
             consumer = Consumer({"bootstrap.servers": kafka.bootstrap} | settings)
             subscribed.append(consumer)
             consumer.subscribe(["orders"])
-            assert consumer.poll(10).value() == b"a"
+            assert consumer.poll(60).value() == b"a"
         """,
     )
     result.assert_outcomes(passed=2)

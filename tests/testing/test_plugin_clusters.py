@@ -7,7 +7,7 @@ import pytest
 from tests.testing.user_file import run
 
 pytest_plugins = ["pytester"]
-pytestmark = [pytest.mark.clients, pytest.mark.timeout(60)]
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(180)]
 
 
 @pytest.mark.parametrize("scope", ["module", "package", "session"])

@@ -25,7 +25,7 @@ def checked(folder: Path, text: str) -> str:
 
 
 @pytest.mark.clients
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(400)
 def test_a_type_checker_knows_the_words_of_both_sides(tmp_path: Path) -> None:
     told = checked(
         tmp_path,
@@ -61,7 +61,7 @@ def test_a_type_checker_knows_the_words_of_both_sides(tmp_path: Path) -> None:
 
 
 @pytest.mark.clients
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(400)
 def test_a_type_checker_finds_what_is_misspelt(tmp_path: Path) -> None:
     told = checked(
         tmp_path,

@@ -107,7 +107,7 @@ async def test_nobody_there_is_a_sentence() -> None:
 
 
 @pytest.mark.clients
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(180)
 def test_the_control_address_is_known_by_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KOHORT_CONTROL_TOKEN", "s3cret")
     with serving(options=("--control", ":0")) as ready:

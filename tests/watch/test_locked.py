@@ -14,7 +14,7 @@ from kohort.watch.client import BrokerError
 from kohort.watch.looking import WatchedCluster
 from tests.pipeline.locked_broker import LOGIN, LockedBroker, login
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 
 
 async def seen(port: int, security: Security = OPEN) -> int:

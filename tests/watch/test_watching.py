@@ -24,7 +24,7 @@ from kohort.watch.client import BrokerError
 from kohort.watch.looking import WatchedCluster
 from kohort.watch.snapshot import SeenGroup
 
-pytestmark = [pytest.mark.clients, pytest.mark.timeout(60)]
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(180)]
 
 WATCH = [str(Path(sys.executable).parent / "kohort"), "watch"]
 
@@ -52,7 +52,7 @@ async def test_members_owners_and_lag_of_three_nodes() -> None:
         await bob.start()
         try:
             await kafka.group("billing").wait_stable(members=2)
-            (partition,) = list(await ada.getmany(timeout_ms=5_000, max_records=2))
+            (partition,) = list(await ada.getmany(timeout_ms=60_000, max_records=2))
             await ada.commit()
             snapshot = await watched.look(7.0)
         finally:
@@ -120,7 +120,7 @@ async def until(
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*WATCH, *arguments], capture_output=True, text=True, timeout=30, check=False)
+    return subprocess.run([*WATCH, *arguments], capture_output=True, text=True, timeout=120, check=False)
 
 
 def test_one_picture_and_the_end() -> None:
@@ -142,10 +142,11 @@ def test_without_a_terminal_changes_are_lines_and_a_signal_ends_it(number: signa
             assert [watching.stdout.readline() for _ in range(2)][1] == "no group yet\n"
             kafka.topics.create("orders")
             member = KafkaConsumer("orders", bootstrap_servers=kafka.bootstrap, group_id="billing")
-            member.poll(2_000)
+            while not kafka.group("billing").members:
+                member.poll(100)
             assert "  billing: new, " in watching.stdout.readline()
             os.kill(watching.pid, number)
-            assert watching.wait(10) == 0
+            assert watching.wait(60) == 0
             assert watching.stderr.read() == ""
             member.close()
 
@@ -187,7 +188,7 @@ def test_a_broker_that_comes_back_is_watched_on() -> None:
             while "answers again, after" not in watching.stdout.readline():
                 pass
             os.kill(watching.pid, signal.SIGTERM)
-            assert watching.wait(10) == 0
+            assert watching.wait(60) == 0
 
 
 def test_a_pattern_that_no_group_matches_is_named() -> None:

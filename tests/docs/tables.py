@@ -9,6 +9,7 @@ from kohort.coordinator.classic.states import ALLOWED_FROM, State
 from kohort.protocol.api_keys import API_BY_NAME
 from kohort.security.acls import ResourceType
 from kohort.security.needs import FOR_EVERYBODY, NEEDS, Need
+from tests.control.typed_clients.files import made_files
 from tests.docs.analysis_tables import TABLES, schemas
 from tests.docs.citations import citations, titles
 from tests.docs.reference import REFERENCE, reference
@@ -50,6 +51,7 @@ def made_pages() -> dict[Path, str]:
         ARCHITECTURE: architecture,
         REFERENCE: reference(),
         TABLES: questions + _MARK + "\n" + schemas(),
+        **made_files(),
     }
 
 

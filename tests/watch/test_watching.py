@@ -143,7 +143,7 @@ def test_without_a_terminal_changes_are_lines_and_a_signal_ends_it(number: signa
             kafka.topics.create("orders")
             member = KafkaConsumer("orders", bootstrap_servers=kafka.bootstrap, group_id="billing")
             while not kafka.group("billing").members:
-                member.poll(100)
+                member.poll(2_000)  # a short one may end while it rejoins for newer metadata, and kafka-python hangs
             assert "  billing: new, " in watching.stdout.readline()
             os.kill(watching.pid, number)
             assert watching.wait(60) == 0

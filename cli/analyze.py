@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kohort.cli.analyze_engine import SPARK, checked_engine, chosen_engine, opened_engine, spark_apart
-from kohort.cli.analyze_options import FOUND, fails, webhook_address, window_of
+from kohort.cli.analyze_options import FOUND, fails, local_folder, webhook_address, window_of
 from kohort.pipeline.java import NoJavaError
 from kohort.pipeline.session import NoSparkError
 from kohort.pipeline.terminal import print_findings, progress, say, words
@@ -113,7 +113,7 @@ def analyze(
     """Why did my groups rebalance, who caused it, what did it cost, what should I change?
 
     SOURCE: a bootstrap address, a data directory, segment files of __consumer_offsets, exports of it, a broker's text
-    log, an event log, samples of log ends; several together.
+    log, an event log, samples of log ends; several together. Files may lie in a store: s3://backups/broker-1/.
 
     With --follow, SOURCE is one bootstrap address: alerts are printed as they arise, tables grow, the report is made
     anew every minute. Ctrl-C ends it with a last report, a second Ctrl-C at once; the same command goes on from there.
@@ -121,8 +121,8 @@ def analyze(
     Findings go to stdout, progress to stderr. Exit code 0: analysed, whatever was found; 1: it could not be, or nothing
     in one of the sources was understood; 2: the command was given wrongly; 3: --fail-on; 130: interrupted.
     """  # fmt: skip
-    out = out.absolute()
     try:
+        out = local_folder(out)
         window, address = window_of(since, until, last, groups), webhook_address(webhook)
         if following and (not window.is_everything or fail_on is not None):
             raise click.UsageError(

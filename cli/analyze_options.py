@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
     from kohort.pipeline.report.results import FindingRow
     from kohort.pipeline.sources.window import Window
 
+_SCHEME = re.compile(r"^[a-z][a-z0-9]+:/")
+"""An address: a path keeps one of its two slashes."""
 FOUND = 3
 """The exit code when --fail-on names a severity that a finding has."""
 
@@ -34,6 +38,16 @@ def window_of(since: str | None, until: str | None, last: str | None, groups: It
     if since_ms > until_ms:
         raise click.UsageError("--since is later than --until")
     return Window(since_ms, until_ms, tuple(groups))
+
+
+def local_folder(out: Path) -> Path:
+    """The absolute place of --out. Raises click.UsageError for an address in an object store."""
+    if _SCHEME.match(str(out)):
+        raise click.UsageError(
+            f"--out {out}: tables are written into a folder, where a new one can take the place of the old at once; "
+            "copy the folder into the store when it is done"
+        )
+    return out.absolute()
 
 
 def webhook_address(url: str | None) -> str | None:

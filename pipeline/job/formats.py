@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from operator import attrgetter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
@@ -24,6 +23,7 @@ from kohort.pipeline.silver.read_sources import expand, split
 from kohort.pipeline.sources import event_lines, export, found, samples, segments, source_cluster, text_log
 from kohort.pipeline.sources.chunk import Chunk, Issue
 from kohort.pipeline.sources.found import Source
+from kohort.pipeline.sources.stored import source_file
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -81,16 +81,18 @@ def security_of(options: Mapping[str, str]) -> Security:
 def _chunks(sources: list[Source]) -> Iterator[Chunk]:
     first = sources[0]
     if first.kind == found.SEGMENT:
-        yield from segments.read_partition(first.partition, [Path(source.path) for source in sources])
+        yield from segments.read_partition(first.partition, [source_file(source.path) for source in sources])
     for source in sources:
         if source.kind == found.WIRE:
             yield from source_cluster.read_wire(source.path, source.partition, source.security)
         elif source.kind in (found.EXPORT, found.DUMP):
-            yield from (export.read_export if source.kind == found.EXPORT else export.read_dump)(Path(source.path))
+            yield from (export.read_export if source.kind == found.EXPORT else export.read_dump)(
+                source_file(source.path)
+            )
 
 
 def _rows(kind: str, source: Source) -> Iterator[object]:
-    path = Path(source.path)
+    path = source_file(source.path)
     if kind == found.EVENTS:
         yield from event_lines.read_event_log(path)
     elif kind == found.TEXT_LOG:

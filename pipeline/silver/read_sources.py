@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -17,6 +16,7 @@ from kohort.pipeline.sources.chunk import Chunk, Issue
 from kohort.pipeline.sources.found import Source
 from kohort.pipeline.sources.lines import BROKEN
 from kohort.pipeline.sources.source_rows import LogEndSample, TopicName
+from kohort.pipeline.sources.stored import source_file
 from kohort.pipeline.sources.window import EVERYTHING, Window
 
 NOTHING_READ = "nothing_read"
@@ -94,7 +94,7 @@ def ingest(sources: list[Source], cluster: str, writer: Writer, window: Window =
         of_kind = list(group)
         if kind == found.SEGMENT:
             for partition, files in groupby(of_kind, key=lambda s: s.partition):
-                paths = [Path(source.path) for source in files]
+                paths = [source_file(source.path) for source in files]
                 _log_records(segments.read_partition(partition, paths), of_kind[0].rank, into)
         else:
             for source in of_kind:
@@ -102,13 +102,13 @@ def ingest(sources: list[Source], cluster: str, writer: Writer, window: Window =
                 _one(source, into)
                 if writer.rows == before and kind != found.WIRE and window.is_everything:
                     text = "nothing in it was understood: no line or record is about a group"
-                    if kind == found.TEXT_LOG and (line := text_log.example_of(Path(source.path))):
+                    if kind == found.TEXT_LOG and (line := text_log.example_of(source_file(source.path))):
                         text += f"; for example: {line}"
                     issue_row(Issue(NOTHING_READ, source.path, text), cluster, writer)
 
 
 def _one(source: Source, into: _Into) -> None:
-    path = Path(source.path)
+    path = source_file(source.path)
     try:
         if source.kind == found.EXPORT:
             _log_records(export.read_export(path), source.rank, into)

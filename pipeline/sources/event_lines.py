@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from kohort.pipeline.sources.checked import UNREADABLE, moment_ms, text, whole
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.lines import read_lines
 from kohort.pipeline.sources.source_rows import GroupEvent
+from kohort.pipeline.sources.stored import SourceFile
 
 _LONGS = ("seq", "mono_us", "log_offset", "duration_us")
 _INTS = (
@@ -26,7 +26,7 @@ _TEXTS = (
 COLUMNS = frozenset((*_TEXTS, "ts", *_LONGS, *_INTS, *_LISTS, "detail"))
 
 
-def read_event_log(path: Path) -> Iterator[GroupEvent | Issue]:
+def read_event_log(path: SourceFile) -> Iterator[GroupEvent | Issue]:
     """Rows of a JSON Lines file as they stand; lines that can't be read come out as issues."""
     if path.name.endswith(".open"):
         yield Issue("open_event_file", path.name, "the file was still being written; its last line may be cut")

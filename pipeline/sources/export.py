@@ -11,7 +11,6 @@ import csv
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,13 +21,14 @@ from kohort.pipeline.records.schema import Array, RecordError, Struct
 from kohort.pipeline.sources.checked import UNREADABLE, whole
 from kohort.pipeline.sources.chunk import ABORTED, COMMITTED, PENDING, Chunk, Issue, LogRow, chunk_of_rows
 from kohort.pipeline.sources.lines import LONGEST_LINE, read_lines
+from kohort.pipeline.sources.stored import SourceFile
 from kohort.protocol.consumer_protocol import Assignment, Subscription, write_assignment, write_subscription
 
 _ROWS_AT_ONCE = 100_000
 _MOST_ISSUES = 20
 
 
-def read_export(path: Path) -> Iterator[Chunk]:
+def read_export(path: SourceFile) -> Iterator[Chunk]:
     """Reads JSON Lines or CSV; the first character shows which."""
     rows: list[LogRow] = []
     issues = _Issues(path)
@@ -48,7 +48,7 @@ def read_export(path: Path) -> Iterator[Chunk]:
     yield chunk_of_rows(rows, issues.take())
 
 
-def _fields(path: Path, issues: _Issues) -> Iterator[tuple[int, dict[str, Any]]]:
+def _fields(path: SourceFile, issues: _Issues) -> Iterator[tuple[int, dict[str, Any]]]:
     lines = read_lines(path, issues.faults)
     csv.field_size_limit(LONGEST_LINE)  # its default is smaller than the record of a group with a thousand members
     first = next(lines, "")
@@ -84,7 +84,7 @@ def _chain(first: str, lines: Iterator[str]) -> Iterator[str]:
 class _Issues:
     """Bad lines of a file: the first few in words, the rest counted."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: SourceFile) -> None:
         self.path, self.found, self.more = path, list[Issue](), 0
         self.faults: list[Issue] = []
 
@@ -117,7 +117,7 @@ _MARKER = re.compile(r"endTxnMarker: (COMMIT|ABORT)")
 _FILE = re.compile(r"^Dumping .*__consumer_offsets-(\d+)/")
 
 
-def read_dump(path: Path) -> Iterator[Chunk]:
+def read_dump(path: SourceFile) -> Iterator[Chunk]:
     """Output of the dump-log tool with its offsets decoder, one or several files in one text."""
     issues = _Issues(path)
     part: _DumpedPartition | None = None

@@ -17,6 +17,7 @@ from kohort.pipeline.sources.checked import UNREADABLE
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.lines import read_lines
 from kohort.pipeline.sources.segments import partition_of
+from kohort.pipeline.sources.stored import SourceFile, files_behind, is_stored
 
 SEGMENT, EXPORT, DUMP, TEXT_LOG, EVENTS, END_OFFSETS, TOPICS, WIRE = (
     "segment", "export", "dump", "text_log", "events", "end_offsets", "topics", "wire",
@@ -74,6 +75,9 @@ def find_sources(arguments: Iterable[str], security: Security = OPEN) -> tuple[l
 
 
 def _behind(argument: str, security: Security, issues: list[Issue]) -> Iterator[Source]:
+    if is_stored(argument):
+        yield from _stored(argument, issues)
+        return
     path = Path(argument).absolute()  # workers and servers of Spark run in folders of their own
     why: str | None = None
     if not argument:
@@ -115,8 +119,25 @@ def _inside(folder: Path, issues: list[Issue]) -> Iterator[Source]:
         issues.append(_unreadable(error.filename, error))
 
     names = (Path(at) / name for at, _, files in os.walk(folder, onerror=closed) for name in files)
-    for path in sorted(names):
-        if not path.is_file() or path.name.startswith((".", "_")):
+    yield from _looked_through((path for path in sorted(names) if path.is_file()), issues)
+
+
+def _stored(address: str, issues: list[Issue]) -> Iterator[Source]:
+    """What lies in an object store or HDFS. Raises OSError."""
+    files, before = list(files_behind(address)), len(issues)
+    if [str(file) for file in files] == [address]:
+        found = [each for each in (look_at(files[0], named=True),) if each is not None]
+    else:
+        found = list(_looked_through(files, issues))
+    yield from found
+    if not found and len(issues) == before:
+        text = "nothing stored there is a log that can be analysed (kohort analyze --help names the kinds)"
+        issues.append(Issue("no_source", address, text))
+
+
+def _looked_through(files: Iterable[SourceFile], issues: list[Issue]) -> Iterator[Source]:
+    for path in files:
+        if path.name.startswith((".", "_")):
             continue
         try:
             source = look_at(path)
@@ -136,7 +157,7 @@ def _nothing_inside(folder: Path) -> str:
     return "nothing in this directory is a log that can be analysed (kohort analyze --help names the kinds)"
 
 
-def look_at(path: Path, named: bool = False) -> Source | None:
+def look_at(path: SourceFile, named: bool = False) -> Source | None:
     """What a file is, or None. named: a person pointed at this very file, so its folder may have any name."""
     if path.suffix in _PASSED_OVER:
         return None
@@ -150,13 +171,13 @@ def look_at(path: Path, named: bool = False) -> Source | None:
     return None if kind is None else Source(kind, str(path), -1, size)
 
 
-def _looks_like_segment(path: Path) -> bool:
+def _looks_like_segment(path: SourceFile) -> bool:
     with path.open("rb") as file:
         head = file.read(61)
     return len(head) == 61 and head[16] == 2 and head[8] == 0 and b"[" not in head[:1]
 
 
-def _text_kind(path: Path, named: bool) -> str | None:
+def _text_kind(path: SourceFile, named: bool) -> str | None:
     try:
         brokers = False
         for number, line in enumerate(read_lines(path)):
@@ -170,17 +191,17 @@ def _text_kind(path: Path, named: bool) -> str | None:
     return TEXT_LOG if named and brokers else None
 
 
-def _mentions_groups(path: Path, named: bool) -> bool:
+def _mentions_groups(path: SourceFile, named: bool) -> bool:
     """Whether a broker's log has lines of the group coordinator, however late. A file that was named is taken."""
     return named or any(MARK in line for line in read_lines(path))
 
 
-def _beginning(path: Path) -> str:
+def _beginning(path: SourceFile) -> str:
     with path.open("rb") as file:
         return file.read(4000).decode("utf-8", "replace")
 
 
-def _kind_of_line(line: str, path: Path) -> str | None:
+def _kind_of_line(line: str, path: SourceFile) -> str | None:
     if MARK in line:
         return TEXT_LOG
     if (line.startswith("Dumping ") and "__consumer_offsets" in line) or line.startswith("| offset: "):

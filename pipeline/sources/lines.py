@@ -5,22 +5,22 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Iterator
-from pathlib import Path
 
 from kohort.pipeline.sources.chunk import Issue
+from kohort.pipeline.sources.stored import SourceFile
 
 BROKEN = (OSError, EOFError, zlib.error)
 LONGEST_LINE = 16 << 20
 """A longer line is taken for binary data and cut; a record of the offsets topic is far smaller."""
 
 
-def _is_packed(path: Path) -> bool:
+def _is_packed(path: SourceFile) -> bool:
     """By content: a rotated file may be called `server.log.7`."""
     with path.open("rb") as file:
         return file.read(2) == b"\x1f\x8b"
 
 
-def read_lines(path: Path, faults: list[Issue] | None = None) -> Iterator[str]:
+def read_lines(path: SourceFile, faults: list[Issue] | None = None) -> Iterator[str]:
     """Lines without their end; bytes that aren't UTF-8 become question marks rather than an error.
 
     faults: gets a word on a file that can't be read to its end, a packed one that is cut for example; what stands
@@ -28,8 +28,9 @@ def read_lines(path: Path, faults: list[Issue] | None = None) -> Iterator[str]:
     """
     number = 0
     try:
-        opener = gzip.open if _is_packed(path) else open
-        with opener(path, "rb") as file:
+        packed = _is_packed(path)
+        with path.open("rb") as raw:
+            file = gzip.GzipFile(fileobj=raw) if packed else raw
             while line := file.readline(LONGEST_LINE):
                 number += 1
                 yield line.decode("utf-8", "replace").rstrip("\r\n")

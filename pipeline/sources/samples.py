@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 
 from kohort.pipeline.sources.checked import UNREADABLE, moment_ms, text, whole
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.lines import read_lines
 from kohort.pipeline.sources.source_rows import LogEndSample, TopicName
+from kohort.pipeline.sources.stored import SourceFile
 
 
-def read_end_offsets(path: Path) -> Iterator[LogEndSample | Issue]:
+def read_end_offsets(path: SourceFile) -> Iterator[LogEndSample | Issue]:
     """Rows (topic, part, sampled_ms, log_start, log_end) from JSON Lines, one topic and moment a line."""
     faults: list[Issue] = []
     for number, line in enumerate(read_lines(path, faults), 1):
@@ -34,7 +34,7 @@ def read_end_offsets(path: Path) -> Iterator[LogEndSample | Issue]:
     yield from faults
 
 
-def read_topics(path: Path) -> Iterator[TopicName | Issue]:
+def read_topics(path: SourceFile) -> Iterator[TopicName | Issue]:
     """Rows (topic_id, topic) from a JSON list of topics."""
     faults: list[Issue] = []
     try:

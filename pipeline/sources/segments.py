@@ -8,25 +8,25 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from kohort.pipeline.records.offset_commits import Ints
 from kohort.pipeline.records.segment_batches import HEADER_SIZE, Headers, Records, read_headers, read_segment, select
 from kohort.pipeline.sources.chunk import ABORTED, COMMITTED, NO_TRANSACTION, PENDING, Chunk, Issue, chunk_of_rows
+from kohort.pipeline.sources.stored import SourceFile
 
 _FOLDER = re.compile(r"__consumer_offsets-(\d+)(\.[0-9a-f]+-(delete|stray))?$")
 
 
-def partition_of(path: Path) -> int | None:
+def partition_of(path: SourceFile) -> int | None:
     """The partition a segment file belongs to, by the name of its folder; None for another name."""
     match = _FOLDER.search(path.parent.name)
     return int(match[1]) if match and not match[2] else None
 
 
-def read_partition(partition: int, paths: list[Path]) -> Iterator[Chunk]:
+def read_partition(partition: int, paths: Sequence[SourceFile]) -> Iterator[Chunk]:
     """All records of one partition from its segment files, in offset order."""
     paths = sorted(paths, key=lambda path: path.name)
     markers: Markers | None = None
@@ -80,7 +80,7 @@ def _chunk(partition: int, records: Records, gap: Ints, markers: Markers | None,
 class Markers:
     """Commit and abort markers of one partition: what became of a producer's records."""
 
-    def __init__(self, paths: list[Path]) -> None:
+    def __init__(self, paths: Sequence[SourceFile]) -> None:
         self._of: dict[int, list[tuple[int, int]]] = {}
         for path in paths:
             try:

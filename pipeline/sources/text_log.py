@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 from kohort.pipeline.sources.broker_lines import MARK, BrokerLine, broker_line
@@ -18,6 +17,7 @@ from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.event_lines import COLUMNS
 from kohort.pipeline.sources.lines import read_lines
 from kohort.pipeline.sources.source_rows import GroupEvent
+from kohort.pipeline.sources.stored import SourceFile
 
 LONGEST_LINE = 1 << 20
 """Characters. The line about members that were removed has all their ids, and is not nearly as long."""
@@ -310,7 +310,7 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str], Fill], ...] = tuple(
 )  # fmt: skip
 
 
-def example_of(path: Path) -> str:
+def example_of(path: SourceFile) -> str:
     """A line that should have told something: the first of the coordinator's, else the first of all."""
     first = ""
     for line in read_lines(path, []):
@@ -320,7 +320,7 @@ def example_of(path: Path) -> str:
     return first
 
 
-def read_text_log(path: Path, utc_offset_minutes: int = 0) -> Iterator[GroupEvent | Issue]:
+def read_text_log(path: SourceFile, utc_offset_minutes: int = 0) -> Iterator[GroupEvent | Issue]:
     """Events of one broker's log. Times that don't name their zone are taken as UTC plus this offset."""
     number = 0
     faults: list[Issue] = []

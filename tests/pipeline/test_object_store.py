@@ -1,0 +1,114 @@
+"""Sources in a store that speaks S3: read where they lie, with the same result as from a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.fs as fs
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from kohort.cli.analyze import analyze
+from kohort.pipeline.sources.found import Source, find_sources
+from tests.pipeline.incidents.recorded import unpacked
+
+BUCKET = "broker-backups"
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[str]:
+    server = pytest.importorskip("moto.server", reason="moto comes with the extra `test`")
+    store = server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    store.start()
+    host, port = store.get_host_and_port()
+    yield f"http://{host}:{port}"
+    store.stop()
+
+
+@pytest.fixture
+def store(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> fs.S3FileSystem:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "somebody")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    system = fs.S3FileSystem(endpoint_override=endpoint, allow_bucket_creation=True)
+    system.create_dir(BUCKET)
+    return system
+
+
+def put(store: fs.S3FileSystem, folder: Path, prefix: str) -> None:
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            with store.open_output_stream(f"{BUCKET}/{prefix}/{path.relative_to(folder)}") as stream:
+                stream.write(path.read_bytes())
+
+
+def without_place(sources: list[Source], root: str) -> set[tuple[str, str, int, int]]:
+    return {(each.kind, each.path.removeprefix(root), each.partition, each.size) for each in sources}
+
+
+def rows_in(gold: Path) -> dict[str, list[str]]:
+    paths = sorted(gold.rglob("*.parquet"))
+    return {str(path.relative_to(gold)): list(map(repr, pq.ParquetFile(path).read().to_pylist())) for path in paths}
+
+
+@pytest.mark.parametrize("scheme", ["s3", "s3a"])
+def test_what_lies_in_a_store_is_recognised_as_in_a_folder(store: fs.S3FileSystem, tmp_path: Path, scheme: str) -> None:
+    recording = unpacked("kohort", tmp_path / "recording")
+    put(store, recording, "recognised")
+    there, issues = find_sources([f"{scheme}://{BUCKET}/recognised"])
+    here, _ = find_sources([str(recording)])
+    assert issues == []
+    assert without_place(there, f"{scheme}://{BUCKET}/recognised") == without_place(here, str(recording))
+
+
+def test_an_analysis_of_a_store(store: fs.S3FileSystem, tmp_path: Path) -> None:
+    recording = unpacked("kohort", tmp_path / "recording")
+    put(store, recording, "analysed")
+    for source, out in ((f"s3://{BUCKET}/analysed/", "there"), (str(recording), "here")):
+        done = CliRunner().invoke(analyze, [source, "--out", str(tmp_path / out)])
+        assert done.exit_code == 0, done.output
+    there, here = (rows_in(tmp_path / out / "tables" / "gold") for out in ("there", "here"))
+    assert there == here
+    assert any("diagnoses" in table for table in here)
+
+
+def test_one_file_of_a_store(store: fs.S3FileSystem, tmp_path: Path) -> None:
+    line = "[2026-11-20 22:17:43,630] INFO [GroupCoordinator id=2]: unheard of (kafka.X)\n"
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "notes.txt").write_text(line)
+    put(store, tmp_path / "logs", "one")
+    sources, issues = find_sources([f"s3://{BUCKET}/one/notes.txt"])
+    assert issues == []
+    assert [(each.kind, each.path, each.size) for each in sources] == [
+        ("text_log", f"s3://{BUCKET}/one/notes.txt", len(line))
+    ]
+
+
+def test_what_is_not_there_is_said(store: fs.S3FileSystem, tmp_path: Path) -> None:
+    places = [f"s3://{BUCKET}/nowhere/", "s3://no-such-bucket/x"]
+    done = CliRunner().invoke(analyze, [*places, "--out", str(tmp_path / "out")])
+    assert done.exit_code == 1
+    assert f"{places[0]}: " in done.output
+    assert f"{places[1]}: " in done.output
+    assert "NO_SUCH_BUCKET" in done.output
+    assert "nothing to analyse" in done.output
+
+
+def test_a_store_without_anything_of_use(store: fs.S3FileSystem) -> None:
+    with store.open_output_stream(f"{BUCKET}/pictures/cat.txt") as stream:
+        stream.write(b"meow\n")
+    sources, issues = find_sources([f"s3://{BUCKET}/pictures"])
+    assert sources == []
+    assert [(issue.rule, issue.keys) for issue in issues] == [("no_source", f"s3://{BUCKET}/pictures")]
+
+
+@pytest.mark.parametrize("out", ["s3://bucket/incident", "hdfs://namenode/incident"])
+def test_tables_are_written_into_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, out: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(analyze, ["localhost:1", "--out", out])
+    assert done.exit_code == 2
+    assert "tables are written into a folder" in done.output
+    assert list(tmp_path.iterdir()) == []

@@ -1,8 +1,10 @@
 """OffsetCommit, the group's part of it (classic-groups §7.2). The API's file has asked whether the topics exist.
 
-The most frequent request after Heartbeat, hence little ceremony: one object a commit, and answers that are kept.
+The most frequent request after Heartbeat, hence little ceremony: one object a commit, and answers that are kept. A
+consumer commits the same partitions again and again: its commits after the first are repetitions of that.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import count
 from uuid import UUID
@@ -16,7 +18,7 @@ from kohort.coordinator.consumer.member_epochs import check_commit
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Reply
 from kohort.coordinator.group import Group
-from kohort.coordinator.offsets import NO_EXPIRY, CommittedOffset, GroupOffsets
+from kohort.coordinator.offsets import NO_EXPIRY, Accepted, CommittedOffset, GroupOffsets, RepeatedRecords
 from kohort.coordinator.offsets_topic_records import expiring_offset_value, offset_key
 from kohort.protocol.batches import EncodedRecords, encode_record
 from kohort.protocol.errors import ErrorCode
@@ -45,8 +47,10 @@ class Commit:
         "_coordinator",
         "_expire_ms",
         "_group",
+        "_repeated",
         "_too_large",
         "_wall_ms",
+        "answer_ready",
         "knows_epochs",
         "missing_group",
         "refused",
@@ -77,6 +81,32 @@ class Commit:
         self.missing_group = ErrorCode.group_id_not_found if knows_epochs else ErrorCode.illegal_generation
         self._too_large: set[int] | None = None
         """The entries that were refused, by their number in the request."""
+        self.answer_ready: object = None
+        """What the client hears when all is written, ready to be sent; None: it is made each time."""
+        self._accepted: list[Accepted] | None = None
+        """What is written; None: nothing has been yet."""
+        self._repeated: RepeatedRecords | None = None
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether the same with other offsets comes to the same: nothing of it was refused."""
+        return (
+            self._accepted is not None
+            and not self.refused
+            and not self._too_large
+            and self.request.retention_time_ms == BROKERS_RETENTION
+        )
+
+    def repeated(self, ticket: object, offsets: Sequence[int]) -> "RepeatedCommit":
+        """The same with other offsets, one for each partition. Only for what is repeatable."""
+        return RepeatedCommit(self, ticket, offsets)
+
+    def repeated_records(self) -> RepeatedRecords:
+        """What its repetitions write, ready but for their offsets."""
+        if self._repeated is None:
+            assert self._accepted is not None, "it has been written"
+            self._repeated = RepeatedRecords(self.request.group_id, self._accepted)
+        return self._repeated
 
     def store(self, coordinator: GroupCoordinator, group: Group | None, now_ms: int) -> bool:
         """Writes what is not too large. Returns whether there is anything to wait for."""
@@ -85,23 +115,24 @@ class Commit:
         self._wall_ms = coordinator.wall_ms(now_ms)
         retention_ms = self.request.retention_time_ms
         self._expire_ms = NO_EXPIRY if retention_ms == BROKERS_RETENTION else self._wall_ms + retention_ms
-        self._accepted: list[tuple[str, int, CommittedOffset, int, int]] = []
         records = self._records()
         group_id = self.request.group_id
-        if not records:
+        if not records.count:
             _offsets_of(coordinator, group_id, now_ms)  # Kafka makes the group before it looks at what is too large
             return False
         if group is not None:
             group.commits_in_flight += 1
         home = coordinator.partition_of(group_id) if group is None else group.partition
-        coordinator.append(home, EncodedRecords(b"".join(records), len(records)), now_ms, self._written)
+        coordinator.append(home, records, now_ms, self._written)
         return True
 
-    def _records(self) -> list[bytes]:
+    def _records(self) -> EncodedRecords:
         group_id, limit = self.request.group_id, self._coordinator.settings.offset_metadata_max_bytes
         kept = {} if self._group is None or self._group.offsets is None else self._group.offsets.topics
         records: list[bytes] = []
-        wall_ms, accepted = self._wall_ms, self._accepted
+        wall_ms = self._wall_ms
+        accepted: list[Accepted] = []
+        self._accepted = accepted
         refused = 0
         for name, topic_id, topic in self.topics:
             before = kept.get(name)
@@ -121,11 +152,12 @@ class Commit:
                     value = expiring_offset_value(offset, metadata, wall_ms, self._expire_ms)
                     records.append(encode_record(offset_key(group_id, name, partition), value, len(records)))
                 accepted.append((name, partition, committed, offset, epoch))
-        return records
+        return EncodedRecords(b"".join(records), len(records))
 
     def _refuse(self, number: int) -> None:
         if self._too_large is None:
             self._too_large = set()
+            self.answer_ready = None
         self._too_large.add(number)
 
     def _written(self, error: ErrorCode, now_ms: int) -> None:
@@ -133,21 +165,24 @@ class Commit:
         group, coordinator = self._group, self._coordinator
         if group is not None:
             group.commits_in_flight -= 1
+        answer = None
         if error is _NONE:
+            accepted, answer = self._accepted, self.answer_ready
+            assert accepted is not None, "it has been written"
             topics = _offsets_of(coordinator, self.request.group_id, now_ms).topics
             if coordinator.observer is not UNOBSERVED:
-                _tell_commit(coordinator, group, self.request.member_id, len(self._accepted))
+                _tell_commit(coordinator, group, self.request.member_id, len(accepted))
             wall_ms, expire_ms = self._wall_ms, self._expire_ms
-            for name, partition, committed, offset, epoch in self._accepted:
+            for name, partition, committed, offset, epoch in accepted:
                 committed.take(offset, epoch, wall_ms, expire_ms)
                 partitions = topics.get(name)
                 if partitions is None:
                     partitions = topics[name] = {}
                 partitions[partition] = committed
             if group is not None and group.pending_offsets is not None:
-                for name, partition, *_ in self._accepted:
+                for name, partition, *_ in accepted:
                     group.pending_offsets.overtake((name, partition))
-        coordinator.effects.append(Reply(self.ticket, self.answer(error)))
+        coordinator.effects.append(Reply(self.ticket, self.answer(error) if answer is None else answer))
 
     def answer(self, error: ErrorCode) -> OffsetCommitResponse:
         """What the client hears: `error` for every partition, but for those that were refused by themselves."""
@@ -181,6 +216,29 @@ class Commit:
             )
             for _, _, asked in self.topics
         ]
+
+
+class RepeatedCommit(Commit):
+    """A commit that differs from an earlier one in nothing but its offsets."""
+
+    __slots__ = ("_offsets",)
+
+    def __init__(self, first: Commit, ticket: object, offsets: Sequence[int]) -> None:
+        self.request = first.request
+        self.topics = first.topics
+        self.refused = first.refused
+        self.ticket = ticket
+        self.knows_epochs = first.knows_epochs
+        self.missing_group = first.missing_group
+        self.answer_ready = first.answer_ready
+        self._too_large = None
+        self._repeated = repeated = first.repeated_records()
+        self._accepted = repeated.accepted(offsets)
+        self._offsets = offsets
+
+    def _records(self) -> EncodedRecords:
+        assert self._repeated is not None, "it has been made"
+        return self._repeated.at(self._offsets, self._wall_ms)
 
 
 def offset_commit(coordinator: GroupCoordinator, commit: Commit, now_ms: int) -> OffsetCommitResponse | None:

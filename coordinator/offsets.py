@@ -1,13 +1,13 @@
 """What a group has committed, and its records in the log."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from struct import Struct
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from kohort.coordinator.offsets_topic_records import OffsetValue, offset_key, offset_value_parts
-from kohort.protocol.batches import encode_record
+from kohort.protocol.batches import EncodedRecords, encode_record
 from kohort.protocol.topic_partition import TopicPartition
 from kohort.protocol.varints import varint
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from kohort.protocol.messages.offset_fetch import OffsetFetchResponsePartition
 
 NO_EXPIRY = -1
+
+_EPOCH = Struct(">i")
 
 
 class CommittedOffset:
@@ -88,11 +90,7 @@ class CommittedOffset:
         return self._pack(self._before, offset, epoch, self._note, now_ms, self._after)
 
     def _make_ready(self, key: bytes, position: int) -> None:
-        head, self._note, tail = offset_value_parts(self.metadata, self.topic_id)
-        value_size = len(head) + 12 + len(self._note) + 8 + len(tail)
-        inner = b"".join((b"\x00\x00", varint(position), varint(len(key)), key, varint(value_size), head))
-        self._before = varint(len(inner) + value_size - len(head) + 1) + inner
-        self._after = tail + b"\x00"
+        self._before, self._note, self._after = _around(key, position, self.metadata, self.topic_id)
         self._pack = _packer(len(self._before), len(self._note), len(self._after))
         self._position = position
 
@@ -100,6 +98,51 @@ class CommittedOffset:
 @lru_cache(maxsize=4096)
 def _packer(before: int, note: int, after: int) -> Callable[..., bytes]:
     return Struct(f">{before}sqi{note}sq{after}s").pack
+
+
+def _around(key: bytes, position: int, metadata: str, topic_id: UUID | None) -> tuple[bytes, bytes, bytes]:
+    """A record of a commit, all but offset and leader epoch, which come behind the first part, and time."""
+    head, note, tail = offset_value_parts(metadata, topic_id)
+    value_size = len(head) + 12 + len(note) + 8 + len(tail)
+    inner = b"".join((b"\x00\x00", varint(position), varint(len(key)), key, varint(value_size), head))
+    return varint(len(inner) + value_size - len(head) + 1) + inner, note, tail + b"\x00"
+
+
+Accepted = tuple[str, int, CommittedOffset, int, int]
+"""What is written of a commit for one partition: topic, partition, where it is kept, offset, leader epoch."""
+
+
+class RepeatedRecords:
+    """The records of a commit that is made again and again, ready but for offsets and time: one `pack` makes them."""
+
+    __slots__ = ("_before", "_epochs", "_pack", "_parts")
+
+    def __init__(self, group_id: str, first: Sequence[Accepted]) -> None:
+        """`first`: what was written the first time."""
+        parts: list[bytes | int] = []
+        between = b""
+        for position, (topic, partition, committed, _, epoch) in enumerate(first):
+            key = offset_key(group_id, topic, partition)
+            before, note, after = _around(key, position, committed.metadata, committed.topic_id)
+            parts += between + before, 0, _EPOCH.pack(epoch) + note, 0
+            between = after
+        parts.append(between)
+        self._parts = parts
+        """At [1::4] an offset each, at [3::4] the time."""
+        self._pack = Struct(">" + "q".join(f"{len(part)}s" for part in parts[::2] if isinstance(part, bytes))).pack
+        self._before = [each[0] for each in first], [each[1] for each in first], [each[2] for each in first]
+        self._epochs = [each[4] for each in first]
+
+    def accepted(self, offsets: Sequence[int]) -> list[Accepted]:
+        """What is written with these offsets, one for each partition."""
+        return list(zip(*self._before, offsets, self._epochs, strict=True))
+
+    def at(self, offsets: Sequence[int], wall_ms: int) -> EncodedRecords:
+        """The records with these offsets, written now."""
+        parts = self._parts.copy()
+        parts[1::4] = offsets
+        parts[3::4] = [wall_ms] * len(offsets)
+        return EncodedRecords(self._pack(*parts), len(offsets))
 
 
 class GroupOffsets:

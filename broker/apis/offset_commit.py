@@ -9,10 +9,13 @@ left the group is not asked at all (classic-groups §7.1).
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 from uuid import UUID
 
 from kohort.broker.apis.parts import SHORT, changed, in_parts, runs
+from kohort.broker.cluster.access import Access
 from kohort.broker.cluster.node import Node
+from kohort.broker.familiar import Familiar
 from kohort.broker.slices import Work
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.committing import Commit, KnownTopic, merged, offset_commit
@@ -37,18 +40,79 @@ def handle(node: Node, request: OffsetCommitRequest, ticket: Ticket) -> OffsetCo
         partitions += len(topic.partitions)
     if partitions > SHORT:
         return in_parts(node, ticket, _parts(request), handle, _merged)
+    commit = _looked_up(node, request, ticket)
+    if not isinstance(commit, Commit):
+        return commit
+    return offset_commit(node.coordinator, commit, ticket.received_at_ms)
+
+
+class _Kept(NamedTuple):
+    """What is kept of a commit for the next of its kind."""
+
+    first: Commit
+    topics_version: int
+    """When its topics were looked up; see `Topics.version`."""
+
+
+def again(node: Node, familiar: Familiar, ticket: Ticket) -> OffsetCommitResponse | None:
+    """As `handle`, for a commit that differs from an earlier one of its connection in nothing but its offsets."""
+    kept: _Kept | None = familiar.kept
+    cluster = node.cluster
+    commit: Commit | OffsetCommitResponse
+    try:
+        if (
+            kept is not None
+            and kept.topics_version == cluster.topics.version
+            and kept.first.is_repeatable
+            and (cluster.access is None or _may(cluster.access, ticket, kept.first))
+        ):
+            commit = kept.first.repeated(ticket, familiar.numbers)
+        else:
+            familiar.kept = None
+            ticket.request = _with_offsets(familiar.request, familiar.numbers)
+            commit = _looked_up(node, ticket.request, ticket)
+            if not isinstance(commit, Commit):
+                return commit
+            if not commit.refused:
+                commit.answer_ready = ticket.api.write(ticket.version, 0, commit.answer(ErrorCode.none))
+                familiar.kept = _Kept(commit, cluster.topics.version)
+        return offset_commit(node.coordinator, commit, ticket.received_at_ms)
+    except Exception:
+        ticket.request = _with_offsets(familiar.request, familiar.numbers)  # for the log
+        raise
+
+
+def _may(access: Access, ticket: Ticket, commit: Commit) -> bool:
+    """Whether who repeats a commit has all rights to it, now too."""
+    return access.shows(ticket, READ_GROUP, commit.request.group_id) and all(
+        access.shows(ticket, READ_TOPIC, name) for name, _, _ in commit.topics
+    )
+
+
+def _with_offsets(request: OffsetCommitRequest, offsets: tuple[int, ...]) -> OffsetCommitRequest:
+    """The request with these offsets, one for each partition, in the place of its own."""
+    left = iter(offsets)
+    topics = []
+    for topic in request.topics:
+        partitions = tuple(
+            changed(OffsetCommitRequestPartition, each, committed_offset=next(left)) for each in topic.partitions
+        )
+        topics.append(changed(OffsetCommitRequestTopic, topic, partitions=partitions))
+    return changed(OffsetCommitRequest, request, topics=tuple(topics))
+
+
+def _looked_up(node: Node, request: OffsetCommitRequest, ticket: Ticket) -> Commit | OffsetCommitResponse:
+    """The commit that the group is asked for; or the response, if it need not be asked."""
     access = node.cluster.access
     if access is not None and not access.allows(ticket, READ_GROUP, request.group_id):
         return error_response(request, ErrorCode.group_authorization_failed)
-    version = ticket.version
     known: list[KnownTopic] = []
     refused: list[OffsetCommitResponseTopic] = []
     for asked in request.topics:
         _look_up(node, asked, ticket, known, refused)
     if not known:
         return OffsetCommitResponse(topics=merged(refused, []))
-    commit = Commit(request, known, refused, ticket, knows_epochs=version >= 9)
-    return offset_commit(node.coordinator, commit, ticket.received_at_ms)
+    return Commit(request, known, refused, ticket, knows_epochs=ticket.version >= 9)
 
 
 def _parts(request: OffsetCommitRequest) -> Iterator[OffsetCommitRequest]:

@@ -11,6 +11,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, cast
 
 from kohort.broker.address import java_address, plain_host
+from kohort.broker.familiar import NOBODY
 from kohort.broker.logs import log
 from kohort.broker.runtime.listener import PLAINTEXT_LISTENER, Listener
 from kohort.broker.runtime.turns import COUNTED_NS, LITTLE_NS
@@ -64,6 +65,7 @@ class Connection(asyncio.Protocol):
         "_work_ends_with_me",
         "client_host",
         "client_software",
+        "familiar",
         "frame_max_bytes",
         "handle",
         "heard_at_ms",
@@ -75,6 +77,7 @@ class Connection(asyncio.Protocol):
         "node",
         "principal",
         "server",
+        "skips",
     )
 
     def __init__(self, server: Server, node: Node, listener: Listener = PLAINTEXT_LISTENER) -> None:
@@ -91,6 +94,10 @@ class Connection(asyncio.Protocol):
         """How long it is served at a time: a mean in which what is long ago counts little."""
         self.client_host = ""
         self.client_software: str | None = None
+        self.familiar = NOBODY
+        """What may come again, one request of each API at most, by API key and version."""
+        self.skips = 0
+        """So many requests are read next without a look at that."""
         self.listener = ("", 0)
         self.listener_name = listener.name
         self.principal = ANONYMOUS
@@ -133,8 +140,7 @@ class Connection(asyncio.Protocol):
     @property
     def socket_number(self) -> int:
         """The file descriptor of its socket; -1 when it is closed."""
-        number: int = self._transport.get_extra_info("socket").fileno()
-        return number
+        return int(self._transport.get_extra_info("socket").fileno())
 
     @property
     def held_bytes(self) -> int:
@@ -170,6 +176,7 @@ class Connection(asyncio.Protocol):
         self._received = b""
         self._out.clear()
         self._owed = None
+        self.familiar = NOBODY
         self._let_go()
         if self._work_ends_with_me:
             self._work = None

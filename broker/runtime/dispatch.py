@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
+from struct import Struct
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any
 
 from kohort.broker.cluster.interference import NO_INTERFERENCE
 from kohort.broker.cluster.performing import perform
+from kohort.broker.familiar import NOBODY, SKIPPED, Familiar
 from kohort.broker.logs import log
 from kohort.broker.runtime.error_response import error_response
 from kohort.broker.runtime.reading_aside import READ_AT_ONCE, read_aside
@@ -16,6 +18,7 @@ from kohort.broker.short_text import short_text
 from kohort.broker.ticket import NO_REPLY, CloseConnection, Ticket
 from kohort.protocol.codec import ResponseTooLargeError
 from kohort.protocol.errors import DecodeError, ErrorCode, TooManyElementsError
+from kohort.protocol.familiar import KEY_AND_VERSION
 from kohort.protocol.headers import RequestHeader, read_header
 
 if TYPE_CHECKING:
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
     from kohort.broker.slices import Slices, Work
 
 API_VERSIONS = 18
+
+_CORRELATION_ID = Struct(">i").unpack_from
 
 
 class Dispatcher:
@@ -42,6 +47,17 @@ class Dispatcher:
 
         `start`: where its header begins, behind its length if that is there; it ends where `frame` does.
         """
+        skips = connection.skips
+        if skips:
+            connection.skips = skips - 1
+        else:
+            familiar = connection.familiar.get(frame[start : start + KEY_AND_VERSION])
+            if (
+                familiar is not None
+                and familiar.comes_again(frame, start)
+                and self._handle_familiar(connection, familiar, frame, now_ms, start)
+            ):
+                return
         try:
             header = read_header(frame, start)
             key, version, correlation_id, client_id, body_offset = header
@@ -71,10 +87,33 @@ class Dispatcher:
                 f"{connection.client}: {api.spec.name} v{version} {short_text(request)}", client_id=ticket.client_id
             )
         interference = self.cluster.interference
-        self.run(connection, ticket, api.handle if interference is NO_INTERFERENCE else interference.handle, request)
+        if interference is not NO_INTERFERENCE:
+            self.run(connection, ticket, interference.handle, request)
+        else:
+            if not skips and api.numbers_at is not None:
+                _meet(connection, api, request, frame, start, header)
+            self.run(connection, ticket, api.handle, request)
         for coordinator in self.cluster.coordinators:  # as `settle`, without a call for requests that want nothing done
             if coordinator.effects:
                 perform(self.cluster, now_ms)
+
+    def _handle_familiar(
+        self, connection: Connection, familiar: Familiar, frame: bytes, now_ms: int, start: int
+    ) -> bool:
+        """Handles a request that this connection has sent before. False: somebody looks at each as it was sent."""
+        if self.cluster.interference is not NO_INTERFERENCE or log.debug_enabled:
+            return False
+        api = familiar.api
+        (correlation_id,) = _CORRELATION_ID(frame, start + KEY_AND_VERSION)
+        ticket = Ticket(connection, api, familiar.request, familiar.version, correlation_id, familiar.client_id, now_ms)
+        if api.again is None:
+            self.run(connection, ticket, api.handle, familiar.request)
+        else:
+            self.run(connection, ticket, api.again, familiar)
+        for coordinator in self.cluster.coordinators:
+            if coordinator.effects:
+                perform(self.cluster, now_ms)
+        return True
 
     def _read_aside(self, connection: Connection, api: Api, header: RequestHeader, frame: bytes) -> None:
         interference = self.cluster.interference
@@ -251,6 +290,21 @@ class Dispatcher:
             connection.close(
                 f"{api.spec.name} is served in versions {api.lowest} to {api.highest}, not {header.api_version}"
             )
+
+
+def _meet(connection: Connection, api: Api, request: Any, frame: bytes, start: int, header: RequestHeader) -> None:
+    """Remembers a request that may come again. There is one of each API: other versions are forgotten."""
+    known = connection.familiar
+    if known is NOBODY:
+        known = connection.familiar = {}
+    name = frame[start : start + KEY_AND_VERSION]
+    familiar = known.get(name)
+    if familiar is None:
+        for other in [each for each in known if each[:2] == name[:2]]:
+            del known[other]
+        familiar = known[name] = Familiar()
+    if familiar.is_tired_of(api, request, frame, start, header):
+        connection.skips = SKIPPED
 
 
 def _noting(steps: Work, syncs: Syncs) -> Slices[tuple[Any, bool]]:

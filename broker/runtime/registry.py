@@ -7,11 +7,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from kohort.protocol.api_keys import ApiSpec
+from kohort.protocol.familiar import NUMBERS_AT, NumbersAt
 from kohort.protocol.messages import message_of
 from kohort.protocol.releases import CURRENT, apis_of
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
+    from kohort.broker.familiar import Familiar
     from kohort.broker.ticket import Ticket
     from kohort.protocol.codec import Frame
 
@@ -23,11 +25,13 @@ class Api:
     """One API: how to read its requests, what to do with them, how to write its responses."""
 
     __slots__ = (
+        "again",
         "error_response",
         "handle",
         "highest",
         "is_short",
         "lowest",
+        "numbers_at",
         "only_reads",
         "read",
         "readers",
@@ -55,6 +59,10 @@ class Api:
         """Whether a request need not be carried on when its connection is gone."""
         self.response: type = message.response
         self.handle: Callable[[Node, Any, Ticket], Any] = module.handle
+        self.numbers_at: NumbersAt | None = NUMBERS_AT.get(spec.name)
+        """None: its requests are never familiar."""
+        self.again: Callable[[Node, Familiar, Ticket], Any] | None = getattr(module, "again", None)
+        """As `handle`, for a familiar request in which numbers differ; None: nothing ever does."""
         self.error_response: Callable[[Any, Any], Any] | None = getattr(module, "error_response", None)
 
 

@@ -1,0 +1,116 @@
+"""Requests that a client sends again and again: recognised by their bytes, without being read.
+
+A member's heartbeats differ in their correlation ids only; a consumer's commits differ in the offsets besides. Whatever
+is the same bytes as an earlier request of its connection is the same request, and need not be looked over and read once
+more. A request that differs in anything else, by one bit, is read.
+
+`NUMBERS_AT` says which requests these are, and what may differ in them.
+"""
+
+from collections.abc import Callable, Sequence
+from struct import Struct
+
+from kohort.protocol.wire import read_unsigned_varint
+
+LONGEST_BYTES = 2_048
+"""Longer requests are not remembered: a commit of 100 partitions fits."""
+
+KEY_AND_VERSION = 4
+"""The bytes in which a request says what it is. Its correlation id follows, which is always another."""
+
+AFTER_CORRELATION_ID = 8
+"""Where a request begins to say what it wants."""
+
+NumbersAt = Callable[[int, bytes, int], Sequence[int] | None]
+"""Where in a request's body the numbers of eight bytes begin that may differ. None: it is to be read each time.
+
+Gets the version, a frame that has been read, and where the body begins in it.
+"""
+
+
+class Pattern:
+    """What requests have in common that differ in some numbers only."""
+
+    __slots__ = ("_mask", "_same", "_size", "_unpack")
+
+    def __init__(self, content: bytes, places: Sequence[int]) -> None:
+        """`content`: one of these requests, from some byte on. `places`: where in it the numbers begin."""
+        layout, mask, end = [">"], bytearray(b"\xff" * len(content)), 0
+        for place in places:
+            layout.append(f"{place - end}xq")
+            end = place + 8
+            mask[place:end] = bytes(8)
+        layout.append(f"{len(content) - end}x")
+        self._size = len(content)
+        self._mask = int.from_bytes(mask, "little")
+        self._same = int.from_bytes(content, "little") & self._mask
+        self._unpack = Struct("".join(layout)).unpack
+
+    def numbers(self, content: bytes) -> tuple[int, ...] | None:
+        """The numbers of such a request, in their order; None: `content` is of another one."""
+        if len(content) != self._size or int.from_bytes(content, "little") & self._mask != self._same:
+            return None  # one comparison of two large numbers: the stretches in between would be many
+        return self._unpack(content)
+
+
+def _nowhere(version: int, frame: bytes, at: int) -> Sequence[int]:
+    return ()
+
+
+def _offsets_of_commit(version: int, frame: bytes, at: int) -> Sequence[int] | None:
+    """Where the committed offset of each partition is.
+
+    Goes along the bytes as kio and Kafka do. Gives up at what consumers don't send: tagged fields, and bytes behind the
+    end.
+    """
+    flexible = version >= 8
+    after_string = _after_compact_string if flexible else _after_string
+    array = _compact_array if flexible else _array
+    tags = 1 if flexible else 0
+    at = after_string(frame, after_string(frame, at) + 4)  # group, generation, member
+    if version >= 7:
+        at = after_string(frame, at)
+    if version <= 4:
+        at += 8  # the retention time
+    topics, at = array(frame, at)
+    places = []
+    for _ in range(topics):
+        at = at + 16 if version >= 10 else after_string(frame, at)
+        partitions, at = array(frame, at)
+        for _ in range(partitions):
+            places.append(at + 4)
+            at = after_string(frame, at + (16 if version >= 6 else 12)) + tags
+            if flexible and frame[at - 1]:
+                return None
+        at += tags
+        if flexible and frame[at - 1]:
+            return None
+    at += tags
+    return places if at == len(frame) and not (flexible and frame[-1]) else None
+
+
+def _after_string(frame: bytes, at: int) -> int:
+    size = int.from_bytes(frame[at : at + 2], "big", signed=True)
+    return at + 2 + max(size, 0)
+
+
+def _after_compact_string(frame: bytes, at: int) -> int:
+    size, at = read_unsigned_varint(frame, at)
+    return at + max(size - 1, 0)
+
+
+def _array(frame: bytes, at: int) -> tuple[int, int]:
+    return int.from_bytes(frame[at : at + 4], "big", signed=True), at + 4
+
+
+def _compact_array(frame: bytes, at: int) -> tuple[int, int]:
+    size, at = read_unsigned_varint(frame, at)
+    return size - 1, at
+
+
+NUMBERS_AT: dict[str, NumbersAt] = {
+    "heartbeat": _nowhere,
+    "offset_fetch": _nowhere,
+    "offset_commit": _offsets_of_commit,
+}
+"""The APIs whose requests may be familiar. In the others something differs each time, or they come once."""

@@ -1,0 +1,379 @@
+"""Two brokers that are told the same, one of which knows no familiar requests. Their clients hear the same bytes."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+from uuid import UUID
+
+from kohort.broker.cluster.interference import NO_INTERFERENCE, Interference
+from kohort.broker.cluster.moving import MoveError, move_leader
+from kohort.broker.familiar import Familiar
+from kohort.coordinator.context import CoordinatorContext
+from kohort.coordinator.effects import Append
+from kohort.protocol.api_keys import API_BY_NAME
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.familiar import NUMBERS_AT
+from kohort.protocol.messages import message_of
+from kohort.protocol.messages.consumer_group_heartbeat import TopicPartitions
+from kohort.protocol.messages.create_partitions import CreatePartitionsTopic
+from kohort.protocol.messages.join_group import JoinGroupRequestProtocol
+from kohort.protocol.messages.leave_group import MemberIdentity
+from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
+from kohort.protocol.messages.offset_delete import OffsetDeleteRequestPartition, OffsetDeleteRequestTopic
+from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopic
+from kohort.protocol.messages.sync_group import SyncGroupRequestAssignment
+from kohort.storage.topics import Topic
+from tests.support.broker import Broker, Client
+from tests.support.coordinator_world import subscription
+from tests.support.data_requests import delete, given_topic
+from tests.support.frames import frame
+from tests.support.rights import allow, client_of, guarded_broker, take_back
+
+OFFSETS = "__consumer_offsets"
+GROUPS = ("one", "two", "three")
+TOPICS = ("t", "u", "v")  # the last one does not exist for long
+SERVED = {name: range(API_BY_NAME[name].min_version, API_BY_NAME[name].max_version + 1) for name in NUMBERS_AT}
+RIGHTS = ("User:ada Read group *", "User:ada Describe group *", "User:ada Read topic t", "User:ada Read topic u")
+FILL_UP = (0, 1, -1, 1 << 40, -(1 << 63), (1 << 63) - 1)
+
+
+class Storms(Interference):
+    """A laboratory, as small as it can be: some writes fail, and some requests are refused."""
+
+    def __init__(self, seed: int) -> None:
+        self._chance = Random(seed)
+
+    def handle(self, node: Any, request: Any, ticket: Any) -> Any:
+        if ticket.api.spec.name in NUMBERS_AT and self._chance.random() < 0.2:
+            return ticket.api.error_response(request, ErrorCode.not_coordinator)
+        return super().handle(node, request, ticket)
+
+    def refuses(self, coordinator: CoordinatorContext, effect: Append) -> ErrorCode | None:
+        return ErrorCode.kafka_storage_error if self._chance.random() < 0.3 else None
+
+
+class Member:
+    """What somebody believes to be in a group."""
+
+    def __init__(self, group: str) -> None:
+        self.group = group
+        self.member_id = ""
+        self.generation = -1
+
+
+class Pair:
+    """A client of each broker; both are told the same."""
+
+    def __init__(self, world: World, node: int) -> None:
+        self.world, self.node = world, node
+        self.member = Member(world.chance.choice(GROUPS))
+        self.favourites: list[tuple[str, int, dict[str, Any]]] = []
+        """Requests that it has sent, and sends again."""
+        self.asked: dict[int, tuple[str, int]] = {}
+        self.connect()
+
+    def connect(self) -> None:
+        self.clients = [self.world.client(broker, self.node) for broker in self.world.brokers]
+        self.asked.clear()
+
+    def says(self, data: bytes) -> None:
+        for client in self.clients:
+            client.says(data)
+        self.hears()
+
+    def hears(self) -> None:
+        quick, slow = (client.heard() for client in self.clients)
+        assert quick == slow
+        assert self.clients[0].closed == self.clients[1].closed
+        for heard in quick:
+            name, version = self.asked.pop(int.from_bytes(heard[:4], "big"), ("", 0))
+            if name in ("join_group", "consumer_group_heartbeat"):
+                self._takes(name, self.world.message(name).read_response(version, heard)[1])
+        if self.clients[0].closed:
+            self.connect()
+
+    def _takes(self, name: str, response: Any) -> None:
+        if response.error_code is ErrorCode.none:
+            self.member.member_id = response.member_id
+            self.member.generation = response.generation_id if name == "join_group" else response.member_epoch
+
+    def frame(self, name: str, version: int, **fields: Any) -> bytes:
+        self.world.correlation_id += 1
+        self.asked[self.world.correlation_id] = name, version
+        return frame(name, version, self.world.correlation_id, **fields)
+
+
+class World:
+    """Two brokers, one of which reads every request."""
+
+    def __init__(self, seed: int, *, guarded: bool) -> None:
+        self.chance, self.guarded, self.correlation_id = Random(seed), guarded, 0
+        settings: dict[str, Any] = {
+            "offsets_topic_num_partitions": 2, "group_initial_rebalance_delay_ms": 0, "offset_metadata_max_bytes": 40,
+            "nodes": 2,
+        }  # fmt: skip
+        self.brokers = [guarded_broker(**settings) if guarded else Broker(**settings) for _ in range(2)]
+        for name in NUMBERS_AT:
+            self.brokers[1].api(name).numbers_at = None
+        self.repeated = 0
+        api = self.brokers[0].api("offset_commit")
+        again = api.again
+        assert again is not None
+
+        def counted(node: Any, familiar: Familiar, ticket: Any) -> Any:
+            self.repeated += familiar.kept is not None
+            return again(node, familiar, ticket)
+
+        api.again = counted
+        self.ids: dict[str, UUID] = {}
+        self.allowed = dict.fromkeys(RIGHTS, True)
+        for broker in self.brokers:
+            broker.cluster.offsets_topic.create(0)
+            if guarded:
+                allow(broker, *RIGHTS)
+        for name in TOPICS[:2]:
+            self.create(name)
+        self.pairs = [Pair(self, number % 2) for number in range(5)]
+
+    message = staticmethod(message_of)
+
+    def client(self, broker: Broker, node: int) -> Client:
+        return client_of(broker, "ada", node=node) if self.guarded else broker.client(node)
+
+    def admin(self, broker: Broker) -> Client:
+        return client_of(broker, "admin") if self.guarded else broker.client()
+
+    def create(self, name: str) -> None:
+        if self.brokers[0].cluster.topics.by_name(name) is None:
+            for broker in self.brokers:
+                self.ids[name] = given_topic(self.admin(broker), name, 3)
+
+    def topic(self, broker: Broker) -> Topic:
+        found = broker.cluster.topics.by_name(OFFSETS)
+        assert found is not None
+        return found
+
+    # What happens
+
+    def plays(self, steps: int) -> None:
+        kinds = [self.again] * 30 + [self.new] * 10 + [self.joins] * 2 + [self.syncs] * 2 + [self.strikes] * 2 + [
+            self.passes, self.grows, self.deletes, *[self.creates] * 4, self.forgets, self.leaves, self.moves,
+            self.reconnects, self.interferes, self.rights, self.rights, self.consumes, self.removes_group,
+        ]  # fmt: skip
+        for _ in range(steps):
+            self.chance.choice(kinds)(self.chance.choice(self.pairs))
+            for pair in self.pairs:
+                pair.hears()
+
+    def new(self, pair: Pair) -> None:
+        """A request that was not sent before, or one with what its client believes by now."""
+        name = self.chance.choice(list(NUMBERS_AT))
+        version = self.chance.choice(SERVED[name])
+        fields: dict[str, Any] = getattr(self, name)(pair, version)
+        pair.favourites = [*pair.favourites[-3:], (name, version, fields)]
+        self.again(pair)
+
+    def again(self, pair: Pair) -> None:
+        """One request after another, one time or a few times, perhaps in one piece, perhaps in two."""
+        if not pair.favourites:
+            return self.new(pair)
+        chosen = -1 if self.chance.random() < 0.6 else self.chance.randrange(len(pair.favourites))
+        name, version, fields = pair.favourites[chosen]
+        said = []
+        for _ in range(self.chance.choice((1, 1, 4, 9))):
+            if name == "offset_commit" and self.chance.random() < 0.9:
+                fields = {**fields, "topics": tuple(self.with_offsets(topic) for topic in fields["topics"])}
+            said.append(pair.frame(name, version, **fields))
+        if self.chance.random() < 0.2:
+            return pair.says(b"".join(said))
+        for each in said:
+            cut = self.chance.randrange(len(each)) if self.chance.random() < 0.1 else 0
+            if cut:
+                pair.says(each[:cut])
+            pair.says(each[cut:])
+        return None
+
+    def strikes(self, pair: Pair) -> None:
+        """A familiar request in which one bit is another."""
+        if not pair.favourites:
+            return
+        self.again(pair)
+        name, version, fields = self.chance.choice(pair.favourites)
+        for _ in range(3):
+            pair.says(pair.frame(name, version, **fields))
+        damaged = bytearray(pair.frame(name, version, **fields))
+        damaged[self.chance.randrange(12, len(damaged))] ^= 1 << self.chance.randrange(8)
+        pair.says(bytes(damaged))
+        pair.asked.clear()
+
+    def joins(self, pair: Pair) -> None:
+        member = pair.member
+        metadata = JoinGroupRequestProtocol(name="range", metadata=subscription("t"))
+        pair.says(
+            pair.frame(
+                "join_group", 3, group_id=member.group, session_timeout_ms=20_000, rebalance_timeout_ms=5_000,
+                member_id=member.member_id, protocol_type="consumer", protocols=(metadata,),
+            )
+        )  # fmt: skip
+        for broker in self.brokers:
+            broker.loop.wait(5)
+
+    def syncs(self, pair: Pair) -> None:
+        member = pair.member
+        share = SyncGroupRequestAssignment(member_id=member.member_id, assignment=b"share")
+        pair.says(
+            pair.frame(
+                "sync_group", 3, group_id=member.group, generation_id=member.generation, member_id=member.member_id,
+                assignments=(share,),
+            )
+        )  # fmt: skip
+
+    def leaves(self, pair: Pair) -> None:
+        member = MemberIdentity(member_id=pair.member.member_id, group_instance_id=None)
+        pair.says(pair.frame("leave_group", 4, group_id=pair.member.group, members=(member,)))
+
+    def consumes(self, pair: Pair) -> None:
+        """The member's group is one of the consumer protocol, if it can be."""
+        if self.chance.random() < 0.5:
+            pair.member = Member("four")
+        names = self.chance.choice((("t",), ("t", "u")))
+        owned: tuple[TopicPartitions, ...] = ()
+        epoch = max(pair.member.generation, 0)
+        pair.says(
+            pair.frame(
+                "consumer_group_heartbeat", 0, group_id=pair.member.group, member_id=pair.member.member_id,
+                member_epoch=epoch, rebalance_timeout_ms=60_000, subscribed_topic_names=names, topic_partitions=owned,
+            )
+        )  # fmt: skip
+
+    def passes(self, pair: Pair) -> None:
+        length_ms = self.chance.choice((1, 300, 5_000, 25_000))
+        for broker in self.brokers:
+            broker.loop.wait(length_ms)
+        if length_ms == 25_000 and self.chance.random() < 0.5:
+            pair.member = Member(self.chance.choice(GROUPS))
+
+    def grows(self, pair: Pair) -> None:
+        found = self.brokers[0].cluster.topics.by_name("t")
+        if found is not None and len(found.partitions) < 12:
+            more = CreatePartitionsTopic(name="t", count=len(found.partitions) + 1, assignments=None)
+            for broker in self.brokers:
+                self.admin(broker).asks("create_partitions", 2, topics=(more,), timeout_ms=1_000, validate_only=False)
+
+    def deletes(self, pair: Pair) -> None:
+        name = self.chance.choice(TOPICS)
+        if self.brokers[0].cluster.topics.by_name(name) is not None:
+            for broker in self.brokers:
+                delete(self.admin(broker), name)
+
+    def creates(self, pair: Pair) -> None:
+        self.create(self.chance.choice(TOPICS))
+
+    def forgets(self, pair: Pair) -> None:
+        parts = (OffsetDeleteRequestPartition(partition_index=self.chance.randrange(3)),)
+        topics = (OffsetDeleteRequestTopic(name=self.chance.choice(TOPICS), partitions=parts),)
+        pair.says(pair.frame("offset_delete", 0, group_id=pair.member.group, topics=topics))
+
+    def removes_group(self, pair: Pair) -> None:
+        pair.says(pair.frame("delete_groups", 2, groups_names=(pair.member.group,)))
+
+    def moves(self, pair: Pair) -> None:
+        index, node = self.chance.randrange(2), self.chance.randrange(2)
+        for broker in self.brokers:
+            topic, cluster = self.topic(broker), broker.cluster
+
+            def move(now_ms: int, topic: Topic = topic, broker: Broker = broker) -> None:
+                move_leader(broker.cluster, topic, topic.partitions[index], node, now_ms)
+
+            try:
+                broker.server.act(move)
+            except MoveError:
+                assert cluster.topics.by_name(OFFSETS) is topic
+            broker.loop.wait(1)
+
+    def reconnects(self, pair: Pair) -> None:
+        for client in pair.clients:
+            client.connection.connection_lost(None)
+        pair.connect()
+
+    def interferes(self, pair: Pair) -> None:
+        seed = self.chance.randrange(1 << 30)
+        calm = self.chance.random() < 0.8
+        for broker in self.brokers:
+            broker.cluster.interference = NO_INTERFERENCE if calm else Storms(seed)
+
+    def rights(self, pair: Pair) -> None:
+        """Somebody loses a right in the middle of what they repeat; others may be without it for longer."""
+        if not self.guarded:
+            return
+        right = next((each for each in RIGHTS if not self.allowed[each]), self.chance.choice(RIGHTS))
+        self.again(pair)
+        for broker in self.brokers:
+            change = take_back if self.allowed[right] else allow
+            change(broker, right)
+        self.allowed[right] = not self.allowed[right]
+        self.again(pair)
+
+    # Requests
+
+    def who(self, pair: Pair) -> tuple[str, str, int]:
+        """A group, a member, a generation: as they are, or not."""
+        member = pair.member
+        if self.chance.random() < 0.5:
+            return self.chance.choice(("simple", "simple", "", member.group)), "", -1
+        return member.group, member.member_id, member.generation + self.chance.choice((0, 0, 0, 0, 0, 1))
+
+    def heartbeat(self, pair: Pair, version: int) -> dict[str, Any]:
+        group_id, member_id, generation = self.who(pair)
+        return {"group_id": group_id, "member_id": member_id, "generation_id": generation}
+
+    def offset_fetch(self, pair: Pair, version: int) -> dict[str, Any]:
+        topics = tuple(
+            OffsetFetchRequestTopic(name=name, topic_id=self.topic_id(name, version), partition_indexes=(0, 1, 7))
+            for name in self.chance.sample(TOPICS, self.chance.randint(1, 3))
+        )
+        groups = (OffsetFetchRequestGroup(group_id=self.who(pair)[0], topics=topics),)
+        return {"groups": groups, "require_stable": version >= 7 and self.chance.random() < 0.5}
+
+    def offset_commit(self, pair: Pair, version: int) -> dict[str, Any]:
+        group_id, member_id, generation = self.who(pair)
+        names = self.chance.choices(TOPICS, (8, 4, 1), k=self.chance.choice((1, 1, 1, 2, 3)))  # some of them twice
+        topics = tuple(self.committed(name, version) for name in names)
+        fields = {"group_id": group_id, "member_id": member_id, "generation_id_or_member_epoch": generation}
+        if version <= 4 and self.chance.random() < 0.3:
+            fields["retention_time_ms"] = 9_000
+        return {**fields, "topics": topics}
+
+    def committed(self, name: str, version: int) -> OffsetCommitRequestTopic:
+        indexes = self.chance.sample(
+            range(self.chance.choice((3, 3, 4))), self.chance.randint(0 if version == 3 else 1, 3)
+        )
+        parts = tuple(
+            OffsetCommitRequestPartition(
+                partition_index=index,
+                committed_offset=0,
+                committed_metadata=self.chance.choices((None, "", "note", "ü" * 5, "long" * 15), (2, 8, 3, 1, 1))[0],
+            )
+            for index in indexes
+        )
+        return OffsetCommitRequestTopic(name=name, topic_id=self.topic_id(name, version), partitions=parts)
+
+    def with_offsets(self, topic: OffsetCommitRequestTopic) -> OffsetCommitRequestTopic:
+        parts = tuple(
+            OffsetCommitRequestPartition(
+                partition_index=each.partition_index,
+                committed_offset=self.chance.choice((self.chance.randrange(1_000), *FILL_UP)),
+                committed_metadata=each.committed_metadata,
+            )
+            for each in topic.partitions
+        )
+        return OffsetCommitRequestTopic(name=topic.name, topic_id=topic.topic_id, partitions=parts)
+
+    def topic_id(self, name: str, version: int) -> UUID | None:
+        return self.ids.get(name, UUID(int=7)) if version >= 10 else None
+
+    # What must be the same
+
+    def logs(self, broker: Broker) -> list[bytes]:
+        return [b"".join(map(bytes, p.log.batches())) for p in self.topic(broker).partitions]

@@ -98,7 +98,7 @@ class Commit:
         )
 
     def repeated(self, ticket: object, offsets: Sequence[int]) -> "RepeatedCommit":
-        """The same with other offsets, one for each partition. Only for what is repeatable."""
+        """This commit with other offsets, one for each partition. Only for what is repeatable."""
         return RepeatedCommit(self, ticket, offsets)
 
     def repeated_records(self) -> RepeatedRecords:

@@ -15,7 +15,7 @@ from uuid import UUID
 from kohort.broker.apis.parts import SHORT, changed, in_parts, runs
 from kohort.broker.cluster.access import Access
 from kohort.broker.cluster.node import Node
-from kohort.broker.familiar import Familiar
+from kohort.broker.familiar_request import Familiar
 from kohort.broker.slices import Work
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.committing import Commit, KnownTopic, merged, offset_commit

@@ -11,10 +11,10 @@ from struct import Struct
 from typing import TYPE_CHECKING, cast
 
 from kohort.broker.address import java_address, plain_host
-from kohort.broker.familiar import NOBODY
+from kohort.broker.familiar_request import NOBODY
 from kohort.broker.logs import log
 from kohort.broker.runtime.listener import PLAINTEXT_LISTENER, Listener
-from kohort.broker.runtime.turns import COUNTED_NS, LITTLE_NS
+from kohort.broker.runtime.turns import COUNTED_NS, JOINS, LITTLE_NS
 from kohort.broker.ticket import Ticket
 from kohort.security.principal import ANONYMOUS
 
@@ -96,8 +96,7 @@ class Connection(asyncio.Protocol):
         self.client_software: str | None = None
         self.familiar = NOBODY
         """What may come again, one request of each API at most, by API key and version."""
-        self.skips = 0
-        """So many requests are read next without a look at that."""
+        self.skips = 0  # so many requests are read next without a look at that
         self.listener = ("", 0)
         self.listener_name = listener.name
         self.principal = ANONYMOUS
@@ -188,7 +187,7 @@ class Connection(asyncio.Protocol):
         server = self.server
         turns = server.turns
         self.heard_at_ms = now_ms = server.clock.now_ms()
-        if self._obstacles or (turns.spent_ns and turns.is_full(self.load_ns)):
+        if self._obstacles or (turns.spent_ns and turns.is_full(self.load_ns)) or (data[5:6] in JOINS and turns.many()):
             self._wait_with(data)
             return
         self.in_turn = True
@@ -214,8 +213,7 @@ class Connection(asyncio.Protocol):
         took_ns = turns.now_ns() - before_ns
         if took_ns > COUNTED_NS:
             turns.spend(took_ns)
-            self.was_served(took_ns)
-        elif self.load_ns > LITTLE_NS:
+        if took_ns > COUNTED_NS or self.load_ns > LITTLE_NS:
             self.was_served(took_ns)
 
     def pause_writing(self) -> None:
@@ -297,10 +295,7 @@ class Connection(asyncio.Protocol):
             self._transport.writelines(frame)
 
     def go_on(self, now_ms: int) -> None:
-        """Takes up what was left lying, if nothing is in its way any more, and writes what there is to write.
-
-        Raises nothing: several connections go on one after the other.
-        """
+        """Takes up what was left lying, if nothing is in its way, and writes what there is to write. Raises nothing."""
         if self.closed and self._work is None:
             return
         try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kohort.broker.cluster.interference import NO_INTERFERENCE
 from kohort.broker.cluster.performing import perform
-from kohort.broker.familiar import NOBODY, SKIPPED, Familiar
+from kohort.broker.familiar_request import NOBODY, SKIPPED, Familiar
 from kohort.broker.logs import log
 from kohort.broker.runtime.error_response import error_response
 from kohort.broker.runtime.reading_aside import READ_AT_ONCE, read_aside

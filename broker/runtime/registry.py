@@ -13,7 +13,7 @@ from kohort.protocol.releases import CURRENT, apis_of
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
-    from kohort.broker.familiar import Familiar
+    from kohort.broker.familiar_request import Familiar
     from kohort.broker.ticket import Ticket
     from kohort.protocol.codec import Frame
 

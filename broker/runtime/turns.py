@@ -11,6 +11,9 @@ What sockets have brought is handled at once while that takes no longer than a r
 requests have taken long lately (`Connection.load_ns`) stand in the row, so that many such clients are no longer in the
 way of others than one is. New connections do, too: they have yet to show how much they ask for.
 
+A rebalance is many short requests, and as many answers at once. A handful of them is handled, then others have their
+turn: a heartbeat does not wait for the hundred members of another group.
+
 Turns are measured on the machine's clock, whatever is done to the brokers'.
 """
 
@@ -35,6 +38,12 @@ ROUND_US = 5_000
 COUNTED_NS = 200_000
 """Less than this is not counted: the request asked for little."""
 
+AT_A_TIME = 8
+"""So many requests of rebalances are handled, and so many connections served in a round, before sockets are read."""
+
+JOINS = frozenset((b"\x0b", b"\x0e"))
+"""The API keys of JoinGroup and SyncGroup, but for their first byte. In a rebalance they come all at once."""
+
 LITTLE_NS = 500_000
 """A connection that is served for less on average asks for little. It is handled at once after a full round, too."""
 
@@ -51,6 +60,8 @@ class Turns:
         self._round_is_due = False
         self.spent_ns = 0
         """How long what sockets have brought has taken to handle since they were looked at."""
+        self._rebalancing = 0
+        """How many requests of rebalances there were since then."""
         self.now_ns = clock.machine_ns
 
     def __bool__(self) -> bool:
@@ -68,12 +79,19 @@ class Turns:
 
     def spend(self, took_ns: int) -> None:
         """Counts how long a connection was served when its socket brought something."""
-        if not self.spent_ns:
+        if not self.spent_ns and not self._rebalancing:
             self._loop.call_soon(self._looks_at_sockets)
         self.spent_ns += took_ns
 
+    def many(self) -> bool:
+        """Counts a request of a rebalance. Returns whether its connection is to stand in the row."""
+        if not self.spent_ns and not self._rebalancing:
+            self._loop.call_soon(self._looks_at_sockets)
+        self._rebalancing += 1
+        return self._rebalancing > AT_A_TIME
+
     def _looks_at_sockets(self) -> None:
-        self.spent_ns = 0
+        self.spent_ns = self._rebalancing = 0
 
     def stand_in_row(self, connection: Connection) -> None:
         """Gives `connection` a turn after all who stand there already. Each stands there once at most."""
@@ -83,10 +101,12 @@ class Turns:
             self._loop.call_soon(self._round)
 
     def serve(self, waiting: deque[Connection], now_ms: int) -> None:
-        """Lets connections go on one after the other, for ROUND_US. Who is left stays in `waiting`."""
+        """Lets connections go on one after the other: AT_A_TIME, for ROUND_US. Who is left stays in `waiting`."""
         before_ns = self.now_ns()
         until_ns = before_ns + ROUND_US * 1_000
-        while waiting:
+        left = AT_A_TIME
+        while waiting and left:
+            left -= 1
             connection = waiting.popleft()
             connection.go_on(now_ms)  # raises nothing; it may add itself, and others
             now_ns = self.now_ns()

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from kohort.broker.cluster.interference import NO_INTERFERENCE, Interference
 from kohort.broker.cluster.moving import MoveError, move_leader
-from kohort.broker.familiar import Familiar
+from kohort.broker.familiar_request import Familiar
 from kohort.coordinator.context import CoordinatorContext
 from kohort.coordinator.effects import Append
 from kohort.protocol.api_keys import API_BY_NAME
@@ -163,6 +163,9 @@ class World:
         ]  # fmt: skip
         for _ in range(steps):
             self.chance.choice(kinds)(self.chance.choice(self.pairs))
+            for broker in self.brokers:
+                while broker.loop.run_soon():
+                    pass
             for pair in self.pairs:
                 pair.hears()
 

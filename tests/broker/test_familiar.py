@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kohort.broker.familiar import PATIENCE, SKIPPED, Familiar
+from kohort.broker.familiar_request import PATIENCE, SKIPPED, Familiar
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.familiar import LONGEST_BYTES, NUMBERS_AT, Pattern
 from kohort.protocol.headers import read_header

@@ -51,6 +51,7 @@ def test_others_are_served_while_a_coordinator_loads(monkeypatch: pytest.MonkeyP
         assert (join.error_code, join.member_id) == (E.coordinator_load_in_progress, "")
         assert ada.asks("heartbeat", 0, group_id="g", generation_id=1, member_id="m").error_code is E.none
         assert ada.asks("list_groups", 4, states_filter=()).error_code is E.coordinator_load_in_progress
+        broker.loop.run_soon()
         broker.loop.wait(1)
     broker.loop.wait(20)
     assert shards(broker) == [None, Shard.ACTIVE, None]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kohort.broker.cluster.node import Node
-from kohort.broker.runtime.turns import ROUND_US, TURN_US
+from kohort.broker.runtime.turns import AT_A_TIME, ROUND_US, TURN_US
 from kohort.broker.ticket import CloseConnection, Ticket
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.find_coordinator import FindCoordinatorResponse
@@ -38,6 +38,10 @@ class Long:
 
 def long_request(correlation_id: int = 1) -> bytes:
     return frame("find_coordinator", 4, correlation_id, coordinator_keys=("g",))
+
+
+def sync_request(correlation_id: int) -> bytes:
+    return frame("sync_group", 3, correlation_id, group_id="g", generation_id=1, member_id="m", assignments=())
 
 
 def ids(client: Client) -> list[int]:
@@ -304,3 +308,41 @@ def ring_late(broker: Broker) -> None:
     _, ring = broker.loop.timer
     broker.loop.timer = None
     ring()
+
+
+def test_a_rebalance_lets_others_have_their_turn_between_a_handful_of_its_requests() -> None:
+    broker = Broker(group_initial_rebalance_delay_ms=0)
+    broker.cluster.offsets_topic.create(0)
+    members = [broker.client() for _ in range(3 * AT_A_TIME)]
+    for number, each in enumerate(members):
+        each.says(sync_request(number))
+    answered = [number for number, each in enumerate(members) if ids(each)]
+    assert answered == list(range(AT_A_TIME))
+    bob = broker.client()
+    bob.says(heartbeat(1))
+    assert ids(bob) == [1], "whoever asks for something else is served at once"
+    for turn in (1, 2):
+        broker.loop.run_soon()
+        now = [number for number, each in enumerate(members) if ids(each)]
+        assert now == list(range(turn * AT_A_TIME, (turn + 1) * AT_A_TIME))
+    run_out(broker)
+    members[0].says(sync_request(77))
+    assert ids(members[0]) == [77], "later there is room again"
+
+
+def test_the_answers_of_a_rebalance_leave_a_handful_at_a_time() -> None:
+    broker = Broker()
+    waiting: list[Ticket] = []
+    broker.api("find_coordinator").handle = lambda node, request, ticket: waiting.append(ticket)
+    members = [broker.client() for _ in range(2 * AT_A_TIME + 1)]
+    for number, each in enumerate(members):
+        each.says(long_request(number))
+
+    def answer(now_ms: int) -> None:
+        for ticket in waiting:
+            ticket.reply(FindCoordinatorResponse(coordinators=()))
+
+    broker.server.act(answer)
+    assert [number for number, each in enumerate(members) if ids(each)] == list(range(AT_A_TIME))
+    run_out(broker)
+    assert [number for number, each in enumerate(members) if ids(each)] == list(range(AT_A_TIME, len(members)))

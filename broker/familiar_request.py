@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from kohort.protocol.familiar import AFTER_CORRELATION_ID, LONGEST_BYTES, Pattern
 
 if TYPE_CHECKING:
-    from kohort.broker.runtime.registry import Api
     from kohort.protocol.headers import RequestHeader
 
 PATIENCE = 8
@@ -40,7 +39,8 @@ class Familiar:
     )
 
     def __init__(self) -> None:
-        self.api: Api
+        self.api: Any
+        """A `registry.Api`."""
         self.version: int
         self.client_id: str
         self.request: Any = None
@@ -69,7 +69,7 @@ class Familiar:
         self._misses = 0
         return True
 
-    def is_tired_of(self, api: Api, request: Any, frame: bytes, start: int, header: RequestHeader) -> bool:
+    def is_tired_of(self, api: Any, request: Any, frame: bytes, start: int, header: RequestHeader) -> bool:
         """Takes note of a request that had to be read. Returns whether too many in a row had to be.
 
         It is remembered if the one before had the same length: what comes once, as a consumer's first OffsetFetch,
@@ -85,7 +85,6 @@ class Familiar:
         if self._misses > PATIENCE or size > LONGEST_BYTES:
             self._misses = PATIENCE - 1
             return True
-        assert api.numbers_at is not None, "the caller has looked"
         places = api.numbers_at(header.api_version, frame, header.body_offset)
         if places is None:
             return False

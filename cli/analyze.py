@@ -115,8 +115,9 @@ def analyze(
     SOURCE: a bootstrap address, a data directory, segment files of __consumer_offsets, exports of it, a broker's text
     log, an event log, samples of log ends; several together. Files may lie in a store: s3://backups/broker-1/.
 
-    With --follow, SOURCE is one bootstrap address: alerts are printed as they arise, tables grow, the report is made
-    anew every minute. Ctrl-C ends it with a last report, a second Ctrl-C at once; the same command goes on from there.
+    With --follow, SOURCE is one bootstrap address, and brokers' text logs and event logs, or folders of them, as they
+    grow and are rotated: alerts are printed as they arise, tables grow, the report is made anew every minute. Ctrl-C
+    ends it with a last report, a second Ctrl-C at once; the same command goes on from there.
 
     Findings go to stdout, progress to stderr. Exit code 0: analysed, whatever was found; 1: it could not be, or nothing
     in one of the sources was understood; 2: the command was given wrongly; 3: --fail-on; 130: interrupted.
@@ -133,7 +134,7 @@ def analyze(
         checked_engine(engine, master, following)
         found, issues = _find(sources, config)
         if following:
-            _follow(found, out, master, name, verbose, address)
+            _follow(found, issues, _places(sources), out, master, name, verbose, address)
         else:
             outcome = _run(found, issues, out, engine, master, name, verbose, window)
             if fails(outcome.findings, fail_on):
@@ -252,11 +253,25 @@ def _prepare(out: Path, following: bool, with_spark: bool) -> None:
         raise click.ClickException(f"--out {out}: holds an analysis made without --follow; name another folder")
 
 
-def _follow(found: list[Source], out: Path, master: str | None, name: str, verbose: bool, webhook: str | None) -> None:
-    from kohort.pipeline.sources.found import WIRE
+def _places(sources: tuple[str, ...]) -> list[Path]:
+    """The files and folders among the sources."""
+    return [Path(each).absolute() for each in sources if Path(each).exists()]
 
-    if len(found) != 1 or found[0].kind != WIRE:
-        raise click.UsageError("--follow wants one bootstrap address, as in `kohort analyze --follow HOST:9092`")
+
+def _follow(
+    found: list[Source], issues: list[Issue], places: list[Path], out: Path, master: str | None, name: str,
+    verbose: bool, webhook: str | None,
+) -> None:  # fmt: skip
+    from kohort.pipeline.sources.found import EVENTS, TEXT_LOG, WIRE
+
+    clusters = [source for source in found if source.kind == WIRE]
+    if len(clusters) != 1 or any(source.kind not in (WIRE, TEXT_LOG, EVENTS) for source in found):
+        raise click.UsageError(
+            "--follow wants one bootstrap address, as in `kohort analyze --follow HOST:9092`, and takes brokers' text "
+            "logs and event logs beside it"
+        )
+    if issues:
+        raise click.UsageError(f"{issues[0].keys}: {issues[0].detail}")
     gc.enable()
     _prepare(out, following=True, with_spark=True)
     say("starting Spark …")
@@ -273,19 +288,22 @@ def _follow(found: list[Source], out: Path, master: str | None, name: str, verbo
             try:
                 from kohort.pipeline.job.follow import follow
 
-                if is_connected(spark) and found[0].security.options:
+                if is_connected(spark) and clusters[0].security.options:
                     say(_LOGIN_TRAVELS)
-                say(f"following {found[0].path}; Ctrl-C ends it")
+                files = [source for source in found if source.kind != WIRE]
+                beside = f" and {words(files)}" if files else ""
+                say(f"following {clusters[0].path}{beside}; Ctrl-C ends it")
                 outcome = follow(
                     spark,
-                    found[0].path,
+                    clusters[0].path,
                     out,
                     say,
                     lambda line: click.echo(visible(line)),
                     name,
                     until=lambda: bool(stopping),
-                    security=found[0].security,
+                    security=clusters[0].security,
                     notify=notify,
+                    places=places,
                 )
                 if outcome is not None:
                     print_findings(outcome, verbose)

@@ -10,9 +10,8 @@ from __future__ import annotations
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,19 +20,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kohort.client.security import OPEN, Security
-from kohort.pipeline.analysis.analysis_run import Outcome, Progress, rebuild
+from kohort.pipeline.analysis.analysis_run import Outcome, Progress
+from kohort.pipeline.job.following_files import FollowedFiles, following_files
 from kohort.pipeline.job.formats import register
 from kohort.pipeline.job.news import NewFindings
-from kohort.pipeline.job.spark_engine import SparkEngine
+from kohort.pipeline.job.reports import OutputFolders, Reports, passing_reason
 from kohort.pipeline.job.stream_source import RANGES, reading
 from kohort.pipeline.job.tracking import alerts
 from kohort.pipeline.job.watching_groups import watching_groups
 from kohort.pipeline.live.webhook import Message
-from kohort.pipeline.silver.parquet_files import UnseenTablesError, Writer, publish, written
-from kohort.pipeline.silver.read_sources import issue_row, sample
+from kohort.pipeline.silver.parquet_files import Writer, publish
+from kohort.pipeline.silver.read_sources import issue_row
 from kohort.pipeline.silver.record_rows import SilverRows
-from kohort.pipeline.silver.rolling import clean, roll
-from kohort.pipeline.silver.snapshots import snapshot
+from kohort.pipeline.silver.rolling import clean
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.found import WIRE, Source
 
@@ -45,37 +44,9 @@ TRIGGER_S = 2.0
 REBUILD_S = 60.0
 PAUSE_S = 3.0
 """Before a stream that failed is tried again."""
-LATE_WORKER = "Python worker failed to connect back"
-"""What Spark says when a Python of its own has not started within 10 s, which can't be set otherwise."""
-DEAD_WORKER = "Python worker exited unexpectedly"
-"""And what it says when one was killed that no task ran in: tasks are tried again by Spark itself."""
 LOOK_S = 0.5
 MOST_PER_TRIGGER = 2_000_000
 """Records of one batch: a first start on a large cluster comes in portions."""
-
-
-@dataclass(frozen=True)
-class OutputFolders:
-    """What lies where under the output folder."""
-
-    out: Path
-
-    @property
-    def silver(self) -> Path:
-        return self.out / "tables" / "silver"
-
-    @property
-    def alerts(self) -> Path:
-        return self.out / "tables" / "alerts"
-
-    @property
-    def watched(self) -> Path:
-        """How far the alerts' stream has read the log."""
-        return self.out / "checkpoints" / "watched.json"
-
-    def checkpoint(self, stream: str) -> str:
-        """Where a stream remembers how far it is."""
-        return str(self.out / "checkpoints" / stream)
 
 
 def silver_stream(
@@ -192,10 +163,12 @@ def follow(
     until: Callable[[], bool] = lambda: False,
     security: Security = OPEN,
     notify: Callable[[Message], None] = lambda _: None,
+    places: Sequence[Path] = (),
 ) -> Outcome | None:
     """Follows a cluster until interrupted, or `until` says so. Returns the last outcome, None: nothing was read.
 
-    print_line, notify: hear of alerts, and of warnings that a new report has and the one before had not.
+    places: text logs and event logs, or folders of them, that are followed together with the cluster. print_line,
+    notify: hear of alerts, and of warnings that a new report has and the one before had not.
     """
 
     def tell(message: Message) -> None:
@@ -210,51 +183,33 @@ def follow(
         "alerts": lambda: alert_stream(spark, address, folders, cluster, security),
     }
     streams = _Streams(starts, say)
-    outcome: Outcome | None = None
-    built_at, built_batch, interrupted = time.monotonic(), -1, False
+    files = FollowedFiles(list(places), folders.silver, folders.files, cluster) if places else None
+    reports = Reports(spark, source, folders, say, cluster, files)
+    built_at, interrupted = time.monotonic(), False
     news = NewFindings()
-    with printing_alerts(folders.alerts, tell), watching_groups(address, folders.silver, tell, say, security):
+    with (
+        printing_alerts(folders.alerts, tell),
+        watching_groups(address, folders.silver, tell, say, security),
+        following_files(files, say),
+    ):
         try:
             while not until():
                 for name, problem in streams.tend():
                     _keep_issue(folders, name, problem, cluster)
                     interrupted = True
                 batch = streams.last_batch("silver")
-                if batch > built_batch and time.monotonic() - built_at >= every_s:
-                    if (made := _rebuilt(spark, source, folders, batch, say, cluster)) is not None:
-                        outcome, built_batch = made, batch
+                if time.monotonic() - built_at >= every_s and reports.is_due(batch):
+                    if (made := reports.make(batch)) is not None:
                         for message in news.among(made.findings, round(time.time() * 1000)):
                             tell(message)
                     built_at = time.monotonic()
                 time.sleep(LOOK_S)
         finally:
             streams.stop()
-    if streams.last_batch("silver") > built_batch or (interrupted and outcome is not None):
-        last = streams.last_batch("silver")
-        made = _rebuilt(spark, source, folders, last, say, cluster)
-        outcome = _rebuild(spark, source, folders, last, say, cluster) if made is None else made
-    return outcome
-
-
-def _passing(problem: Exception) -> str | None:
-    """Why something failed that may work the next time; None: it won't."""
-    text = str(problem)
-    if LATE_WORKER in text:
-        return "this machine is too busy to start Spark's Python"
-    return "one of Spark's workers died" if DEAD_WORKER in text else None
-
-
-def _rebuilt(
-    spark: SparkSession, source: Source, folders: OutputFolders, batch: int, say: Progress, cluster: str
-) -> Outcome | None:
-    """Makes gold and the report anew. None: that failed of something that goes by, and the report before stays."""
-    try:
-        return _rebuild(spark, source, folders, batch, say, cluster)
-    except Exception as problem:
-        if (reason := _passing(problem)) is None:
-            raise
-        say(f"{reason}: the report stays as it is until the next one")
-        return None
+    last = streams.last_batch("silver")
+    if reports.is_due(last) or (interrupted and reports.outcome is not None):
+        return reports.make(last) or reports.make(last, whatever=True)
+    return reports.outcome
 
 
 class _Streams:
@@ -294,7 +249,7 @@ class _Streams:
         try:
             self._running[name] = start()
         except Exception as problem:
-            if (reason := _passing(problem)) is None:
+            if (reason := passing_reason(problem)) is None:
                 raise
             self._again_at[name] = time.monotonic() + PAUSE_S
             if name not in self._failed:
@@ -339,20 +294,6 @@ def _keep_issue(folders: OutputFolders, stream: str, problem: str, cluster: str)
     with Writer(folders.silver, batch) as writer:
         issue_row(Issue("cluster_gone", stream, f"reading was interrupted: {problem}"), cluster, writer)
     publish(folders.silver, batch, [writer.task])
-
-
-def _rebuild(
-    spark: SparkSession, source: Source, folders: OutputFolders, batch: int, say: Progress, cluster: str
-) -> Outcome:
-    # The batch before the last is committed for certain; what may be written again is not rolled.
-    if not written(folders.silver):
-        raise UnseenTablesError(folders.silver)
-    roll(folders.silver, batch - 1)
-    with Writer(folders.silver, number := f"sample-{time.time_ns()}") as writer:
-        sample([source], cluster, writer)
-    publish(folders.silver, number, [writer.task])
-    with snapshot(folders.silver, batch) as silver:
-        return rebuild(SparkEngine(spark), [source], [], folders.out, say, cluster, silver)
 
 
 _RANK = Source(WIRE, "").rank

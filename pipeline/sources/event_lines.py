@@ -35,10 +35,18 @@ def read_event_log(path: SourceFile) -> Iterator[GroupEvent | Issue]:
         if not line.strip():
             continue
         try:
-            yield event_of(json.loads(line))
-        except UNREADABLE as error:
-            yield Issue("unreadable_line", f"{path.name}:{number}", f"not an event: {error}"[:300])
+            yield event_of_line(line)
+        except ValueError as error:
+            yield Issue("unreadable_line", f"{path.name}:{number}", str(error))
     yield from faults
+
+
+def event_of_line(line: str) -> GroupEvent:
+    """An event from a line of an event log. Raises ValueError for another one, with a reason of bounded length."""
+    try:
+        return event_of(json.loads(line))
+    except UNREADABLE as error:
+        raise ValueError(f"not an event: {error}"[:300]) from None
 
 
 def event_of(row: Any) -> GroupEvent:

@@ -14,7 +14,7 @@ LONGEST_LINE = 16 << 20
 """A longer line is taken for binary data and cut; a record of the offsets topic is far smaller."""
 
 
-def _is_packed(path: SourceFile) -> bool:
+def is_packed(path: SourceFile) -> bool:
     """By content: a rotated file may be called `server.log.7`."""
     with path.open("rb") as file:
         return file.read(2) == b"\x1f\x8b"
@@ -28,7 +28,7 @@ def read_lines(path: SourceFile, faults: list[Issue] | None = None) -> Iterator[
     """
     number = 0
     try:
-        packed = _is_packed(path)
+        packed = is_packed(path)
         with path.open("rb") as raw:
             file = gzip.GzipFile(fileobj=raw) if packed else raw
             while line := file.readline(LONGEST_LINE):

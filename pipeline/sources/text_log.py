@@ -8,7 +8,7 @@ say stays empty: nothing is invented here.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from kohort.pipeline.sources.broker_lines import MARK, BrokerLine, broker_line
@@ -322,35 +322,56 @@ def example_of(path: SourceFile) -> str:
 
 def read_text_log(path: SourceFile, utc_offset_minutes: int = 0) -> Iterator[GroupEvent | Issue]:
     """Events of one broker's log. Times that don't name their zone are taken as UTC plus this offset."""
-    number = 0
     faults: list[Issue] = []
-    unread: dict[str, int] = {}
-    group_of: dict[str, str] = {}  # the line about a fenced member doesn't name its group
-    for line in read_lines(path, faults):
-        if MARK not in line:
-            continue
-        if len(line) > LONGEST_LINE:
-            unread[_TOO_LONG] = unread.get(_TOO_LONG, 0) + 1
-            continue
-        try:
-            found = broker_line(line)
-            event = None if found is None else _event(found, line, utc_offset_minutes, path.name, number + 1)
-        except UNREADABLE:
-            unread[_OTHERWISE] = unread.get(_OTHERWISE, 0) + 1
-            continue
-        if found is None:
-            continue
-        if event is None:
-            for words, _, _ in _PATTERNS[:5]:
-                if words in line:
-                    unread[words] = unread.get(words, 0) + 1
-            continue
-        number += 1
-        _name_group(event, group_of)
-        yield event
-    for words, count in unread.items():
-        yield Issue("unreadable_line", path.name, f"{count} lines with '{words}' have another shape than known")
+    log = TextLog(path.name, utc_offset_minutes)
+    yield from log.events(read_lines(path, faults))
+    yield from log.issues()
     yield from faults
+
+
+class TextLog:
+    """A broker's log that comes in portions. number: of events before, which tells two of one moment apart."""
+
+    def __init__(self, name: str, utc_offset_minutes: int = 0, number: int = 0) -> None:
+        self.name, self.number = name, number
+        self._utc_offset_minutes = utc_offset_minutes
+        self._unread: dict[str, int] = {}
+        self._group_of: dict[str, str] = {}  # the line about a fenced member doesn't name its group
+
+    def events(self, lines: Iterable[str]) -> Iterator[GroupEvent]:
+        """What lines tell."""
+        for line in lines:
+            if MARK not in line:
+                continue
+            if len(line) > LONGEST_LINE:
+                self._count(_TOO_LONG)
+                continue
+            try:
+                found = broker_line(line)
+                event = self._event(found, line) if found is not None else None
+            except UNREADABLE:
+                self._count(_OTHERWISE)
+                continue
+            if event is not None:
+                self.number += 1
+                _name_group(event, self._group_of)
+                yield event
+            elif found is not None:
+                for words, _, _ in _PATTERNS[:5]:
+                    if words in line:
+                        self._count(words)
+
+    def issues(self) -> Iterator[Issue]:
+        """Lines that should have told something and were not understood, since the last time."""
+        for words, count in self._unread.items():
+            yield Issue("unreadable_line", self.name, f"{count} lines with '{words}' have another shape than known")
+        self._unread = {}
+
+    def _count(self, words: str) -> None:
+        self._unread[words] = self._unread.get(words, 0) + 1
+
+    def _event(self, found: BrokerLine, line: str) -> GroupEvent | None:
+        return _event(found, line, self._utc_offset_minutes, self.name, self.number + 1)
 
 
 def _event(found: BrokerLine, line: str, utc_offset_minutes: int, file: str, number: int) -> GroupEvent | None:

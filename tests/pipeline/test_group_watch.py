@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,10 +14,12 @@ from kohort.pipeline.live.open_rebalances import OpenRebalances
 from kohort.pipeline.live.webhook import Message
 from kohort.pipeline.silver.parquet_files import Writer, publish
 from kohort.pipeline.silver.read_sources import expand, ingest
+from kohort.pipeline.silver.silver_schemas import table_of
 from kohort.pipeline.sources.found import WIRE, Source
 from kohort.pipeline.sources.seen_groups import PREPARING, SeenGroup, SeenMember
 from kohort.pipeline.sources.source_cluster import WireError
 from kohort.pipeline.sources.source_groups import SeenCluster, SourceGroups
+from kohort.pipeline.sources.source_rows import GroupEvent
 from tests.clients.serving import serving
 
 START_MS = 1_700_000_000_000
@@ -65,6 +68,27 @@ def test_a_cluster_that_goes_away_and_one_that_answers_nonsense_end_nothing() ->
     for second in range(40):
         watched.watch.look(START_MS + 60_000 + 1_000 * second)
     assert [(each.kind, each.severity) for each in watched.told] == [("rebalance_open", "warning")]
+
+
+def test_what_an_event_log_says_of_an_open_rebalance_is_known(tmp_path: Path) -> None:
+    def event(after_s: int, kind: str, **more: Any) -> GroupEvent:
+        return GroupEvent(ts=START_MS + 1_000 * after_s, kind=kind, group_id="orders", **more)
+
+    rows = [
+        event(-300, "rebalance_started"),
+        event(-200, "join_progress", waited_for=["bob-id"]),
+        event(-190, "join_completed"),
+        event(-2, "rebalance_started"),
+        event(8, "join_progress", waited_for=["eve-id", "bob-id"]),
+        event(13, "join_progress", waited_for=["eve-id"]),
+    ]
+    with Writer(tmp_path, "0") as writer:
+        writer.add("events", table_of("events", rows, ""))
+    publish(tmp_path, "0", [writer.task])
+    known = LastGenerations(tmp_path)({"orders": START_MS, "billing": START_MS})
+    assert known["orders"].started_ms == START_MS - 2_000
+    assert known["orders"].waited_for == frozenset({"eve-id"})
+    assert known["billing"].waited_for is None
 
 
 @pytest.mark.clients

@@ -14,6 +14,7 @@ import pytest
 
 from kohort.pipeline.silver.silver_schemas import FROM_THE_LOG
 from kohort.testing import Cluster
+from tests.pipeline.local_groups import silver_table
 from tests.pipeline.written_cluster import World
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1500)]
@@ -49,8 +50,9 @@ def batch_of(spark: Any, kafka: Any, folder: Path) -> dict[str, list[str]]:
 
 
 def test_a_stream_with_limits_and_restarts_is_a_batch(spark: Any, world: World, tmp_path: Path) -> None:
-    from kohort.pipeline.job.follow import OutputFolders, silver_stream
+    from kohort.pipeline.job.follow import silver_stream
     from kohort.pipeline.job.formats import register
+    from kohort.pipeline.job.reports import OutputFolders
     from kohort.pipeline.silver.rolling import roll
 
     print(f"KOHORT_SEED={SEED}")
@@ -80,8 +82,9 @@ def test_a_stream_with_limits_and_restarts_is_a_batch(spark: Any, world: World, 
 
 def test_a_batch_that_is_written_again_replaces_itself(spark: Any, world: World, tmp_path: Path) -> None:
     """The last batch's commit is taken away, as if the process had died between the rows and the note of them."""
-    from kohort.pipeline.job.follow import OutputFolders, silver_stream
+    from kohort.pipeline.job.follow import silver_stream
     from kohort.pipeline.job.formats import register
+    from kohort.pipeline.job.reports import OutputFolders
 
     register(spark)
     places = OutputFolders(tmp_path)
@@ -142,7 +145,16 @@ def test_following_prints_alerts_survives_a_cluster_that_goes_away_and_ends_with
         gone = any("trying again" in line for line in said)
         return gone or step > 1_000
 
-    outcome = follow(spark, bootstrap, tmp_path, said.append, told.append, until=until, every_s=1)
+    log = tmp_path / "broker" / "server.log"
+    log.parent.mkdir()
+    log.write_text(
+        "[2026-05-31 14:23:52,123] INFO [GroupCoordinator id=1 topic=__consumer_offsets partition=3] [GroupId orders] "
+        "Bumped group epoch to 7 with metadata hash 12. (org.apache.kafka.coordinator.group.GroupMetadataManager)\n"
+    )
+    outcome = follow(spark, bootstrap, tmp_path, said.append, told.append, until=until, every_s=1, places=[log])
+    events = silver_table(tmp_path / "tables" / "silver", "events")
+    assert events is not None
+    assert [(row["group_id"], row["kind"]) for row in events.to_pylist()] == [("orders", "epoch_bumped")]
     assert any("orders: 5 rebalances in" in line for line in told), told
     assert any("trying again" in line for line in said), said
     assert outcome is not None

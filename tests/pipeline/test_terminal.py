@@ -167,6 +167,8 @@ def test_help_says_what_comes_out() -> None:
         (["--since", "yesterday", "b:9092"], 2, "'yesterday' is no moment"),
         (["--since", "15:00", "--until", "14:00", "b:9092"], 2, "--since is later than --until"),
         (["--last", "2h", "--until", "14:00", "b:9092"], 2, "--last says where the time begins and ends"),
+        (["--follow", "b:9092", "c:9092"], 2, "--follow wants one bootstrap address"),
+        (["--follow", "b:9092", "/nowhere/at/all"], 2, "/nowhere/at/all: no such file"),
         (["--follow", "--last", "2h", "b:9092"], 2, "--follow takes everything as it comes"),
         (["--webhook", "http://h/", "b:9092"], 2, "--webhook goes with --follow"),
         (["--follow", "--webhook", "h/x", "b:9092"], 2, "'h/x' is no address to post to"),

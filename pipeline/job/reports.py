@@ -1,0 +1,109 @@
+"""Reports while a cluster is followed: gold and report.html from silver as it is at one moment."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kohort.pipeline.analysis.analysis_run import Outcome, Progress, rebuild
+from kohort.pipeline.job.following_files import FollowedFiles
+from kohort.pipeline.job.spark_engine import SparkEngine
+from kohort.pipeline.silver.parquet_files import UnseenTablesError, Writer, publish, written
+from kohort.pipeline.silver.read_sources import sample
+from kohort.pipeline.silver.rolling import roll
+from kohort.pipeline.silver.snapshots import snapshot
+from kohort.pipeline.sources.found import Source
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LATE_WORKER = "Python worker failed to connect back"
+"""What Spark says when a Python of its own has not started within 10 s, which can't be set otherwise."""
+DEAD_WORKER = "Python worker exited unexpectedly"
+"""And what it says when one was killed that no task ran in: tasks are tried again by Spark itself."""
+
+
+@dataclass(frozen=True)
+class OutputFolders:
+    """What lies where under the output folder."""
+
+    out: Path
+
+    @property
+    def silver(self) -> Path:
+        return self.out / "tables" / "silver"
+
+    @property
+    def alerts(self) -> Path:
+        return self.out / "tables" / "alerts"
+
+    @property
+    def watched(self) -> Path:
+        """How far the alerts' stream has read the log."""
+        return self.out / "checkpoints" / "watched.json"
+
+    @property
+    def files(self) -> Path:
+        """How far text logs and event logs were read."""
+        return self.out / "checkpoints" / "files.json"
+
+    def checkpoint(self, stream: str) -> str:
+        """Where a stream remembers how far it is."""
+        return str(self.out / "checkpoints" / stream)
+
+
+class Reports:
+    """Makes the report anew. outcome: of the last one; None: there is none yet."""
+
+    def __init__(
+        self, spark: SparkSession, source: Source, folders: OutputFolders, say: Progress, cluster: str,
+        files: FollowedFiles | None,
+    ) -> None:  # fmt: skip
+        """files: what is followed beside the cluster."""
+        self._spark, self._source, self._folders = spark, source, folders
+        self._say, self._cluster, self._files = say, cluster, files
+        self._batch, self._portion = -1, 0
+        self.outcome: Outcome | None = None
+
+    def is_due(self, batch: int) -> bool:
+        """Whether anything came since the last report. batch: the stream's last one that is done."""
+        return batch >= 0 and (batch > self._batch or (self._files is not None and self._files.portion > self._portion))
+
+    def make(self, batch: int, *, whatever: bool = False) -> Outcome | None:
+        """None: it failed of something that goes by, and the report before stays. whatever: then it raises, too."""
+        try:
+            self.outcome = self._make(batch)
+        except Exception as problem:
+            if whatever or (reason := passing_reason(problem)) is None:
+                raise
+            self._say(f"{reason}: the report stays as it is until the next one")
+            return None
+        return self.outcome
+
+    def _make(self, batch: int) -> Outcome:
+        # The batch before the last is committed for certain; what may be written again is not rolled.
+        silver = self._folders.silver
+        if not written(silver):
+            raise UnseenTablesError(silver)
+        roll(silver, batch - 1)
+        with Writer(silver, number := f"sample-{time.time_ns()}") as writer:
+            sample([self._source], self._cluster, writer)
+        publish(silver, number, [writer.task])
+        with ExitStack() as stack:
+            with self._files.writing if self._files is not None else nullcontext():
+                portion = self._files.portion if self._files is not None else 0
+                view = stack.enter_context(snapshot(silver, batch))
+            made = rebuild(SparkEngine(self._spark), [self._source], [], self._folders.out, self._say, self._cluster, view)
+        self._batch, self._portion = batch, portion
+        return made
+
+
+def passing_reason(problem: Exception) -> str | None:
+    """Why something failed that may work the next time; None: it won't."""
+    text = str(problem)
+    if LATE_WORKER in text:
+        return "this machine is too busy to start Spark's Python"
+    return "one of Spark's workers died" if DEAD_WORKER in text else None

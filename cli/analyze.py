@@ -9,7 +9,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from kohort.protocol.visible import visible
 
 if TYPE_CHECKING:
     from kohort.pipeline.analysis.analysis_run import Outcome
+    from kohort.pipeline.live.follow_metrics import FollowMetrics
     from kohort.pipeline.live.webhook import Message
     from kohort.pipeline.sources.chunk import Issue
     from kohort.pipeline.sources.found import Source
@@ -93,6 +94,12 @@ INTERRUPTED = 130
     help="Exit code 3 when something so grave was found: for CI.",
 )
 @click.option("--webhook", metavar="URL", help="With --follow: post alerts there as JSON too.")
+@click.option(
+    "--metrics-port",
+    type=click.IntRange(0, 65_535),
+    metavar="PORT",
+    help="With --follow: Prometheus metrics there (0: any).",
+)
 @click.option("--verbose", is_flag=True, help="Information on the terminal too, not only warnings.")
 def analyze(
     sources: tuple[str, ...],
@@ -108,6 +115,7 @@ def analyze(
     groups: tuple[str, ...],
     fail_on: str | None,
     webhook: str | None,
+    metrics_port: int | None,
     verbose: bool,
 ) -> None:
     """Why did my groups rebalance, who caused it, what did it cost, what should I change?
@@ -129,12 +137,13 @@ def analyze(
             raise click.UsageError(
                 "--follow takes everything as it comes: no --since, --until, --last, --group, --fail-on"
             )
-        if webhook is not None and not following:
-            raise click.UsageError("--webhook goes with --follow")
+        for option, value in (("--webhook", webhook), ("--metrics-port", metrics_port)):
+            if value is not None and not following:
+                raise click.UsageError(f"{option} goes with --follow")
         checked_engine(engine, master, following)
         found, issues = _find(sources, config)
         if following:
-            _follow(found, issues, _places(sources), out, master, name, verbose, address)
+            _follow(found, issues, _places(sources), out, master, name, verbose, address, metrics_port)
         else:
             outcome = _run(found, issues, out, engine, master, name, verbose, window)
             if fails(outcome.findings, fail_on):
@@ -260,7 +269,7 @@ def _places(sources: tuple[str, ...]) -> list[Path]:
 
 def _follow(
     found: list[Source], issues: list[Issue], places: list[Path], out: Path, master: str | None, name: str,
-    verbose: bool, webhook: str | None,
+    verbose: bool, webhook: str | None, metrics_port: int | None,
 ) -> None:  # fmt: skip
     from kohort.pipeline.sources.found import EVENTS, TEXT_LOG, WIRE
 
@@ -281,7 +290,7 @@ def _follow(
     # Ctrl-C ends the loop between two looks, so that streams are stopped and the report is made once more.
     before = {number: _stop_on(number, stopping) for number in _ENDS}
     try:
-        with spark_apart(out), _alerting(webhook) as notify:
+        with spark_apart(out), _alerting(webhook) as notify, _measuring(metrics_port) as metrics:
             spark = spark_session(master)
             for number in _ENDS:  # again: PySpark has put a handler of its own in their place
                 _stop_on(number, stopping)
@@ -304,6 +313,7 @@ def _follow(
                     security=clusters[0].security,
                     notify=notify,
                     places=places,
+                    metrics=metrics,
                 )
                 if outcome is not None:
                     print_findings(outcome, verbose)
@@ -329,6 +339,24 @@ def _alerting(url: str | None) -> Iterator[Callable[[Message], None]]:
 
     with Webhook(url, say) as hook:
         yield hook.add
+
+
+@contextmanager
+def _measuring(port: int | None) -> Iterator[FollowMetrics | None]:
+    """Serves metrics where they are asked for."""
+    if port is None:
+        yield None
+        return
+    from kohort.pipeline.live.follow_metrics import FollowMetrics, serving_metrics
+
+    metrics = FollowMetrics()
+    with ExitStack() as stack:
+        try:
+            found = stack.enter_context(serving_metrics(port, metrics))
+        except OSError as error:
+            raise click.ClickException(f"--metrics-port {port}: {error.strerror or error}") from None
+        say(f"metrics: http://localhost:{found}/metrics")
+        yield metrics
 
 
 def _stop_on(number: signal.Signals, stopping: list[float]) -> Any:

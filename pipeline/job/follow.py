@@ -23,8 +23,8 @@ from kohort.client.security import OPEN, Security
 from kohort.pipeline.analysis.analysis_run import Outcome, Progress
 from kohort.pipeline.job.following_files import FollowedFiles, following_files
 from kohort.pipeline.job.formats import register
+from kohort.pipeline.job.live_reports import OutputFolders, Reports, passing_reason
 from kohort.pipeline.job.news import NewFindings
-from kohort.pipeline.job.reports import OutputFolders, Reports, passing_reason
 from kohort.pipeline.job.stream_source import RANGES, reading
 from kohort.pipeline.job.tracking import alerts
 from kohort.pipeline.job.watching_groups import watching_groups
@@ -39,6 +39,9 @@ from kohort.pipeline.sources.found import WIRE, Source
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+
+    from kohort.pipeline.live.follow_metrics import FollowMetrics
+    from kohort.pipeline.live.open_rebalances import OpenRebalances
 
 TRIGGER_S = 2.0
 REBUILD_S = 60.0
@@ -164,6 +167,7 @@ def follow(
     security: Security = OPEN,
     notify: Callable[[Message], None] = lambda _: None,
     places: Sequence[Path] = (),
+    metrics: FollowMetrics | None = None,
 ) -> Outcome | None:
     """Follows a cluster until interrupted, or `until` says so. Returns the last outcome, None: nothing was read.
 
@@ -172,9 +176,10 @@ def follow(
     """
 
     def tell(message: Message) -> None:
-        at = datetime.fromtimestamp(message.at_ms / 1000).astimezone().strftime("%H:%M:%S")
-        print_line(f"{at} {_MARKS.get(message.severity, '  ')} {message.group}: {message.text}")
+        print_line(_line(message))
         notify(message)
+        if metrics is not None:
+            metrics.alert(message)
 
     register(spark)
     folders, source = OutputFolders(out), Source(WIRE, address, security=security)
@@ -185,11 +190,10 @@ def follow(
     streams = _Streams(starts, say)
     files = FollowedFiles(list(places), folders.silver, folders.files, cluster) if places else None
     reports = Reports(spark, source, folders, say, cluster, files)
-    built_at, interrupted = time.monotonic(), False
-    news = NewFindings()
+    built_at, interrupted, news = time.monotonic(), False, NewFindings()
     with (
         printing_alerts(folders.alerts, tell),
-        watching_groups(address, folders.silver, tell, say, security),
+        watching_groups(address, folders.silver, tell, say, security) as rebalances,
         following_files(files, say),
     ):
         try:
@@ -198,8 +202,12 @@ def follow(
                     _keep_issue(folders, name, problem, cluster)
                     interrupted = True
                 batch = streams.last_batch("silver")
+                if metrics is not None:
+                    _measure(metrics, rebalances, files, streams)
                 if time.monotonic() - built_at >= every_s and reports.is_due(batch):
                     if (made := reports.make(batch)) is not None:
+                        if metrics is not None:
+                            metrics.report(_named(made), reports.took_s)
                         for message in news.among(made.findings, round(time.time() * 1000)):
                             tell(message)
                     built_at = time.monotonic()
@@ -210,6 +218,24 @@ def follow(
     if reports.is_due(last) or (interrupted and reports.outcome is not None):
         return reports.make(last) or reports.make(last, whatever=True)
     return reports.outcome
+
+
+def _measure(
+    metrics: FollowMetrics, rebalances: OpenRebalances, files: FollowedFiles | None, streams: _Streams
+) -> None:
+    metrics.open_rebalances(rebalances.told)
+    metrics.file_events(files.events if files is not None else 0)
+    streams.measure(metrics)
+
+
+def _named(made: Outcome) -> Iterator[tuple[str, str, str]]:
+    return ((row["group"], row["rule"], row["severity"]) for row in made.findings)
+
+
+def _line(message: Message) -> str:
+    """As it stands on the terminal."""
+    at = datetime.fromtimestamp(message.at_ms / 1000).astimezone().strftime("%H:%M:%S")
+    return f"{at} {_MARKS.get(message.severity, '  ')} {message.group}: {message.text}"
 
 
 class _Streams:
@@ -259,6 +285,12 @@ class _Streams:
     def last_batch(self, name: str) -> int:
         """The number of the last batch that was done; -1: none was."""
         return self._last_batch[name]
+
+    def measure(self, metrics: FollowMetrics) -> None:
+        """Which of them read, and how far they are."""
+        for name in self._starts:
+            up = name in self._running and self._running[name].isActive
+            metrics.stream(name, up, self._last_batch[name])
 
     def stop(self) -> None:
         """Ends them; the batch at hand is finished by the next start."""

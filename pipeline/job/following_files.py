@@ -28,7 +28,7 @@ LOOK_EVERY_S = 1.0
 FULL = 20_000
 """Rows of a batch that isn't written anew any more."""
 MOST_ISSUES = 100
-"""Of unreadable lines in a batch: the others are counted nowhere, as a file that is none of ours has millions."""
+"""Unreadable lines that a batch names: a file of another kind may have millions."""
 
 
 class FollowedFiles:
@@ -45,7 +45,7 @@ class FollowedFiles:
         self._next: int = known.get("next", 0)
         self._rows: list[GroupEvent] = []
         self._issues: list[Issue] = []
-        self._open, self._to_write = "", False
+        self._open, self._to_write, self.events = "", False, 0
         self.writing = threading.Lock()
         """Held while batches come and go: whoever lists silver and then links its files takes it, too."""
         for table in TABLES:
@@ -72,6 +72,7 @@ class FollowedFiles:
             log = self._logs.get(portion.path)
             self._issues += log.issues() if log is not None else ()
         found = len(self._rows) - before
+        self.events += found
         self._to_write = self._to_write or bool(found) or len(self._issues) > issues
         if self._to_write:  # also what could not be written the last time
             with self.writing:

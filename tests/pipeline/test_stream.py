@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
+from kohort.pipeline.job.live_reports import passing_reason
 from kohort.pipeline.silver.silver_schemas import FROM_THE_LOG
 from kohort.testing import Cluster
 from tests.pipeline.local_groups import silver_table
@@ -19,6 +22,16 @@ from tests.pipeline.written_cluster import World
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1500)]
 SEED = int(os.environ.get("KOHORT_SEED", random.SystemRandom().randrange(1 << 32)))
+
+
+PATIENCE_S = 300
+STEPS = 1_200
+"""Looks of half a second."""
+
+
+def is_away(line: str) -> bool:
+    """Whether it says that the cluster is. A busy machine is said, too."""
+    return "trying again" in line and "127.0.0.1:" in line
 
 
 @pytest.fixture
@@ -49,10 +62,24 @@ def batch_of(spark: Any, kafka: Any, folder: Path) -> dict[str, list[str]]:
     return tables(folder)
 
 
+def to_its_end(start: Callable[[], Any]) -> Any:
+    """A query that has taken all there is. On a busy machine Spark's Python is late, and the stream goes on from there."""
+    until = time.monotonic() + PATIENCE_S
+    while True:
+        query = start()
+        try:
+            assert query.awaitTermination(PATIENCE_S), "it takes too long"
+        except Exception as problem:
+            if passing_reason(problem) is None or time.monotonic() > until:
+                raise
+        else:
+            return query
+
+
 def test_a_stream_with_limits_and_restarts_is_a_batch(spark: Any, world: World, tmp_path: Path) -> None:
     from kohort.pipeline.job.follow import silver_stream
     from kohort.pipeline.job.formats import register
-    from kohort.pipeline.job.reports import OutputFolders
+    from kohort.pipeline.job.live_reports import OutputFolders
     from kohort.pipeline.silver.rolling import roll
 
     print(f"KOHORT_SEED={SEED}")
@@ -60,17 +87,14 @@ def test_a_stream_with_limits_and_restarts_is_a_batch(spark: Any, world: World, 
     places = OutputFolders(tmp_path / "follow")
     for _ in range(4):
         world.write(world.random.randrange(20, 60))
-        query = silver_stream(
-            spark, world.kafka.bootstrap, places, most=world.random.randrange(10, 120), available_now=True
-        )
+        most = world.random.randrange(10, 120)
         if world.random.random() < 0.5:
-            query.processAllAvailable()
+            to_its_end(partial(silver_stream, spark, world.kafka.bootstrap, places, most=most, available_now=True))
         else:
+            query = silver_stream(spark, world.kafka.bootstrap, places, most=most, available_now=True)
             time.sleep(world.random.random() * 3)
-        query.stop()
-    query = silver_stream(spark, world.kafka.bootstrap, places, available_now=True)
-    query.awaitTermination(120)
-    assert query.exception() is None
+            query.stop()
+    query = to_its_end(partial(silver_stream, spark, world.kafka.bootstrap, places, available_now=True))
     streamed = tables(places.silver)
     assert streamed == batch_of(spark, world.kafka, tmp_path / "batch")
     assert streamed["offset_commits"]
@@ -84,19 +108,19 @@ def test_a_batch_that_is_written_again_replaces_itself(spark: Any, world: World,
     """The last batch's commit is taken away, as if the process had died between the rows and the note of them."""
     from kohort.pipeline.job.follow import silver_stream
     from kohort.pipeline.job.formats import register
-    from kohort.pipeline.job.reports import OutputFolders
+    from kohort.pipeline.job.live_reports import OutputFolders
 
     register(spark)
     places = OutputFolders(tmp_path)
     for _ in range(2):
         world.write(20)
-        silver_stream(spark, world.kafka.bootstrap, places, available_now=True).awaitTermination(120)
+        to_its_end(partial(silver_stream, spark, world.kafka.bootstrap, places, available_now=True))
     before = tables(places.silver)
     commits = sorted((Path(places.checkpoint("silver")) / "commits").glob("[0-9]*"), key=lambda path: int(path.name))
     commits[-1].unlink()
     for leftover in commits[-1].parent.glob(f".{commits[-1].name}.crc"):
         leftover.unlink()
-    silver_stream(spark, world.kafka.bootstrap, places, available_now=True).awaitTermination(120)
+    to_its_end(partial(silver_stream, spark, world.kafka.bootstrap, places, available_now=True))
     assert tables(places.silver) == before
 
 
@@ -106,12 +130,16 @@ def test_records_come_as_a_frame_too(spark: Any, world: World, tmp_path: Path) -
     register(spark)
     world.write(40)
     stream = spark.readStream.format("group_log").option("maxRecordsPerTrigger", "25").load(world.kafka.bootstrap)
-    query = (
-        stream.writeStream.format("memory").queryName("seen").trigger(availableNow=True)
-        .option("checkpointLocation", str(tmp_path)).start()
-    )  # fmt: skip
-    query.awaitTermination(120)
-    seen = spark.table("seen").select("partition", "offset", "key").collect()
+    starts = count()
+
+    def start() -> Any:
+        return (
+            stream.writeStream.format("memory").queryName(f"seen_{(number := next(starts))}").trigger(availableNow=True)
+            .option("checkpointLocation", str(tmp_path / str(number))).start()
+        )  # fmt: skip
+
+    query = to_its_end(start)
+    seen = spark.table(query.name).select("partition", "offset", "key").collect()
     whole = spark.read.format("group_log").load(world.kafka.bootstrap).select("partition", "offset", "key").collect()
     assert sorted(seen) == sorted(whole)
     assert len([p for p in query.recentProgress if p.numInputRows]) > 1, "the limit made several batches of it"
@@ -129,11 +157,11 @@ def test_following_prints_alerts_survives_a_cluster_that_goes_away_and_ends_with
     bootstrap = running.bootstrap
     world = World(running, SEED)
     world.ts_ms = round(time.time() * 1000) - 60_000
-    steps = iter(range(10_000))
-    stopped_at = None
+    steps = count()
+    stopped_at: int | None = None
 
     def until() -> bool:
-        nonlocal stopped_at, running
+        nonlocal stopped_at
         step = next(steps)
         if step == 1:
             for _ in range(6):
@@ -141,9 +169,9 @@ def test_following_prints_alerts_survives_a_cluster_that_goes_away_and_ends_with
                 world.append("orders", world.rebalance("orders"))
         if stopped_at is None and any("orders: 5 rebalances in" in line for line in told):
             kafka.__exit__(None, None, None)
-            stopped_at = step
-        gone = any("trying again" in line for line in said)
-        return gone or step > 1_000
+            stopped_at = len(said)
+        gone = stopped_at is not None and any(is_away(line) for line in said[stopped_at:])
+        return gone or step > STEPS
 
     log = tmp_path / "broker" / "server.log"
     log.parent.mkdir()
@@ -156,7 +184,7 @@ def test_following_prints_alerts_survives_a_cluster_that_goes_away_and_ends_with
     assert events is not None
     assert [(row["group_id"], row["kind"]) for row in events.to_pylist()] == [("orders", "epoch_bumped")]
     assert any("orders: 5 rebalances in" in line for line in told), told
-    assert any("trying again" in line for line in said), said
+    assert any(map(is_away, said)), said
     assert outcome is not None
     assert outcome.report is not None
     assert outcome.report.exists()
@@ -167,14 +195,14 @@ def test_a_cluster_that_is_not_there_is_waited_for(spark: Any, tmp_path: Path) -
     from kohort.pipeline.job.follow import follow
 
     said: list[str] = []
-    steps = iter(range(1_000))
+    steps = count()
     outcome = follow(
         spark,
         "127.0.0.1:9",
         tmp_path,
         said.append,
         said.append,
-        until=lambda: next(steps) > 1_000 or any("trying again" in line for line in said),
+        until=lambda: next(steps) > STEPS or any(map(is_away, said)),
     )
     assert outcome is None
     assert any("127.0.0.1:9" in line for line in said), said

@@ -67,6 +67,7 @@ class Reports:
         self._say, self._cluster, self._files = say, cluster, files
         self._batch, self._portion = -1, 0
         self.outcome: Outcome | None = None
+        self.took_s = 0.0
 
     def is_due(self, batch: int) -> bool:
         """Whether anything came since the last report. batch: the stream's last one that is done."""
@@ -74,6 +75,7 @@ class Reports:
 
     def make(self, batch: int, *, whatever: bool = False) -> Outcome | None:
         """None: it failed of something that goes by, and the report before stays. whatever: then it raises, too."""
+        begun = time.monotonic()
         try:
             self.outcome = self._make(batch)
         except Exception as problem:
@@ -81,6 +83,7 @@ class Reports:
                 raise
             self._say(f"{reason}: the report stays as it is until the next one")
             return None
+        self.took_s = time.monotonic() - begun
         return self.outcome
 
     def _make(self, batch: int) -> Outcome:
@@ -96,7 +99,8 @@ class Reports:
             with self._files.writing if self._files is not None else nullcontext():
                 portion = self._files.portion if self._files is not None else 0
                 view = stack.enter_context(snapshot(silver, batch))
-            made = rebuild(SparkEngine(self._spark), [self._source], [], self._folders.out, self._say, self._cluster, view)
+            engine = SparkEngine(self._spark)
+            made = rebuild(engine, [self._source], [], self._folders.out, self._say, self._cluster, view)
         self._batch, self._portion = batch, portion
         return made
 

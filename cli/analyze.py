@@ -281,6 +281,8 @@ def _follow(
         )
     if issues:
         raise click.UsageError(f"{issues[0].keys}: {issues[0].detail}")
+    if away := [source.path for source in found if source.kind != WIRE and not Path(source.path).exists()]:
+        raise click.UsageError(f"{away[0]}: --follow takes files and folders of this machine beside the address")
     gc.enable()
     _prepare(out, following=True, with_spark=True)
     say("starting Spark …")

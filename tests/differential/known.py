@@ -36,6 +36,10 @@ FORGOTTEN = (
     "find it, whoever reads does until its partition is written to, and after a restart it is back. Kohort deletes it, "
     "unless it has offsets: then it is a classic one without members."
 )
+KEPT_INSTANCE = (
+    "A member that comes again with another instance id keeps the one it had, too, in Kafka: nobody else may take it. "
+    "Kohort lets it go. (All whose id is not known yet are one member here, `nobody`.)"
+)
 NOT_TOLD = f'"?{re.escape(UNTOLD)}"?'
 EXPLAINED = "(?!null$).*"
 OF_SECURITY = (r"(ssl|sasl|principal)\..*",)
@@ -180,6 +184,16 @@ KNOWN: tuple[Known, ...] = (
         "error_message",
         kafka=r'"?Group \S+ not found\."?',
         kohort=r'"?Group \S+ is not a consumer group\."?',
+    ),
+    Known(KEPT_INSTANCE, "ConsumerGroupHeartbeat", "error_code", kafka="UNRELEASED_INSTANCE_ID", kohort="NONE"),
+    # The code alone says little; the message beside it must name `nobody`.
+    Known(KEPT_INSTANCE, "ConsumerGroupHeartbeat", "error_message", kafka='"?Static .* owned by nobody member.*'),
+    Known(
+        KEPT_INSTANCE,
+        "ConsumerGroupHeartbeat",
+        "member_id|member_epoch|heartbeat_interval_ms|assignment",
+        kafka="null|0",
+        kohort=r'"?\S+-member"?|[1-9]\d*|\{.*\}',
     ),
     Known(
         FORGOTTEN,

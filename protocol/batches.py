@@ -18,7 +18,7 @@ from kohort.protocol.varints import read_varint, read_varlong, varint
 
 HEADER_SIZE = 61
 MAGIC = 2
-NO_PRODUCER = -1
+NO_PRODUCER = NO_EPOCH = -1
 
 COMPRESSION_MASK = 0b111
 LOG_APPEND_TIME = 1 << 3

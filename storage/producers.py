@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kohort.protocol.batches import CONTROL, NO_PRODUCER, TRANSACTIONAL, BatchInfo, read_marker
+from kohort.protocol.batches import CONTROL, NO_EPOCH, NO_PRODUCER, TRANSACTIONAL, BatchInfo, read_marker
 from kohort.protocol.errors import ErrorCode
 from kohort.storage.transactions import Transactions
 
@@ -154,7 +154,7 @@ class Producers:
         """
         producer = self._producers.get(producer_id)
         if producer is None:
-            return ErrorCode.none
+            return ErrorCode.none if epoch >= NO_EPOCH else ErrorCode.invalid_producer_epoch
         late = bumped and epoch == producer.epoch != LARGEST_EPOCH
         if epoch < producer.epoch or (late and self.transactions.first_offset(producer_id) is not None):
             return ErrorCode.invalid_producer_epoch
@@ -199,7 +199,7 @@ class Producers:
 
         Raises DecodeError for a control batch that cannot be read.
         """
-        if batch.producer_id == NO_PRODUCER:
+        if batch.producer_id <= NO_PRODUCER:
             return
         if batch.attributes & CONTROL:
             marker = read_marker(data, batch)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from kohort.broker.apis.leadership import led_partition
 from kohort.broker.cluster.transaction_topic import write_marker
-from kohort.protocol.batches import Marker
+from kohort.protocol.batches import NO_EPOCH, NO_PRODUCER, Marker
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.write_txn_markers import (
     WritableTxnMarker,
@@ -40,7 +40,7 @@ EPOCHS_FROM = 2
 def handle(node: Node, request: WriteTxnMarkersRequest, ticket: Ticket) -> Slices[WriteTxnMarkersResponse]:
     """Writes each marker to each of its partitions that this node leads. Answers by producer, topic and partition.
 
-    Negative numbers are answered UNKNOWN_SERVER_ERROR, all of the request, as Kafka fails over them.
+    A marker of no producer or no epoch, -1, is answered UNKNOWN_SERVER_ERROR, all of the request: Kafka fails over it.
     """
     access = node.cluster.access
     if (
@@ -79,8 +79,8 @@ def _result(name: str, partitions: Iterable[tuple[int, ErrorCode]]) -> WritableT
 
 
 def _is_impossible(node: Node, marker: WritableTxnMarker) -> bool:
-    """Whether Kafka fails over a negative number when it writes the marker; to nowhere it writes none."""
-    if marker.producer_id >= 0 and marker.producer_epoch >= 0 and marker.transaction_version >= 0:
+    """Whether Kafka fails over a number when it writes the marker; to nowhere it writes none."""
+    if marker.producer_id != NO_PRODUCER and marker.producer_epoch != NO_EPOCH and marker.transaction_version >= 0:
         return False
     named = ((node.cluster.topics.by_name(topic.name), topic.partition_indexes) for topic in marker.topics)
     return any(topic and any(topic.partition(index) for index in indexes) for topic, indexes in named)

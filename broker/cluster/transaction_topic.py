@@ -9,7 +9,7 @@ from kohort.broker.logs import log
 from kohort.coordinator.completing import complete
 from kohort.coordinator.effects import OFFSETS_TOPIC, TRANSACTION_TOPIC, WriteMarkers
 from kohort.coordinator.transactions.transaction_loading import TransactionLoading
-from kohort.protocol.batches import EncodedRecords, Marker, marker_batch
+from kohort.protocol.batches import NO_PRODUCER, EncodedRecords, Marker, marker_batch
 from kohort.protocol.errors import ErrorCode
 from kohort.storage.topics import Partition
 
@@ -90,18 +90,22 @@ def write_marker(
     partition = None if topic is None else topic.partition(index)
     if partition is None:
         return ErrorCode.unknown_topic_or_partition
+    wall_ms = now_ms + cluster.clock.epoch_ms
+    batch = marker_batch(marker, producer_id, producer_epoch, wall_ms)
+    if producer_id < NO_PRODUCER:  # Kafka takes it for none, writes it, and remembers nothing
+        cluster.append(partition, batch, now_ms)
+        return ErrorCode.none
     producers = cluster.topics.producers_of(partition)
     error = producers.check_epoch(producer_id, producer_epoch, marker.coordinator_epoch, bumped=bumped)
     if error is not ErrorCode.none:
         return error
-    wall_ms = now_ms + cluster.clock.epoch_ms
 
     def remember(offset: int) -> None:
         producers.ended(
             producer_id, producer_epoch, offset, marker.coordinator_epoch, wall_ms, committed=marker.committed
         )
 
-    cluster.append(partition, marker_batch(marker, producer_id, producer_epoch, wall_ms), now_ms, remember)
+    cluster.append(partition, batch, now_ms, remember)
     if topic_name == OFFSETS_TOPIC:
         leader = cluster.node(partition.leader)
         if leader is not None:  # else whoever will lead it reads the marker in the log

@@ -129,7 +129,7 @@ class Recovery:
                 base, length, epoch, _, _, _, delta, max_timestamp, producer_id = _HEADER.unpack_from(data, at)
                 if epoch >= 0 and (not epochs or epoch > epochs[-1][0]):
                     epochs.append((epoch, base))
-                if producer_id != NO_PRODUCER:
+                if producer_id > NO_PRODUCER:
                     _remember(producers, data, at)
                 segment.note(12 + length, base + delta, max_timestamp)
                 at += 12 + length

@@ -157,6 +157,14 @@ KNOWN: tuple[Known, ...] = (
         kohort=".*(Each resource must appear at most once|Unknown resource type).*",
     ),
     Known(
+        "Kafka never answers a WriteTxnMarkers whose last marker is for partitions that are not there, if one before "
+        "was written: it counts those that are left, and looks only when one is written. Kohort answers.",
+        "WriteTxnMarkers",
+        "",
+        kafka=WAITS,
+        kohort=".*error_code: UNKNOWN_TOPIC_OR_PARTITION.*",
+    ),
+    Known(
         "Kafka never answers a fetch that has waited, if a topic's id is none and something follows it. Kohort answers "
         "as Kafka does without the wait.",
         "Fetch",

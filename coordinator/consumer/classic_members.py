@@ -209,7 +209,7 @@ def _admitted(member: ConsumerMember, request: JoinGroupRequest) -> JoinGroupRes
         error_code=ErrorCode.none,
         generation_id=member.current.epoch,
         protocol_type=CONSUMER,
-        protocol_name=request.protocols[0].name,
+        protocol_name=request.protocols[0].name or None,  # an empty one is answered as null, as in `replies.joined`
         leader="",
         member_id=member.member_id,
         members=(),

@@ -35,6 +35,8 @@ from kohort.pipeline.synthetic import Plan, write_segments
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from tests.pipeline.tree import TreeMemory
+
 MASTER = "local[2]"
 MILLION = 1_000_000
 MEMBERS = Plan(records=1_200_000, groups=40, members=8, parts=100, rebalance_every=1, commits=False)
@@ -61,6 +63,8 @@ GOALS = {
         Goal("commit gaps", "s", 8, 6, less=True),
         Goal("movement", "s", 4, 2.5, less=True),
         Goal("cold start to report", "s", 60, 40, less=True),
+        Goal("without Spark: cold start to report", "s", 8, 8, less=True),
+        Goal("without Spark: memory", "GiB", 3, 2.5, less=True),
         Goal("memory of the process tree, shared pages once", "GiB", 3, 2.5, less=True),
         Goal("memory of the process tree, shared pages in each", "GiB", 3, 2.5, less=True),
     )
@@ -123,28 +127,36 @@ class Bench:
     # --- measurements
 
     def cold(self, size: int = 0) -> None:
-        """The command as a person starts it: everything from an empty machine to the report. Goals are for size 0."""
+        """With Spark and without, in turn. Goals are for size 0."""
+        seconds, memory = self._command(size, "--cluster", MASTER)
+        alone, its_memory = self._command(size, "--engine", "local")
+        figures = {
+            "cold start to report": seconds,
+            "memory of the process tree, shared pages once": memory.pss / 2**30,
+            "memory of the process tree, shared pages in each": memory.rss / 2**30,
+            "without Spark: cold start to report": alone,
+            "without Spark: memory": its_memory.rss / 2**30,
+        }
+        for name, value in figures.items():
+            self.figures.add(
+                name if size == 0 else f"{name}, {self.counts[size] / MILLION:.2f} M records", "kohort", value
+            )
+
+    def _command(self, size: int, *arguments: str) -> tuple[float, TreeMemory]:
+        """The command as a person starts it: seconds from an empty machine to the report, and memory."""
         from tests.pipeline.tree import TreeMemory
 
         begun = time.perf_counter()
         process = subprocess.Popen(
             [sys.executable, "-m", "kohort.cli", "analyze", str(self.place / f"logs{size}"),
-             "--out", str(self.place / "cold"), "--cluster", MASTER],
+             "--out", str(self.place / "cold"), *arguments],
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
         )  # fmt: skip
         with TreeMemory(process.pid) as memory:
             _, complaint = process.communicate()
         if process.returncode:
             raise SystemExit(complaint.decode())
-        figures = {
-            "cold start to report": time.perf_counter() - begun,
-            "memory of the process tree, shared pages once": memory.pss / 2**30,
-            "memory of the process tree, shared pages in each": memory.rss / 2**30,
-        }
-        for name, value in figures.items():
-            self.figures.add(
-                name if size == 0 else f"{name}, {self.counts[size] / MILLION:.2f} M records", "kohort", value
-            )
+        return time.perf_counter() - begun, memory
 
     def decoding(self, spark: SparkSession) -> None:
         from kohort.pipeline.job.bronze import silver_from_records
@@ -350,11 +362,13 @@ def measure(bench: Bench, rounds: int) -> None:
         for number in range(rounds + 1):
             print(f"round {number} of {rounds}{'' if number else ', to warm up: not counted'}", file=sys.stderr)
             if number == 1:
-                bench.figures.samples = {k: v for k, v in bench.figures.samples.items() if k[0].startswith(tuple(COLD))}
+                bench.figures.samples = {k: v for k, v in bench.figures.samples.items() if k[0].startswith(BEFORE)}
             for part in (bench.decoding, bench.gaps, bench.members, bench.all_sizes):
                 part(spark)
 
 
+BEFORE = ("cold", "memory", "without Spark")
+"""Figures of whole commands, which are measured before a session is there."""
 COLD = [name for name in GOALS if name.startswith(("cold", "memory"))]
 _UNITS = ("s", "s", "GiB", "GiB")
 

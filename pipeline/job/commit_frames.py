@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kohort.pipeline.analysis.packed_commits import COMMITS_OF_A_GROUP, PLACES, TABLE, TEXTS, pack, places, row_groups
 from kohort.pipeline.session import parallelism
@@ -22,9 +23,18 @@ def commit_places(spark: SparkSession, silver: Path) -> DataFrame:
     return _over_files(spark, silver, PLACES, places, kinds).distinct()
 
 
-def packed_commits(spark: SparkSession, silver: Path) -> DataFrame:
-    """(cluster, group_id, payload): commits of one group from one stretch of a file, for `unpack`."""
-    return _over_files(spark, silver, COMMITS_OF_A_GROUP, pack, "cluster string, group_id string, payload binary")
+def packed_commits(spark: SparkSession, silver: Path, only: list[str] | None = None) -> DataFrame:
+    """(cluster, group_id, payload): commits of one group from one stretch of a file, for `unpack`.
+
+    only: the groups to look for; None: all.
+    """
+
+    def work(rows: pa.Table) -> Iterator[pa.Table]:
+        if only is not None:
+            rows = rows.filter(pc.is_in(rows["group_id"].cast(pa.string()), pa.array(only, pa.string())))
+        yield from pack(rows) if len(rows) else ()
+
+    return _over_files(spark, silver, COMMITS_OF_A_GROUP, work, "cluster string, group_id string, payload binary")
 
 
 def _over_files(

@@ -216,7 +216,7 @@ def follow(
             streams.stop()
     last = streams.last_batch("silver")
     if reports.is_due(last) or (interrupted and reports.outcome is not None):
-        return reports.make(last) or reports.make(last, whatever=True)
+        return reports.make(last, all_groups=True) or reports.make(last, whatever=True, all_groups=True)
     return reports.outcome
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -132,7 +133,7 @@ def analyse_groups(
 
     places = commit_places(spark, silver).persist()  # a row for each topic of a group: small, and asked for often
     groups = groups_of(spark, silver, places)
-    packed = packed_commits(spark, silver).where("group_id is not null")
+    packed = packed_commits(spark, silver, only).where("group_id is not null")
     every = (
         rows_by_group(spark, silver, places, groups)
         .withColumn("payload", F.lit(None).cast("binary"))
@@ -149,12 +150,16 @@ def write_gold(packed: DataFrame, gold: Path) -> dict[str, int]:
 
     Gold is small: workers save it packed, and the driver sorts it into its tables.
     """
-    staging = gold / "_packed"
-    packed.write.mode("overwrite").parquet(str(staging))
     found: dict[str, list[pa.Table]] = {}
+    for _, table, rows in gold_tables(packed, gold / "_packed"):
+        found.setdefault(table, []).append(rows)
+    return write_tables(found, gold)
+
+
+def gold_tables(packed: DataFrame, staging: Path) -> Iterator[tuple[str, str, pa.Table]]:
+    """Group, name of the table, and its rows. staging: a folder that workers write to; it goes."""
+    packed.write.mode("overwrite").parquet(str(staging))
     for path in sorted(staging.glob("*.parquet")):
         for row in pq.read_table(path).to_pylist():
-            found.setdefault(row["table"], []).append(pa.ipc.open_stream(row["payload"]).read_all())
-    counts = write_tables(found, gold)
+            yield row["group_id"], row["table"], pa.ipc.open_stream(row["payload"]).read_all()
     shutil.rmtree(staging, ignore_errors=True)
-    return counts

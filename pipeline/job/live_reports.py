@@ -8,14 +8,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from kohort.pipeline.analysis.analysis_run import Outcome, Progress, rebuild
-from kohort.pipeline.job.following_files import FollowedFiles
+from kohort.pipeline.analysis.engine import RowCounts
+from kohort.pipeline.gold.gold_files import write_tables
+from kohort.pipeline.job.following_files import PREFIX, FollowedFiles
+from kohort.pipeline.job.gold import analyse_groups, gold_tables
+from kohort.pipeline.job.kept_groups import KeptGroups, groups_in
 from kohort.pipeline.job.spark_engine import SparkEngine
 from kohort.pipeline.silver.parquet_files import UnseenTablesError, Writer, publish, written
 from kohort.pipeline.silver.read_sources import sample
 from kohort.pipeline.silver.rolling import roll
 from kohort.pipeline.silver.snapshots import snapshot
 from kohort.pipeline.sources.found import Source
+from kohort.pipeline.sources.window import EVERYTHING, Window
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -55,6 +62,25 @@ class OutputFolders:
         return str(self.out / "checkpoints" / stream)
 
 
+class FollowEngine(SparkEngine):
+    """Analyses groups with news, or all of them."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        super().__init__(spark)
+        self.groups, self.all_groups = KeptGroups(self._analyse), False
+        self._staging = Path()
+
+    def write_gold(self, silver: Path, gold: Path, window: Window = EVERYTHING) -> RowCounts:
+        self._staging = gold / "_packed"
+        return write_tables(self.groups.tables(silver, all_groups=self.all_groups), gold)
+
+    def _analyse(self, silver: Path, only: list[str] | None) -> dict[str, dict[str, pa.Table]]:
+        found: dict[str, dict[str, pa.Table]] = {}
+        for group_id, table, rows in gold_tables(analyse_groups(self._spark, silver, only), self._staging):
+            found.setdefault(group_id, {})[table] = rows
+        return found
+
+
 class Reports:
     """Makes the report anew. outcome: of the last one; None: there is none yet."""
 
@@ -63,7 +89,7 @@ class Reports:
         files: FollowedFiles | None,
     ) -> None:  # fmt: skip
         """files: what is followed beside the cluster."""
-        self._spark, self._source, self._folders = spark, source, folders
+        self._engine, self._source, self._folders = FollowEngine(spark), source, folders
         self._say, self._cluster, self._files = say, cluster, files
         self._batch, self._portion = -1, 0
         self.outcome: Outcome | None = None
@@ -73,8 +99,12 @@ class Reports:
         """Whether anything came since the last report. batch: the stream's last one that is done."""
         return batch >= 0 and (batch > self._batch or (self._files is not None and self._files.portion > self._portion))
 
-    def make(self, batch: int, *, whatever: bool = False) -> Outcome | None:
-        """None: it failed of something that goes by, and the report before stays. whatever: then it raises, too."""
+    def make(self, batch: int, *, whatever: bool = False, all_groups: bool = False) -> Outcome | None:
+        """None: it failed of something that goes by, and the report before stays. whatever: then it raises, too.
+
+        all_groups: also those of which there is no news.
+        """
+        self._engine.all_groups = all_groups
         begun = time.monotonic()
         try:
             self.outcome = self._make(batch)
@@ -91,6 +121,7 @@ class Reports:
         silver = self._folders.silver
         if not written(silver):
             raise UnseenTablesError(silver)
+        self._engine.groups.news(groups_in(silver, self._is_new))
         roll(silver, batch - 1)
         with Writer(silver, number := f"sample-{time.time_ns()}") as writer:
             sample([self._source], self._cluster, writer)
@@ -99,10 +130,15 @@ class Reports:
             with self._files.writing if self._files is not None else nullcontext():
                 portion = self._files.portion if self._files is not None else 0
                 view = stack.enter_context(snapshot(silver, batch))
-            engine = SparkEngine(self._spark)
-            made = rebuild(engine, [self._source], [], self._folders.out, self._say, self._cluster, view)
+            made = rebuild(self._engine, [self._source], [], self._folders.out, self._say, self._cluster, view)
         self._batch, self._portion = batch, portion
         return made
+
+    def _is_new(self, batch: str) -> bool:
+        """Whether a batch of silver came after the last report. What is rolled came before it."""
+        if batch.startswith(PREFIX):
+            return int(batch.removeprefix(PREFIX)) >= self._portion
+        return batch.isdigit() and int(batch) > self._batch
 
 
 def passing_reason(problem: Exception) -> str | None:

@@ -129,6 +129,31 @@ def test_who_begins_to_look_gives_a_group_its_time() -> None:
     assert story.later(31) == ["silent: no commits for 103 s, usually every 5.0 s; members: ada"]
 
 
+def test_a_cluster_that_was_away_for_ten_minutes_is_no_silence_of_its_groups(tmp_path: Path) -> None:
+    """Nothing is looked at meanwhile; timers ring. When it is back, groups have their usual time to commit again."""
+    story, path = Story(), tmp_path / "watched.json"
+    kept = WatchedUntil(path)
+
+    def looks(seconds: int, *, away: bool) -> list[str]:
+        told: list[str] = []
+        for _ in range(seconds):
+            story.now_ms += 1_000
+            if not away:
+                kept.looked(story.now_ms, to_the_end=True)
+            story.watched_since_ms, story.read_until_ms = watched(path)
+            told += story.later(0)
+        return told
+
+    story.generation("ada", "bob")
+    kept.looked(story.now_ms, to_the_end=True)
+    story.watched_since_ms, story.read_until_ms = watched(path)
+    assert story.commits(10) == []
+    assert looks(1, away=False) == []
+    assert looks(600, away=True) == []
+    assert looks(29, away=False) == []
+    assert looks(5, away=False) == [f"silent: no commits for {1 + 600 + 31} s, usually every 5.0 s; members: ada, bob"]
+
+
 def test_how_far_was_read_travels_in_a_file(tmp_path: Path) -> None:
     path = tmp_path / "watched.json"
     assert watched(path) == NEVER

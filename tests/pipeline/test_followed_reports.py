@@ -1,0 +1,84 @@
+"""What reports tell while a cluster is followed: a recording, looked at every ten seconds as far as it was written."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+
+from kohort.pipeline.history.group_analysis import analyse
+from kohort.pipeline.history.inputs import GroupInput, LogEnds, PartitionCommits
+from kohort.pipeline.job.news import NewFindings
+from kohort.pipeline.live.webhook import Message
+from kohort.pipeline.report.results import FindingRow
+from kohort.pipeline.rules.diagnose import diagnose
+from tests.pipeline.incidents.recorded import recorded, unpacked
+
+EVERY_MS = 10_000
+
+
+def until(group: GroupInput, now_ms: int) -> GroupInput:
+    """The group as far as it was written at a moment."""
+    cut = copy.copy(group)
+    cut.records = [each for each in group.records if each.ts_ms <= now_ms]
+    offsets = {each.offset for each in cut.records}
+    cut.members = [each for each in group.members if each.offset in offsets]
+    cut.parts = [each for each in group.parts if each.offset in offsets]
+    cut.events = [each for each in group.events if each.ts <= now_ms]
+    cut.commits = {place: commits_until(each, now_ms) for place, each in group.commits.items()}
+    cut.ends = {
+        place: LogEnds(
+            *(column[each.sampled_ms <= now_ms] for column in (each.sampled_ms, each.log_start, each.log_end))
+        )
+        for place, each in group.ends.items()
+    }
+    cut.until_ms = min(group.until_ms, now_ms)
+    return cut
+
+
+def commits_until(commits: PartitionCommits, now_ms: int) -> PartitionCommits:
+    there = commits.ts_ms <= now_ms
+    gone = commits.gone_ms[commits.gone_ms <= now_ms]
+    return PartitionCommits(
+        commits.ts_ms[there], commits.committed[there], commits.log_offset[there], gone, commits.expiring
+    )
+
+
+def rows(group: GroupInput) -> list[FindingRow]:
+    """Its findings, as a report has them."""
+    return [
+        {
+            "group": each.group, "rule": each.rule, "title": each.title, "severity": each.severity,
+            "confidence": each.confidence, "clients": each.clients, "start_ms": each.start_ms, "end_ms": each.end_ms,
+            "evidence": each.evidence, "text": each.text, "advice": each.advice,
+        }
+        for each in diagnose(analyse(group))
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def groups(tmp_path_factory: pytest.TempPathFactory) -> dict[str, GroupInput]:
+    return recorded(unpacked("classic-kafka-4.3", tmp_path_factory.mktemp("followed")))
+
+
+def followed(group: GroupInput) -> list[tuple[int, Message]]:
+    """What was told, and when."""
+    news, told = NewFindings(), list[tuple[int, Message]]()
+    first_ms = min(each.ts_ms for each in group.records) if group.records else group.until_ms
+    for now_ms in range(first_ms + EVERY_MS, group.until_ms + EVERY_MS, EVERY_MS):
+        told += [(now_ms, message) for message in news.among(rows(until(group, now_ms)), now_ms)]
+    return told
+
+
+def test_a_group_that_dies_while_records_wait_is_told_once_and_soon(groups: dict[str, GroupInput]) -> None:
+    told = [(at, each) for at, each in followed(groups["dead"]) if each.kind == "R29"]
+    ((told_ms, message),) = told
+    assert message.severity == "critical"
+    assert "No members, and records wait" in message.text
+    died_ms = max(each.ts_ms for each in groups["dead"].records)
+    assert told_ms - died_ms <= 2 * EVERY_MS
+
+
+@pytest.mark.parametrize("group", ["calm", "calm-default-ids", "calm-static", "orderly-restart"])
+def test_healthy_groups_are_told_of_at_no_moment(groups: dict[str, GroupInput], group: str) -> None:
+    assert followed(groups[group]) == []

@@ -12,11 +12,11 @@ import pytest
 ROOT = Path(__file__).parents[2]
 LEFT_OUT = shutil.ignore_patterns(".*", "node_modules", "__pycache__", "build", "dist", "*.egg-info", "typings")
 
-pytestmark = [pytest.mark.libraries, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.libraries, pytest.mark.timeout(1800)]
 
 
 def run(*command: str | Path, cwd: Path) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=300, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=600, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

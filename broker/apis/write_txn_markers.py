@@ -80,7 +80,7 @@ def _result(name: str, partitions: Iterable[tuple[int, ErrorCode]]) -> WritableT
 
 def _is_impossible(node: Node, marker: WritableTxnMarker) -> bool:
     """Whether Kafka fails over a number when it writes the marker; to nowhere it writes none."""
-    if marker.producer_id != NO_PRODUCER and marker.producer_epoch != NO_EPOCH and marker.transaction_version >= 0:
+    if marker.producer_id != NO_PRODUCER and marker.producer_epoch != NO_EPOCH:
         return False
     named = ((node.cluster.topics.by_name(topic.name), topic.partition_indexes) for topic in marker.topics)
     return any(topic and any(topic.partition(index) for index in indexes) for topic, indexes in named)
@@ -90,6 +90,8 @@ def _write(node: Node, marker: WritableTxnMarker, topic: str, index: int, now_ms
     partition = led_partition(node, node.cluster.topics.by_name(topic), index)
     if isinstance(partition, ErrorCode):
         return partition
+    if marker.transaction_version < 0:  # Kafka fails over it, for this partition only
+        return ErrorCode.unknown_server_error
     return write_marker(
         node.cluster,
         topic,

@@ -95,6 +95,9 @@ def test_what_is_written_down_can_be_played() -> None:
 def test_what_is_known_has_a_reason_in_words() -> None:
     assert all(len(known.reason.split()) > 5 for known in KNOWN)
     assert reason_for(Difference("Heartbeat", "error_code", "NONE", "UNKNOWN_MEMBER_ID")) is None
+    owned = "Static member a with instance id i1 cannot join the group because the instance id is owned by {} member."
+    assert reason_for(Difference("ConsumerGroupHeartbeat", "error_message", owned.format("bob-member"), None)) is None
+    assert reason_for(Difference("ConsumerGroupHeartbeat", "error_message", owned.format("nobody"), None))
 
 
 def test_settings_are_compared_by_name_and_by_what_they_belong_to() -> None:

@@ -33,6 +33,7 @@ class GroupEvents:
     fenced: list[GroupEvent] = field(default_factory=list)
     replaced: list[GroupEvent] = field(default_factory=list)
     rejected: list[GroupEvent] = field(default_factory=list)
+    denied: list[GroupEvent] = field(default_factory=list)
     heartbeat_gaps: list[GroupEvent] = field(default_factory=list)
     restarts: list[GroupEvent] = field(default_factory=list)
     origin: str = "event"
@@ -51,6 +52,7 @@ class GroupEvents:
             "member_fenced": result.fenced,
             "member_replaced": result.replaced,
             "commit_rejected": result.rejected,
+            "access_denied": result.denied,
             "heartbeat_gap": result.heartbeat_gaps,
         }
         for event in group.events:

@@ -39,6 +39,7 @@ from kohort.pipeline.rules import (
     r31_half_deployed,
     r32_never_commits,
     r33_two_committers,
+    r34_denied,
 )
 from kohort.pipeline.rules.finding import SEVERITIES, Finding
 
@@ -80,6 +81,7 @@ ALL: dict[str, Rule] = {
         r31_half_deployed,
         r32_never_commits,
         r33_two_committers,
+        r34_denied,
     )
 }
 

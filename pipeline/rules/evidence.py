@@ -75,6 +75,7 @@ class Evidence(TypedDict, total=False):
     of: int
     offset: int
     open: bool
+    operation: str
     others_lag: int
     p95_complete_ms: int
     part: int
@@ -82,6 +83,7 @@ class Evidence(TypedDict, total=False):
     """Topics that grew, with their partitions before and after; or how many partitions there are."""
     pattern: str | None
     prepare_ms: int
+    principal: str
     protocols: list[str]
     rebalance_timeout_ms: list[int] | int | None
     rebalances: list[int]
@@ -91,7 +93,9 @@ class Evidence(TypedDict, total=False):
     rebalances_counted: int
     records: int
     records_estimate: int
+    refused: int
     rejected: int
+    resource: str
     restart_ms: list[int]
     restarts: int
     revoke_ms: list[int]

@@ -44,18 +44,26 @@ class BrokerLine(NamedTuple):
 
 def broker_line(line: str) -> BrokerLine | None:
     """A line of the group coordinator's; None: another one, or one without a time. Raises what UNREADABLE names."""
-    found, outside = _unwrapped(line)
+    found, outside = unwrapped(line)
     at = found.find(MARK)
     if at < 0 or (body := _BODY.match(found, at)) is None:
         return None
-    moments = [_moment(each) for each in _TIME.finditer(found, 0, at)]
+    moment = moment_of(found[:at], outside)
+    if moment is None:
+        return None
+    return BrokerLine(*moment, body["node"], body["partition"], body["text"])
+
+
+def moment_of(before: str, outside: tuple[int, bool] | None) -> tuple[int, bool] | None:
+    """When a line was written, and whether it says in which zone; `before`: what stands before its message."""
+    moments = [_moment(each) for each in _TIME.finditer(before)]
     if not moments and outside is None:
         return None
     ts_ms, zoned = moments[-1] if moments else outside or (0, False)
     known = next((ts for ts, with_zone in (*moments, *([outside] if outside else [])) if with_zone), None)
     if not zoned and known is not None:  # somebody on the way wrote the time with its zone
         ts_ms -= round((ts_ms - known) / _QUARTER_MS) * _QUARTER_MS
-    return BrokerLine(ts_ms, zoned or known is not None, body["node"], body["partition"], body["text"])
+    return ts_ms, zoned or known is not None
 
 
 def looks_like_a_brokers(line: str) -> bool:
@@ -63,7 +71,7 @@ def looks_like_a_brokers(line: str) -> bool:
     return MARK in line or _BROKERS_OWN.search(line) is not None
 
 
-def _unwrapped(line: str) -> tuple[str, tuple[int, bool] | None]:
+def unwrapped(line: str) -> tuple[str, tuple[int, bool] | None]:
     """The message within a line of JSON, and the time that stands beside it; any other line as it is."""
     if not line.startswith("{"):
         return line, None

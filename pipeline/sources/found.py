@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kohort.client.security import OPEN, Security
+from kohort.pipeline.sources.authorizer_lines import DENIED
 from kohort.pipeline.sources.broker_lines import MARK, looks_like_a_brokers
 from kohort.pipeline.sources.checked import UNREADABLE
 from kohort.pipeline.sources.chunk import Issue
@@ -192,8 +193,8 @@ def _text_kind(path: SourceFile, named: bool) -> str | None:
 
 
 def _mentions_groups(path: SourceFile, named: bool) -> bool:
-    """Whether a broker's log has lines of the group coordinator, however late. A file that was named is taken."""
-    return named or any(MARK in line for line in read_lines(path))
+    """Whether a broker's log has lines of the coordinator or the authorizer, however late. A named file is taken."""
+    return named or any(MARK in line or DENIED in line for line in read_lines(path))
 
 
 def _beginning(path: SourceFile) -> str:
@@ -202,7 +203,7 @@ def _beginning(path: SourceFile) -> str:
 
 
 def _kind_of_line(line: str, path: SourceFile) -> str | None:
-    if MARK in line:
+    if MARK in line or DENIED in line:
         return TEXT_LOG
     if (line.startswith("Dumping ") and "__consumer_offsets" in line) or line.startswith("| offset: "):
         return DUMP

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from kohort.pipeline.sources.authorizer_lines import DENIED, denial
 from kohort.pipeline.sources.broker_lines import MARK, BrokerLine, broker_line
 from kohort.pipeline.sources.checked import UNREADABLE, whole
 from kohort.pipeline.sources.chunk import Issue
@@ -342,6 +343,9 @@ class TextLog:
         """What lines tell."""
         for line in lines:
             if MARK not in line:
+                if DENIED in line and (refusal := self._denial(line)) is not None:
+                    self.number += 1
+                    yield refusal
                 continue
             if len(line) > LONGEST_LINE:
                 self._count(_TOO_LONG)
@@ -369,6 +373,13 @@ class TextLog:
 
     def _count(self, words: str) -> None:
         self._unread[words] = self._unread.get(words, 0) + 1
+
+    def _denial(self, line: str) -> GroupEvent | None:
+        try:
+            return denial(line, self._utc_offset_minutes, self.name, self.number + 1)
+        except UNREADABLE:
+            self._count(_OTHERWISE)
+            return None
 
     def _event(self, found: BrokerLine, line: str) -> GroupEvent | None:
         return _event(found, line, self._utc_offset_minutes, self.name, self.number + 1)

@@ -65,6 +65,15 @@ def zombie_commits() -> Story:
     return story
 
 
+def without_a_right() -> Story:
+    """Told by the event log, which counts, and a line of the authorizer's, which is one refusal."""
+    lacking = {"principal": "User:c", "operation": "READ", "resource": "GROUP:g"}
+    story = healthy()
+    for at, n in ((100, "1"), (110, "41")):
+        story.event(at, "access_denied", client_id="c-9", detail=lacking | {"n": n})
+    return story.event(120, "access_denied", detail=lacking | {"n": "1"}, origin="text_log")
+
+
 def lost_generations() -> Story:
     return Story().generation(1, 0.5, TWO).rebalance(4, 100, 101, THREE, "join_new", C)
 
@@ -151,6 +160,7 @@ STORIES: dict[Callable[[], Story], tuple[set[str], set[str]]] = {
     slow_leader: ({"R14"}, {"R10"}),
     always_the_same_laggard: ({"R01", "R15"}, {"R10"}),
     zombie_commits: ({"R22"}, set()),
+    without_a_right: ({"R34"}, set()),
     lost_generations: ({"R25"}, set()),
     mixed_settings: ({"R28"}, set()),
     idle_members: ({"R18"}, set()),
@@ -176,6 +186,13 @@ def test_each_rule_on_its_story(story: Callable[[], Story]) -> None:
         assert finding.start_ms <= finding.end_ms
 
 
+def test_a_lacking_right_is_told_with_the_command_that_gives_it() -> None:
+    (finding,) = diagnose(analyse(without_a_right().group_input()))
+    assert (finding.severity, finding.confidence) == ("critical", "certain")
+    assert finding.text == "c-9 (User:c) was refused 42 times for want of Read on group g, and can't be a member"
+    assert "kafka-acls --add --allow-principal User:c --operation Read --group 'g'." in finding.advice
+
+
 def test_the_slow_member_is_named_with_its_numbers() -> None:
     (finding,) = diagnose(analyse(one_slow_member().group_input()))
     assert finding.clients == ["c-2"]
@@ -198,7 +215,7 @@ def test_a_migration_is_expected_once_and_trouble_when_it_goes_back_and_forth() 
 
 
 def test_every_rule_has_a_number_of_its_own() -> None:
-    assert list(ALL) == [f"R{n:02}" for n in range(1, 34)]
+    assert list(ALL) == [f"R{n:02}" for n in range(1, 35)]
 
 
 def test_definitions_by_hand() -> None:

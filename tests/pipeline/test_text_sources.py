@@ -94,6 +94,28 @@ def test_whatever_a_line_was_wrapped_in(tmp_path: Path, name: str, line: str, ts
     assert (event.ts, event.node_id) == (ts_ms, 2)
 
 
+DENIED = (
+    "[2026-11-20 22:17:43,630] INFO Principal = User:alice is Denied operation = READ from host = 127.0.0.1 on resource = "
+    "{} for request = JoinGroup with resourceRefCount = 1 based on rule DefaultDeny (kafka.authorizer.logger)"
+)
+
+
+def test_the_authorizers_lines(tmp_path: Path) -> None:
+    group, topic = told(
+        tmp_path, DENIED.format("Group:LITERAL:a:b"), DENIED.format("Topic:LITERAL:t"), DENIED.format("t")
+    )
+    assert (group.kind, group.group_id, group.ts, group.client_host) == ("access_denied", "a:b", MS, "/127.0.0.1")
+    assert group.detail == {
+        "principal": "User:alice",
+        "operation": "READ",
+        "resource": "GROUP:a:b",
+        "api": "JoinGroup",
+        "rule": "DefaultDeny",
+        "n": "1",
+    }
+    assert (topic.group_id, (topic.detail or {})["resource"]) == (None, "TOPIC:t")
+
+
 def test_a_broker_s_log_whose_first_line_about_groups_comes_late(tmp_path: Path) -> None:
     start = "[2026-11-20 22:17:43,630] INFO [KafkaServer id=2] starting (kafka.server.KafkaServer)"
     late = [start] * 2_000 + [NEW.format(STABLE)]

@@ -134,6 +134,19 @@ def rolling_restart() -> Story:
     return story
 
 
+def merged_restart() -> Story:
+    """Three of four restart at once: one rebalance when they left, one when they came back."""
+    names = ("c-1", "c-2", "c-3", "c-4")
+    old, new = [f"{name}/0" for name in names], [f"{name}/1" for name in names[:3]]
+    story = Story().generation(1, 0.5, {m: {} for m in old})
+    for member in old[:3]:
+        story.event(100, "member_removed", member_id=member, cause="leave_explicit")
+    story.rebalance(2, 100, 100.5, {old[3]: {}}, "leave_explicit", old[0])
+    for member in new:
+        story.event(106, "member_added", member_id=member, cause="join_new")
+    return story.rebalance(3, 106, 106.5, {m: {} for m in (*new, old[3])}, "join_new", new[0])
+
+
 def duplicate_instance() -> Story:
     story = Story().generation(1, 0.5, {A: {}, "w/0": {"instance_id": "w"}})
     for n in range(1, 5):
@@ -330,3 +343,11 @@ def test_the_settings_say_what_the_finding_says() -> None:
 def test_a_setting_that_fits_is_no_row() -> None:
     analysis = analyse(healthy().group_input())
     assert [row for row in proposals(analysis, diagnose(analysis)) if row.proposed is None] == []
+
+
+def test_restarts_whose_rebalances_merged_are_told_as_such() -> None:
+    (finding,) = [each for each in diagnose(analyse(merged_restart().group_input())) if each.rule == "R04"]
+    assert finding.severity == "info"
+    assert "3 restarts cost 2 rebalances: those of clients that restarted together were one" in finding.text
+    (apart,) = [each for each in diagnose(analyse(rolling_restart().group_input())) if each.rule == "R04"]
+    assert "were one" not in apart.text

@@ -17,6 +17,9 @@ from typing import IO, Any, NamedTuple
 
 _SCHEME = re.compile(r"^([a-z][a-z0-9]*)://")
 _AT_ONCE = 1 << 20
+_PATIENCE_S = 60
+_TRIES = 6
+"""A store that throttles or is busy answers late, or the next time."""
 SCHEMES = ("s3", "s3a", "s3n", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
 _S3 = ("s3", "s3a", "s3n")
 """Hadoop's names for the same stores."""
@@ -120,8 +123,13 @@ def _opened(address: str) -> tuple[Any, str]:
 
 @lru_cache(maxsize=32)
 def _s3(bucket: str, endpoint: str | None) -> Any:
-    from pyarrow.fs import S3FileSystem, resolve_s3_region
+    from pyarrow.fs import AwsStandardS3RetryStrategy, S3FileSystem, resolve_s3_region
 
+    patience: dict[str, Any] = {
+        "connect_timeout": _PATIENCE_S,
+        "request_timeout": _PATIENCE_S,
+        "retry_strategy": AwsStandardS3RetryStrategy(_TRIES),
+    }
     if endpoint:
-        return S3FileSystem(endpoint_override=endpoint)
-    return S3FileSystem(region=os.environ.get("AWS_REGION") or resolve_s3_region(bucket))
+        return S3FileSystem(endpoint_override=endpoint, **patience)
+    return S3FileSystem(region=os.environ.get("AWS_REGION") or resolve_s3_region(bucket), **patience)

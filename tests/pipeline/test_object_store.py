@@ -33,7 +33,9 @@ def store(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> fs.S3FileSystem:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "somebody")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     monkeypatch.setenv("AWS_REGION", "us-east-1")
-    system = fs.S3FileSystem(endpoint_override=endpoint, allow_bucket_creation=True)
+    system = fs.S3FileSystem(
+        endpoint_override=endpoint, allow_bucket_creation=True, connect_timeout=60, request_timeout=60
+    )
     system.create_dir(BUCKET)
     return system
 

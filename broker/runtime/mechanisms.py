@@ -112,20 +112,32 @@ def _signed(options: ListenerOptions) -> TokenValidator:
         skew_seconds=_whole_number(options, "sasl.oauthbearer.clock.skew.seconds", "OAUTHBEARER", 30),
     )
     name, url = options.named("sasl.oauthbearer.jwks.endpoint.url", "OAUTHBEARER")
-    try:
+
+    def made() -> TokenValidator:
         return SignedTokens(_document(name, url), rules)
+
+    try:
+        if urlsplit(url).scheme != "file":
+            return made()
+        from kohort.broker.runtime.changing_keys import ChangingKeys
+
+        return ChangingKeys(_path_of(url), made)
     except KeysError as problem:
         raise SettingError(f"{name}: {url} {problem}") from None
 
 
+def _path_of(url: str) -> Path:
+    return Path(unquote(urlsplit(url).path))
+
+
 def _document(name: str, url: str) -> str:
-    """The JWKS document, read once, when the broker starts."""
+    """The JWKS document."""
     parts = urlsplit(url)
     if parts.scheme not in ("file", "http", "https"):
         raise SettingError(f"{name}={url}: signed tokens need the address of a JWKS document, file: or https:")
     try:
         if parts.scheme == "file":
-            return Path(unquote(parts.path)).read_text(encoding="utf-8")
+            return _path_of(url).read_text(encoding="utf-8")
         from urllib.request import urlopen
 
         with urlopen(url, timeout=FETCH_S) as answer:

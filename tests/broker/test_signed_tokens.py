@@ -1,0 +1,124 @@
+"""Signed tokens: whose signature counts, what a token must say, and keys that are replaced while the broker runs."""
+
+from __future__ import annotations
+
+import json
+from base64 import urlsafe_b64encode
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+
+from kohort.broker.logs import log
+from kohort.broker.runtime.mechanisms import VALIDATOR, new_logins
+from kohort.broker.settings.listeners import ListenerOptions, ListenerSettings
+from kohort.broker.settings.setting import SettingError
+from kohort.security.sasl.login import FailedLogin, Login, State
+
+NOW_S = 1_700_000_000
+CLAIMS = {"sub": "alice", "iat": NOW_S - 10, "exp": NOW_S + 600, "aud": "kafka", "iss": "us"}
+OLD, NEW = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
+
+
+def write_keys(path: Path, *keys: Any) -> None:
+    """The public halves; a file that took another one's place, as with `mv`."""
+    new = path.with_suffix(".new")
+    documents = [json.loads(jwt.algorithms.ECAlgorithm.to_jwk(each.public_key())) for each in keys]
+    new.write_text(json.dumps({"keys": [{**each, "alg": "ES256", "use": "sig"} for each in documents]}))
+    new.replace(path)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    found = tmp_path / "keys.json"
+    write_keys(found, OLD)
+    return found
+
+
+def listener(path: Path) -> Any:
+    given = {
+        "sasl.enabled.mechanisms": "OAUTHBEARER",
+        "sasl.server.callback.handler.class": VALIDATOR,
+        "sasl.oauthbearer.jwks.endpoint.url": path.as_uri(),
+        "sasl.oauthbearer.expected.audience": "kafka",
+        "sasl.oauthbearer.expected.issuer": "us",
+    }
+    return new_logins(ListenerOptions(ListenerSettings("S", "SASL_PLAINTEXT", "", 1), given), lambda *_: None)
+
+
+def signed(key: Any = OLD, algorithm: str = "ES256", **claims: Any) -> str:
+    said = {name: value for name, value in (CLAIMS | claims).items() if value is not None}
+    return jwt.encode(said, key, algorithm)
+
+
+def comes_in(login: Login, token: str) -> bool:
+    """Whether the token is enough. Who is refused hears so first, and fails at the next message."""
+    login.handshake("OAUTHBEARER", 1)
+    login.authenticate(f"n,,\x01auth=Bearer {token}\x01\x01".encode(), 0, NOW_S * 1_000)
+    if login.state is State.COMPLETE:
+        return str(login.principal) == "User:alice"
+    with pytest.raises(FailedLogin, match="invalid_token"):
+        login.authenticate(b"\x01", 0, NOW_S * 1_000)
+    return False
+
+
+def unsigned() -> str:
+    parts = [urlsafe_b64encode(json.dumps(each).encode()).decode().rstrip("=") for each in ({"alg": "none"}, CLAIMS)]
+    return f"{parts[0]}.{parts[1]}."
+
+
+def test_a_token_signed_by_a_known_key(path: Path) -> None:
+    assert comes_in(listener(path)(), signed())
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        unsigned(),
+        signed(NEW),
+        signed(rsa.generate_private_key(65_537, 2_048), "RS256"),
+        signed("a secret of at least 32 characters, for HMAC", "HS256"),
+        signed(aud="another"),
+        signed(iss="them"),
+        signed(exp=NOW_S - 31),
+        signed(iat=NOW_S + 31),
+        signed(exp=None),
+        signed(sub=None),
+        "x" * 500_000,
+    ],
+)
+def test_what_does_not_count(path: Path, token: str) -> None:
+    assert not comes_in(listener(path)(), token)
+
+
+def test_clocks_may_be_half_a_minute_apart(path: Path) -> None:
+    assert comes_in(listener(path)(), signed(exp=NOW_S - 29))
+
+
+def test_keys_that_are_replaced_count_from_the_next_login_on(path: Path) -> None:
+    new_login = listener(path)
+    assert not comes_in(new_login(), signed(NEW))
+    write_keys(path, NEW)
+    assert comes_in(new_login(), signed(NEW))
+    assert not comes_in(new_login(), signed(OLD))
+
+
+def test_a_file_that_is_broken_or_gone_leaves_the_keys_that_there_were(path: Path) -> None:
+    told = StringIO()
+    log.configure(level="warning", stream=told)
+    new_login = listener(path)
+    path.write_text("{")
+    assert comes_in(new_login(), signed())
+    assert comes_in(new_login(), signed())
+    assert told.getvalue().count("has changed and cannot be used") == 1
+    path.unlink()
+    assert comes_in(new_login(), signed())
+
+
+def test_a_file_that_is_wrong_from_the_start(path: Path) -> None:
+    path.write_text('{"keys": []}')
+    with pytest.raises(SettingError, match=r"jwks\.endpoint\.url.*no JWKS document"):
+        listener(path)

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-import errno
 import gc
+
+# Loading makes tens of thousands of objects that all stay: looking for garbage among them costs a tenth of the start.
+# `serve` turns collection on again; the other commands live too briefly to need it.
+gc.disable()
+
+# ruff: noqa: E402
+import errno
 import os
 import sys
 from io import TextIOWrapper
@@ -14,10 +20,6 @@ import click
 from kohort.broker.line_writer import stand_in_for_closed
 from kohort.cli.lazy import LazyGroup
 from kohort.cli.saying import say
-
-# Loading makes tens of thousands of objects that all stay: looking for garbage among them costs a tenth of the start.
-# `serve` turns collection on again; the other commands live too briefly to need it.
-gc.disable()
 
 COMMANDS = {
     "admin": "Move leaders, stop and start nodes of a running cluster.",

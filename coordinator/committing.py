@@ -106,6 +106,7 @@ class Commit:
         if self._repeated is None:
             assert self._accepted is not None, "it has been written"
             self._repeated = RepeatedRecords(self.request.group_id, self._accepted)
+            self._accepted = []  # it has been taken over; this is only kept for what it repeats
         return self._repeated
 
     def store(self, coordinator: GroupCoordinator, group: Group | None, now_ms: int) -> bool:

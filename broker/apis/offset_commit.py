@@ -76,6 +76,7 @@ def again(node: Node, familiar: Familiar, ticket: Ticket) -> OffsetCommitRespons
             if not commit.refused:
                 commit.answer_ready = ticket.api.write(ticket.version, 0, commit.answer(ErrorCode.none))
                 familiar.kept = _Kept(commit, cluster.topics.version)
+                familiar.request = ticket.request  # one of them is enough
         return offset_commit(node.coordinator, commit, ticket.received_at_ms)
     except Exception:
         ticket.request = _with_offsets(familiar.request, familiar.numbers)  # for the log

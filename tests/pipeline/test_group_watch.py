@@ -23,7 +23,7 @@ from kohort.pipeline.sources.source_rows import GroupEvent
 from tests.clients.serving import serving
 
 START_MS = 1_700_000_000_000
-PATIENCE_S = 90
+PATIENCE_S = 120
 
 
 class Scripted(SourceGroups):
@@ -92,7 +92,7 @@ def test_what_an_event_log_says_of_an_open_rebalance_is_known(tmp_path: Path) ->
 
 
 @pytest.mark.clients
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(500)
 def test_a_consumer_that_does_not_poll_is_named_while_the_other_waits(tmp_path: Path) -> None:
     confluent = pytest.importorskip("confluent_kafka")
     admin_api = pytest.importorskip("confluent_kafka.admin")
@@ -106,6 +106,7 @@ def test_a_consumer_that_does_not_poll_is_named_while_the_other_waits(tmp_path: 
         while len(slow.assignment()) < 2:
             slow.poll(0.2)
             assert time.monotonic() < until
+        until = time.monotonic() + PATIENCE_S
         waiting = confluent.Consumer({**config, "client.id": "waiting"})
         waiting.subscribe(["orders"])
         source = SourceGroups(bootstrap)
@@ -123,6 +124,7 @@ def test_a_consumer_that_does_not_poll_is_named_while_the_other_waits(tmp_path: 
         for second in range(12):
             watch.look(now_ms + 1_000 * second)
         assert [each.text for each in told] == ["rebalance open 10 s, waiting for slow on /127.0.0.1"]
+        until = time.monotonic() + PATIENCE_S
         while source.look().groups:
             slow.poll(0.2)
             waiting.poll(0.2)

@@ -378,7 +378,7 @@ class TextLog:
         try:
             return denial(line, self._utc_offset_minutes, self.name, self.number + 1)
         except UNREADABLE:
-            self._count(_OTHERWISE)
+            self._count(DENIED.strip())
             return None
 
     def _event(self, found: BrokerLine, line: str) -> GroupEvent | None:

@@ -13,6 +13,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -24,8 +25,20 @@ PATIENCE_S = 120
 SERVE = (sys.executable, "-m", "kohort.cli", "serve", "--profile", "test")
 
 
-def start(folder: Path, command: Sequence[str], listen: str = "127.0.0.1:0") -> str:
+_KEPT: dict[Path, socket.socket] = {}
+"""Each broker's port, bound by the test: else a client that dials it meanwhile may be given it for its own end."""
+
+
+def _kept_port(folder: Path) -> str:
+    keeper = _KEPT[folder] = socket.socket()
+    keeper.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    keeper.bind(("127.0.0.1", 0))
+    return f"127.0.0.1:{keeper.getsockname()[1]}"
+
+
+def start(folder: Path, command: Sequence[str], listen: str = "") -> str:
     """Starts the broker that `command` tells, but for where it listens and keeps its data. Returns its address."""
+    listen = listen or _kept_port(folder)
     said = folder / "said"
     with said.open("w") as out, (folder / "log").open("a") as log:
         process = subprocess.Popen(

@@ -17,11 +17,13 @@ from kohort.demo.reports import Closed, Consumed, Owns, Report, Revoked, read
 from kohort.demo.workers.consumer import Part
 from tests.clients.libraries import BY_NAME, command_of
 
-PATIENCE_S = 60
+PATIENCE_S = 120
 """How long anything may take on a machine with better things to do; what works takes a fraction of a second."""
 SESSION_TIMEOUT_MS = 6_000
 LONG_SESSION_MS = PATIENCE_S * 1000
 """Longer than a client may take to find a broker again that was away."""
+LONGEST_CONSUMER_SESSION_MS = 60_000
+"""The same in the consumer protocol; group.consumer.max.session.timeout.ms allows no longer one."""
 CALM_S = 1.0
 CLOCK_STEP_S = 0.001
 """Clocks of some languages have no finer steps."""
@@ -171,7 +173,7 @@ class Company:
             instance=instance,
             cooperative=cooperative,
             protocol=protocol,
-            session_timeout_ms=self._session_timeout_ms if instance is None else PATIENCE_S * 1000,
+            session_timeout_ms=self._session_timeout_ms if instance is None else LONG_SESSION_MS,
             heartbeat_interval_ms=300,
             max_poll_interval_ms=PATIENCE_S * 1000,
         )

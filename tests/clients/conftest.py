@@ -13,7 +13,7 @@ from tests.clients.libraries import OTHERS, PYTHON, Library, usable
 from tests.clients.serving import ELSEWHERE, serving
 
 HERE = Path(__file__).parent
-TIMEOUT_S = 300
+TIMEOUT_S = 600
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

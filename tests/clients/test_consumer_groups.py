@@ -9,7 +9,14 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 
 from kohort.demo.libraries import LIBRARIES
 from tests.clients.administration import Admin, partition_of
-from tests.clients.company import LONG_SESSION_MS, PATIENCE_S, SESSION_TIMEOUT_MS, Company, Member
+from tests.clients.company import (
+    LONG_SESSION_MS,
+    LONGEST_CONSUMER_SESSION_MS,
+    PATIENCE_S,
+    SESSION_TIMEOUT_MS,
+    Company,
+    Member,
+)
 from tests.clients.libraries import BY_NAME, usable
 from tests.clients.serving import ELSEWHERE
 from tests.restarting import SERVE, kill, restart, start
@@ -97,7 +104,7 @@ def test_a_pattern_finds_its_topic(group: Company, modern_library: str) -> None:
 def test_a_static_member_comes_back_to_its_partitions(group: Company, modern_library: str) -> None:
     if not BY_NAME[modern_library].steps_out:
         pytest.skip(f"{modern_library} steps out without its group instance id, which Kafka refuses, too")
-    miss_after(group, PATIENCE_S * 1000)
+    miss_after(group, LONGEST_CONSUMER_SESSION_MS)
     ada = joins(group, "ada", modern_library, instance="i-ada")
     bob = joins(group, "bob", modern_library, instance="i-bob")
     group.until_shared_by(ada, bob)
@@ -264,7 +271,8 @@ def test_the_coordinator_moves(cluster: tuple[Company, Admin], modern: tuple[str
 def test_members_go_on_after_a_kill_as_if_nothing_had_been(
     tmp_path: Path, modern: tuple[str, ...], classic: str, fsync: str
 ) -> None:
-    made = Company(start(tmp_path, (*SERVE, "--fsync", fsync)), session_timeout_ms=LONG_SESSION_MS)
+    session = f"group.consumer.session.timeout.ms={LONGEST_CONSUMER_SESSION_MS}"
+    made = Company(start(tmp_path, (*SERVE, "--fsync", fsync, "--set", session)), session_timeout_ms=LONG_SESSION_MS)
     try:
         members = crew(made, modern, classic)
         expected = made.produce(5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.clients.company import Company
+from tests.clients.company import Company, Member
 from tests.clients.libraries import BY_NAME
 
 
@@ -68,16 +68,28 @@ def test_a_static_member_comes_back_and_nothing_moves(company: Company, any_libr
     company.until_shared_by(ada, bob)
     company.until_calm()
     company.until_consumed(company.produce(2), ada, bob)
-    taken = len(bob.revoked)
-    owned, generation = set(ada.owns), bob.generations[-1]
+    # Some leaders ask for another rebalance when they see newer metadata, on a busy machine later than one can wait
+    # for. If one came just then, nothing can be said, and the member restarts once more.
+    for _ in range(3):
+        taken, generation = len(bob.revoked), bob.generations[-1]
+        back = comes_back(company, ada, any_library)
+        company.until_consumed(company.produce(2), back, bob)
+        seen = (
+            {generation, bob.generations[-1], *back.generations} if BY_NAME[any_library].generations else {generation}
+        )
+        if (len(seen), len(bob.revoked)) == (1, taken):
+            return
+        ada = back
+    raise AssertionError(f"whenever it comes back the group rebalances: generations {sorted(seen)}")
+
+
+def comes_back(company: Company, ada: Member, library: str) -> Member:
+    """A static member restarts, and has what it had."""
+    owned = set(ada.owns)
     ada.stop()
-    back = company.join("ada", any_library, instance="desk-1")
+    back = company.join("ada", library, instance="desk-1")
     company.until(lambda: back.owns == owned, "the static member has what it had")
-    company.until_consumed(company.produce(2), back, bob)
-    if BY_NAME[any_library].generations:
-        assert back.generations == [generation] * len(back.generations)
-        assert bob.generations[-1] == generation
-    assert len(bob.revoked) == taken
+    return back
 
 
 def test_cooperative_members_keep_what_they_own(company: Company, any_library: str) -> None:

@@ -57,7 +57,7 @@ def test_a_full_disk_is_named_behind_a_delay_too(broker: HeldOnSlowDisk, monkeyp
     def full(*_: Any, **__: Any) -> Any:
         raise OSError(ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(Topics, "create", full)
+    monkeypatch.setattr(Topics, "creating", full)
     monkeypatch.setattr(Topics, "next_producer_id", full)
     ada = broker.client()
     for _ in range(2):

@@ -37,7 +37,7 @@ def test_serving_loads_nothing_of_it() -> None:
 async def test_where_the_analysis_is_not_installed_it_names_the_extra(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """For rich `[pipeline]` would be markup, and vanish."""
+    """For rich `[analyze]` would be markup, and vanish."""
     monkeypatch.setattr("kohort.demo.analysis.is_installed", lambda: False)
     assert await _analyse(console_for(True), Stage(1, "orders", 1), tmp_path, tmp_path) == []
-    assert "pip install 'kohort[pipeline]'" in capsys.readouterr().out
+    assert "pip install 'kohort[analyze]'" in capsys.readouterr().out

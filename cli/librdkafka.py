@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar, cast
 
 import click
 
-from kohort.cli.reaching import addresses_of, config_option, reach, security_of
+from kohort.cli.reaching import REACH_S, bootstrap_option, config_option, reach_one, security_of
 from kohort.cli.saying import say
 
 if TYPE_CHECKING:
     from kohort.client.security import Security
 
-REACH_S = 10.0
 ANSWER_S = 30.0
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -38,16 +37,6 @@ class ClusterOptions(NamedTuple):
 
 def cluster_options(command: Command) -> Command:
     """Gives a command `cluster`, its ClusterOptions, and `quiet`."""
-    bootstrap_option = click.option(
-        "--bootstrap",
-        "-b",
-        default="127.0.0.1:9092",
-        show_default=True,
-        metavar="HOST:PORT,...",
-        envvar="KOHORT_BOOTSTRAP",
-        show_envvar=True,
-        help="A cluster: kohort or any other Kafka.",
-    )
     property_option = click.option(
         "--property",
         "-X",
@@ -87,7 +76,10 @@ def settings_of(
             raise click.BadParameter(f"{each}: wants NAME=VALUE", param_hint="--property")
         named[name.strip()] = value.strip()
     security = security_of(cluster.config)
-    _reach_one(cluster.bootstrap, security, client_id)
+    try:
+        reach_one(cluster.bootstrap, security, client_id, REACH_S)
+    except OSError as problem:
+        fail(str(problem))
     logger = logging.Logger(client_id)
     logger.addHandler(logging.NullHandler())  # what matters of its lines comes as an error, too
     common = {
@@ -97,18 +89,6 @@ def settings_of(
         "error_cb": troubles.heard,
     }
     return common | _security_settings(security) | dict(ours) | named
-
-
-def _reach_one(bootstrap: str, security: Security, client_id: str) -> None:
-    problems: list[OSError] = []
-    for host, port in addresses_of(bootstrap):
-        try:
-            reach(host, port, security, client_id, REACH_S)
-        except OSError as problem:
-            problems.append(problem)
-        else:
-            return
-    fail(str(problems[0]))
 
 
 def _security_settings(security: Security) -> dict[str, object]:

@@ -22,7 +22,7 @@ from kohort.cli.lazy import LazyGroup
 from kohort.cli.saying import say
 
 COMMANDS = {
-    "admin": "Move leaders, stop and start nodes of a running cluster.",
+    "admin": "Move leaders, stop and start nodes, change ACLs of a running cluster.",
     "analyze": "Find out from a cluster's logs why groups rebalanced, and what to change.",
     "completion": "Print what lets a shell complete commands and options.",
     "consume": "Print the records of topics of any Kafka cluster, also as a member of a group.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,10 +16,28 @@ from kohort.cli.saying import say
 
 if TYPE_CHECKING:
     from kohort.client.security import Security
+    from kohort.watch.client import Broker
 
+REACH_S = 10.0
 WANTS_TLS = "it wants TLS; give --command-config FILE with security.protocol=SSL, or SASL_SSL and a login"
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+ResultT = TypeVar("ResultT")
+
+
+def bootstrap_option(command: Command) -> Command:
+    """`--bootstrap` and `-b`, as `bootstrap`."""
+    option = click.option(
+        "--bootstrap",
+        "-b",
+        default="127.0.0.1:9092",
+        show_default=True,
+        metavar="HOST:PORT,...",
+        envvar="KOHORT_BOOTSTRAP",
+        show_envvar=True,
+        help="A cluster: kohort or any other Kafka.",
+    )
+    return option(command)
 
 
 def config_option(command: Command) -> Command:
@@ -61,26 +79,61 @@ def addresses_of(bootstrap: str) -> list[tuple[str, int]]:
 
 def reach(host: str, port: int, security: Security, client_id: str, timeout_s: float) -> int:
     """Opens a connection, logs in and hangs up again. Returns how many APIs the broker serves. Raises BrokerError."""
+    return _talk(host, port, security, client_id, timeout_s, lambda broker: broker.connect())
+
+
+def reach_one(bootstrap: str, security: Security, client_id: str, timeout_s: float) -> tuple[str, int]:
+    """The first of the addresses where a broker lets us in. Raises the BrokerError of the first if none does."""
+    problems: list[OSError] = []
+    for host, port in addresses_of(bootstrap):
+        try:
+            reach(host, port, security, client_id, timeout_s)
+        except OSError as problem:
+            problems.append(problem)
+        else:
+            return host, port
+    raise problems[0]
+
+
+def ask_each(
+    host: str, port: int, security: Security, client_id: str, name: str, requests: Iterable[object]
+) -> list[Any]:
+    """A broker's answers to requests of the API `name`, each within the client's own time. Raises BrokerError."""
+
+    async def ask(broker: Broker) -> list[Any]:
+        return [await broker.ask(name, request) for request in requests]
+
+    return _talk(host, port, security, client_id, None, ask)
+
+
+def _talk(
+    host: str,
+    port: int,
+    security: Security,
+    client_id: str,
+    timeout_s: float | None,
+    talk: Callable[[Broker], Awaitable[ResultT]],
+) -> ResultT:
     import asyncio
 
     with without("hypothesis"):
         from kohort.client.security import OPEN
         from kohort.watch.client import Broker, BrokerError
 
-    async def connect() -> int:
+    async def within_time() -> ResultT:
         broker = Broker(host, port, security, client_id)
         try:
             async with asyncio.timeout(timeout_s):
-                return await broker.connect()
+                return await talk(broker)
         except TimeoutError:
             raise BrokerError(f"{broker.address}: no answer within {timeout_s:g} s") from None
         finally:
             broker.close()
 
     try:
-        return asyncio.run(connect())
+        return asyncio.run(within_time())
     except BrokerError:
-        if security == OPEN and speaks_tls(host, port, timeout_s):
+        if security == OPEN and speaks_tls(host, port, timeout_s or REACH_S):
             raise BrokerError(f"{host}:{port}: {WANTS_TLS}") from None
         raise
 

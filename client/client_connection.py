@@ -69,14 +69,15 @@ class ClientConnection:
     def speaks(self, name: str) -> bool:
         """Whether both sides speak an API in some version; known once `open` is over."""
         low, high = self._theirs.get(API_BY_NAME[name].key, (0, -1))
-        return low <= min(self._newest[name], high)
+        return max(low, API_BY_NAME[name].min_version) <= min(self._newest[name], high)
 
     def version(self, name: str) -> int:
         """The newest of an API that both sides speak; known once `open` is over. Raises BrokerError."""
         low, high = self._theirs.get(API_BY_NAME[name].key, (0, -1))
         ours = self._newest[name]
-        if not low <= min(ours, high):
-            raise BrokerError(f"it speaks {name} {low}-{high}, this client up to {ours}")
+        oldest = API_BY_NAME[name].min_version
+        if not max(low, oldest) <= min(ours, high):
+            raise BrokerError(f"it speaks {name} {low}-{high}, this client {oldest}-{ours}")
         return min(ours, high)
 
     def frame_size(self, head: bytes) -> int:

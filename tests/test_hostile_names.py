@@ -159,7 +159,8 @@ ROOT = click.Context(main)
 def asking() -> list[tuple[str, ...]]:
     """All commands that ask a control address."""
     found = [each for name in ("admin", "ctl") for each in commands(_command(name), name)]
-    return [each for each in found if each[:2] not in (("admin", "verify"), ("admin", "add-scram"))]
+    others = (("admin", "acls"), ("admin", "add-scram"), ("admin", "verify"))
+    return [each for each in found if each[:2] not in others]
 
 
 def _command(name: str) -> click.Command:

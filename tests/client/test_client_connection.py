@@ -47,8 +47,15 @@ def test_both_sides_speak_the_newest_version_that_both_know() -> None:
 
 
 def test_no_common_version_is_named() -> None:
-    with pytest.raises(BrokerError, match="it speaks metadata 13-14, this client up to 12"):
+    with pytest.raises(BrokerError, match="it speaks metadata 13-14, this client 0-12"):
         opened({"metadata": 12}, (3, 13, 14)).version("metadata")
+
+
+def test_a_version_that_is_too_old_for_our_codecs_is_none() -> None:
+    connection = opened({"describe_acls": 3}, (29, 0, 0))  # as of Kafka 1.1
+    assert not connection.speaks("describe_acls")
+    with pytest.raises(BrokerError, match="it speaks describe_acls 0-0, this client 1-3"):
+        connection.version("describe_acls")
 
 
 def test_the_answer_to_another_question_is_none() -> None:

@@ -18,6 +18,7 @@ from kohort.control.control_errors import ControlError, NotFoundError
 from kohort.control.documenting import BEARER, CANNOT_BE, NOT_ADMITTED, operation_id, refusals
 from kohort.control.laboratory import Laboratory
 from kohort.control.routes import (
+    acls_routes,
     appends_routes,
     clock_routes,
     events_routes,
@@ -41,6 +42,7 @@ ROUTERS = (
     clock_routes.router,
     faults_routes.router,
     appends_routes.router,
+    acls_routes.router,
     gates_routes.router,
     groups_routes.router,
     violations_routes.router,

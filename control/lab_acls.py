@@ -12,7 +12,7 @@ from kohort.broker.settings.broker_settings import STANDARD_AUTHORIZER
 from kohort.control.control_errors import ControlError
 from kohort.control.resources import operation_named, resource_named
 from kohort.protocol.visible import visible
-from kohort.security.acls import WILDCARD, AclBinding, PatternType, Permission
+from kohort.security.acls import WILDCARD, AclBinding, AclFilter, Operation, PatternType, Permission, ResourceType
 from kohort.security.principal import PrincipalError, parse_principal
 
 
@@ -34,6 +34,11 @@ class Acl:
     def __init__(self, access: Access, binding: AclBinding) -> None:
         self._access = access
         self._binding = binding
+
+    @property
+    def binding(self) -> AclBinding:
+        """What it says."""
+        return self._binding
 
     def remove(self) -> None:
         """From now on it does not count; nothing happens if it is gone already. It counts for the next request."""
@@ -73,6 +78,25 @@ class Acls:
         """A DENY: it counts whatever is allowed. Else as `allow`."""
         return self._add(Permission.DENY, principal, operation, options)
 
+    def remove(
+        self,
+        principal: str | None = None,
+        operation: str | None = None,
+        permission: Permission = Permission.ANY,
+        **options: Unpack[AclOptions],
+    ) -> list[AclBinding]:
+        """Removes all that are so, and returns them; what is not named may be anything. Raises ControlError."""
+        kind, name = _resource(options) or (ResourceType.ANY, None)
+        pattern = PatternType.ANY
+        if "prefixed" in options:
+            pattern = PatternType.PREFIXED if options["prefixed"] else PatternType.LITERAL
+        about = Operation.ANY if operation is None else operation_named(operation)
+        wanted = AclFilter(kind, pattern, name, principal, options.get("host"), about, permission)
+        access = self._access()
+        found = [each for each in access.authorizer.acls if wanted.matches(each)]
+        access.remove(found)
+        return found
+
     def lift(self) -> None:
         """Removes those that were made here; what clients have made stays."""
         made, self._made = self._made, []
@@ -96,12 +120,7 @@ class Acls:
         return visible(f"<ACLs: {'; '.join(map(str, [] if access is None else access.authorizer.acls)) or 'none'}>")
 
     def _add(self, permission: Permission, principal: str, operation: str, options: AclOptions) -> Acl:
-        resource = resource_named(
-            options.get("topic"),
-            options.get("group"),
-            options.get("transactional_id"),
-            cluster=options.get("cluster", False),
-        )
+        resource = _resource(options)
         if resource is None or not resource[1]:
             raise ControlError("name a resource: a topic, a group, a transactional id or the cluster")
         try:
@@ -125,3 +144,12 @@ class Acls:
                 f"the cluster has no authorizer; start it with the setting authorizer.class.name={STANDARD_AUTHORIZER}"
             )
         return access
+
+
+def _resource(options: AclOptions) -> tuple[ResourceType, str] | None:
+    return resource_named(
+        options.get("topic"),
+        options.get("group"),
+        options.get("transactional_id"),
+        cluster=options.get("cluster", False),
+    )

@@ -8,6 +8,7 @@ from kohort.cli.admin.asking import AS_JSON
 from kohort.cli.lazy import LazyGroup
 
 COMMANDS = {
+    "acls": "List, add and remove ACLs of a cluster with an authorizer.",
     "appends": "Let what coordinators write fail, be slow, or be held.",
     "clock": "Pause the brokers' clock, let it run, let it jump.",
     "events": "Print group events as they happen.",

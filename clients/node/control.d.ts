@@ -1,5 +1,7 @@
 // Made by `python -m tests.control.typed_clients` from /openapi.json; a test compares it with that.
 
+export type AclPermission = 'allow' | 'deny'
+
 export type ApiName = '*' | 'AddOffsetsToTxn' | 'AddPartitionsToTxn' | 'AlterClientQuotas' | 'AlterConfigs' | 'AlterPartitionReassignments' | 'AlterUserScramCredentials' | 'ApiVersions' | 'ConsumerGroupDescribe' | 'ConsumerGroupHeartbeat' | 'CreateAcls' | 'CreatePartitions' | 'CreateTopics' | 'DeleteAcls' | 'DeleteGroups' | 'DeleteRecords' | 'DeleteTopics' | 'DescribeAcls' | 'DescribeClientQuotas' | 'DescribeCluster' | 'DescribeConfigs' | 'DescribeGroups' | 'DescribeLogDirs' | 'DescribeProducers' | 'DescribeQuorum' | 'DescribeTopicPartitions' | 'DescribeTransactions' | 'DescribeUserScramCredentials' | 'ElectLeaders' | 'EndTxn' | 'Fetch' | 'FindCoordinator' | 'Heartbeat' | 'IncrementalAlterConfigs' | 'InitProducerId' | 'JoinGroup' | 'LeaveGroup' | 'ListConfigResources' | 'ListGroups' | 'ListOffsets' | 'ListPartitionReassignments' | 'ListTransactions' | 'Metadata' | 'OffsetCommit' | 'OffsetDelete' | 'OffsetFetch' | 'OffsetForLeaderEpoch' | 'Produce' | 'SaslAuthenticate' | 'SaslHandshake' | 'SyncGroup' | 'TxnOffsetCommit' | 'UpdateFeatures' | 'WriteTxnMarkers'
 
 export type Cause = 'all_joined' | 'assignment_store_failed' | 'assignment_stored' | 'barrier_timeout' | 'cooperative_followup' | 'coordinator_failover' | 'epoch_timeout' | 'group_deleted' | 'group_store_failed' | 'join_new' | 'join_static' | 'leave_admin' | 'leave_explicit' | 'leave_poll_timeout' | 'metadata_changed' | 'new_member_join_timeout' | 'nobody_left' | 'over_capacity' | 'protocol_migration' | 'regex_changed' | 'rejoin_leader' | 'session_expired' | 'static_protocol_changed' | 'sync_timeout' | 'topic_metadata_changed'
@@ -24,6 +26,8 @@ export type Protocol = 'classic' | 'consumer'
 
 export type ResetTo = 'earliest' | 'latest'
 
+export type ResourceType = 'cluster' | 'delegation_token' | 'group' | 'topic' | 'transactional_id' | 'user'
+
 export type State = 'Assigning' | 'CompletingRebalance' | 'Dead' | 'Empty' | 'PreparingRebalance' | 'Reconciling' | 'Stable' | 'Unknown'
 
 export type Until = 'Assigning' | 'CompletingRebalance' | 'Dead' | 'Empty' | 'PreparingRebalance' | 'Reconciling' | 'Stable' | 'access_denied' | 'assignment_received' | 'assignment_stored' | 'authentication_expired' | 'authentication_failed' | 'commit-answer' | 'commit-received' | 'commit_rejected' | 'commit_stats' | 'consumer-heartbeat-answer' | 'consumer-heartbeat-received' | 'coordinator_elected' | 'coordinator_resigned' | 'epoch_bumped' | 'group_converted' | 'group_created' | 'group_deleted' | 'group_loaded' | 'group_reconciled' | 'group_unloaded' | 'heartbeat-answer' | 'heartbeat-received' | 'heartbeat_gap' | 'heartbeat_stats' | 'join-complete' | 'join-received' | 'join_completed' | 'join_progress' | 'leave-received' | 'member_added' | 'member_assigned' | 'member_fenced' | 'member_id_issued' | 'member_metadata_changed' | 'member_reconciled' | 'member_rejoined' | 'member_removed' | 'member_replaced' | 'member_revoked' | 'member_revoking' | 'member_stepped_out' | 'member_synced' | 'offset-fetch-received' | 'offsets-loaded' | 'offsets_expired' | 'rebalance_completed' | 'rebalance_started' | 'rebalance_superseded' | 'sync-answer' | 'sync-received' | 'sync_timeout' | 'target_computed'
@@ -31,6 +35,20 @@ export type Until = 'Assigning' | 'CompletingRebalance' | 'Dead' | 'Empty' | 'Pr
 export type WaitsFor = 'join' | 'sync' | 'partitions' | 'nothing'
 
 export type WantedState = 'Assigning' | 'CompletingRebalance' | 'Dead' | 'Empty' | 'PreparingRebalance' | 'Reconciling' | 'Stable'
+
+/** An ACL that counts. */
+export interface AclState {
+  permission: AclPermission
+  principal: string
+  /** as Kafka calls it, DESCRIBE_CONFIGS */
+  operation: string
+  resource_type: ResourceType
+  resource_name: string
+  prefixed: boolean
+  host: string
+  /** all of it in words */
+  text: string
+}
 
 /** How the brokers' clock goes after a jump. */
 export interface AfterJump {
@@ -307,6 +325,24 @@ export interface MigrationState {
 export interface MorePartitions {
   /** how many there are then */
   partitions: number
+}
+
+/** Who may do, or may not do, what: about one topic, group or transactional id, or the cluster. */
+export interface NewAcl {
+  permission?: AclPermission
+  /** User:* is everybody */
+  principal: string
+  /** as Kafka calls it */
+  operation?: string
+  /** * is every one */
+  topic?: string | null
+  group?: string | null
+  transactional_id?: string | null
+  cluster?: boolean
+  /** an address as text; * is any */
+  host?: string
+  /** whether it is about all whose name begins so */
+  prefixed?: boolean
 }
 
 /** Which appends, what happens to them, and when. */
@@ -668,6 +704,14 @@ export interface Control {
     release(number: number): Promise<AppendRuleState>
     /** End a rule: what it holds is reported. */
     remove(number: number): Promise<void>
+  }
+  acls: {
+    /** All ACLs, those that clients have made too. */
+    list(): Promise<AclState[]>
+    /** Make an ACL. It counts for the next request, until it is removed or everything is reset. */
+    add(body: NewAcl): Promise<AclState>
+    /** Remove all ACLs that are so, those that clients have made too; what is left out may be anything. */
+    remove(query?: { permission?: AclPermission | null; principal?: string | null; operation?: string | null; topic?: string | null; group?: string | null; transactional_id?: string | null; cluster?: boolean; host?: string | null; prefixed?: boolean | null }): Promise<AclState[]>
   }
   gates: {
     /** Where one may hold requests. */

@@ -44,6 +44,11 @@ export const control = (address) => ({
     release: (number) => address.ask('POST', `/appends/${part(number)}/release`),
     remove: (number) => address.ask('DELETE', `/appends/${part(number)}`),
   },
+  acls: {
+    list: () => address.ask('GET', '/acls'),
+    add: (body) => address.ask('POST', '/acls', undefined, body),
+    remove: (query) => address.ask('DELETE', '/acls', query),
+  },
   gates: {
     listStops: () => address.ask('GET', '/gates/stops'),
     list: () => address.ask('GET', '/gates'),

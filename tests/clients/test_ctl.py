@@ -13,6 +13,7 @@ import pytest
 from confluent_kafka import Consumer
 from kafka.admin import KafkaAdminClient, NewTopic
 
+from kohort.broker.settings.broker_settings import STANDARD_AUTHORIZER
 from tests.clients.serving import ELSEWHERE, serving
 
 pytestmark = pytest.mark.skipif(bool(ELSEWHERE), reason="an Apache Kafka has no control address")
@@ -131,6 +132,23 @@ def test_rules_come_from_stdin_and_members_are_frozen(broker: tuple[str, Ctl]) -
     code, told = ctl("faults", "freeze", "billing", "ada")
     assert (code, "any request with group billing, member ada: hold it" in told) == (0, True)
     ctl("faults", "remove")
+
+
+def test_rights_are_given_and_taken_away() -> None:
+    guarded = ("--set", f"authorizer.class.name={STANDARD_AUTHORIZER}")
+    with serving(options=("--control", ":0", *guarded)) as ready:
+        ctl = Ctl(ready.partition(" control=")[2])
+        assert ctl("acls", "list") == (0, "")
+        reads = "User:alice from *: ALLOW READ on TOPIC:PREFIXED:ord"
+        assert ctl("acls", "add", "User:alice", "Read", "--topic", "ord", "--prefixed") == (0, reads)
+        denied = "User:bob from 10.0.0.1: DENY ALL on CLUSTER:LITERAL:kafka-cluster"
+        assert ctl("acls", "add", "User:bob", "--deny", "--cluster", "--host", "10.0.0.1") == (0, denied)
+        assert set(ctl("acls", "list")[1].splitlines()) == {reads, denied}
+        assert ctl("acls", "remove", "--cluster", "--permission", "deny") == (0, denied)
+        assert ctl("acls", "remove", "--topic", "ord", "--literal") == (0, "")
+        assert ctl("acls", "add", "alice", "--topic", "ord")[1].startswith("kohort: a principal is a type and a name")
+        assert ctl("acls", "remove") == (0, reads)
+        assert ctl("acls", "list") == (0, "")
 
 
 def test_the_address_may_be_a_url(broker: tuple[str, Ctl]) -> None:

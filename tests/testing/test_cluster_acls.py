@@ -82,6 +82,11 @@ def test_the_words_without_await() -> None:
         acl.remove()
         acl.remove()
         assert len(kafka.acls) == 0
+        for topic in ("orders", "bills"):
+            kafka.acls.allow("User:alice", "Read", topic=topic)
+        kafka.acls.allow("User:bob", "Read", topic="orders")
+        assert len(kafka.acls.remove("User:alice")) == 2
+        assert [str(each) for each in kafka.acls] == ["User:bob from *: ALLOW READ on TOPIC:LITERAL:orders"]
 
 
 async def test_what_a_test_has_allowed_ends_with_it_and_what_clients_have_made_stays() -> None:

@@ -10,6 +10,7 @@ from kohort.control.app import make_app
 from tests.control.talking import Lab
 
 NAMED = {
+    "AclPermission": "AclState.permission",
     "ApiName": "NewRule.match.api",
     "Cause": "EventRow.cause",
     "EventKind": "EventRow.kind",
@@ -18,6 +19,7 @@ NAMED = {
     "KafkaError": "NewRule.with.name",
     "Outcome": "RebalanceState.outcome",
     "Protocol": "groups_wait.migrated_to",
+    "ResourceType": "AclState.resource_type",
     "State": "GroupState.state",
     "Until": "NewRule.with.until",
     "WaitsFor": "groups_wait.waits_for",

@@ -16,6 +16,7 @@ public final class Control {
     public final ClockRequests clock;
     public final FaultsRequests faults;
     public final AppendsRequests appends;
+    public final AclsRequests acls;
     public final GatesRequests gates;
     public final GroupsRequests groups;
     public final ViolationsRequests violations;
@@ -31,6 +32,7 @@ public final class Control {
         clock = new ClockRequests(address);
         faults = new FaultsRequests(address);
         appends = new AppendsRequests(address);
+        acls = new AclsRequests(address);
         gates = new GatesRequests(address);
         groups = new GroupsRequests(address);
         violations = new ViolationsRequests(address);
@@ -246,6 +248,35 @@ public final class Control {
         /** End a rule: what it holds is reported. */
         public void remove(long number) {
             address.ask("DELETE", "/appends/" + ControlAddress.part(number), Map.of(), null, null);
+        }
+    }
+
+    /** The requests about acls. */
+    public static final class AclsRequests {
+        private final ControlAddress address;
+
+        private AclsRequests(ControlAddress address) {
+            this.address = address;
+        }
+
+        /** All ACLs, those that clients have made too. */
+        public List<AclState> list() {
+            return address.ask("GET", "/acls", Map.of(), null, new TypeReference<List<AclState>>() {});
+        }
+
+        /** Make an ACL. It counts for the next request, until it is removed or everything is reset. */
+        public AclState add(NewAcl body) {
+            return address.ask("POST", "/acls", Map.of(), body, new TypeReference<AclState>() {});
+        }
+
+        /** Remove all ACLs that are so, those that clients have made too; what is left out may be anything. */
+        public List<AclState> remove() {
+            return address.ask("DELETE", "/acls", Map.of(), null, new TypeReference<List<AclState>>() {});
+        }
+
+        /** Remove all ACLs that are so, those that clients have made too; what is left out may be anything. */
+        public List<AclState> remove(AclsRemove query) {
+            return address.ask("DELETE", "/acls", query.parameters(), null, new TypeReference<List<AclState>>() {});
         }
     }
 
@@ -507,6 +538,75 @@ public final class Control {
     }
 
     /**
+     * What acls.remove may be given.
+     * @param cluster those about the cluster
+     */
+    public record AclsRemove(
+            @JsonProperty("permission") AclPermission permission,
+            @JsonProperty("principal") String principal,
+            @JsonProperty("operation") String operation,
+            @JsonProperty("topic") String topic,
+            @JsonProperty("group") String group,
+            @JsonProperty("transactional_id") String transactionalId,
+            @JsonProperty("cluster") Boolean cluster,
+            @JsonProperty("host") String host,
+            @JsonProperty("prefixed") Boolean prefixed) {
+        public AclsRemove() {
+            this(null, null, null, null, null, null, null, null, null);
+        }
+
+        public AclsRemove permission(AclPermission permission) {
+            return new AclsRemove(permission, principal, operation, topic, group, transactionalId, cluster, host, prefixed);
+        }
+
+        public AclsRemove principal(String principal) {
+            return new AclsRemove(permission, principal, operation, topic, group, transactionalId, cluster, host, prefixed);
+        }
+
+        public AclsRemove operation(String operation) {
+            return new AclsRemove(permission, principal, operation, topic, group, transactionalId, cluster, host, prefixed);
+        }
+
+        public AclsRemove topic(String topic) {
+            return new AclsRemove(permission, principal, operation, topic, group, transactionalId, cluster, host, prefixed);
+        }
+
+        public AclsRemove group(String group) {
+            return new AclsRemove(permission, principal, operation, topic, group, transactionalId, cluster, host, prefixed);
+        }
+
+        public AclsRemove transactionalId(String transactionalId) {
+            return new AclsRemove(permission, principal, operation, topic, group, transactionalId, cluster, host, prefixed);
+        }
+
+        public AclsRemove cluster(boolean cluster) {
+            return new AclsRemove(permission, principal, operation, topic, group, transactionalId, cluster, host, prefixed);
+        }
+
+        public AclsRemove host(String host) {
+            return new AclsRemove(permission, principal, operation, topic, group, transactionalId, cluster, host, prefixed);
+        }
+
+        public AclsRemove prefixed(boolean prefixed) {
+            return new AclsRemove(permission, principal, operation, topic, group, transactionalId, cluster, host, prefixed);
+        }
+
+        Map<String, Object> parameters() {
+            Map<String, Object> given = new LinkedHashMap<>();
+            given.put("permission", permission);
+            given.put("principal", principal);
+            given.put("operation", operation);
+            given.put("topic", topic);
+            given.put("group", group);
+            given.put("transactional_id", transactionalId);
+            given.put("cluster", cluster);
+            given.put("host", host);
+            given.put("prefixed", prefixed);
+            return given;
+        }
+    }
+
+    /**
      * What groups.wait may be given.
      * @param state left out: Stable, or any where offsets are waited for
      * @param members so many of them, no more and no less
@@ -633,6 +733,22 @@ public final class Control {
             given.put("past", past);
             return given;
         }
+    }
+
+    /**
+     * An ACL that counts.
+     * @param operation as Kafka calls it, DESCRIBE_CONFIGS
+     * @param text all of it in words
+     */
+    public record AclState(
+            @JsonProperty("permission") AclPermission permission,
+            @JsonProperty("principal") String principal,
+            @JsonProperty("operation") String operation,
+            @JsonProperty("resource_type") ResourceType resourceType,
+            @JsonProperty("resource_name") String resourceName,
+            @JsonProperty("prefixed") boolean prefixed,
+            @JsonProperty("host") String host,
+            @JsonProperty("text") String text) {
     }
 
     /**
@@ -985,6 +1101,61 @@ public final class Control {
      */
     public record MorePartitions(
             @JsonProperty("partitions") long partitions) {
+    }
+
+    /**
+     * Who may do, or may not do, what: about one topic, group or transactional id, or the cluster.
+     * @param principal User:* is everybody
+     * @param operation as Kafka calls it
+     * @param topic * is every one
+     * @param host an address as text; * is any
+     * @param prefixed whether it is about all whose name begins so
+     */
+    public record NewAcl(
+            @JsonProperty("permission") AclPermission permission,
+            @JsonProperty("principal") String principal,
+            @JsonProperty("operation") String operation,
+            @JsonProperty("topic") String topic,
+            @JsonProperty("group") String group,
+            @JsonProperty("transactional_id") String transactionalId,
+            @JsonProperty("cluster") Boolean cluster,
+            @JsonProperty("host") String host,
+            @JsonProperty("prefixed") Boolean prefixed) {
+        public NewAcl(String principal) {
+            this(null, principal, null, null, null, null, null, null, null);
+        }
+
+        public NewAcl permission(AclPermission permission) {
+            return new NewAcl(permission, principal, operation, topic, group, transactionalId, cluster, host, prefixed);
+        }
+
+        public NewAcl operation(String operation) {
+            return new NewAcl(permission, principal, operation, topic, group, transactionalId, cluster, host, prefixed);
+        }
+
+        public NewAcl topic(String topic) {
+            return new NewAcl(permission, principal, operation, topic, group, transactionalId, cluster, host, prefixed);
+        }
+
+        public NewAcl group(String group) {
+            return new NewAcl(permission, principal, operation, topic, group, transactionalId, cluster, host, prefixed);
+        }
+
+        public NewAcl transactionalId(String transactionalId) {
+            return new NewAcl(permission, principal, operation, topic, group, transactionalId, cluster, host, prefixed);
+        }
+
+        public NewAcl cluster(boolean cluster) {
+            return new NewAcl(permission, principal, operation, topic, group, transactionalId, cluster, host, prefixed);
+        }
+
+        public NewAcl host(String host) {
+            return new NewAcl(permission, principal, operation, topic, group, transactionalId, cluster, host, prefixed);
+        }
+
+        public NewAcl prefixed(boolean prefixed) {
+            return new NewAcl(permission, principal, operation, topic, group, transactionalId, cluster, host, prefixed);
+        }
     }
 
     /**
@@ -1543,6 +1714,23 @@ public final class Control {
     }
 
     /** One of Kafka's or kohort's words. */
+    public enum AclPermission {
+        @JsonProperty("allow") ALLOW("allow"),
+        @JsonProperty("deny") DENY("deny");
+
+        private final String word;
+
+        AclPermission(String word) {
+            this.word = word;
+        }
+
+        @Override
+        public String toString() {
+            return word;
+        }
+    }
+
+    /** One of Kafka's or kohort's words. */
     public enum ApiName {
         @JsonProperty("*") ANY("*"),
         @JsonProperty("AddOffsetsToTxn") ADD_OFFSETS_TO_TXN("AddOffsetsToTxn"),
@@ -2009,6 +2197,27 @@ public final class Control {
         private final String word;
 
         ResetTo(String word) {
+            this.word = word;
+        }
+
+        @Override
+        public String toString() {
+            return word;
+        }
+    }
+
+    /** One of Kafka's or kohort's words. */
+    public enum ResourceType {
+        @JsonProperty("cluster") CLUSTER("cluster"),
+        @JsonProperty("delegation_token") DELEGATION_TOKEN("delegation_token"),
+        @JsonProperty("group") GROUP("group"),
+        @JsonProperty("topic") TOPIC("topic"),
+        @JsonProperty("transactional_id") TRANSACTIONAL_ID("transactional_id"),
+        @JsonProperty("user") USER("user");
+
+        private final String word;
+
+        ResourceType(String word) {
             this.word = word;
         }
 

@@ -20,6 +20,7 @@ from kohort.pipeline.silver.parquet_files import forget
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.found import Source
 from kohort.pipeline.sources.window import EVERYTHING, Window
+from kohort.pipeline.whole_files import replace_text, replacing
 
 Progress = Callable[[str], None]
 
@@ -88,20 +89,13 @@ def write_results(out: Path, say: Progress) -> Outcome:
     gold = out / "tables" / "gold"
     write_views(out / "tables")
     found = findings(gold)
-    _replace(out / "findings.json", json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    replace_text(out / "findings.json", json.dumps(found, indent=1, ensure_ascii=False) + "\n")
     begun = time.monotonic()
     report = out / "report.html"
-    write_report(gold, found, hidden := report.with_name("_report.html"))
-    hidden.replace(report)
+    with replacing(report) as hidden:
+        write_report(gold, found, hidden)
     say(f"wrote {out / 'findings.json'} and {report} ({time.monotonic() - begun:.1f} s)")
     return Outcome(found, read_gold(gold, GroupHealthRow), read_gold(gold, DataIssueRow), report)
-
-
-def _replace(path: Path, text: str) -> None:
-    """Readers see the whole of the old file until the new one is complete."""
-    hidden = path.with_name(f"_{path.name}")
-    hidden.write_text(text, encoding="utf-8")
-    hidden.replace(path)
 
 
 def _groups(gold: Path) -> int:

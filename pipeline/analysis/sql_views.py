@@ -15,6 +15,7 @@ import pyarrow as pa
 from kohort.pipeline.gold import gold_schemas
 from kohort.pipeline.silver import silver_schemas
 from kohort.pipeline.silver.silver_schemas import COUNTS_ONCE, RECORD
+from kohort.pipeline.whole_files import replace_text
 
 VIEWS = dict.fromkeys(gold_schemas.SCHEMAS, "gold") | {
     table: "silver" for table in silver_schemas.SCHEMAS if table not in gold_schemas.SCHEMAS
@@ -87,9 +88,7 @@ SPARK = Dialect(
 def write_views(tables: Path) -> None:
     """Writes the files beside the tables. They hold the absolute place: a folder that was moved needs them anew."""
     for dialect in (DUCKDB, SPARK):
-        hidden = tables / f"_{dialect.name}.sql"
-        hidden.write_text(views_sql(tables.absolute(), dialect), encoding="utf-8")
-        hidden.replace(tables / f"{dialect.name}.sql")
+        replace_text(tables / f"{dialect.name}.sql", views_sql(tables.absolute(), dialect))
 
 
 def views_sql(tables: Path, dialect: Dialect) -> str:

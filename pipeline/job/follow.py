@@ -8,7 +8,6 @@ started again from where it was. Gold and the report come from the same function
 from __future__ import annotations
 
 import shutil
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -25,6 +24,7 @@ from kohort.pipeline.job.following_files import FollowedFiles, following_files
 from kohort.pipeline.job.formats import register
 from kohort.pipeline.job.live_reports import OutputFolders, Reports, passing_reason
 from kohort.pipeline.job.news import NewFindings
+from kohort.pipeline.job.repeated_looks import looking
 from kohort.pipeline.job.stream_source import RANGES, reading
 from kohort.pipeline.job.tracking import alerts
 from kohort.pipeline.job.watching_groups import watching_groups
@@ -131,7 +131,6 @@ def alert_stream(
 def printing_alerts(folder: Path, tell: Callable[[Message], None]) -> Iterator[None]:
     """Tells alerts as soon as they are in their table. Those that are there already were told before."""
     printed = set(folder.glob("batch=*"))
-    over = threading.Event()
 
     def look() -> None:
         new = set(folder.glob("batch=*")) - printed
@@ -140,18 +139,8 @@ def printing_alerts(folder: Path, tell: Callable[[Message], None]) -> Iterator[N
             for row in pq.read_table(place / "part-00000.parquet", partitioning=None).to_pylist():
                 tell(Message(row["group_id"], row["ts_ms"], row["kind"], row["severity"], row["text"]))
 
-    def keep_looking() -> None:
-        while not over.wait(LOOK_S):
-            look()
-
-    thread = threading.Thread(target=keep_looking, daemon=True)
-    thread.start()
-    try:
+    with looking(look, LOOK_S, at_the_end=True):
         yield
-    finally:
-        over.set()
-        thread.join()
-        look()
 
 
 def follow(

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from kohort.pipeline.job.repeated_looks import looking
 from kohort.pipeline.silver.parquet_files import Writer, batch_folder, publish
 from kohort.pipeline.silver.silver_schemas import table_of
 from kohort.pipeline.sources.chunk import Issue
@@ -21,6 +22,7 @@ from kohort.pipeline.sources.event_lines import event_of_line
 from kohort.pipeline.sources.source_rows import GroupEvent
 from kohort.pipeline.sources.tailing import TailedFiles
 from kohort.pipeline.sources.text_log import TextLog
+from kohort.pipeline.whole_files import replace_text
 
 PREFIX = "lines-"
 TABLES = ("events", "dq_issues")
@@ -111,11 +113,9 @@ class FollowedFiles:
             self._rows, self._issues, self._open = [], [], ""
 
     def _keep(self) -> None:
-        hidden = self._state.with_name(f"_{self._state.name}")
-        hidden.parent.mkdir(parents=True, exist_ok=True)
+        self._state.parent.mkdir(parents=True, exist_ok=True)
         known = {"files": self._files.state, "number": self._number, "batches": self._batches, "next": self._next}
-        hidden.write_text(json.dumps(known))
-        hidden.replace(self._state)
+        replace_text(self._state, json.dumps(known))
 
 
 @contextmanager
@@ -124,7 +124,7 @@ def following_files(files: FollowedFiles | None, say: Callable[[str], None]) -> 
     if files is None:
         yield
         return
-    over, said = threading.Event(), set[tuple[Path, str]]()
+    said = set[tuple[Path, str]]()
 
     def look() -> None:
         try:
@@ -136,15 +136,5 @@ def following_files(files: FollowedFiles | None, say: Callable[[str], None]) -> 
                 said.add((path, problem))
                 say(f"{path}: {problem}; it is looked at again")
 
-    def keep_looking() -> None:
-        while not over.wait(LOOK_EVERY_S):
-            look()
-
-    thread = threading.Thread(target=keep_looking, daemon=True)
-    thread.start()
-    try:
+    with looking(look, LOOK_EVERY_S, at_the_end=True):
         yield
-    finally:
-        over.set()
-        thread.join()
-        look()

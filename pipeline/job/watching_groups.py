@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from kohort.client.security import OPEN, Security
+from kohort.pipeline.job.repeated_looks import looking
 from kohort.pipeline.live.last_generations import LastGenerations
 from kohort.pipeline.live.open_rebalances import OpenRebalances
 from kohort.pipeline.live.webhook import Message
@@ -56,17 +56,9 @@ def watching_groups(
 ) -> Iterator[OpenRebalances]:
     """Tells of rebalances that stay open, and when they are over, until the block ends."""
     rebalances, source = OpenRebalances(LastGenerations(silver)), SourceGroups(address, security)
-    watch, over = GroupWatch(source, rebalances, tell, say), threading.Event()
-
-    def keep_looking() -> None:
-        while not over.wait(LOOK_EVERY_S):
-            watch.look(round(time.time() * 1000))
-
-    thread = threading.Thread(target=keep_looking, daemon=True)
-    thread.start()
+    watch = GroupWatch(source, rebalances, tell, say)
     try:
-        yield rebalances
+        with looking(lambda: watch.look(round(time.time() * 1000)), LOOK_EVERY_S):
+            yield rebalances
     finally:
-        over.set()
-        thread.join()
         source.close()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kohort.pipeline.live.tracker import Watched
+from kohort.pipeline.whole_files import replace_text
 
 GAP_MS = 30_000
 """Longer between two looks at the log's end: nobody was watching."""
@@ -33,9 +34,7 @@ class WatchedUntil:
         since_ms = now_ms if before is None or now_ms - before.until_ms > GAP_MS else before.since_ms
         self.watched = Watched(since_ms, now_ms)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        hidden = self.path.with_name(f"_{self.path.name}")
-        hidden.write_text(json.dumps(self.watched))
-        hidden.replace(self.path)
+        replace_text(self.path, json.dumps(self.watched))
 
 
 def watched(path: Path | None) -> Watched:

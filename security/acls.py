@@ -6,7 +6,7 @@ Source: Kafka's `AclBinding`, `AclBindingFilter`, `ResourcePatternFilter`; KIP-1
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 WILDCARD = "*"
 """As the name of a LITERAL pattern, as a principal's name and as a host: any."""
@@ -69,6 +69,17 @@ class Permission(IntEnum):
     ANY = 1
     DENY = 2
     ALLOW = 3
+
+
+CodeT = TypeVar("CodeT", bound=IntEnum)
+
+
+def known(codes: type[CodeT], code: int) -> CodeT:
+    """What a number means; UNKNOWN, which is 0, if it means nothing."""
+    try:
+        return codes(code)
+    except ValueError:
+        return codes(0)
 
 
 class AclBinding(NamedTuple):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol
 
-from kohort.security.acls import AclFilter, Operation, PatternType, Permission, ResourceType
+from kohort.security.acls import AclFilter, Operation, PatternType, Permission, ResourceType, known
 
 if TYPE_CHECKING:
     from kohort.broker.ticket import Ticket
@@ -13,8 +12,6 @@ if TYPE_CHECKING:
 
 MAX_RECORDS_PER_USER_OP = 10_000
 """ACLs that one request may make or delete, under the name that Kafka's controller has for it."""
-
-CodeT = TypeVar("CodeT", bound=IntEnum)
 
 
 class Filter(Protocol):
@@ -34,14 +31,6 @@ class Filter(Protocol):
     def operation(self) -> int: ...
     @property
     def permission_type(self) -> int: ...
-
-
-def known(codes: type[CodeT], code: int) -> CodeT:
-    """What a number means; UNKNOWN, which is 0, if it means nothing."""
-    try:
-        return codes(code)
-    except ValueError:
-        return codes(0)
 
 
 def read_filter(asked: Filter) -> AclFilter:

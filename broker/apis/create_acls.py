@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kohort.broker.apis.acl_requests import MAX_RECORDS_PER_USER_OP, known, needs_permission
+from kohort.broker.apis.acl_requests import MAX_RECORDS_PER_USER_OP, needs_permission
 from kohort.broker.ticket import CloseConnection
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.create_acls import (
@@ -16,7 +16,7 @@ from kohort.protocol.messages.create_acls import (
     CreateAclsRequest,
     CreateAclsResponse,
 )
-from kohort.security.acls import CLUSTER_NAME, AclBinding, Operation, PatternType, Permission, ResourceType
+from kohort.security.acls import CLUSTER_NAME, AclBinding, Operation, PatternType, Permission, ResourceType, known
 from kohort.security.principal import PrincipalError, parse_principal
 from kohort.security.rights import ALTER_CLUSTER
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from enum import IntEnum
 from itertools import product
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.create_acls import AclCreation, CreateAclsRequest
 from kohort.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsMatchingAcl, DeleteAclsRequest
-from kohort.protocol.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
+from kohort.protocol.messages.describe_acls import (
+    AclDescription,
+    DescribeAclsRequest,
+    DescribeAclsResource,
+    DescribeAclsResponse,
+)
 from kohort.security.acls import (
     CLUSTER_NAME,
     WILDCARD,
@@ -20,10 +24,9 @@ from kohort.security.acls import (
     PatternType,
     Permission,
     ResourceType,
+    known,
 )
 from kohort.security.rights import TOLD
-
-CodeT = TypeVar("CodeT", bound=IntEnum)
 
 MEANING = {
     ErrorCode.security_disabled: "the brokers keep no ACLs; start them with the setting authorizer.class.name",
@@ -92,9 +95,9 @@ def pointless(acls: Iterable[AclBinding]) -> str | None:
     Source: Kafka's `AclEntry.supportedOperations`.
     """
     for acl in acls:
-        known = SUPPORTED[acl.resource_type]
-        if acl.operation not in (Operation.ALL, *known):
-            names = ", ".join(sorted(map(shown, known)))
+        supported = SUPPORTED[acl.resource_type]
+        if acl.operation not in (Operation.ALL, *supported):
+            names = ", ".join(sorted(map(shown, supported)))
             return f"{shown(acl.operation)} means nothing for a {acl.resource_type.name}; there are All, {names}"
     return None
 
@@ -168,37 +171,28 @@ def described(answer: DescribeAclsResponse) -> Iterator[AclBinding]:
     """The ACLs of an answer. A code that is newer than this client reads UNKNOWN."""
     for resource in answer.resources:
         for acl in resource.acls:
-            yield AclBinding(
-                _known(ResourceType, resource.resource_type),
-                _known(PatternType, resource.pattern_type),
-                resource.resource_name,
-                acl.principal,
-                acl.host,
-                _known(Operation, acl.operation),
-                _known(Permission, acl.permission_type),
-            )
+            yield _binding(resource, acl)
 
 
 def deleted(acl: DeleteAclsMatchingAcl) -> AclBinding:
     """The ACL that a filter has found."""
+    return _binding(acl, acl)
+
+
+def _binding(
+    resource: DescribeAclsResource | DeleteAclsMatchingAcl, acl: AclDescription | DeleteAclsMatchingAcl
+) -> AclBinding:
     return AclBinding(
-        _known(ResourceType, acl.resource_type),
-        _known(PatternType, acl.pattern_type),
-        acl.resource_name,
+        known(ResourceType, resource.resource_type),
+        known(PatternType, resource.pattern_type),
+        resource.resource_name,
         acl.principal,
         acl.host,
-        _known(Operation, acl.operation),
-        _known(Permission, acl.permission_type),
+        known(Operation, acl.operation),
+        known(Permission, acl.permission_type),
     )
 
 
 def refusal(code: ErrorCode, message: str | None) -> str:
     """A sentence for an error of the broker's: Kafka's name, and what to do or what the broker says."""
     return f"{code.name.upper()}: {MEANING.get(code) or message or 'the broker says no more'}"
-
-
-def _known(kind: type[CodeT], code: int) -> CodeT:
-    try:
-        return kind(code)
-    except ValueError:
-        return kind(0)

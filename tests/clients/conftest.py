@@ -9,7 +9,8 @@ import pytest
 
 from tests.clients.administration import Admin
 from tests.clients.company import LONG_SESSION_MS, Company
-from tests.clients.libraries import OTHERS, PYTHON, Library, usable
+from tests.clients.kafkas_own import class_path
+from tests.clients.libraries import OTHERS, PYTHON, Library, Missing, usable
 from tests.clients.serving import ELSEWHERE, serving
 
 HERE = Path(__file__).parent
@@ -33,6 +34,15 @@ def bootstrap() -> Iterator[str]:
         return
     with serving(nodes=3) as addresses:
         yield addresses
+
+
+@pytest.fixture(scope="session")
+def kafkas_tools() -> None:
+    """Skips where Kafka's own command-line tools cannot be had."""
+    try:
+        class_path()
+    except Missing as reason:
+        pytest.skip(f"Kafka's own tools: {reason}")
 
 
 @pytest.fixture(params=[library.name for library in PYTHON])

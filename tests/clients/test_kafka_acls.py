@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from kohort.broker.settings.broker_settings import STANDARD_AUTHORIZER
-from tests.clients.kafkas_own import TIMEOUT_S, class_path, command, said
-from tests.clients.libraries import Missing
+from tests.clients.kafkas_own import TIMEOUT_S, command, said
 from tests.clients.serving import ELSEWHERE, serving
 
 pytestmark = [pytest.mark.libraries, pytest.mark.timeout(600)]
@@ -19,14 +18,10 @@ ANYBODY = "User:ANONYMOUS"
 
 
 @pytest.fixture(scope="module")
-def broker() -> Iterator[str]:
+def broker(kafkas_tools: None) -> Iterator[str]:
     """What no ACL is about is open to everybody: so ANONYMOUS may make ACLs."""
     if ELSEWHERE:
         pytest.skip("the broker elsewhere has settings of its own")
-    try:
-        class_path()
-    except Missing as reason:
-        pytest.skip(f"Kafka's own tools: {reason}")
     with serving(options=("--set", OPEN[0], "--set", OPEN[1])) as bootstrap:
         yield bootstrap
 

@@ -9,20 +9,10 @@ import pytest
 from confluent_kafka import Producer
 
 from tests.clients.company import Company
-from tests.clients.kafkas_own import class_path, said, table
-from tests.clients.libraries import Missing
+from tests.clients.kafkas_own import said, table
 from tests.clients.processes import eventually
 
-pytestmark = [pytest.mark.libraries, pytest.mark.timeout(600)]
-
-
-@pytest.fixture(autouse=True)
-def tools() -> None:
-    """Skips where they cannot be had."""
-    try:
-        class_path()
-    except Missing as reason:
-        pytest.skip(f"Kafka's own tools: {reason}")
+pytestmark = [pytest.mark.libraries, pytest.mark.timeout(600), pytest.mark.usefixtures("kafkas_tools")]
 
 
 @pytest.fixture

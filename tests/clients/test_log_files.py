@@ -12,23 +12,13 @@ from random import Random
 import pytest
 
 from kohort.storage.disk.files import Disk
-from tests.clients.kafkas_own import TIMEOUT_S, class_path, command
-from tests.clients.libraries import Missing
+from tests.clients.kafkas_own import TIMEOUT_S, command
 from tests.crash.life import Life
 from tests.crash.play import Play
 from tests.crash.truth import MONEY, Truth
 
-pytestmark = [pytest.mark.libraries, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.libraries, pytest.mark.timeout(600), pytest.mark.usefixtures("kafkas_tools")]
 STEPS = 1_500
-
-
-@pytest.fixture(scope="module", autouse=True)
-def tools() -> None:
-    """Skips where they cannot be had."""
-    try:
-        class_path()
-    except Missing as reason:
-        pytest.skip(f"Kafka's own tools: {reason}")
 
 
 @pytest.fixture(scope="module")

@@ -7,21 +7,11 @@ from pathlib import Path
 import pytest
 
 from kohort.testing import Cluster, SyncCluster
-from tests.clients.kafkas_own import class_path, said
-from tests.clients.libraries import Missing
+from tests.clients.kafkas_own import said
 
-pytestmark = [pytest.mark.libraries, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.libraries, pytest.mark.timeout(600), pytest.mark.usefixtures("kafkas_tools")]
 
 ACLS = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}
-
-
-@pytest.fixture(autouse=True)
-def tools() -> None:
-    """Skips where they cannot be had."""
-    try:
-        class_path()
-    except Missing as reason:
-        pytest.skip(f"Kafka's own tools: {reason}")
 
 
 def properties(kafka: SyncCluster, folder: Path, user: str, mechanism: str = "SCRAM-SHA-512", name: str = "") -> str:

@@ -68,6 +68,9 @@ differential: $(VENV)/.test  ## a real Kafka and kohort hear SEQUENCES=200 of ea
 bench: $(VENV)/.test  ## figures of docs/performance.md, kohort's side; BENCH="--quick heartbeat" for less
 	$(BIN)/python -m tests.bench $(BENCH)
 
+curves: $(VENV)/.test  ## what one more group, connection or member costs, as a picture; some 30 minutes; COMPILED=PROGRAM beside
+	$(BIN)/python -m tests.bench.curves docs/images/curves.svg --values tests/bench/curves.json $(if $(COMPILED),--compiled $(COMPILED))
+
 stalls: $(VENV)/.test  ## how long a ping waits while somebody asks for as much as one can; STALLS="produce fetch" for some
 	$(BIN)/python -m tests.stalls $(STALLS)
 
@@ -84,4 +87,4 @@ clean:  ## remove what was made
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help demo serve test clients flakes lint check crash fuzz conformance differential bench stalls bench-pipeline pictures clean
+.PHONY: help demo serve test clients flakes lint check crash fuzz conformance differential bench curves stalls bench-pipeline pictures clean

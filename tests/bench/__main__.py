@@ -6,6 +6,7 @@ import resource
 import shlex
 import signal
 import sys
+from collections.abc import Awaitable, Callable
 from itertools import product
 from pathlib import Path
 from time import monotonic
@@ -78,18 +79,21 @@ def measure_all(
     for round_, name, program in product(range(1, rounds + 1), selection, programs):
         shown = name if program is None else f"{name}{BESIDE}"
         print(f"{monotonic() - start:4.0f} s  round {round_}/{rounds}  {shown:17}", end="", file=sys.stderr, flush=True)
-        result = measure(name, round_, Bench(quick=quick, arguments=arguments, kohort=program))
+        bench = Bench(quick=quick, arguments=arguments, kohort=program)
+        result = measure(name, round_, bench, MEASUREMENTS[name])
         result.name = shown
         results.append(result)
         print(summary(result), file=sys.stderr, flush=True)
 
 
-def measure(name: str, round_: int, bench: Bench) -> Result:
+def measure(
+    name: str, round_: int, bench: Bench, measurement: Callable[[Bench], Awaitable[None]], limit_s: float = LIMIT_S
+) -> Result:
     """One measurement, in an event loop of its own."""
     result = Result(name, round_, bench.figures, bench.failures)
 
     async def limited() -> None:
-        await asyncio.wait_for(MEASUREMENTS[name](bench), LIMIT_S)
+        await asyncio.wait_for(measurement(bench), limit_s)
 
     gc.collect()
     gc.freeze()
@@ -101,7 +105,7 @@ def measure(name: str, round_: int, bench: Bench) -> Result:
     except asyncio.CancelledError:
         result.error = LOST
     except TimeoutError:
-        result.error = f"it took longer than {LIMIT_S} s"
+        result.error = f"it took longer than {limit_s:g} s"
     result.others_percent = bench.others_percent
     return result
 

@@ -1,0 +1,71 @@
+"""Groups that one server keeps, and requests of all of them in turn: what one more costs when there are many.
+
+Members share connections and have long sessions, so that nothing but the requests measured has to be sent.
+"""
+
+from collections.abc import Iterator
+from itertools import cycle
+
+from tests.bench.bench import Bench
+from tests.bench.connection import ClosedLoop, Connection, run_closed_loops
+from tests.bench.group import Group, form_in_lanes
+from tests.bench.measurements import heartbeat
+from tests.bench.measurements.commit import TOPIC, commit_frame, judge_commit
+from tests.bench.measurements.topics import create_topic
+
+CONNECTIONS = 100
+SESSION_MS = 1_800_000
+
+
+async def measure(bench: Bench, *, groups: int) -> None:
+    """Memory of each group of one member, and the processor time of a heartbeat and of a commit."""
+    async with bench.server() as server, bench.connections(server, CONNECTIONS) as clients:
+        await create_topic(clients[0], TOPIC, 1)
+        many = [
+            Group(f"many-{n:06}", [clients[n % CONNECTIONS]], bench.failures, SESSION_MS) for n in range(groups + 1)
+        ]
+        # What the server loads for the first requests it ever sees is not memory of a group.
+        await many[0].form()
+        await clients[0].call(commit_frame(many[0].members[0], 1))
+        before_kib = server.rss_kib()
+        await form_in_lanes(many[1:], CONNECTIONS)
+        after_kib = server.rss_kib()
+        if before_kib is not None and after_kib is not None:
+            bench.figure("memory per group", "KiB", (after_kib - before_kib) / groups)
+        for title, loops in (("heartbeat", _beating(many)), ("commit", _committing(many))):
+            for loop in loops:
+                loop.start()
+            meter = bench.meter(server)
+            await run_closed_loops(loops, 0.5, 3, meter)
+            requests = sum(len(loop.latencies_ns) for loop in loops)
+            bench.figure(f"{title}, server CPU", "µs/request", meter.per_request_us(requests))
+
+
+def _on_connections(groups: list[Group]) -> Iterator[tuple[Connection, list[Group]]]:
+    for number in range(min(CONNECTIONS, len(groups))):
+        mine = groups[number::CONNECTIONS]
+        yield mine[0].members[0].connection, mine
+
+
+def _beating(groups: list[Group]) -> list[ClosedLoop]:
+    """One after the other of a connection's groups beats."""
+    return [
+        ClosedLoop(
+            client,
+            cycle([group.members[0].beat_frame for group in mine]).__next__,
+            lambda body, group=mine[0]: heartbeat.judge(body, group.failures),  # type: ignore[misc]
+        )
+        for client, mine in _on_connections(groups)
+    ]
+
+
+def _committing(groups: list[Group]) -> list[ClosedLoop]:
+    """One after the other of a connection's groups commits an offset, a mark that nobody reads."""
+    return [
+        ClosedLoop(
+            client,
+            cycle([commit_frame(group.members[0], 1) for group in mine]).__next__,
+            lambda body, group=mine[0]: judge_commit(body, 1, group.failures),  # type: ignore[misc]
+        )
+        for client, mine in _on_connections(groups)
+    ]

@@ -9,6 +9,9 @@ NEW_SEEDS ?= 2
 # Processes that share the tests of `make check`. No test has a port or a file that another one may have, too.
 WORKERS ?= 2
 
+COMPILED := build/compiled/venv/bin/python
+PACKAGES := import sysconfig; print(sysconfig.get_path("purelib"))
+
 .DEFAULT_GOAL := help
 
 help:  ## what there is
@@ -53,6 +56,15 @@ lint: $(VENV)/.test  ## format, lint, types, import directions
 check: lint  ## the same, and the fast tests: what every commit passes
 	KOHORT_NEW_SEEDS=$(NEW_SEEDS) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not clients and not spark and not libraries"
 
+# In a venv of its own, which takes everything but kohort from the first one.
+check-compiled: $(VENV)/.test  ## the fast tests on a wheel with compiled modules; wants a C compiler
+	rm -rf build/compiled build/lib* build/temp* build/bdist*
+	KOHORT_COMPILE=1 $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/compiled .
+	$(BIN)/python -m venv build/compiled/venv
+	$(COMPILED) -m pip install --quiet --disable-pip-version-check --no-deps --no-index build/compiled/kohort-*.whl
+	$(BIN)/python -c '$(PACKAGES)' > "$$($(COMPILED) -c '$(PACKAGES)')/what_the_tests_need.pth"
+	KOHORT_COMPILED=1 KOHORT_NEW_SEEDS=$(NEW_SEEDS) $(COMPILED) -m pytest -n $(WORKERS) --dist worksteal -m "not clients and not spark and not libraries" $(TESTS)
+
 crash: $(VENV)/.test  ## a broker killed ROUNDS=200 times under load, and a disk whose calls fail, each CALLS=1st one
 	$(BIN)/python -m tests.crash $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(CALLS),--calls $(CALLS)) $(if $(SEED),--seed $(SEED))
 
@@ -87,4 +99,4 @@ clean:  ## remove what was made
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help demo serve test clients flakes lint check crash fuzz conformance differential bench curves stalls bench-pipeline pictures clean
+.PHONY: help demo serve test clients flakes lint check check-compiled crash fuzz conformance differential bench curves stalls bench-pipeline pictures clean

@@ -2,16 +2,69 @@
 
 `kohort` itself is a namespace without an `__init__.py`; what it holds beside the rooms, for `python -m kohort`, is in
 `namespace/`.
+
+With KOHORT_COMPILE=1 a wheel holds the modules that pyproject.toml lists under `[tool.kohort]` twice: as they are, and
+compiled by mypyc, which Python then imports. Without a C compiler one line says so, and the wheel is plain Python.
 """
 
+import os
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import tomllib
 from pathlib import Path
+from typing import Any
 
 from setuptools import setup
 
 HERE = Path(__file__).parent
 NOT_INSTALLED = {"tests"}
+SETTINGS = tomllib.loads((HERE / "pyproject.toml").read_text())["tool"]["kohort"]
+TYPES = HERE / "typings"
+"""Where mypy finds the rooms under the name that they share: it holds a link `kohort` to this folder."""
+
+
+def has_compiler() -> bool:
+    """Whether there is a C compiler that finds Python's headers."""
+    compiler = (os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc").split()
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "probe.c").write_text("#include <Python.h>\n")
+        command = [*compiler, "-I", sysconfig.get_path("include"), "-c", "probe.c"]
+        try:
+            return subprocess.run(command, cwd=folder, capture_output=True, check=False).returncode == 0
+        except OSError:
+            return False
+
+
+def extensions() -> list[Any]:
+    """The compiled modules."""
+    from mypyc.build import mypycify
+
+    os.chdir(HERE)  # so that the C code holds no path of this machine
+    os.environ["MYPYPATH"] = TYPES.name
+    if not (TYPES / "kohort").exists():  # an archive of the sources has no links
+        TYPES.mkdir(exist_ok=True)
+        (TYPES / "kohort").symlink_to("..")
+    paths = [f"{TYPES.name}/kohort/{path}" for path in SETTINGS["compiled"]]
+    arguments = ["--config-file", "pyproject.toml", *paths]
+    return mypycify(arguments, opt_level="2", debug_level="0", group_name="kohort")
+
+
+def compiling() -> dict[str, Any]:
+    """What a wheel with compiled modules asks of setuptools."""
+    if os.environ.get("KOHORT_COMPILE") != "1":
+        return {}
+    builds = not {"bdist_wheel", "build_ext"}.isdisjoint(sys.argv)
+    if not has_compiler():
+        if builds:
+            print("kohort: no C compiler that finds Python's headers: this wheel is plain Python", file=sys.stderr)
+        return {}
+    # The packages are asked for before mypyc is there; a build that begins then has them.
+    return {"setup_requires": SETTINGS["compiling-needs"]} | ({"ext_modules": extensions()} if builds else {})
+
 
 rooms = {file.parent for file in HERE.glob("*/__init__.py") if file.parent.name not in NOT_INSTALLED}
 folders = sorted(file.parent.relative_to(HERE).as_posix() for room in rooms for file in room.rglob("__init__.py"))
 places = {"kohort": "namespace"} | {"kohort." + folder.replace("/", "."): folder for folder in folders}
-setup(packages=list(places), package_dir=places)
+setup(packages=list(places), package_dir=places, **compiling())

@@ -37,11 +37,18 @@ COMMANDS = {
 """Each is a module beside this one that has a function of the same name."""
 
 
+def build() -> str:
+    """Whether the busiest modules are compiled, or all is plain Python (CONTRIBUTING.md, "Wheels")."""
+    from kohort.protocol import headers
+
+    return "plain Python" if str(headers.__file__).endswith(".py") else "compiled"
+
+
 def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted and not ctx.resilient_parsing:
         from importlib.metadata import version  # 30 ms: not for everybody
 
-        say(f"kohort {version('kohort')}")
+        say(f"kohort {version('kohort')} ({build()})")
         ctx.exit()
 
 

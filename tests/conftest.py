@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from kohort.broker.logs import log
+from tests.support.compiled import is_compiled, listed
 from tests.support.seeds import choose_new_seeds, new_seeds_line
 
 
@@ -34,6 +35,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if any(item.get_closest_marker(name) for name in ("clients", "spark", "libraries")):
             item.add_marker(pytest.mark.flaky(reruns=1))
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if (plain := item.get_closest_marker("plain")) and any(map(is_compiled, listed())):
+        pytest.skip(f"only on plain Python: {plain.args[0]}")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -1,0 +1,121 @@
+"""Wheels with compiled modules: which modules, what becomes of them without a compiler, and what is tested."""
+
+from __future__ import annotations
+
+import ast
+import os
+import runpy
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kohort.cli.main import build
+from tests.support.compiled import ROOT, is_compiled, listed
+
+WANTED = os.environ.get("KOHORT_COMPILED") == "1"
+"""Whether these tests are there for a compiled kohort: `make check-compiled` says so."""
+
+
+def test_either_all_modules_of_the_list_are_compiled_or_none() -> None:
+    compiled = {path for path in listed() if is_compiled(path)}
+    assert compiled == (set(listed()) if WANTED else set())
+    assert build() == ("compiled" if WANTED else "plain Python")
+
+
+def test_the_list_names_modules_once_and_none_that_must_stay_plain() -> None:
+    assert len(listed()) == len(set(listed()))
+    assert [path for path in listed() if not (ROOT / path).is_file()] == []
+    rooms = {file.parent.name for file in ROOT.glob("*/__init__.py")} - {"tests"}
+    assert {path.partition("/")[0] for path in listed()} <= rooms
+    assert [path for path in listed() if path.startswith("protocol/messages/")] == []
+
+
+@pytest.mark.parametrize("path", listed())
+def test_a_compiled_module_keeps_no_field_as_object(path: str) -> None:
+    """mypyc makes a module of such a NamedTuple or dataclass that fails when it is imported: KeyError 'object'."""
+    for node in ast.walk(ast.parse((ROOT / path).read_text())):
+        if isinstance(node, ast.ClassDef) and (
+            any(ast.unparse(base) == "NamedTuple" for base in node.bases)
+            or any("dataclass" in ast.unparse(each) for each in node.decorator_list)
+        ):
+            for field in node.body:
+                if isinstance(field, ast.AnnAssign):
+                    assert "object" not in ast.unparse(field.annotation).split(" | "), ast.unparse(field)
+
+
+class Setup:
+    """setup.py, run with a setuptools and a mypyc that only listen."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.told: dict[str, Any] = {}
+        self.compiled: list[str] = []
+        setuptools, build = types.ModuleType("setuptools"), types.ModuleType("mypyc.build")
+        setuptools.setup = self.told.update  # type: ignore[attr-defined]
+        build.mypycify = self._mypycify  # type: ignore[attr-defined]
+        for module in (setuptools, types.ModuleType("mypyc"), build):
+            monkeypatch.setitem(sys.modules, module.__name__, module)
+        monkeypatch.chdir(ROOT)  # setup.py does, too: this brings back where the tests were
+        monkeypatch.setenv("MYPYPATH", "")
+
+    def _mypycify(self, arguments: list[str], **_: Any) -> list[str]:
+        self.compiled = [argument for argument in arguments if argument.endswith(".py")]
+        return ["an extension"]
+
+    def runs(self, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(sys, "argv", ["setup.py", command])
+        runpy.run_path(str(ROOT / "setup.py"))
+
+
+@pytest.fixture
+def setup(monkeypatch: pytest.MonkeyPatch) -> Setup:
+    return Setup(monkeypatch)
+
+
+def given_compiler(folder: Path, monkeypatch: pytest.MonkeyPatch, exit_code: int) -> None:
+    compiler = folder / "cc"
+    compiler.write_text(f"#!/bin/sh\nexit {exit_code}\n")
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CC", str(compiler))
+
+
+def test_a_wheel_is_plain_unless_told_otherwise(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KOHORT_COMPILE", raising=False)
+    setup.runs("bdist_wheel", monkeypatch)
+    assert set(setup.told) == {"packages", "package_dir"}
+
+
+def test_the_listed_modules_are_compiled_into_a_wheel(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("KOHORT_COMPILE", "1")
+    given_compiler(tmp_path, monkeypatch, exit_code=0)
+    setup.runs("egg_info", monkeypatch)
+    assert "mypy[mypyc]" in setup.told["setup_requires"][0]
+    assert "ext_modules" not in setup.told, "mypyc is not there yet"
+    setup.runs("bdist_wheel", monkeypatch)
+    assert setup.told["ext_modules"] == ["an extension"]
+    assert setup.compiled == [f"typings/kohort/{path}" for path in listed()]
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("there_is", ["no compiler", "a compiler without Python's headers"])
+def test_without_a_compiler_one_line_says_so_and_the_wheel_is_plain(
+    there_is: str,
+    setup: Setup,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("KOHORT_COMPILE", "1")
+    if there_is == "no compiler":
+        monkeypatch.setenv("CC", str(tmp_path / "none"))
+    else:
+        given_compiler(tmp_path, monkeypatch, exit_code=1)
+    for command in ("egg_info", "dist_info", "bdist_wheel"):
+        setup.runs(command, monkeypatch)
+    assert set(setup.told) == {"packages", "package_dir"}
+    line = "kohort: no C compiler that finds Python's headers: this wheel is plain Python\n"
+    assert capsys.readouterr().err == line

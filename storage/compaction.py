@@ -34,6 +34,7 @@ from kohort.protocol.batches import (
 )
 from kohort.protocol.errors import DecodeError
 from kohort.storage.batch_records import Newest, later_by, records_in_steps
+from kohort.storage.overtaken import Overtaken
 from kohort.storage.segment import Chunk, batches_of
 
 if TYPE_CHECKING:
@@ -50,6 +51,12 @@ _BASE_TIMESTAMP = Struct(">q")
 _BASE_TIMESTAMP_AT = 27
 _COUNT = Struct(">i")
 _COUNT_AT = 57
+_NOT_PLAIN = COMPRESSION_MASK | CONTROL | TRANSACTIONAL
+
+AT_ONCE = 400
+"""How much of what `Compaction.effort` counts is done in one step: a millisecond."""
+_EFFORT_OF_BATCH = 4
+_EFFORT_OF_CHUNK = 20
 
 
 class Compaction:
@@ -64,8 +71,10 @@ class Compaction:
         "_markers",
         "_now_ms",
         "_opaque",
+        "_overtaken",
         "_seen",
         "_tombstones_go",
+        "effort",
         "gone_markers",
     )
 
@@ -77,6 +86,7 @@ class Compaction:
         self._horizon_ms = now_ms + retention_ms
         self._tombstones_go = tombstones_go
         self._seen: set[bytes] = set()
+        self._overtaken = Overtaken(self._seen)
         self._dropped_tombstones = False
         self._opaque = False
         self._aborted: dict[int, list[Aborted]] = {}
@@ -90,6 +100,8 @@ class Compaction:
         """Where markers stand of whose transactions no batch was met."""
         self.gone_markers: set[int] = set()
         """Where those of them stood that `finish` has dropped."""
+        self.effort = AT_ONCE  # the first step is short: a topic's files are opened in it
+        """What the step has cost, in batches that were only looked at."""
 
     @property
     def unsafe(self) -> bool:
@@ -102,12 +114,23 @@ class Compaction:
         A batch may have millions of records: it is gone through a little at a step.
         """
         kept: list[Chunk] = []
-        for batch in reversed(list(batches_of(chunk))):
+        batches = list(batches_of(chunk))
+        batches.reverse()
+        self.effort += _EFFORT_OF_CHUNK + len(batches)
+        for batch in batches:
+            if self._is_overtaken(batch):
+                continue
             remaining = yield from self._compact_batch(batch)
             if remaining is not None:
                 kept.append(remaining)
         kept.reverse()
         return kept
+
+    def _is_overtaken(self, batch: memoryview) -> bool:
+        """Whether nothing of a batch would stay, as far as that is told at a glance."""
+        if _ATTRIBUTES.unpack_from(batch, _ATTRIBUTES_AT)[0] & _NOT_PLAIN:
+            return False
+        return self._overtaken.has(bytes(batch[HEADER_SIZE:])) and not self._is_last_of_its_producer(batch)
 
     @property
     def finished(self) -> bool:
@@ -134,6 +157,7 @@ class Compaction:
                 return batch
             newest = Newest(records, self._seen)
             yield from newest.find()
+            self.effort += _EFFORT_OF_BATCH + newest.count
         except DecodeError:  # what a producer sent while the topic was not compacted is not looked into
             self._opaque = True
             return batch

@@ -11,7 +11,7 @@ from struct import Struct
 
 from kohort.storage import leader_epochs, memory
 from kohort.storage.batch_records import find_time
-from kohort.storage.compaction import Compaction
+from kohort.storage.compaction import AT_ONCE, Compaction
 from kohort.storage.memory import Memory
 from kohort.storage.producers import Producers
 from kohort.storage.segment import CHUNK_BYTES, NO_ROOM, Chunk, Segment, batches_of, first_at_or_after
@@ -294,7 +294,7 @@ class PartitionLog:
         return sum(segment.size_bytes for segment in dirty) >= config.min_cleanable_dirty_ratio * size
 
     def compact(self, wall_ms: int, producers: Producers | None = None) -> Generator[None, None, int]:
-        """Compacts the closed segments, one chunk a step; returns how many bytes that saved.
+        """Compacts the closed segments, a millisecond a step; returns how many bytes that saved.
 
         `producers`: what is remembered of who wrote here; segments with an undecided transaction are left alone.
 
@@ -312,6 +312,11 @@ class PartitionLog:
                     remaining = yield from self._unless_lost(compaction.compact(chunk), closed)
                     if remaining is None:
                         return 0
+                    if compaction.effort >= AT_ONCE:
+                        compaction.effort = 0
+                        yield
+                        if self._has_lost(closed):
+                            return 0
                     # Joined, which also lets the chunk itself go: most of it may be what does not stay.
                     if joined := b"".join(remaining):
                         chunks.append(joined)
@@ -335,17 +340,16 @@ class PartitionLog:
     def _unless_lost(
         self, steps: Generator[None, None, list[Chunk]], closed: list[Segment]
     ) -> Generator[None, None, list[Chunk] | None]:
-        """What the steps come to, and one step more; None: segments were dropped meanwhile."""
-        result: list[Chunk] | None = None
-        while result is None:
+        """What the steps come to; None: segments were dropped meanwhile."""
+        while True:
             try:
                 next(steps)
             except StopIteration as end:
-                result = end.value
+                result: list[Chunk] = end.value
+                return result
             yield
             if self._has_lost(closed):
                 return None
-        return result
 
     def _has_lost(self, closed: list[Segment]) -> bool:
         """Whether segments were dropped since: the oldest goes first."""

@@ -1,0 +1,86 @@
+"""What a compaction drops at a glance is what it drops when it takes batches apart."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from kohort.storage.batch_records import Newest
+from kohort.storage.compaction import Compaction
+from kohort.storage.overtaken import SHAPES, Overtaken
+from tests.storage.odd_batches import record
+from tests.support.batches import Pair, batch, result_of, split
+
+CHUNK_BATCHES = 300
+
+
+def a_log(random: Random) -> list[bytes]:
+    """Commits of a few groups with their partitions, again and again, and what else a compacted topic may hold."""
+    groups = [[b"group-%d topic %d" % (group, number) for number in range(random.randint(1, 8))] for group in range(5)]
+    batches = []
+    for number in range(CHUNK_BATCHES):
+        keys = random.choice(groups)
+        if random.random() < 0.1:
+            keys = random.sample(keys, random.randint(1, len(keys)))
+        pairs: list[Pair] = [(key, _value(random)) for key in keys]
+        if random.random() < 0.05:
+            pairs.append((None, b"without a key"))
+        if random.random() < 0.02:
+            pairs.append((b"new %d" % number, b"x"))
+        made = batch(*pairs, base_offset=number * 10, attributes=int(random.random() < 0.05))
+        batches.append(_damaged(random, made) if random.random() < 0.1 else made)
+    return batches
+
+
+def _value(random: Random) -> bytes | None:
+    return None if random.random() < 0.1 else random.randbytes(random.choice((12, 12, 12, 0, 40, 200)))
+
+
+def _damaged(random: Random, whole: bytes) -> bytes:
+    """With another bit somewhere in its records."""
+    at = random.randrange(61, len(whole))
+    return whole[:at] + bytes((whole[at] ^ 1 << random.randrange(8),)) + whole[at + 1 :]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_at_a_glance_the_same_goes_as_when_all_is_looked_at(seed: int) -> None:
+    chunk = b"".join(a_log(Random(seed)))
+    quick, thorough = Compaction(0, 1_000), Compaction(0, 1_000)
+    thorough._overtaken = Overtaken(())  # nothing is overtaken, as far as it can tell
+    for _ in range(2):  # a second chunk, older than the first: nearly all of it has been overtaken
+        assert result_of(quick.compact(chunk)) == result_of(thorough.compact(chunk))
+    assert quick.unsafe == thorough.unsafe
+    assert quick.effort < thorough.effort
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_overtaken_holds_no_other_key(seed: int) -> None:
+    random = Random(seed)
+    batches = a_log(random)
+    seen = {b"group-%d topic %d" % (group, number) for group in range(5) for number in range(random.randint(1, 8))}
+    overtaken = Overtaken(seen)
+    said = 0
+    for whole in split([b"".join(batches)]):
+        records = bytes(whole[61:])
+        if overtaken.has(records):
+            newest = Newest(records, ())
+            result_of(newest.find())
+            assert set(newest.by_key) <= seen
+            said += 1
+    assert said
+
+
+def test_what_it_remembers_is_bounded() -> None:
+    seen = {b"%d" % n for n in range(SHAPES + 10)}
+    overtaken = Overtaken(seen)
+    for number in range(SHAPES + 10):
+        pair = b"".join(record(n, b"%d" % number, b"v") for n in range(2))
+        assert overtaken.has(pair) == (number < SHAPES)
+    long = b"".join(record(n, b"1", bytes(200)) for n in range(50))
+    assert not Overtaken(seen).has(long)
+
+
+@pytest.mark.parametrize("records", [b"", b"\x02", b"\xff" * 7, record(0, None, b"v"), record(300, b"key", b"v")])
+def test_what_cannot_be_told_at_a_glance_is_looked_at(records: bytes) -> None:
+    assert not Overtaken({b"key", b""}).has(records)

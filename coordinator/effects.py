@@ -3,6 +3,7 @@
 An API's function answers at once (it returns its response) or later (it returns None, and a `Reply` follows).
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from kohort.coordinator.events import GroupEvent
@@ -18,6 +19,15 @@ class Reply(NamedTuple):
 
     ticket: object
     response: object
+
+
+class Replies(NamedTuple):
+    """The answers to many requests that waited for one thing.
+
+    For the coordinator they are given. The shell makes and sends a few at a time, so that others are served in between.
+    """
+
+    answers: Iterator[Reply]
 
 
 class Append(NamedTuple):
@@ -81,4 +91,4 @@ class GroupWarning(NamedTuple):
     text: str
 
 
-Effect = Reply | Append | WriteMarkers | Transition | GroupWarning | GroupEvent
+Effect = Reply | Replies | Append | WriteMarkers | Transition | GroupWarning | GroupEvent

@@ -47,18 +47,22 @@ class Purgatory:
         exception leaves the call, and what else is due completes at the next.
         """
         self._wheel = TimingWheel(now_ms)
+        self._due: list[TimerEntry] = []
+        """What the wheel has let go and `advance` has not come to yet; the next one is the last."""
+        self._due_ms = now_ms
+        """The moment to which it was let go."""
         self._watched: dict[Hashable, dict[DelayedOperation, None]] = {}
         self._changed = changed
         self._failed = failed
 
     def __len__(self) -> int:
         """How many operations wait."""
-        return len(self._wheel)
+        return len(self._wheel) + sum([isinstance(each, DelayedOperation) and not each.completed for each in self._due])
 
     @property
     def next_wakeup_ms(self) -> int | None:
         """When to call `advance` next, in monotonic milliseconds; None: nothing waits."""
-        return self._wheel.next_wakeup_ms
+        return self._due_ms if self._due else self._wheel.next_wakeup_ms
 
     def wait(self, operation: DelayedOperation, keys: Iterable[Hashable] = ()) -> None:
         """Lets `operation` wait under `keys` until its deadline; whoever wants it tried first asks `can_complete`."""
@@ -107,38 +111,39 @@ class Purgatory:
         else:
             operation.deadline_ms = deadline_ms
 
-    def advance(self, now_ms: int) -> int:
+    def advance(self, now_ms: int, at_most: int | None = None) -> int:
         """Completes by force what is due until `now_ms`, each at its own deadline. Returns how many completed.
 
-        Operations that are added meanwhile and are already due complete too, in their turn.
+        Operations that are added meanwhile and are already due complete too, in their turn. `at_most`: looks at no more
+        of them, and `next_wakeup_ms` stays where it is until the others have had their turn.
         """
-        count = 0
+        count = looked_at = 0
         wheel = self._wheel
-        while (wakeup_ms := wheel.next_wakeup_ms) is not None and wakeup_ms <= now_ms:
-            # One moment at a time: what completes at it may add something that is due before the next one.
-            count += self._expire(wheel.advance(wakeup_ms), wakeup_ms)
+        while (wakeup_ms := self.next_wakeup_ms) is not None and wakeup_ms <= now_ms:
+            if looked_at == at_most:
+                return count
+            if not self._due:
+                # One moment at a time: what completes at it may add something that is due before the next one.
+                self._due = wheel.advance(wakeup_ms)
+                self._due.reverse()
+                self._due_ms = wakeup_ms
+            while self._due and looked_at != at_most:
+                looked_at += 1
+                count += self._expire(self._due.pop())
         wheel.advance(now_ms)
         return count
 
-    def _expire(self, due: list[TimerEntry], now_ms: int) -> int:
-        """Completes what the wheel has let go. An earlier one may have cancelled or postponed a later one."""
-        count = 0
-        due.reverse()
-        try:
-            while due:
-                operation = due.pop()
-                assert isinstance(operation, DelayedOperation)
-                if operation.deadline_ms <= now_ms:
-                    try:
-                        count += self._complete(operation, now_ms, expired=True)
-                    except Exception as problem:
-                        self._report(operation, problem)
-                elif not operation.completed:
-                    self._wheel.add(operation)
-        finally:
-            for entry in reversed(due):
-                self._wheel.add(entry)
-        return count
+    def _expire(self, operation: TimerEntry) -> int:
+        """Completes what the wheel has let go, unless something has cancelled or postponed it since. Returns 0 or 1."""
+        assert isinstance(operation, DelayedOperation)
+        if operation.deadline_ms <= self._due_ms:
+            try:
+                return self._complete(operation, self._due_ms, expired=True)
+            except Exception as problem:
+                self._report(operation, problem)
+        elif not operation.completed and not operation.scheduled:
+            self._wheel.add(operation)
+        return 0
 
     def _report(self, operation: DelayedOperation, problem: Exception) -> None:
         if self._failed is None:

@@ -82,6 +82,8 @@ class BrokerCluster:
         self.cluster_id = urlsafe_b64encode(self.random.randbytes(16)).decode()[:22]
         self.on_wakeup_changed: Callable[[], None] = _nobody_cares
         """Called when `purgatory.next_wakeup_ms` may have become earlier; the server sets its timer then."""
+        self.soon: Callable[[Callable[[int], None]], None] = lambda action: action(clock.now_ms())
+        """Does something after others have been served (`Server.act`). Without a server it is done at once."""
         now_ms = clock.now_ms()
         self.purgatory = Purgatory(now_ms, lambda: self.on_wakeup_changed(), _operation_failed)
         self.long_work = LongWork(self)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from kohort.broker.cluster.interference import NO_INTERFERENCE
@@ -15,6 +16,7 @@ from kohort.coordinator.effects import (
     Cause,
     Effect,
     GroupWarning,
+    Replies,
     Reply,
     Transition,
     WriteMarkers,
@@ -24,10 +26,15 @@ from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from kohort.broker.cluster.broker_cluster import BrokerCluster
     from kohort.broker.cluster.node import Node
     from kohort.coordinator.context import CoordinatorContext
 
+
+REPLIES_AT_ONCE = 500
+"""So many members of a group hear of its rebalance before others are served: a few milliseconds."""
 
 MARKERS_AT_ONCE = 256
 """To so many partitions the end of a transaction is written before others are served: some milliseconds."""
@@ -44,6 +51,8 @@ def perform(cluster: BrokerCluster, now_ms: int) -> None:
             try:
                 if type(effect) is Reply:
                     effect.ticket.reply(effect.response)  # type: ignore[attr-defined]
+                elif type(effect) is Replies:
+                    _answer_some(cluster, effect.answers, now_ms)
                 elif type(effect) is Append:
                     _do_append(cluster, node, effect, now_ms)
                 elif type(effect) is WriteMarkers:
@@ -60,6 +69,20 @@ def perform(cluster: BrokerCluster, now_ms: int) -> None:
     for coordinator in cluster.coordinators:
         if coordinator.effects:  # what one node had done wants something done by one before it
             perform(cluster, now_ms)
+
+
+def _answer_some(cluster: BrokerCluster, answers: Iterator[Reply], now_ms: int) -> None:
+    """Sends REPLIES_AT_ONCE of them now, the others after sockets have been read."""
+    count = 0
+    for reply in islice(answers, REPLIES_AT_ONCE):
+        count += 1
+        try:
+            reply.ticket.reply(reply.response)  # type: ignore[attr-defined]
+        except Exception:  # each stands alone
+            log.error(f"an effect failed: {short_text(reply)}")
+            reply.ticket.fail()  # type: ignore[attr-defined]
+    if count == REPLIES_AT_ONCE:
+        cluster.soon(partial(_answer_some, cluster, answers))
 
 
 def _do_append(cluster: BrokerCluster, node: Node, effect: Append, now_ms: int) -> None:

@@ -36,6 +36,9 @@ LATE_US = 200_000
 READING_S = 0.05
 """How long sockets are read then before anything expires. Kafka's network threads read while its timer catches up."""
 
+DUE_AT_ONCE = 500
+"""So many of those whose time is up are looked at before sockets are read: sessions of a large group end together."""
+
 HANDSHAKE_S = 10.0
 """How long a TLS handshake may take; a client that stalls in one is hung up on then."""
 
@@ -75,6 +78,7 @@ class Server:
         """Whether the timer rang too late, and sockets are read before anything expires."""
         self._ticking = False
         cluster.on_wakeup_changed = self._arm
+        cluster.soon = self._soon
         if cluster.settings.connections_max_idle_ms >= 0:
             sweep = IdleSweep(self)
             cluster.housekeeping.append(sweep)
@@ -190,6 +194,9 @@ class Server:
             perform(self.cluster, now_ms)
             self.end_turn(now_ms)
 
+    def _soon(self, action: Callable[[int], None]) -> None:
+        self.loop.call_soon(partial(self.act, action))
+
     # What connections ask
 
     def admit(self, connection: Connection) -> str | None:
@@ -227,13 +234,10 @@ class Server:
 
     def _arm(self) -> None:
         """Sets the timer for the purgatory's next wakeup, when that is earlier than what it is set for."""
+        if self._ticking or self._reads_first:
+            return
         due_ms = self.cluster.purgatory.next_wakeup_ms
-        if (
-            due_ms is None
-            or self._ticking
-            or self._reads_first
-            or (self._armed_for_ms is not None and self._armed_for_ms <= due_ms)
-        ):
+        if due_ms is None or (self._armed_for_ms is not None and self._armed_for_ms <= due_ms):
             return
         if self._timer is not None:
             self._timer.cancel()
@@ -262,13 +266,13 @@ class Server:
             self._timer = self.loop.call_later(READING_S, self._tick)
             return
         self._reads_first = False
-        self.advance(self.clock.now_ms())
+        self.advance(self.clock.now_ms(), DUE_AT_ONCE)
 
-    def advance(self, now_ms: int) -> None:
-        """Does everything that is due until `now_ms`, and what follows from it."""
+    def advance(self, now_ms: int, at_most: int | None = None) -> None:
+        """Does what is due until `now_ms`, and what follows from it. `at_most`: so much now, and the rest soon."""
         self._ticking = True
         try:
-            self.cluster.purgatory.advance(now_ms)
+            self.cluster.purgatory.advance(now_ms, at_most)
             perform(self.cluster, now_ms)
             self.end_turn(now_ms)
         finally:

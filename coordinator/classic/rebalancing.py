@@ -10,7 +10,7 @@ from kohort.coordinator.classic import pending_sync, sessions
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.classic_member import NO_ASSIGNMENT, Member
 from kohort.coordinator.classic.persisting import append_group
-from kohort.coordinator.classic.replies import answer_join, answer_sync, joined, members_for_leader, sync_refused
+from kohort.coordinator.classic.replies import answer_joins, answer_sync, sync_refused
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.classic.voting import NoCommonProtocol
 from kohort.coordinator.effects import Cause, GroupWarning
@@ -135,10 +135,8 @@ def complete_join(group: ClassicGroup, now_ms: int) -> int | None:
         return append_group(group, now_ms, observer.emptied(group))
     group.move(State.COMPLETING_REBALANCE, cause, now_ms)
     observer.join_completed(group, missing, timeout_ms)
-    for_leader = members_for_leader(group)
+    answer_joins(group)
     for member in group.members.values():
-        leads = member.member_id == group.leader_id
-        answer_join(group, member, joined(group, member.member_id, for_leader if leads else ()))
         sessions.extend(group, member, now_ms)
         member.is_new = False
     pending_sync.start(group, now_ms)

@@ -1,8 +1,11 @@
 """Answers to those who joined or synced, at once or after a wait."""
 
+from collections.abc import Iterator
+from copy import copy
+
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.classic_member import NOBODY, Member
-from kohort.coordinator.effects import Reply
+from kohort.coordinator.effects import Replies, Reply
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
 from kohort.protocol.messages.sync_group import SyncGroupResponse
@@ -84,3 +87,47 @@ def answer_sync(group: ClassicGroup, member: Member, response: SyncGroupResponse
         return False
     group.coordinator.effects.append(Reply(ticket, response))
     return True
+
+
+def answer_joins(group: ClassicGroup) -> None:
+    """Answers all joins that wait with the generation that has begun; the leader hears of all members."""
+    waiting = []
+    for member in group.members.values():
+        ticket = member.join_ticket
+        if ticket is not None:
+            group.await_join(member, None)
+            if ticket is not NOBODY:
+                waiting.append((ticket, member.member_id))
+    for_others = joined(group, "")
+    for_leader = joined(group, group.leader_id or "", members_for_leader(group))
+    group.coordinator.effects.append(Replies(_joined(waiting, for_leader, for_others)))
+
+
+def _joined(
+    waiting: list[tuple[object, str]], for_leader: JoinGroupResponse, for_others: JoinGroupResponse
+) -> Iterator[Reply]:
+    for ticket, member_id in waiting:
+        if member_id == for_leader.member_id:
+            yield Reply(ticket, for_leader)
+        else:
+            response = copy(for_others)
+            response.member_id = member_id
+            yield Reply(ticket, response)
+
+
+def answer_syncs(group: ClassicGroup, waiting: list[tuple[object, bytes]]) -> None:
+    """Answers syncs that waited, each with a share."""
+    without_share = SyncGroupResponse(
+        error_code=ErrorCode.none,
+        protocol_type=group.protocol_type,
+        protocol_name=group.protocol_name,
+        assignment=b"",
+    )
+    group.coordinator.effects.append(Replies(_synced(waiting, without_share)))
+
+
+def _synced(waiting: list[tuple[object, bytes]], without_share: SyncGroupResponse) -> Iterator[Reply]:
+    for ticket, assignment in waiting:
+        response = copy(without_share)
+        response.assignment = assignment
+        yield Reply(ticket, response)

@@ -5,7 +5,7 @@ from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.classic_member import NO_ASSIGNMENT, Member
 from kohort.coordinator.classic.persisting import append_group
 from kohort.coordinator.classic.rebalancing import rebalance_or_complete, refuse_waiting_syncs
-from kohort.coordinator.classic.replies import answer_sync, sync_refused, synced
+from kohort.coordinator.classic.replies import answer_syncs, sync_refused, synced
 from kohort.coordinator.classic.states import SYNC, State
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.protocol.errors import ErrorCode
@@ -90,8 +90,12 @@ def _await_assignment(
 
 def _hand_out(group: ClassicGroup, assignments: dict[str, bytes], now_ms: int) -> None:
     """Every member gets its share, empty where the leader gave none; those who wait for it hear of it."""
+    waiting = []
     for member in group.members.values():
         member.assignment = assignments.get(member.member_id, NO_ASSIGNMENT)
-        if answer_sync(group, member, synced(group, member)):
+        ticket, member.sync_ticket = member.sync_ticket, None
+        if ticket is not None:
+            waiting.append((ticket, member.assignment))
             sessions.extend(group, member, now_ms)
             group.coordinator.observer.member_synced(group, member)
+    answer_syncs(group, waiting)

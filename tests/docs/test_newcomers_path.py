@@ -45,4 +45,4 @@ def test_the_path_ends_where_joins_are_answered() -> None:
     tree = ast.parse((ROOT / file).read_text())
     body = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function)
     called = {node.func.id for node in ast.walk(body) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
-    assert "answer_join" in called
+    assert "answer_joins" in called

@@ -182,6 +182,42 @@ def test_a_shell_that_wants_to_hear_of_it_loses_no_time_either() -> None:
     assert [each for each, _ in failed] == [first]
 
 
+def test_some_of_what_is_due_can_be_left_for_the_next_time() -> None:
+    heard: list[int] = []
+    purgatory = Purgatory()
+    first, cancelled, postponed, *others = (Operation(500, heard.append) for _ in range(6))
+    later = Operation(600, heard.append)
+    for each in (first, cancelled, postponed, *others, later):
+        purgatory.wait(each)
+    assert purgatory.advance(1_000, 1) == 1
+    assert (heard, len(purgatory), purgatory.next_wakeup_ms) == ([500], 6, 500)
+    purgatory.cancel(cancelled)
+    assert len(purgatory) == 5
+    purgatory.postpone(postponed, 2_000)
+    assert purgatory.advance(1_000, 4) == 2  # two of the four are not due any more
+    assert [each.completions for each in others] == [[(500, True)], [(500, True)], []]
+    assert purgatory.advance(1_000, 4) == 2
+    assert heard == [500, 500, 500, 500, 600]
+    assert len(purgatory) == 1
+    assert purgatory.advance(1_999) == 0
+    assert purgatory.advance(2_000) == 1
+
+
+def test_what_is_left_may_wait_again_before_its_turn() -> None:
+    """Cancelled, and put on the wheel anew with a later deadline."""
+    purgatory = Purgatory()
+    first, again = Operation(500), Operation(500)
+    for each in first, again:
+        purgatory.wait(each)
+    assert purgatory.advance(1_000, 1) == 1
+    purgatory.cancel(again)
+    again.completed, again.deadline_ms = False, 1_500
+    purgatory.wait(again)
+    assert purgatory.advance(1_400) == 0
+    assert purgatory.advance(1_500) == 1
+    assert again.completions == [(1_500, True)]
+
+
 def test_an_event_passes_over_one_that_fails() -> None:
     failed: list[DelayedOperation] = []
     heard: list[int] = []

@@ -22,7 +22,7 @@ from kohort.coordinator.context import Shard
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.coordinator_settings import GroupSettings
 from kohort.coordinator.deleting import delete_group, offset_delete, sweep
-from kohort.coordinator.effects import Append, Effect, GroupWarning, Reply, Transition
+from kohort.coordinator.effects import Append, Effect, GroupWarning, Replies, Reply, Transition
 from kohort.coordinator.event_observer import EventObserver
 from kohort.coordinator.events import NOBODY_KNOWN, Client, GroupEvent
 from kohort.coordinator.fetching_offsets import offset_fetch
@@ -134,6 +134,9 @@ class World:
             case Reply(ticket, response):
                 assert isinstance(ticket, Ticket)
                 ticket.answer(response)
+            case Replies(answers):
+                for reply in answers:
+                    self._do(reply)
             case Append():
                 self.held.append(effect)
                 if not self.holding:

@@ -37,8 +37,13 @@ class StillLoop:
         """Lets time pass; the timer rings when it is due."""
         end_ms = self._clock.now_ms() + length_ms
         while self.timer is not None and self.timer[0] <= end_ms:
-            due_ms, function = self.timer
-            self.timer = None
-            self._clock.advance(max(due_ms - self._clock.now_ms(), 0))
-            function()
+            self.ring()
         self._clock.advance(end_ms - self._clock.now_ms())
+
+    def ring(self) -> None:
+        """Lets time pass until the timer rings, once."""
+        assert self.timer is not None
+        due_ms, function = self.timer
+        self.timer = None
+        self._clock.advance(max(due_ms - self._clock.now_ms(), 0))
+        function()

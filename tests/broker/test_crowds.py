@@ -1,0 +1,148 @@
+"""What happens to all members of a large group at once is done a few at a time, and others are served in between."""
+
+import pytest
+
+from kohort.broker.cluster.performing import REPLIES_AT_ONCE
+from kohort.broker.runtime.server import DUE_AT_ONCE
+from kohort.broker.ticket import Ticket
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.join_group import JoinGroupRequestProtocol
+from kohort.protocol.messages.leave_group import MemberIdentity
+from kohort.protocol.messages.sync_group import SyncGroupRequestAssignment
+from tests.support.broker import Broker, Client
+from tests.support.frames import frame, heartbeat
+
+MEMBERS = 2 * max(REPLIES_AT_ONCE, DUE_AT_ONCE) + 200
+INITIAL_DELAY_MS = 3_000
+SESSION_MS = 10_000
+SHARE = b"share"
+
+
+def given_crowd(members: int = MEMBERS) -> tuple[Broker, list[Client]]:
+    """Their joins wait for the initial delay."""
+    broker = Broker(group_initial_rebalance_delay_ms=INITIAL_DELAY_MS)
+    broker.client().asks("find_coordinator", 0, coordinator_keys=("crowd",))
+    broker.loop.wait(100)
+    crowd = [broker.client() for _ in range(members)]
+    for member in crowd:
+        member.says(
+            frame(
+                "join_group", 3, 1, group_id="crowd", session_timeout_ms=SESSION_MS, rebalance_timeout_ms=60_000,
+                member_id="", protocol_type="consumer",
+                protocols=(JoinGroupRequestProtocol(name="range", metadata=b"x"),),
+            )
+        )  # fmt: skip
+    run_out(broker)
+    return broker, crowd
+
+
+def run_out(broker: Broker) -> None:
+    while broker.loop.run_soon():
+        pass
+
+
+def joined(broker: Broker, crowd: list[Client]) -> list[str]:
+    """They have the ids of a generation, and the leader is the first one."""
+    for _ in range(2):  # the delay begins anew while members come
+        broker.loop.wait(INITIAL_DELAY_MS)
+        run_out(broker)
+    answers = [member.hears("join_group", 3)[0][1] for member in crowd]
+    assert {(answer.error_code, answer.generation_id) for answer in answers} == {(ErrorCode.none, 1)}
+    ids = [answer.member_id for answer in answers]
+    assert {answer.leader for answer in answers} == {ids[0]}
+    assert len(set(ids)) == len(crowd)
+    assert [len(answer.members) for answer in answers] == [len(crowd), *[0] * (len(crowd) - 1)]
+    assert [each.member_id for each in answers[0].members] == ids
+    return ids
+
+
+def sync(member_id: str, *assigned: str) -> bytes:
+    shares = tuple(SyncGroupRequestAssignment(member_id=each, assignment=SHARE + each.encode()) for each in assigned)
+    return frame("sync_group", 3, 2, group_id="crowd", generation_id=1, member_id=member_id, assignments=shares)
+
+
+class Replies:
+    """Counts the answers that waiting requests are given."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count = 0
+        reply = Ticket.reply
+
+        def counted(ticket: Ticket, response: object) -> None:
+            self.count += 1
+            reply(ticket, response)
+
+        monkeypatch.setattr(Ticket, "reply", counted)
+
+    def since(self, before: int) -> int:
+        return self.count - before
+
+
+def test_the_joins_of_a_large_group_are_answered_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    broker, crowd = given_crowd()
+    bob, replies = broker.client(), Replies(monkeypatch)
+    broker.loop.wait(INITIAL_DELAY_MS)
+    assert replies.count == 0  # the delay begins anew, as members have come
+    broker.loop.wait(INITIAL_DELAY_MS)
+    assert replies.count == REPLIES_AT_ONCE
+    while replies.count < MEMBERS:
+        before = replies.count
+        bob.says(heartbeat(7))
+        assert len(bob.heard()) == 1
+        broker.loop.run_soon()
+        assert 0 < replies.since(before) <= REPLIES_AT_ONCE
+    joined(broker, crowd)
+
+
+def test_who_has_left_since_the_phase_ended_is_still_answered_as_it_was_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The generation is one moment: what comes while its answers are sent does not change them."""
+    broker, crowd = given_crowd()
+    replies = Replies(monkeypatch)
+    for _ in range(2):
+        broker.loop.wait(INITIAL_DELAY_MS)
+    assert replies.count < MEMBERS
+    group = broker.cluster.coordinators[0].groups["crowd"]
+    last = list(group.members)[-1]
+    answer = broker.client().asks("leave_group", 3, group_id="crowd", members=(MemberIdentity(member_id=last),))
+    assert answer.error_code is ErrorCode.none
+    assert joined(broker, crowd)[-1] == last
+
+
+def test_the_syncs_of_a_large_group_are_answered_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    broker, crowd = given_crowd()
+    ids = joined(broker, crowd)
+    for member, member_id in zip(crowd[1:], ids[1:], strict=True):
+        member.says(sync(member_id))
+    run_out(broker)
+    bob, replies = broker.client(), Replies(monkeypatch)
+    crowd[0].says(sync(ids[0], *ids))
+    run_now = replies.count
+    while replies.count < MEMBERS:
+        before = replies.count
+        bob.says(heartbeat(7))
+        assert len(bob.heard()) == 1
+        broker.loop.run_soon()
+        assert replies.since(before) <= REPLIES_AT_ONCE
+    assert run_now <= REPLIES_AT_ONCE
+    run_out(broker)
+    shares = [member.hears("sync_group", 3)[0][1].assignment for member in crowd]
+    assert shares == [SHARE + each.encode() for each in ids]
+
+
+def test_sessions_that_end_together_are_looked_at_a_few_at_a_time() -> None:
+    """A member that is heard in between lives, though its time was up."""
+    broker, crowd = given_crowd()
+    ids = joined(broker, crowd)
+    group = broker.cluster.coordinators[0].groups["crowd"]
+    broker.loop.wait(SESSION_MS - 1_000)
+    bob = broker.client()
+    while len(group.members) == MEMBERS:
+        broker.loop.ring()
+    assert len(group.members) == MEMBERS - DUE_AT_ONCE
+    bob.says(frame("heartbeat", 0, 7, group_id="crowd", generation_id=1, member_id=ids[-1]))
+    assert [answer.error_code for _, answer in bob.hears("heartbeat")] == [ErrorCode.rebalance_in_progress]
+    while len(group.members) > 1:
+        before = len(group.members)
+        broker.loop.ring()
+        assert 0 < before - len(group.members) <= DUE_AT_ONCE
+    assert list(group.members) == [ids[-1]]

@@ -162,6 +162,11 @@ class Producers:
             return ErrorCode.transaction_coordinator_fenced
         return ErrorCode.none
 
+    def knows_later_epoch(self, producer_id: int, epoch: int) -> bool:
+        """Whether a producer has written here under a later epoch than this one."""
+        producer = self._producers.get(producer_id)
+        return producer is not None and epoch < producer.epoch
+
     def is_in_transaction(self, producer_id: int, epoch: int) -> bool:
         """Whether this epoch of a producer has a transaction open here, so that nobody need be asked about it."""
         producer = self._producers.get(producer_id)

@@ -33,8 +33,11 @@ if TYPE_CHECKING:
     from kohort.storage.log import PartitionLog
     from kohort.storage.topics import Topic
 
-READ_COMMITTED = 1
-ISOLATION_LEVELS = (0, READ_COMMITTED)
+CONSUMER = -1
+"""The replica id of a client. Others are brokers, or -2: somebody who looks for a mistake."""
+
+READ_UNCOMMITTED, READ_COMMITTED = 0, 1
+ISOLATION_LEVELS = (READ_UNCOMMITTED, READ_COMMITTED)
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -1, -2, -3, -4, -5, -6
 
 SINCE_VERSION = {
@@ -52,6 +55,8 @@ def handle(node: Node, request: ListOffsetsRequest, ticket: Ticket) -> Slices[Li
     """Finds the offset that belongs to each timestamp. Topics of which no partition is named are left out."""
     if request.isolation_level not in ISOLATION_LEVELS:
         return error_response(request, ErrorCode.unknown_server_error)  # Kafka fails over it
+    # Who is no consumer sees records of open transactions (Kafka: `ReplicaManager.fetchOffset`, isClientRequest).
+    isolation_level = request.isolation_level if request.replica_id == CONSUMER else READ_UNCOMMITTED
     asked = Counter((topic.name, part.partition_index) for topic in request.topics for part in topic.partitions)
     responses: dict[str, dict[int, ListOffsetsPartitionResponse]] = {}
     access, refused = node.cluster.access, []
@@ -65,7 +70,7 @@ def handle(node: Node, request: ListOffsetsRequest, ticket: Ticket) -> Slices[Li
             if asked[each.name, part.partition_index] > 1:
                 answers[part.partition_index] = _refused(part, ErrorCode.invalid_request)
             else:
-                find = _find(node, topic, part, request.isolation_level, ticket.version)
+                find = _find(node, topic, part, isolation_level, ticket.version)
                 answers[part.partition_index] = yield from find
             yield
     return ListOffsetsResponse(

@@ -141,7 +141,7 @@ def _known_already(node: Node, request: TxnOffsetCommitRequest) -> ErrorCode | N
     producers = None if partition is None else partition.producers
     if producers is None:
         return None
-    if producers.check_epoch(request.producer_id, request.producer_epoch) is not ErrorCode.none:
+    if producers.knows_later_epoch(request.producer_id, request.producer_epoch):
         return ErrorCode.invalid_producer_epoch
     return ErrorCode.none if producers.is_in_transaction(request.producer_id, request.producer_epoch) else None
 

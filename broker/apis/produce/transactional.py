@@ -77,7 +77,7 @@ class _Batch(NamedTuple):
         producers, header = self.partition.producers, self.header
         if producers is None:
             return False
-        return producers.check_epoch(header.producer_id, header.producer_epoch) is not ErrorCode.none
+        return producers.knows_later_epoch(header.producer_id, header.producer_epoch)
 
     @property
     def is_in_transaction(self) -> bool:

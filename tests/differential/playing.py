@@ -129,6 +129,8 @@ class _Play:
         """Waits where Kafka answers before what was asked for is known everywhere in it."""
         if step.api in CHANGES_METADATA:
             await self.stage.known_everywhere()
+        if step.api == "Metadata":
+            await self.stage.there_at_both([self.names[name] for name in ("topic2", "topicnew", "topicnew2")])
         if step.api in TAKES_A_MOMENT:
             await asyncio.sleep(self.pause_s)
         elif step.api == "ConsumerGroupHeartbeat" and step.values.get("subscribed_topic_regex"):

@@ -24,6 +24,7 @@ TAKEN_AWAY_TOGETHER = 12
 """Sequences whose topics are deleted in one request."""
 
 READY_WITHIN_S = 30.0
+MADE_WITHIN_S = 10.0
 
 Shape = tuple[tuple[str, int, bool], ...]
 """Topics: name, number of partitions, and whether their ids must sort alike on both sides."""
@@ -94,6 +95,26 @@ class Stage:
         if len(self._old) >= TAKEN_AWAY_TOGETHER * 4:
             async with self._busy:
                 await self._delete()
+
+    async def there_at_both(self, topics: list[str]) -> None:
+        """Waits until Kafka has those of these topics that kohort has: a Metadata request makes them, but later.
+
+        One that Kafka never makes is a difference that the next request shows.
+        """
+        kafka, kohort = self._sides
+        made = await self._those_there(kohort, topics)
+        give_up_at = asyncio.get_running_loop().time() + MADE_WITHIN_S
+        while made - await self._those_there(kafka, sorted(made)) and asyncio.get_running_loop().time() < give_up_at:
+            await asyncio.sleep(0.05)
+
+    async def _those_there(self, side: Side, topics: list[str]) -> set[str]:
+        asked = {"topics": [{"name": name} for name in topics], "allow_auto_topic_creation": False}
+        found = await self._ask(side, "Metadata", 8, asked) if topics else {"topics": []}
+        return {
+            topic["name"]
+            for topic in found["topics"]
+            if {each["error_code"] for each in (topic, *topic["partitions"])} == {"NONE"}
+        }
 
     async def known_everywhere(self) -> None:
         """Waits until all of Kafka knows what it has answered about topics and settings.

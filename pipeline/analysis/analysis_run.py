@@ -5,22 +5,26 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from kohort.pipeline.analysis.data_issues import data_issues
 from kohort.pipeline.analysis.engine import Engine
 from kohort.pipeline.analysis.sql_views import write_views
+from kohort.pipeline.analysis.stored_runs import StoredRun
 from kohort.pipeline.gold.gold_rows import DataIssueRow, GroupHealthRow
 from kohort.pipeline.gold.gold_versions import new_version, show
 from kohort.pipeline.gold.outage_findings import judge_outages
+from kohort.pipeline.places import Place, StoredPlace, remove_folder
 from kohort.pipeline.report.results import FindingRow, add_issues, findings, read_gold
 from kohort.pipeline.rules.finding import several
 from kohort.pipeline.silver.parquet_files import forget
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.found import Source
 from kohort.pipeline.sources.window import EVERYTHING, Window
-from kohort.pipeline.whole_files import replace_text, replacing
+from kohort.pipeline.store_errors import store_error
+from kohort.pipeline.whole_files import replace_text
 
 Progress = Callable[[str], None]
 
@@ -30,29 +34,64 @@ class Outcome:
     findings: list[FindingRow]
     health: list[GroupHealthRow]
     issues: list[DataIssueRow]
-    report: Path | None
+    report: Place | None
 
 
 def analyse(
     engine: Engine,
     sources: list[Source],
     issues: list[Issue],
-    out: Path,
+    out: Place,
     say: Progress,
     cluster: str = "",
     window: Window = EVERYTHING,
 ) -> Outcome:
     """Reads the sources, computes the tables under `out`, and writes findings.json and report.html there."""
+    if isinstance(out, StoredPlace):
+        return _analyse_into_store(engine, sources, issues, out, say, cluster, window)
     silver = out / "tables" / "silver"
+    forget(silver)
+    _read(engine, sources, silver, say, cluster, window)
+    return rebuild(engine, sources, issues, out, say, cluster, window=window)
+
+
+def _analyse_into_store(
+    engine: Engine,
+    sources: list[Source],
+    issues: list[Issue],
+    out: StoredPlace,
+    say: Progress,
+    cluster: str,
+    window: Window,
+) -> Outcome:
+    run = StoredRun.begin(out, time.time())
+    silver, gold = run.tables / "silver", run.tables / "gold"
+    try:
+        _read(engine, sources, silver, say, cluster, window)
+        _fill_gold(engine, sources, issues, silver, gold, say, cluster, window)
+        outcome = _write_results(out, run.tables, say)
+    except Exception:
+        with suppress(OSError):  # the reason why it failed is what a person must know
+            remove_folder(run.tables)
+        raise
+    run.show()
+    try:
+        run.clean(time.time())
+    except OSError as error:
+        say(f"older runs in {out}/tables could not be removed: {store_error(str(error)) or error}")
+    return outcome
+
+
+def _read(
+    engine: Engine, sources: list[Source], silver: Place, say: Progress, cluster: str, window: Window
+) -> None:  # fmt: skip
     begun = time.monotonic()
     say("reading …")
-    forget(silver)
     read = engine.ingest(sources, silver, cluster, window)
     log = sum(read.get(t, 0) for t in ("offset_commits", "group_records"))
     done = f"{several(log, 'record')}, {several(read.get('events', 0), 'event')}"
     say(f"read {done} ({time.monotonic() - begun:.1f} s)")
     say("following each group …")
-    return rebuild(engine, sources, issues, out, say, cluster, window=window)
 
 
 def rebuild(
@@ -62,7 +101,7 @@ def rebuild(
     out: Path,
     say: Progress,
     cluster: str = "",
-    silver: Path | None = None,
+    silver: Place | None = None,
     window: Window = EVERYTHING,
 ) -> Outcome:
     """Makes gold, findings.json and report.html under `out`, and shows each when it is complete.
@@ -70,33 +109,40 @@ def rebuild(
     silver: the tables to read, if not those under `out`.
     """
     silver, gold = silver or out / "tables" / "silver", out / "tables" / "gold"
-    begun = time.monotonic()
     version = new_version(gold)
-    counts = engine.write_gold(silver, version, window)
-    judge_outages(version)
-    all_issues = issues + data_issues(sources, engine.silver_facts(silver))
-    add_issues(version, cluster, [(issue.rule, issue.keys, issue.detail) for issue in all_issues])
+    _fill_gold(engine, sources, issues, silver, version, say, cluster, window)
     show(gold, version)
+    return _write_results(out, out / "tables", say)
+
+
+def _fill_gold(
+    engine: Engine, sources: list[Source], issues: list[Issue], silver: Place, gold: Place, say: Progress, cluster: str,
+    window: Window,
+) -> None:  # fmt: skip
+    """Writes all gold tables into an empty folder."""
+    begun = time.monotonic()
+    counts = engine.write_gold(silver, gold, window)
+    judge_outages(gold)
+    all_issues = issues + data_issues(sources, engine.silver_facts(silver))
+    add_issues(gold, cluster, [(issue.rule, issue.keys, issue.detail) for issue in all_issues])
     done = f"{several(_groups(gold), 'group')}, {several(counts.get('rebalances', 0), 'rebalance')}"
     say(f"followed {done} ({time.monotonic() - begun:.1f} s)")
-    return write_results(out, say)
 
 
-def write_results(out: Path, say: Progress) -> Outcome:
-    """findings.json and report.html from the gold tables under `out`."""
-    from kohort.pipeline.report.html import write_report
+def _write_results(out: Place, tables: Place, say: Progress) -> Outcome:
+    """findings.json, report.html and the SQL views under `out`, from the tables."""
+    from kohort.pipeline.report.html import report_text
 
-    gold = out / "tables" / "gold"
-    write_views(out / "tables")
+    gold = tables / "gold"
+    write_views(out / "tables", tables)
     found = findings(gold)
     replace_text(out / "findings.json", json.dumps(found, indent=1, ensure_ascii=False) + "\n")
     begun = time.monotonic()
     report = out / "report.html"
-    with replacing(report) as hidden:
-        write_report(gold, found, hidden)
+    replace_text(report, report_text(gold, found))
     say(f"wrote {out / 'findings.json'} and {report} ({time.monotonic() - begun:.1f} s)")
     return Outcome(found, read_gold(gold, GroupHealthRow), read_gold(gold, DataIssueRow), report)
 
 
-def _groups(gold: Path) -> int:
+def _groups(gold: Place) -> int:
     return len({row["group_id"] for row in read_gold(gold, GroupHealthRow)})

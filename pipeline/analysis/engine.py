@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from kohort.pipeline.places import Place
 from kohort.pipeline.silver.silver_rows import LogRange
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.found import DUMP, END_OFFSETS, EVENTS, EXPORT, SEGMENT, TEXT_LOG, WIRE, Source
@@ -52,13 +52,13 @@ class SilverFacts:
 class Engine(Protocol):
     """Where the work is done."""
 
-    def ingest(self, sources: list[Source], silver: Path, cluster: str = "", window: Window = EVERYTHING) -> RowCounts:
+    def ingest(self, sources: list[Source], silver: Place, cluster: str = "", window: Window = EVERYTHING) -> RowCounts:
         """Reads all sources into silver. What can't be read becomes a row of dq_issues."""
 
-    def write_gold(self, silver: Path, gold: Path, window: Window = EVERYTHING) -> RowCounts:
+    def write_gold(self, silver: Place, gold: Place, window: Window = EVERYTHING) -> RowCounts:
         """Analyses every group of silver, and writes the gold tables. window: the one that silver was read with."""
 
-    def silver_facts(self, silver: Path) -> SilverFacts:
+    def silver_facts(self, silver: Place) -> SilverFacts:
         """What there is to know about silver as a whole."""
 
 

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from kohort.pipeline.analysis.engine import EventNumbers, RowCounts, SilverFacts, Undecoded
 from kohort.pipeline.analysis.group_gold import gold_of_group
@@ -21,7 +19,8 @@ from kohort.pipeline.analysis.packed_commits import COMMITS_OF_A_GROUP, TABLE, c
 from kohort.pipeline.arrow_types import rows_of
 from kohort.pipeline.gold.gold_files import write_tables
 from kohort.pipeline.history.silver_input import GroupRows
-from kohort.pipeline.silver.parquet_files import Writer, publish, shown
+from kohort.pipeline.places import Place
+from kohort.pipeline.silver.parquet_files import Writer, publish, rows_in, shown
 from kohort.pipeline.silver.read_sources import ingest, sample
 from kohort.pipeline.silver.silver_rows import CoordinatorMove, LogRange
 from kohort.pipeline.silver.silver_schemas import COLUMNS, ROW_TYPES, SCHEMAS
@@ -42,7 +41,7 @@ Group = tuple[str | None, str]
 class LocalEngine:
     """Does the work in this process."""
 
-    def ingest(self, sources: list[Source], silver: Path, cluster: str = "", window: Window = EVERYTHING) -> RowCounts:
+    def ingest(self, sources: list[Source], silver: Place, cluster: str = "", window: Window = EVERYTHING) -> RowCounts:
         with Writer(silver, _BATCH) as writer:
             ingest(sources, cluster, writer, window)
         with Writer(silver, _BATCH) as sampled:
@@ -53,7 +52,7 @@ class LocalEngine:
             counts[table] = counts.get(table, 0) + count
         return counts
 
-    def write_gold(self, silver: Path, gold: Path, window: Window = EVERYTHING) -> RowCounts:
+    def write_gold(self, silver: Place, gold: Place, window: Window = EVERYTHING) -> RowCounts:
         found: dict[str, list[pa.Table]] = {}
         held = _Silver(silver, window)
         for cluster, group_id in held.groups():
@@ -62,7 +61,7 @@ class LocalEngine:
                 found.setdefault(table, []).append(gold_rows)
         return write_tables(found, gold)
 
-    def silver_facts(self, silver: Path) -> SilverFacts:
+    def silver_facts(self, silver: Place) -> SilverFacts:
         return SilverFacts(
             issues=_distinct(_rows(silver, "dq_issues", Issue)),
             undecoded=_undecoded(silver),
@@ -74,7 +73,7 @@ class LocalEngine:
 class _Silver:
     """All of silver, by group."""
 
-    def __init__(self, silver: Path, window: Window) -> None:
+    def __init__(self, silver: Place, window: Window) -> None:
         self._window = window
         self._commits: dict[Group, list[bytes]] = defaultdict(list)
         self._partition: dict[Group, int | None] = {}
@@ -113,7 +112,7 @@ class _Silver:
             found.until_ms = min(self._until_ms[cluster], self._window.until_ms)
         return self._commits.get(group, []), found
 
-    def _read_commits(self, silver: Path) -> None:
+    def _read_commits(self, silver: Place) -> None:
         for path in shown(silver, TABLE):
             for rows in row_groups(path, COMMITS_OF_A_GROUP):
                 for packed in pack(rows):
@@ -152,18 +151,18 @@ _PARTITION_IN = {"group_records": "partition", "events": "co_partition"}
 """The columns that say which partition of the offsets topic a group lies on."""
 
 
-def _table(silver: Path, table: str) -> pa.Table:
+def _table(silver: Place, table: str) -> pa.Table:
     """All batches of a silver table."""
     schema = SCHEMAS[table]
-    tables = [pq.ParquetFile(path).read().cast(schema) for path in shown(silver, table)]
+    tables = [rows_in(path).cast(schema) for path in shown(silver, table)]
     return pa.concat_tables([schema.empty_table(), *tables])
 
 
-def _rows(silver: Path, table: str, row_type: type[RowT]) -> list[RowT]:
+def _rows(silver: Place, table: str, row_type: type[RowT]) -> list[RowT]:
     return rows_of(row_type, COLUMNS[table], _table(silver, table))
 
 
-def _with_cluster(silver: Path, table: str, row_type: type[RowT]) -> list[tuple[str | None, RowT]]:
+def _with_cluster(silver: Place, table: str, row_type: type[RowT]) -> list[tuple[str | None, RowT]]:
     rows = _table(silver, table)
     return list(zip(rows["cluster"].to_pylist(), rows_of(row_type, COLUMNS[table], rows), strict=True))
 
@@ -175,7 +174,7 @@ def _by(rows: Iterable[tuple[str | None, RowT]], column: str) -> dict[tuple[str 
     return dict(found)
 
 
-def _moves(silver: Path) -> Iterator[tuple[str | None, CoordinatorMove]]:
+def _moves(silver: Place) -> Iterator[tuple[str | None, CoordinatorMove]]:
     """Where coordinators moved to, from the log and from what brokers say."""
     yield from _with_cluster(silver, "coordinator_moves", CoordinatorMove)
     events = _table(silver, "events")
@@ -190,13 +189,13 @@ def _distinct(issues: list[Issue]) -> list[Issue]:
     return list({(each.rule, each.keys, each.detail): each for each in issues}.values())
 
 
-def _undecoded(silver: Path) -> list[Undecoded]:
+def _undecoded(silver: Place) -> list[Undecoded]:
     by = ["record_type", "value_version", "error"]
     counted = _table(silver, "decode_errors").group_by(by).aggregate([([], "count_all")])
     return [Undecoded(*row) for row in zip(*(counted[name].to_pylist() for name in (*by, "count_all")), strict=True)]
 
 
-def _event_numbers(silver: Path) -> list[EventNumbers]:
+def _event_numbers(silver: Place) -> list[EventNumbers]:
     events = _table(silver, "events")
     numbered = events.filter((pc.field("origin") == "event_log") & pc.field("seq").is_valid())
     found = numbered.group_by(["node_id", "boot_id"]).aggregate(

@@ -8,13 +8,13 @@ rows and carried each of their columns through two processes. Without Spark they
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kohort.pipeline.history.silver_input import COMMIT_COLUMNS
+from kohort.pipeline.places import Place, for_arrow
 from kohort.pipeline.silver.silver_schemas import SCHEMAS
 
 TABLE = "offset_commits"
@@ -25,10 +25,12 @@ TEXTS = ("cluster", "group_id", "topic", "txn")
 Ints = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
-def row_groups(path: str | Path, columns: Iterable[str]) -> Iterator[pa.Table]:
+def row_groups(path: Place, columns: Iterable[str]) -> Iterator[pa.Table]:
     """Columns of a file of commits, a row group at a time, with its texts as dictionaries."""
     wanted = list(columns)
-    with pq.ParquetFile(path, read_dictionary=[name for name in TEXTS if name in wanted]) as file:
+    where, system = for_arrow(path)
+    texts = [name for name in TEXTS if name in wanted]
+    with pq.ParquetFile(where, read_dictionary=texts, filesystem=system) as file:
         for number in range(file.num_row_groups):
             yield file.read_row_group(number, columns=wanted)
 

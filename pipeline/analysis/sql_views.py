@@ -6,13 +6,14 @@ outdated files are left out, moments are timestamps, and a table that has no row
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 
 from kohort.pipeline.gold import gold_schemas
+from kohort.pipeline.places import Place, StoredPlace
 from kohort.pipeline.silver import silver_schemas
 from kohort.pipeline.silver.silver_schemas import COUNTS_ONCE, RECORD
 from kohort.pipeline.whole_files import replace_text
@@ -85,25 +86,38 @@ SPARK = Dialect(
 )
 
 
-def write_views(tables: Path) -> None:
-    """Writes the files beside the tables. They hold the absolute place: a folder that was moved needs them anew."""
+_HADOOPS = re.compile(r"^s3n?://")
+"""Spark reaches S3 by Hadoop's file system of this name."""
+
+
+def write_views(folder: Place, tables: Place) -> None:
+    """Writes the files into a folder. They hold the absolute place of the tables: what was moved needs them anew."""
+    tables = tables if isinstance(tables, StoredPlace) else tables.absolute()
     for dialect in (DUCKDB, SPARK):
-        replace_text(tables / f"{dialect.name}.sql", views_sql(tables.absolute(), dialect))
+        replace_text(folder / f"{dialect.name}.sql", views_sql(tables, dialect))
 
 
-def views_sql(tables: Path, dialect: Dialect) -> str:
+def views_sql(tables: Place, dialect: Dialect) -> str:
     """Statements that end in a semicolon, each on lines of its own."""
-    return dialect.head + "".join(
-        f"{dialect.view} {table} AS {_select(tables / layer / table, table, layer, dialect)};\n"
-        for table, layer in VIEWS.items()
-    )
+    written = {layer: _written(tables / layer) for layer in ("gold", "silver")}
+    text = dialect.head
+    for table, layer in VIEWS.items():
+        select = _select(tables / layer / table, table, layer, dialect, table in written[layer])
+        text += f"{dialect.view} {table} AS {select};\n"
+    return text
 
 
-def _select(place: Path, table: str, layer: str, dialect: Dialect) -> str:
-    if not any(place.glob("*/part-*.parquet")):
+def _written(layer: Place) -> set[str]:
+    """The tables that have rows. One listing tells of all: in a store each is a request."""
+    files: list[Place] = list(layer.glob("*/*/part-*.parquet"))
+    return {path.parent.parent.name for path in files}
+
+
+def _select(place: Place, table: str, layer: str, dialect: Dialect, has_rows: bool) -> str:
+    if not has_rows:
         return f"SELECT {', '.join(_no_values(table, layer, dialect))} WHERE 1 = 0"
     columns = ", ".join(_columns(table, layer, dialect))
-    path = str(place)
+    path = str(place) if dialect is DUCKDB else _HADOOPS.sub("s3a://", str(place))
     if layer == "gold":
         return f"SELECT {columns} FROM {dialect.gold.format(_inside(path, dialect))}"
     return f"SELECT {columns} FROM {_once(table, dialect.silver.format(_inside(path, dialect)), dialect)}"

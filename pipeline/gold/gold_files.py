@@ -5,31 +5,95 @@ Beside each moment in milliseconds a file has it as a timestamp, for whoever ask
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Iterator
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from kohort.pipeline.gold.gold_schemas import MOMENTS
+from kohort.pipeline.gold.gold_schemas import MOMENTS, SCHEMAS
+from kohort.pipeline.places import Place, for_arrow
 
 TIMESTAMP = pa.timestamp("ms", "UTC")
+FILE = "part-0.parquet"
+_ROWS_PER_GROUP = 1 << 20
 
 
-def write_tables(found: dict[str, list[pa.Table]], gold: Path) -> dict[str, int]:
-    """Writes the tables of all groups by day; a day that is written again is replaced. Gives rows by table.
+class DayFile:
+    """The file of one table and day, written as its rows come: those of a group together, groups in order.
 
-    Chunks are joined first: Arrow would write a row group for each, and thousands of groups bring a chunk each.
+    Rows wait until they fill a row group: thousands of groups bring a few each. A `with` block completes the file.
     """
+
+    def __init__(self, gold: Place, table: str, day: str, name: str = FILE) -> None:
+        self._table, self._folder, self._name = table, day_folder(gold, table, day), name
+        self._writer: pq.ParquetWriter | None = None
+        self._waiting: list[pa.Table] = []
+        self.rows = 0
+
+    def add(self, rows: pa.Table) -> None:
+        """Takes in rows under the table's schema, all of this day."""
+        self._waiting.append(rows)
+        self.rows += len(rows)
+        if sum(map(len, self._waiting)) >= _ROWS_PER_GROUP:
+            self._flush()
+
+    def _flush(self) -> None:
+        if not self._waiting:
+            return
+        rows = _with_timestamps(self._table, pa.concat_tables(self._waiting).combine_chunks().drop_columns("day"))
+        self._waiting = []
+        if self._writer is None:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            where, system = for_arrow(self._folder / self._name)
+            self._writer = pq.ParquetWriter(where, rows.schema, filesystem=system, compression="zstd")
+        self._writer.write_table(rows, row_group_size=_ROWS_PER_GROUP)
+
+    def __enter__(self) -> DayFile:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self._flush()
+        if self._writer is not None:
+            self._writer.close()
+
+
+def day_folder(gold: Place, table: str, day: str) -> Place:
+    """Where the file of a table and day lies."""
+    return gold / table / f"day={day}"
+
+
+def write_tables(found: dict[str, list[pa.Table]], gold: Place) -> dict[str, int]:
+    """Writes the tables of all groups by day; a day that is written again is replaced. Gives rows by table."""
     for table, parts in found.items():
-        pq.write_to_dataset(
-            _with_timestamps(table, pa.concat_tables(parts).combine_chunks().sort_by("group_id")),
-            gold / table,
-            partition_cols=["day"],
-            basename_template="part-{i}.parquet",
-            existing_data_behavior="delete_matching",
-            compression="zstd",
-        )
+        for day, rows in by_day(pa.concat_tables(parts).combine_chunks().sort_by("group_id")):
+            with DayFile(gold, table, day) as file:
+                file.add(rows)
     return {table: sum(map(len, parts)) for table, parts in found.items()}
+
+
+def by_day(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
+    """The rows of each day, in their order."""
+    ordered, start = rows.sort_by("day"), 0  # which is stable
+    for run in pc.value_counts(ordered["day"]).to_pylist():
+        yield run["values"], ordered.slice(start, run["counts"])
+        start += run["counts"]
+
+
+def read_table(gold: Place, table: str, columns: list[str] | None = None, only: Any = None) -> pa.Table | None:
+    """A gold table's rows, without the timestamps that its moments have beside them; None where it wasn't written.
+
+    only: an expression over columns.
+    """
+    folder = gold / table
+    if not folder.is_dir():
+        return None
+    where, system = for_arrow(folder)
+    found = ds.dataset(where, schema=SCHEMAS[table], partitioning="hive", filesystem=system)
+    return found.to_table(columns=columns, filter=only)
 
 
 def _with_timestamps(table: str, rows: pa.Table) -> pa.Table:

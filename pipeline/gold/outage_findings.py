@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pyarrow as pa
-import pyarrow.dataset as ds
 
-from kohort.pipeline.gold.gold_files import write_tables
+from kohort.pipeline.gold.gold_files import read_table, write_tables
 from kohort.pipeline.gold.gold_schemas import SCHEMAS
 from kohort.pipeline.gold.group_tables import diagnosis
+from kohort.pipeline.places import Place
 from kohort.pipeline.rules.finding import INFO, Finding
 from kohort.pipeline.rules.together import ID, Stretch, explains, findings, outages
 
 
-def judge_outages(gold: Path) -> None:
+def judge_outages(gold: Place) -> None:
     """Adds findings about outages to the diagnoses, and makes information of what they explain."""
     pauses = _rows(gold, "commit_pauses")
     by_cluster: dict[str, list[dict[str, object]]] = {}
@@ -53,9 +51,6 @@ def _ms(value: object) -> int:
     return value
 
 
-def _rows(gold: Path, table: str) -> list[dict[str, object]]:
-    place = gold / table
-    if not place.is_dir():
-        return []
-    rows: list[dict[str, object]] = ds.dataset(place, schema=SCHEMAS[table], partitioning="hive").to_table().to_pylist()
-    return rows
+def _rows(gold: Place, table: str) -> list[dict[str, object]]:
+    found = read_table(gold, table)
+    return [] if found is None else found.to_pylist()

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kohort.pipeline.analysis.packed_commits import COMMITS_OF_A_GROUP, PLACES, TABLE, TEXTS, pack, places, row_groups
-from kohort.pipeline.session import parallelism
+from kohort.pipeline.job.file_frames import over_files
+from kohort.pipeline.places import Place
 from kohort.pipeline.silver.parquet_files import shown
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def commit_places(spark: SparkSession, silver: Path) -> DataFrame:
+def commit_places(spark: SparkSession, silver: Place) -> DataFrame:
     """(cluster, group_id, partition, topic) of everything that was ever committed."""
     kinds = "cluster string, group_id string, partition int, topic string"
     return _over_files(spark, silver, PLACES, places, kinds).distinct()
 
 
-def packed_commits(spark: SparkSession, silver: Path, only: list[str] | None = None) -> DataFrame:
+def packed_commits(spark: SparkSession, silver: Place, only: list[str] | None = None) -> DataFrame:
     """(cluster, group_id, payload): commits of one group from one stretch of a file, for `unpack`.
 
     only: the groups to look for; None: all.
@@ -39,23 +39,17 @@ def packed_commits(spark: SparkSession, silver: Path, only: list[str] | None = N
 
 def _over_files(
     spark: SparkSession,
-    silver: Path,
+    silver: Place,
     columns: tuple[str, ...],
     work: Callable[[pa.Table], Iterator[pa.Table]],
     kinds: str,
 ) -> DataFrame:
-    """Applies `work` to every row group of the commits of silver, texts as dictionaries. Workers must see `silver`."""
-    paths = [str(path) for path in shown(silver, TABLE)]
-    if not paths:
-        return spark.createDataFrame([], kinds)
+    """Applies `work` to every row group of the commits of silver, texts as dictionaries."""
 
-    def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for numbered in numbers:
-            for number in numbered.column(0).to_pylist():
-                for rows in row_groups(paths[number], columns):
-                    for table in work(rows):
-                        plain = [table[n].cast(pa.string()) if n in TEXTS else table[n] for n in table.column_names]
-                        yield from pa.table(plain, table.column_names).to_batches()
+    def run(path: Place) -> Iterator[pa.RecordBatch]:
+        for rows in row_groups(path, columns):
+            for table in work(rows):
+                plain = [table[n].cast(pa.string()) if n in TEXTS else table[n] for n in table.column_names]
+                yield from pa.table(plain, table.column_names).to_batches()
 
-    tasks = min(len(paths), 4 * parallelism(spark))
-    return spark.range(0, len(paths), 1, tasks).mapInArrow(run, kinds)
+    return over_files(spark, shown(silver, TABLE), run, kinds)

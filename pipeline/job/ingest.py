@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from kohort.pipeline.places import Place
 from kohort.pipeline.session import parallelism
 from kohort.pipeline.silver.parquet_files import UnseenTablesError, Writer, publish
 from kohort.pipeline.silver.read_sources import ingest, sample, split
@@ -31,7 +31,7 @@ class Read:
 def ingest_sources(
     spark: SparkSession,
     sources: list[Source],
-    silver: Path,
+    silver: Place,
     batch: str = "0",
     cluster: str = "",
     window: Window = EVERYTHING,
@@ -41,12 +41,11 @@ def ingest_sources(
     Workers must see `silver`: UnseenTablesError says that they saw another one.
     """
     shards = split(sources, parallelism(spark) * TASKS_PER_CORE)
-    folder = str(silver)
 
     def work(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for numbered in numbers:
             for number in numbered.column(0).to_pylist():
-                with Writer(Path(folder), batch) as writer:
+                with Writer(silver, batch) as writer:
                     ingest(shards[number], cluster, writer, window)
                 tables: list[str | None] = list(writer.rows) or [None]
                 yield pa.RecordBatch.from_pydict(

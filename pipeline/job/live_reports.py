@@ -17,6 +17,7 @@ from kohort.pipeline.job.following_files import PREFIX, FollowedFiles
 from kohort.pipeline.job.gold import analyse_groups, gold_tables
 from kohort.pipeline.job.kept_groups import KeptGroups, groups_in
 from kohort.pipeline.job.spark_engine import SparkEngine
+from kohort.pipeline.places import Place
 from kohort.pipeline.silver.parquet_files import UnseenTablesError, Writer, publish, written
 from kohort.pipeline.silver.read_sources import sample
 from kohort.pipeline.silver.rolling import roll
@@ -70,15 +71,20 @@ class FollowEngine(SparkEngine):
         self.groups, self.all_groups = KeptGroups(self._analyse), False
         self._staging = Path()
 
-    def write_gold(self, silver: Path, gold: Path, window: Window = EVERYTHING) -> RowCounts:
+    def write_gold(self, silver: Place, gold: Place, window: Window = EVERYTHING) -> RowCounts:
+        assert isinstance(silver, Path), "what is followed is kept in folders"
+        assert isinstance(gold, Path), "what is followed is kept in folders"
         self._staging = gold / "_packed"
         return write_tables(self.groups.tables(silver, all_groups=self.all_groups), gold)
 
     def _analyse(self, silver: Path, only: list[str] | None) -> dict[str, dict[str, pa.Table]]:
-        found: dict[str, dict[str, pa.Table]] = {}
+        found: dict[str, dict[str, list[pa.Table]]] = {}
         for group_id, table, rows in gold_tables(analyse_groups(self._spark, silver, only), self._staging):
-            found.setdefault(group_id, {})[table] = rows
-        return found
+            found.setdefault(group_id, {}).setdefault(table, []).append(rows)
+        return {
+            group_id: {table: pa.concat_tables(days) for table, days in tables.items()}
+            for group_id, tables in found.items()
+        }
 
 
 class Reports:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
 from kohort.pipeline.analysis.engine import EventNumbers, RowCounts, SilverFacts, Undecoded
 from kohort.pipeline.arrow_types import rows_of
-from kohort.pipeline.job.gold import analyse_groups, silver_frame, write_gold
+from kohort.pipeline.job.file_frames import silver_frame
+from kohort.pipeline.job.gold import analyse_groups
+from kohort.pipeline.job.gold_frames import write_gold
 from kohort.pipeline.job.ingest import ingest_sources
+from kohort.pipeline.places import Place
 from kohort.pipeline.silver.parquet_files import written
 from kohort.pipeline.silver.silver_rows import LogRange
 from kohort.pipeline.silver.silver_schemas import COLUMNS
@@ -28,13 +30,13 @@ class SparkEngine:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
 
-    def ingest(self, sources: list[Source], silver: Path, cluster: str = "", window: Window = EVERYTHING) -> RowCounts:
+    def ingest(self, sources: list[Source], silver: Place, cluster: str = "", window: Window = EVERYTHING) -> RowCounts:
         return ingest_sources(self._spark, sources, silver, cluster=cluster, window=window).rows
 
-    def write_gold(self, silver: Path, gold: Path, window: Window = EVERYTHING) -> RowCounts:
+    def write_gold(self, silver: Place, gold: Place, window: Window = EVERYTHING) -> RowCounts:
         return write_gold(analyse_groups(self._spark, silver, window=window), gold)
 
-    def silver_facts(self, silver: Path) -> SilverFacts:
+    def silver_facts(self, silver: Place) -> SilverFacts:
         there = written(silver)  # so that no frame is made of a table that nothing was written to
         return SilverFacts(
             issues=self._issues(silver) if "dq_issues" in there else [],
@@ -43,19 +45,19 @@ class SparkEngine:
             event_numbers=self._event_numbers(silver) if "events" in there else [],
         )
 
-    def _issues(self, silver: Path) -> list[Issue]:
+    def _issues(self, silver: Place) -> list[Issue]:
         rows = silver_frame(self._spark, silver, "dq_issues").select("rule", "keys", "detail").distinct().collect()
         return [Issue(row["rule"], row["keys"], row["detail"]) for row in rows]
 
-    def _undecoded(self, silver: Path) -> list[Undecoded]:
+    def _undecoded(self, silver: Place) -> list[Undecoded]:
         by = ("record_type", "value_version", "error")
         counted = silver_frame(self._spark, silver, "decode_errors").groupBy(*by).agg(F.count("*").alias("n"))
         return [Undecoded(*row) for row in counted.collect()]
 
-    def _ranges(self, silver: Path) -> list[LogRange]:
+    def _ranges(self, silver: Place) -> list[LogRange]:
         return rows_of(LogRange, COLUMNS["log_ranges"], silver_frame(self._spark, silver, "log_ranges").toArrow())
 
-    def _event_numbers(self, silver: Path) -> list[EventNumbers]:
+    def _event_numbers(self, silver: Place) -> list[EventNumbers]:
         numbered = silver_frame(self._spark, silver, "events").where("origin = 'event_log' and seq is not null")
         found = numbered.groupBy("node_id", "boot_id").agg(
             F.count("*").alias("n"),

@@ -7,13 +7,13 @@ for one group at a time.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from kohort.pipeline.gold.gold_files import read_table
 from kohort.pipeline.gold.gold_rows import (
     CommitMinuteRow,
     CommitStallRow,
@@ -26,7 +26,7 @@ from kohort.pipeline.gold.gold_rows import (
     RecommendationRow,
     ThroughputRow,
 )
-from kohort.pipeline.gold.gold_schemas import SCHEMAS
+from kohort.pipeline.places import Place
 
 _COLUMNS: dict[str, tuple[str, ...] | None] = {
     "rebalances": None,
@@ -62,8 +62,8 @@ class RebalanceInShort(TypedDict):
     day: str
 
 
-def rebalances_in_short(gold: Path) -> list[RebalanceInShort]:
-    found = _read(gold, "rebalances", tuple(RebalanceInShort.__annotations__))
+def rebalances_in_short(gold: Place) -> list[RebalanceInShort]:
+    found = read_table(gold, "rebalances", list(RebalanceInShort.__annotations__))
     return [] if found is None else found.to_pylist()
 
 
@@ -86,12 +86,12 @@ class PageTables:
 class Pages:
     """The rows of each group's page."""
 
-    def __init__(self, gold: Path, groups: list[str]) -> None:
+    def __init__(self, gold: Place, groups: list[str]) -> None:
         self._tables: dict[str, pa.Table] = {}
         self._places: dict[str, dict[str, tuple[int, int]]] = {}
         for name, columns in _COLUMNS.items():
-            wanted = None if columns is None else ("group_id", *columns)
-            found = _read(gold, name, wanted, ds.field("group_id").isin(groups))
+            wanted = None if columns is None else ["group_id", *columns]
+            found = read_table(gold, name, wanted, ds.field("group_id").isin(groups))
             if found is not None and len(found):
                 order = [("group_id", "ascending")]
                 if name in _ORDER:
@@ -105,16 +105,6 @@ class Pages:
     def _rows(self, name: str, group: str) -> list[Any]:
         start, count = self._places.get(name, {}).get(group, (0, 0))
         return self._tables[name].slice(start, count).to_pylist() if count else []
-
-
-def _read(
-    gold: Path, table: str, columns: tuple[str, ...] | None, only: pc.Expression | None = None
-) -> pa.Table | None:
-    folder = gold / table
-    if not folder.is_dir():
-        return None
-    found = ds.dataset(folder, schema=SCHEMAS[table], partitioning="hive")
-    return found.to_table(columns=None if columns is None else list(columns), filter=only)
 
 
 def _places(groups: pa.ChunkedArray) -> dict[str, tuple[int, int]]:

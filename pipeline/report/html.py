@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from pathlib import Path
 
 from kohort.pipeline.gold.gold_rows import DataIssueRow, GroupHealthRow
+from kohort.pipeline.places import Place
 from kohort.pipeline.report.cards import badge
 from kohort.pipeline.report.drawings.cause_bars import cause_bars
 from kohort.pipeline.report.drawings.heat import heat_map
@@ -29,7 +29,8 @@ _IN_HEAT_MAP = 40
 _IN_SHORT = 25
 
 
-def write_report(gold: Path, findings: list[FindingRow], path: Path) -> Path:
+def report_text(gold: Place, findings: list[FindingRow]) -> str:
+    """The page."""
     groups = by_group(findings)
     health: dict[str, list[GroupHealthRow]] = defaultdict(list)
     for row in read_gold(gold, GroupHealthRow):
@@ -38,9 +39,7 @@ def write_report(gold: Path, findings: list[FindingRow], path: Path) -> Path:
         groups.setdefault(group_id, [])
     order = sorted(groups, key=lambda group: _rank(group, groups[group], health.get(group, [])))
     pages = _pages(gold, order, groups, health)
-    text = _page(order, groups, health, rebalances_in_short(gold), pages, read_gold(gold, DataIssueRow))
-    path.write_text(text, encoding="utf-8")
-    return path
+    return _page(order, groups, health, rebalances_in_short(gold), pages, read_gold(gold, DataIssueRow))
 
 
 def _rank(group: str, found: list[FindingRow], health: list[GroupHealthRow]) -> tuple[int, float, str]:
@@ -50,7 +49,7 @@ def _rank(group: str, found: list[FindingRow], health: list[GroupHealthRow]) -> 
 
 
 def _pages(
-    gold: Path, order: list[str], groups: dict[str, list[FindingRow]], health: dict[str, list[GroupHealthRow]]
+    gold: Place, order: list[str], groups: dict[str, list[FindingRow]], health: dict[str, list[GroupHealthRow]]
 ) -> list[str]:
     """As many as fit, in this order."""
     rows = Pages(gold, order[:MOST_PAGES])

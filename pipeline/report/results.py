@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TypedDict, TypeVar
 
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
+from kohort.pipeline.gold.gold_files import read_table
 from kohort.pipeline.gold.gold_rows import DiagnosisRow
 from kohort.pipeline.gold.gold_schemas import ROW_TYPES, SCHEMAS
+from kohort.pipeline.places import Place, for_arrow
 from kohort.pipeline.rules.evidence import Evidence
 from kohort.pipeline.rules.finding import SEVERITIES
 
@@ -33,17 +33,15 @@ class FindingRow(TypedDict):
     advice: str
 
 
-def read_gold(gold: Path, row_type: type[RowT]) -> list[RowT]:
+def read_gold(gold: Place, row_type: type[RowT]) -> list[RowT]:
     """All rows of the gold table that holds this type; none when it wasn't written."""
     table = next(name for name, each in ROW_TYPES.items() if each is row_type)
-    folder = gold / table
-    if not folder.is_dir():
-        return []
-    rows: list[RowT] = ds.dataset(folder, schema=SCHEMAS[table], partitioning="hive").to_table().to_pylist()
+    found = read_table(gold, table)
+    rows: list[RowT] = [] if found is None else found.to_pylist()
     return rows
 
 
-def add_issues(gold: Path, cluster: str, issues: list[tuple[str, str, str]]) -> None:
+def add_issues(gold: Place, cluster: str, issues: list[tuple[str, str, str]]) -> None:
     """Puts issues that belong to no group beside the groups' own. Written again, they replace themselves."""
     import pyarrow as pa
 
@@ -54,10 +52,11 @@ def add_issues(gold: Path, cluster: str, issues: list[tuple[str, str, str]]) -> 
     ]
     folder = gold / "dq_issues" / "day=all"
     folder.mkdir(parents=True, exist_ok=True)
-    pq.write_table(pa.Table.from_pylist(rows, schema), folder / "part-0.parquet")
+    where, system = for_arrow(folder / "part-0.parquet")
+    pq.write_table(pa.Table.from_pylist(rows, schema), where, filesystem=system)
 
 
-def findings(gold: Path) -> list[FindingRow]:
+def findings(gold: Place) -> list[FindingRow]:
     """Findings as they go into findings.json, the gravest first."""
     rows: list[FindingRow] = [
         {

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import shutil
 import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kohort.pipeline.places import Place, PlaceT, for_arrow, rename
 from kohort.pipeline.silver.silver_schemas import SCHEMAS
 
 _ROWS_PER_GROUP = 500_000
@@ -43,7 +45,7 @@ def _how(table: str) -> dict[str, Any]:
 class Writer:
     """The files of one task. A `with` block closes them; after an exception nothing of them is ever shown."""
 
-    folder: Path
+    folder: Place
     batch: str
     task: str = field(default_factory=lambda: uuid.uuid4().hex)
     _open: dict[str, pq.ParquetWriter] = field(default_factory=dict)
@@ -64,10 +66,12 @@ class Writer:
         if table not in self._open:
             path = self.path(table)
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._open[table] = pq.ParquetWriter(path, SCHEMAS[table], **_how(table))
+            where, system = for_arrow(path)
+            self._open[table] = pq.ParquetWriter(where, SCHEMAS[table], filesystem=system, **_how(table))
         self._open[table].write_table(pa.concat_tables(waiting), row_group_size=_ROWS_PER_GROUP)
 
-    def path(self, table: str) -> Path:
+    def path(self, table: str) -> Place:
+        """The file that holds the rows of a table, hidden until it is published."""
         return batch_folder(self.folder, table, self.batch) / f"_{self.task}.parquet"
 
     def __enter__(self) -> Writer:
@@ -81,21 +85,21 @@ class Writer:
             writer.close()
 
 
-def batch_folder(folder: Path, table: str, batch: str) -> Path:
+def batch_folder(folder: PlaceT, table: str, batch: str) -> PlaceT:
     return folder / table / f"batch={batch}"
 
 
 class UnseenTablesError(RuntimeError):
     """Workers wrote tables, and nothing of them is here; the text says what to do."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Place) -> None:
         super().__init__(
             f"Spark's workers wrote tables that can't be seen from here: {folder} must hold the same files on this "
             "machine and on every worker. Name a shared folder with --out"
         )
 
 
-def publish(folder: Path, batch: str, tasks: list[str]) -> int:
+def publish(folder: PlaceT, batch: str, tasks: list[str]) -> int:
     """Makes the files of these tasks the whole content of the batch; earlier tries go. Returns how many there are."""
     count = 0
     for table in SCHEMAS:
@@ -108,23 +112,39 @@ def publish(folder: Path, batch: str, tasks: list[str]) -> int:
                 path.unlink()
         for hidden, shown in mine.items():
             if (place / hidden).exists():
-                (place / hidden).rename(place / shown)
+                rename(place / hidden, shown)
                 count += 1
         if not any(place.iterdir()):
             place.rmdir()
     return count
 
 
-def shown(folder: Path, table: str, until: int | None = None) -> list[Path]:
+def shown(folder: PlaceT, table: str, until: int | None = None) -> list[PlaceT]:
     """The files of a table that are complete. until: the last of the numbered batches to be taken; None: all."""
-    files = sorted((folder / table).glob("batch=*/part-*.parquet"))
+    files: list[PlaceT] = list((folder / table).glob("batch=*/part-*.parquet"))
+    files.sort(key=lambda path: str(path).split("/"))
     if until is None:
         return files
     numbers = [path.parent.name.partition("=")[2] for path in files]
     return [path for path, number in zip(files, numbers, strict=True) if not number.isdigit() or int(number) <= until]
 
 
-def written(folder: Path) -> set[str]:
+def row_groups_in(path: Place) -> Iterator[pa.Table]:
+    """The rows of one file, a row group at a time."""
+    where, system = for_arrow(path)
+    with pq.ParquetFile(where, filesystem=system) as file:
+        for number in range(file.num_row_groups):
+            yield file.read_row_group(number)
+
+
+def rows_in(path: Place) -> pa.Table:
+    """All rows of one file."""
+    where, system = for_arrow(path)
+    with pq.ParquetFile(where, filesystem=system) as file:
+        return file.read()
+
+
+def written(folder: Place) -> set[str]:
     """The tables that hold anything."""
     return {table for table in SCHEMAS if shown(folder, table)}
 

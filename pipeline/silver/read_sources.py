@@ -18,6 +18,7 @@ from kohort.pipeline.sources.lines import BROKEN
 from kohort.pipeline.sources.source_rows import LogEndSample, TopicName
 from kohort.pipeline.sources.stored import source_file
 from kohort.pipeline.sources.window import EVERYTHING, Window
+from kohort.pipeline.store_errors import store_error
 
 NOTHING_READ = "nothing_read"
 """The rule of an issue: a source was read, and nothing in it was understood."""
@@ -125,7 +126,7 @@ def _one(source: Source, into: _Into) -> None:
         elif source.kind == found.TOPICS:
             _rows("topic_names", samples.read_topics(path), into)
     except BROKEN as error:
-        why = getattr(error, "strerror", None) or str(error)
+        why = store_error(str(error)) or getattr(error, "strerror", None) or str(error)
         issue_row(Issue("unreadable_file", source.path, why), into.cluster, into.writer)
 
 

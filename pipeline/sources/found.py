@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kohort.client.security import OPEN, Security
+from kohort.pipeline.places import is_stored
 from kohort.pipeline.sources.authorizer_lines import DENIED
 from kohort.pipeline.sources.broker_lines import MARK, looks_like_a_brokers
 from kohort.pipeline.sources.checked import UNREADABLE
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.lines import read_lines
 from kohort.pipeline.sources.segments import partition_of
-from kohort.pipeline.sources.stored import SourceFile, files_behind, is_stored
+from kohort.pipeline.sources.stored import SourceFile, files_behind
+from kohort.pipeline.store_errors import store_error
 
 SEGMENT, EXPORT, DUMP, TEXT_LOG, EVENTS, END_OFFSETS, TOPICS, WIRE = (
     "segment", "export", "dump", "text_log", "events", "end_offsets", "topics", "wire",
@@ -112,7 +114,7 @@ def _behind(argument: str, security: Security, issues: list[Issue]) -> Iterator[
 
 
 def _unreadable(place: str, error: OSError) -> Issue:
-    return Issue("unreadable_file", place, error.strerror or str(error))
+    return Issue("unreadable_file", place, store_error(str(error)) or error.strerror or str(error))
 
 
 def _inside(folder: Path, issues: list[Issue]) -> Iterator[Source]:

@@ -259,7 +259,7 @@ def movement_by_group(spark: SparkSession, silver: Path) -> tuple[int, int]:
     """(partitions compared, moved) over all generations, by the pipeline's own measure."""
     from kohort.pipeline.history.inputs import Generation, Member
     from kohort.pipeline.history.movement import movement
-    from kohort.pipeline.job.gold import silver_frame
+    from kohort.pipeline.job.file_frames import silver_frame
 
     def work(key: tuple[Any, ...], rows: pa.Table) -> pa.Table:
         timeline: dict[int, Generation] = {}

@@ -6,13 +6,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from kohort.pipeline.report.html import write_report
 from kohort.pipeline.report.results import findings
 from kohort.pipeline.silver.parquet_files import Writer, publish
 from kohort.pipeline.silver.read_sources import ingest
 from kohort.pipeline.sources.found import find_sources
 from tests.pipeline.browser import picture
-from tests.pipeline.gold_tables import write_gold
+from tests.pipeline.gold_tables import write_gold, write_report
 from tests.pipeline.local_groups import load_groups
 from tests.support.shared_folder import SHARED
 

@@ -13,38 +13,19 @@ from click.testing import CliRunner
 from kohort.cli.analyze import analyze
 from kohort.pipeline.sources.found import Source, find_sources
 from tests.pipeline.incidents.recorded import unpacked
-
-BUCKET = "broker-backups"
+from tests.pipeline.stores import BUCKET, bucket_in, put, s3_server, use
 
 
 @pytest.fixture(scope="module")
 def endpoint() -> Iterator[str]:
-    server = pytest.importorskip("moto.server", reason="moto comes with the extra `test`")
-    store = server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    store.start()
-    host, port = store.get_host_and_port()
-    yield f"http://{host}:{port}"
-    store.stop()
+    with s3_server() as address:
+        yield address
 
 
 @pytest.fixture
 def store(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> fs.S3FileSystem:
-    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "somebody")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
-    monkeypatch.setenv("AWS_REGION", "us-east-1")
-    system = fs.S3FileSystem(
-        endpoint_override=endpoint, allow_bucket_creation=True, connect_timeout=60, request_timeout=60
-    )
-    system.create_dir(BUCKET)
-    return system
-
-
-def put(store: fs.S3FileSystem, folder: Path, prefix: str) -> None:
-    for path in sorted(folder.rglob("*")):
-        if path.is_file():
-            with store.open_output_stream(f"{BUCKET}/{prefix}/{path.relative_to(folder)}") as stream:
-                stream.write(path.read_bytes())
+    use(monkeypatch, endpoint)
+    return bucket_in(endpoint)
 
 
 def without_place(sources: list[Source], root: str) -> set[tuple[str, str, int, int]]:
@@ -105,12 +86,3 @@ def test_a_store_without_anything_of_use(store: fs.S3FileSystem) -> None:
     sources, issues = find_sources([f"s3://{BUCKET}/pictures"])
     assert sources == []
     assert [(issue.rule, issue.keys) for issue in issues] == [("no_source", f"s3://{BUCKET}/pictures")]
-
-
-@pytest.mark.parametrize("out", ["s3://bucket/incident", "hdfs://namenode/incident"])
-def test_tables_are_written_into_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, out: str) -> None:
-    monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(analyze, ["localhost:1", "--out", out])
-    assert done.exit_code == 2
-    assert "tables are written into a folder" in done.output
-    assert list(tmp_path.iterdir()) == []

@@ -18,14 +18,13 @@ from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.report import html
 from kohort.pipeline.report.cards import card
 from kohort.pipeline.report.figures import down
-from kohort.pipeline.report.html import write_report
 from kohort.pipeline.report.lists import MOST_ROWS
 from kohort.pipeline.report.results import add_issues, findings
 from kohort.pipeline.report.style import CSS
 from kohort.pipeline.report.svg import Colours, name, sentence
 from kohort.pipeline.report.words import by_group, first_thing, headline, when
 from kohort.pipeline.sources.source_rows import GroupEvent
-from tests.pipeline.gold_tables import write_gold
+from tests.pipeline.gold_tables import write_gold, write_report
 from tests.pipeline.report_rows import finding
 
 EVIL = "<script>alert('x')</script>\"&"

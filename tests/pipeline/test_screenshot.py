@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from kohort.pipeline.history.inputs import GroupInput
-from kohort.pipeline.report.html import write_report
 from kohort.pipeline.report.results import add_issues, findings
 from tests.pipeline.browser import DARK, LIGHT, ask, picture
-from tests.pipeline.gold_tables import write_gold
+from tests.pipeline.gold_tables import write_gold, write_report
 from tests.support.chromium_tab import chromium
 
 pytestmark = [

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from kohort.cli.analyze import analyze
-from kohort.pipeline.session import NoSparkError, connect_place
+from kohort.pipeline.session import NoSparkError, connect_place, with_retries
 from kohort.pipeline.silver.parquet_files import UnseenTablesError, Writer, publish
 from kohort.pipeline.silver.silver_schemas import table_of
 from kohort.pipeline.sources.chunk import Issue
@@ -32,6 +32,22 @@ def test_an_address_of_spark_connect(address: str, place: tuple[str, int]) -> No
 def test_an_address_that_is_none(address: str) -> None:
     with pytest.raises(NoSparkError, match="looks like sc://host:15002"):
         connect_place(address)
+
+
+@pytest.mark.parametrize(
+    ("master", "taken"),
+    [
+        ("local", "local[1,4]"),
+        ("local[3]", "local[3,4]"),
+        ("local[*]", "local[*,4]"),
+        ("local[2,1]", "local[2,1]"),
+        ("local-cluster[2,1,1024]", "local-cluster[2,1,1024]"),
+        ("spark://host:7077", "spark://host:7077"),
+    ],
+)
+def test_a_worker_that_dies_is_not_the_end(master: str, taken: str) -> None:
+    """Spark's local mode gives up with the first task that fails; on clusters it tries four times."""
+    assert with_retries(master) == taken
 
 
 @pytest.mark.parametrize(

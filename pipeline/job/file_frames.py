@@ -1,0 +1,55 @@
+"""Parquet files as Spark frames, read by Arrow in the workers.
+
+So workers read every store that this machine reads. Spark's own readers would want Hadoop's jars for it on all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from kohort.pipeline.places import Place
+from kohort.pipeline.session import ROWS_PER_ARROW_BATCH, parallelism
+from kohort.pipeline.silver.parquet_files import row_groups_in, shown
+from kohort.pipeline.silver.silver_schemas import SCHEMAS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+_TASKS_PER_CORE = 4
+
+
+def silver_frame(spark: SparkSession, silver: Place, table: str) -> DataFrame:
+    """All batches of a silver table; an empty frame of its schema when there is none."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    schema = SCHEMAS[table]
+
+    def read(path: Place) -> Iterator[pa.RecordBatch]:
+        for rows in row_groups_in(path):
+            yield from rows.cast(schema).to_batches(ROWS_PER_ARROW_BATCH)
+
+    return over_files(spark, shown(silver, table), read, from_arrow_schema(schema))
+
+
+def over_files(
+    spark: SparkSession,
+    files: Sequence[Place],
+    read: Callable[[Place], Iterator[pa.RecordBatch]],
+    kinds: str | StructType,
+) -> DataFrame:
+    """What `read` makes of each file. Workers must see the files."""
+    if not files:
+        return spark.createDataFrame([], kinds)
+    places = list(files)
+
+    def work(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for numbered in numbers:
+            for number in numbered.column(0).to_pylist():
+                yield from read(places[number])
+
+    tasks = min(len(places), _TASKS_PER_CORE * parallelism(spark))
+    return spark.range(0, len(places), 1, tasks).mapInArrow(work, kinds)

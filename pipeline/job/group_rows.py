@@ -1,0 +1,101 @@
+"""Silver brought together by group, for one shuffle: a row of a table is a struct in the column of its table.
+
+Commits travel packed beside them (see `analysis.packed_commits`). In the worker the columns are the tables again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import reduce
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql import functions as F
+
+from kohort.pipeline.arrow_types import rows_of
+from kohort.pipeline.history.silver_input import GroupRows
+from kohort.pipeline.job.commit_frames import commit_places, packed_commits
+from kohort.pipeline.job.file_frames import silver_frame
+from kohort.pipeline.places import Place
+from kohort.pipeline.silver.silver_schemas import COLUMNS, ROW_TYPES
+from kohort.pipeline.sources.window import Window
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_BY_GROUP = ("group_records", "group_members", "member_partitions", "events")
+_TABLES = (*_BY_GROUP, "log_ranges", "coordinator_moves", "end_offsets", "topic_names")
+_UNTIL, _COMMITS = "until_ms", "commits"
+
+
+def silver_by_group(spark: SparkSession, silver: Place, only: list[str] | None) -> DataFrame:
+    """cluster, group_id, and of each row one more column that isn't null. only: these groups; None: all."""
+    places = commit_places(spark, silver).persist()  # a row for each topic of a group: small, and asked for often
+    groups = _groups(spark, silver, places)
+    commits = packed_commits(spark, silver, only).where("group_id is not null").withColumnRenamed("payload", _COMMITS)
+    frames = [commits, *_rows(spark, silver, places, groups)]
+    every = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
+    return every if only is None else every.where(F.col("group_id").isin(only))
+
+
+def _groups(spark: SparkSession, silver: Place, places: DataFrame) -> DataFrame:
+    """(cluster, group_id, partition) of every group that anything is known of; partition null where it isn't known."""
+    frames = [places.select("cluster", "group_id", "partition")] + [
+        silver_frame(spark, silver, table).select("cluster", "group_id", F.col(column).alias("partition"))
+        for table, column in (("group_records", "partition"), ("events", "co_partition"))
+    ]
+    return (
+        reduce(lambda a, b: a.unionByName(b), frames)
+        .where("group_id is not null")
+        .groupBy("cluster", "group_id")
+        .agg(F.max("partition").alias("partition"))
+    )
+
+
+def _rows(spark: SparkSession, silver: Place, places: DataFrame, groups: DataFrame) -> Iterator[DataFrame]:
+    """Everything but commits."""
+    for table in _BY_GROUP:
+        yield _as_struct(silver_frame(spark, silver, table).where("group_id is not null"), table)
+    ranges = silver_frame(spark, silver, "log_ranges")
+    moves = silver_frame(spark, silver, "coordinator_moves").select("cluster", "partition", "ts_ms", "epoch")
+    elected = silver_frame(spark, silver, "events").where("kind = 'coordinator_elected' and co_epoch > 0")
+    moves = moves.unionByName(
+        elected.select(
+            "cluster",
+            F.col("co_partition").alias("partition"),
+            F.col("ts").alias("ts_ms"),
+            F.col("co_epoch").alias("epoch"),
+        )
+    )
+    on_partition = F.broadcast(groups.where("partition is not null"))
+    yield _as_struct(ranges.join(on_partition, ["cluster", "partition"]), "log_ranges")
+    yield _as_struct(moves.join(on_partition, ["cluster", "partition"]), "coordinator_moves")
+    until = ranges.groupBy("cluster").agg(F.max("last_ts_ms").alias(_UNTIL))
+    yield groups.select("cluster", "group_id").join(F.broadcast(until), "cluster")
+    topics = places.select("cluster", "group_id", "topic").distinct()
+    ends = silver_frame(spark, silver, "end_offsets")
+    yield _as_struct(ends.join(F.broadcast(topics), ["cluster", "topic"]), "end_offsets")
+    ids = silver_frame(spark, silver, "member_partitions").where("topic_id is not null")
+    ids = ids.select("cluster", "group_id", "topic_id").distinct()
+    names = silver_frame(spark, silver, "topic_names").distinct()
+    yield _as_struct(ids.join(names, ["cluster", "topic_id"]), "topic_names")
+
+
+def _as_struct(frame: DataFrame, table: str) -> DataFrame:
+    return frame.select("cluster", "group_id", F.struct(*COLUMNS[table]).alias(table))
+
+
+def group_rows(batches: Iterator[pa.RecordBatch], window: Window) -> tuple[list[bytes], GroupRows]:
+    """A group's packed commits and its other rows, in a worker. window: the one that silver was read with."""
+    payloads: list[bytes] = []
+    rows = GroupRows(since_ms=window.since_ms)
+    for batch in batches:
+        payloads += batch.column(_COMMITS).drop_null().to_pylist()
+        for until_ms in batch.column(_UNTIL).drop_null().to_pylist():
+            rows.until_ms = min(until_ms, window.until_ms)
+        for table in _TABLES:
+            found = batch.column(table).drop_null()
+            if len(found):
+                of_table = pa.Table.from_struct_array(found)
+                getattr(rows, table).extend(rows_of(ROW_TYPES[table], COLUMNS[table], of_table))
+    return payloads, rows

@@ -4,7 +4,7 @@ The most frequent request after Heartbeat, hence little ceremony: one object a c
 consumer commits the same partitions again and again: its commits after the first are repetitions of that.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import count
 from uuid import UUID
@@ -29,6 +29,7 @@ from kohort.protocol.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
+from kohort.protocol.topic_partition import TopicPartition
 
 BROKERS_RETENTION = -1
 """As `retention_time_ms`: as long as the broker keeps offsets. Other negative times are in the past."""
@@ -168,22 +169,33 @@ class Commit:
             group.commits_in_flight -= 1
         answer = None
         if error is _NONE:
-            accepted, answer = self._accepted, self.answer_ready
-            assert accepted is not None, "it has been written"
+            answer = self.answer_ready
             topics = _offsets_of(coordinator, self.request.group_id, now_ms).topics
             if coordinator.observer is not UNOBSERVED:
-                _tell_commit(coordinator, group, self.request.member_id, len(accepted))
-            wall_ms, expire_ms = self._wall_ms, self._expire_ms
-            for name, partition, committed, offset, epoch in accepted:
-                committed.take(offset, epoch, wall_ms, expire_ms)
-                partitions = topics.get(name)
-                if partitions is None:
-                    partitions = topics[name] = {}
-                partitions[partition] = committed
+                _tell_commit(coordinator, group, self.request.member_id, self._count())
+            self._take_over(topics)
             if group is not None and group.pending_offsets is not None:
-                for name, partition, *_ in accepted:
-                    group.pending_offsets.overtake((name, partition))
+                for place in self._places():
+                    group.pending_offsets.overtake(place)
         coordinator.effects.append(Reply(self.ticket, self.answer(error) if answer is None else answer))
+
+    def _take_over(self, topics: dict[str, dict[int, CommittedOffset]]) -> None:
+        """Puts what was written among the group's offsets."""
+        wall_ms, expire_ms = self._wall_ms, self._expire_ms
+        for name, partition, committed, offset, epoch in self._accepted or ():
+            committed.take(offset, epoch, wall_ms, expire_ms)
+            partitions = topics.get(name)
+            if partitions is None:
+                partitions = topics[name] = {}
+            partitions[partition] = committed
+
+    def _count(self) -> int:
+        """How many partitions were written."""
+        return len(self._accepted or ())
+
+    def _places(self) -> Iterable[TopicPartition]:
+        """The partitions that were written."""
+        return [(name, partition) for name, partition, *_ in self._accepted or ()]
 
     def answer(self, error: ErrorCode) -> OffsetCommitResponse:
         """What the client hears: `error` for every partition, but for those that were refused by themselves."""
@@ -233,13 +245,24 @@ class RepeatedCommit(Commit):
         self.missing_group = first.missing_group
         self.answer_ready = first.answer_ready
         self._too_large = None
-        self._repeated = repeated = first.repeated_records()
-        self._accepted = repeated.accepted(offsets)
+        self._repeated = first.repeated_records()
+        self._accepted = None
         self._offsets = offsets
 
     def _records(self) -> EncodedRecords:
         assert self._repeated is not None, "it has been made"
         return self._repeated.at(self._offsets, self._wall_ms)
+
+    def _take_over(self, topics: dict[str, dict[int, CommittedOffset]]) -> None:
+        assert self._repeated is not None, "it has been made"
+        self._repeated.take_over(topics, self._offsets, self._wall_ms)
+
+    def _count(self) -> int:
+        return len(self._offsets)
+
+    def _places(self) -> Iterable[TopicPartition]:
+        assert self._repeated is not None, "it has been made"
+        return self._repeated
 
 
 def offset_commit(coordinator: GroupCoordinator, commit: Commit, now_ms: int) -> OffsetCommitResponse | None:

@@ -7,6 +7,8 @@ from kohort.coordinator.effects import Effect
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import Purgatory
 
+_NONE = ErrorCode.none
+
 OnWritten = Callable[[ErrorCode, int], None]
 """What follows a write: NONE or the error as a client may hear it, and the time."""
 
@@ -63,10 +65,14 @@ class CoordinatorContext:
 
         `last_offset`: of its last record, which for a group's record is the only one.
         """
-        if token in self._awaited:  # else its partition has gone meanwhile, and whoever waited has been answered
-            self.appended_offset = last_offset
-            heard = error if error is ErrorCode.none else STORAGE_ERRORS.get(error, ErrorCode.unknown_server_error)
-            self.conclude(token, heard, now_ms)
+        awaited = self._awaited.pop(token, None)
+        if awaited is None:
+            return  # its partition has gone meanwhile, and whoever waited has been answered
+        self.appended_offset = last_offset
+        if error is not _NONE:
+            error = STORAGE_ERRORS.get(error, ErrorCode.unknown_server_error)
+        for on_written in awaited[1]:
+            on_written(error, now_ms)
 
     def abandon_appends(self, partition: int, now_ms: int) -> None:
         """Waits no longer for writes to a partition: for the clients they have failed (classic-groups §1.5)."""

@@ -89,6 +89,11 @@ class CommittedOffset:
             self._make_ready(offset_key(group_id, topic, partition), position)
         return self._pack(self._before, offset, epoch, self._note, now_ms, self._after)
 
+    def forget_record(self) -> None:
+        """Keeps no record ready: others do (`RepeatedRecords`)."""
+        self._position = -1
+        self._before = self._note = self._after = b""
+
     def _make_ready(self, key: bytes, position: int) -> None:
         self._before, self._note, self._after = _around(key, position, self.metadata, self.topic_id)
         self._pack = _packer(len(self._before), len(self._note), len(self._after))
@@ -98,6 +103,12 @@ class CommittedOffset:
 @lru_cache(maxsize=4096)
 def _packer(before: int, note: int, after: int) -> Callable[..., bytes]:
     return Struct(f">{before}sqi{note}sq{after}s").pack
+
+
+@lru_cache(maxsize=256)
+def _joiner(sizes: tuple[int, ...]) -> Callable[..., bytes]:
+    """Puts numbers between stretches of these sizes. Members of one application share it."""
+    return Struct(">" + "q".join([f"{size}s" for size in sizes])).pack
 
 
 def _around(key: bytes, position: int, metadata: str, topic_id: UUID | None) -> tuple[bytes, bytes, bytes]:
@@ -115,27 +126,50 @@ Accepted = tuple[str, int, CommittedOffset, int, int]
 class RepeatedRecords:
     """The records of a commit that is made again and again, ready but for offsets and time: one `pack` makes them."""
 
-    __slots__ = ("_before", "_epochs", "_pack", "_parts")
+    __slots__ = ("_committed", "_epochs", "_pack", "_parts", "_topics")
 
     def __init__(self, group_id: str, first: Sequence[Accepted]) -> None:
         """`first`: what was written the first time."""
         parts: list[bytes | int] = []
         between = b""
+        notes: dict[bytes, bytes] = {}
         for position, (topic, partition, committed, _, epoch) in enumerate(first):
             key = offset_key(group_id, topic, partition)
             before, note, after = _around(key, position, committed.metadata, committed.topic_id)
-            parts += between + before, 0, _EPOCH.pack(epoch) + note, 0
+            note = _EPOCH.pack(epoch) + note
+            parts += between + before, 0, notes.setdefault(note, note), 0
             between = after
+            committed.forget_record()
         parts.append(between)
         self._parts = parts
         """At [1::4] an offset each, at [3::4] the time."""
-        self._pack = Struct(">" + "q".join(f"{len(part)}s" for part in parts[::2] if isinstance(part, bytes))).pack
-        self._before = [each[0] for each in first], [each[1] for each in first], [each[2] for each in first]
+        self._pack = _joiner(tuple([len(part) for part in parts[::2] if isinstance(part, bytes)]))
+        self._committed = [each[2] for each in first]
         self._epochs = [each[4] for each in first]
+        self._topics: dict[str, dict[int, CommittedOffset]] = {}
+        for topic, partition, committed, _, _ in first:
+            self._topics.setdefault(topic, {})[partition] = committed
 
-    def accepted(self, offsets: Sequence[int]) -> list[Accepted]:
-        """What is written with these offsets, one for each partition."""
-        return list(zip(*self._before, offsets, self._epochs, strict=True))
+    def __iter__(self) -> Iterator[TopicPartition]:
+        """The partitions, each once."""
+        for topic, partitions in self._topics.items():
+            for partition in partitions:
+                yield topic, partition
+
+    def take_over(self, topics: dict[str, dict[int, CommittedOffset]], offsets: Sequence[int], wall_ms: int) -> None:
+        """Puts them among a group's offsets, as written at that time."""
+        for name, partitions in self._topics.items():
+            known = topics.get(name)
+            if known is None:
+                topics[name] = partitions.copy()
+            else:
+                known.update(partitions)
+        for committed, offset, epoch in zip(self._committed, offsets, self._epochs, strict=True):
+            committed.offset = offset  # as `take`, without a call for each
+            committed.leader_epoch = epoch
+            committed.commit_timestamp_ms = wall_ms
+            committed.expire_timestamp_ms = NO_EXPIRY
+            committed.answer = None
 
     def at(self, offsets: Sequence[int], wall_ms: int) -> EncodedRecords:
         """The records with these offsets, written now."""

@@ -8,6 +8,7 @@ more. A request that differs in anything else, by one bit, is read.
 """
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from struct import Struct
 
 from kohort.protocol.wire import read_unsigned_varint
@@ -35,22 +36,27 @@ class Pattern:
 
     def __init__(self, content: bytes, places: Sequence[int]) -> None:
         """`content`: one of these requests, from some byte on. `places`: where in it the numbers begin."""
-        layout, mask, end = [">"], bytearray(b"\xff" * len(content)), 0
-        for place in places:
-            layout.append(f"{place - end}xq")
-            end = place + 8
-            mask[place:end] = bytes(8)
-        layout.append(f"{len(content) - end}x")
         self._size = len(content)
-        self._mask = int.from_bytes(mask, "little")
+        self._mask, self._unpack = _layout(self._size, tuple(places))
         self._same = int.from_bytes(content, "little") & self._mask
-        self._unpack = Struct("".join(layout)).unpack
 
     def numbers(self, content: bytes) -> tuple[int, ...] | None:
         """The numbers of such a request, in their order; None: `content` is of another one."""
         if len(content) != self._size or int.from_bytes(content, "little") & self._mask != self._same:
             return None  # one comparison of two large numbers: the stretches in between would be many
         return self._unpack(content)
+
+
+@lru_cache(maxsize=256)
+def _layout(size: int, places: tuple[int, ...]) -> tuple[int, Callable[[bytes], tuple[int, ...]]]:
+    """All bits but those of the numbers, and what reads the numbers. Members of one application share them."""
+    layout, mask, end = [">"], bytearray(b"\xff" * size), 0
+    for place in places:
+        layout.append(f"{place - end}xq")
+        end = place + 8
+        mask[place:end] = bytes(8)
+    layout.append(f"{size - end}x")
+    return int.from_bytes(mask, "little"), Struct("".join(layout)).unpack
 
 
 def _nowhere(version: int, frame: bytes, at: int) -> Sequence[int]:

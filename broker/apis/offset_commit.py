@@ -57,6 +57,7 @@ class _Kept(NamedTuple):
 def again(node: Node, familiar: Familiar, ticket: Ticket) -> OffsetCommitResponse | None:
     """As `handle`, for a commit that differs from an earlier one of its connection in nothing but its offsets."""
     kept: _Kept | None = familiar.kept
+    offsets, familiar.numbers = familiar.numbers, ()  # not kept until the next one comes
     cluster = node.cluster
     commit: Commit | OffsetCommitResponse
     try:
@@ -66,10 +67,10 @@ def again(node: Node, familiar: Familiar, ticket: Ticket) -> OffsetCommitRespons
             and kept.first.is_repeatable
             and (cluster.access is None or _may(cluster.access, ticket, kept.first))
         ):
-            commit = kept.first.repeated(ticket, familiar.numbers)
+            commit = kept.first.repeated(ticket, offsets)
         else:
             familiar.kept = None
-            ticket.request = _with_offsets(familiar.request, familiar.numbers)
+            ticket.request = _with_offsets(familiar.request, offsets)
             commit = _looked_up(node, ticket.request, ticket)
             if not isinstance(commit, Commit):
                 return commit
@@ -79,7 +80,7 @@ def again(node: Node, familiar: Familiar, ticket: Ticket) -> OffsetCommitRespons
                 familiar.request = ticket.request  # one of them is enough
         return offset_commit(node.coordinator, commit, ticket.received_at_ms)
     except Exception:
-        ticket.request = _with_offsets(familiar.request, familiar.numbers)  # for the log
+        ticket.request = _with_offsets(familiar.request, offsets)  # for the log
         raise
 
 

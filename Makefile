@@ -80,8 +80,8 @@ differential: $(VENV)/.test  ## a real Kafka and kohort hear SEQUENCES=200 of ea
 bench: $(VENV)/.test  ## figures of docs/performance.md, kohort's side; BENCH="--quick heartbeat" for less
 	$(BIN)/python -m tests.bench $(BENCH)
 
-curves: $(VENV)/.test  ## what one more group, connection or member costs, as a picture; some 30 minutes; COMPILED=PROGRAM beside
-	$(BIN)/python -m tests.bench.curves docs/images/curves.svg --values tests/bench/curves.json $(if $(COMPILED),--compiled $(COMPILED))
+curves: $(VENV)/.test  ## what one more group, connection or member costs, as a picture; the build of make check-compiled beside
+	$(BIN)/python -m tests.bench.curves docs/images/curves.svg --values tests/bench/curves.json $(if $(wildcard build/compiled/venv/bin/kohort),--compiled build/compiled/venv/bin/kohort)
 
 stalls: $(VENV)/.test  ## how long a ping waits while somebody asks for as much as one can; STALLS="produce fetch" for some
 	$(BIN)/python -m tests.stalls $(STALLS)

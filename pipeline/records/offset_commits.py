@@ -56,12 +56,14 @@ class RecordSpans:
 class Commits:
     """Columns of the rows that were read; `rows` are their indexes in the input.
 
-    Tombstones have version -1 and offset -1. topic_id is 16 bytes a row, zero where there is none.
+    Tombstones have version -1 and offset -1. topic_id is 16 bytes a row, zero where there is none. key: which of the
+    distinct keys; `groups` and `topics` are theirs.
     """
 
     rows: Ints
-    group: pa.Array
-    topic: pa.Array
+    key: Ints
+    groups: pa.Array
+    topics: pa.Array
     partition: Ints
     version: Ints
     offset: Ints
@@ -121,11 +123,11 @@ def read_commits(spans: RecordSpans) -> Commits:
     everything = bool(values.ok.all())
     keep = slice(None) if everything else np.flatnonzero(values.ok)
     key_of = key_of[keep]
-    taken = pa.array(key_of)
     return Commits(
         rows=rows[keep],
-        group=group.take(taken),
-        topic=topic.take(taken),
+        key=key_of,
+        groups=group,
+        topics=topic,
         partition=partition[key_of],
         version=values.version[keep],
         offset=values.offset[keep],
@@ -142,7 +144,7 @@ def _distinct(read: _Buffer, start: Ints, length: Ints) -> tuple[Ints, Ints]:
     firsts: list[Ints] = []
     which = np.zeros(len(start), np.int64)
     known = 0
-    for size, mine in _alike(length):
+    for size, mine in alike(length):
         raw = read.rows(start[mine], size)
         fixed = pa.FixedSizeBinaryArray.from_buffers(pa.binary(size), len(raw), [None, pa.py_buffer(raw)])
         code = fixed.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
@@ -154,7 +156,7 @@ def _distinct(read: _Buffer, start: Ints, length: Ints) -> tuple[Ints, Ints]:
     return np.concatenate(firsts) if firsts else np.zeros(0, np.int64), which
 
 
-def _alike(values: Ints) -> Iterator[tuple[int, slice | Ints]]:
+def alike(values: Ints) -> Iterator[tuple[int, slice | Ints]]:
     """Every distinct value with the rows that have it."""
     if not len(values):
         return
@@ -205,7 +207,7 @@ def _values(read: _Buffer, start: Ints, length: Ints) -> _Values:
     size = read.number(start + at, 2) & 0xFFFF
     size = np.where((version == 4) & (size < 0x8000), size & 0xFF00, size)
     shape = np.where(length < 0, -1, (length << 32) | ((version & 0xFFFF) << 16) | size)
-    for kind, mine in _alike(shape):
+    for kind, mine in alike(shape):
         if kind >= 0:
             _shape(values, read, start, mine, kind >> 32, (kind >> 16) & 0xFFFF, kind & 0xFFFF)
     return values

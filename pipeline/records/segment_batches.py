@@ -10,23 +10,46 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 import google_crc32c
 import numpy as np
+import numpy.typing as npt
 
-from kohort.pipeline.records.offset_commits import Bools, Bytes, Ints, RecordSpans
+from kohort.pipeline.records.offset_commits import Bools, Bytes, Ints, RecordSpans, alike
 from kohort.protocol.compression import decompress
 from kohort.protocol.errors import DecodeError
 
 HEADER_SIZE = 61
 """From the base offset to the record count."""
-_LENGTH = struct.Struct(">i")
+_LENGTH = struct.Struct(">8xi")
+_LENGTH_AND_CHECKSUM = struct.Struct(">8xi5xI")
 _LENGTH_AND_OFFSET = 12
 _CHECKED_FROM = 21
+_HEADER = np.dtype(
+    [
+        ("base_offset", ">i8"),
+        ("length", ">i4"),
+        ("leader_epoch", ">i4"),
+        ("magic", "i1"),
+        ("checksum", ">u4"),
+        ("attributes", ">i2"),
+        ("last_offset_delta", ">i4"),
+        ("base_timestamp", ">i8"),
+        ("max_timestamp", ">i8"),
+        ("producer_id", ">i8"),
+        ("producer_epoch", ">i2"),
+        ("base_sequence", ">i4"),
+        ("count", ">i4"),
+    ]
+)
 _CONTROL, _TRANSACTIONAL, _CODEC = 0x20, 0x10, 0x07
 LARGEST_TEAR = 128 << 20
 """A batch is never so long that more than this is missing of it: its length is wrong."""
 _RECORDS_AT_ONCE = 200_000
+_WORD = np.dtype("<u8")
+_MANY = 64
+"""Of so many batches of one length it pays to look whether they are laid out alike."""
 _IN_ONE_BYTE = np.array([(n >> 1) ^ -(n & 1) for n in range(0x80)], np.int64)
 """Zigzag numbers of one byte: most are."""
 
@@ -89,29 +112,41 @@ class Records:
 
 def read_headers(data: bytes, damage: list[Damage]) -> Headers:
     """Headers of the sound batches of a file. A torn last batch is normal and ends the file with a note."""
-    at = _positions(data, damage)
+    wrong: list[int] = []
+    at = np.fromiter(_positions(data, wrong), np.int64)
+    _note_the_end(data, int(at[-1]) if len(at) else None, damage)
     if not len(at):
         return Headers(*(np.zeros(0, np.int64) for _ in Headers.__slots__))
-    raw = np.frombuffer(data, np.uint8)
+    size = _HEADER.itemsize
+    whole: npt.NDArray[Any] = np.ndarray((len(data) - size + 1,), f"V{size}", data, 0, (1,))[at]
+    fields = whole.view(_HEADER)
 
-    def number(offset: int, size: int) -> Ints:
-        overlapping: Ints = np.ndarray((len(raw) - size + 1,), f">i{size}", raw, 0, (1,))
-        return overlapping[at + offset].astype(np.int64)
+    def number(name: str) -> Ints:
+        column: Ints = fields[name].astype(np.int64)
+        return column
 
-    base, length, count = number(0, 8), number(8, 4), number(57, 4)
+    base, length, count, magic = number("base_offset"), number("length"), number("count"), fields["magic"]
     headers = Headers(
-        at, base, length, number(12, 4), number(21, 2), base + number(23, 4), number(27, 8), number(43, 8), count
+        at,
+        base,
+        length,
+        number("leader_epoch"),
+        number("attributes"),
+        base + number("last_offset_delta"),
+        number("base_timestamp"),
+        number("producer_id"),
+        count,
     )
-    magic, crc, stop = raw[at + 16], number(17, 4) & 0xFFFFFFFF, at + _LENGTH_AND_OFFSET + length
-    checked = map(data.__getitem__, map(slice, (at + _CHECKED_FROM).tolist(), stop.tolist()))
-    matches = np.fromiter(map(google_crc32c.value, checked), np.int64, len(at)) == crc
-    sound: Bools = (magic == 2) & (count >= 0) & (count <= length) & matches
+    sound: Bools = (magic == 2) & (count >= 0) & (count <= length)
+    if wrong:
+        sound &= ~np.isin(at, wrong)
     if sound.all():
         return headers
+    unmatched = set(wrong)
     for n in np.flatnonzero(~sound).tolist():
         if magic[n] != 2:
             reason = f"record format {magic[n]}, older than 0.11: not read"
-        elif not matches[n]:
+        elif int(at[n]) in unmatched:
             reason = "checksum does not match: batch left out"
         else:
             reason = f"{count[n]} records in {length[n]} bytes: batch left out"
@@ -119,21 +154,34 @@ def read_headers(data: bytes, damage: list[Damage]) -> Headers:
     return headers.where(sound)
 
 
-def _positions(data: bytes, damage: list[Damage]) -> Ints:
-    """Where batches begin, by their lengths alone."""
-    found: list[int] = []
-    at, end, length_at = 0, len(data), _LENGTH.unpack_from
-    while at + _LENGTH_AND_OFFSET <= end:
-        length = length_at(data, at + 8)[0]
+def _positions(data: bytes, wrong: list[int]) -> Iterator[int]:
+    """Where whole batches begin, by their lengths alone; `wrong` gets those that aren't what their checksum says.
+
+    Both in one walk: a file has a million batches, and going through them in Python once more is felt.
+    """
+    at, end = 0, len(data)
+    last, read, checksum_of = end - HEADER_SIZE, _LENGTH_AND_CHECKSUM.unpack_from, google_crc32c.value
+    while at <= last:
+        length, checksum = read(data, at)
         stop = at + _LENGTH_AND_OFFSET + length
         if length < HEADER_SIZE - _LENGTH_AND_OFFSET or stop > end:
-            damage.append(Damage(at, _why_it_ends(data, at, length, stop)))
-            return np.array(found, np.int64)
-        found.append(at)
+            return
+        if checksum_of(data[at + _CHECKED_FROM : stop]) != checksum:
+            wrong.append(at)
+        yield at
         at = stop
-    if at < end:
+
+
+def _note_the_end(data: bytes, last: int | None, damage: list[Damage]) -> None:
+    """What stands behind the last whole batch, if anything."""
+    at, end = 0, len(data)
+    if last is not None:
+        at = last + _LENGTH_AND_OFFSET + _LENGTH.unpack_from(data, last)[0]
+    if at + _LENGTH_AND_OFFSET <= end:
+        length = _LENGTH.unpack_from(data, at)[0]
+        damage.append(Damage(at, _why_it_ends(data, at, length, at + _LENGTH_AND_OFFSET + length)))
+    elif at < end:
         damage.append(Damage(at, f"torn batch: {end - at} bytes at the end of the file"))
-    return np.array(found, np.int64)
 
 
 def _why_it_ends(data: bytes, at: int, length: int, stop: int) -> str:
@@ -185,32 +233,100 @@ def _read_run(data: bytes, headers: Headers, damage: list[Damage]) -> Records:
 
 
 def _walk(buffer: Bytes, headers: Headers, at: Ints, stop: Ints, damage: list[Damage]) -> Records:
+    columns = _Columns(headers)
+    left = _read_alike(buffer, headers, at, stop, columns)
+    _read_in_turn(buffer, headers, at, stop, columns, damage, left)
+    spans = RecordSpans(buffer, *(columns.by_name[name] for name in ("ks", "kl", "vs", "vl")))
+    batch_of = np.repeat(np.arange(len(headers), dtype=np.int64), headers.count)
+    result = Records(spans, columns.by_name["offset"], columns.by_name["time"], batch_of, headers, damage)
+    return result if columns.sound.all() else select(result, columns.sound)
+
+
+class _Columns:
+    """What is known of each record: how far its offset and time are from its batch's, and where key and value lie."""
+
+    def __init__(self, headers: Headers) -> None:
+        self.first_row = np.cumsum(headers.count) - headers.count
+        total = int(headers.count.sum())
+        self.by_name = {name: np.zeros(total, np.int64) for name in ("offset", "time", "ks", "kl", "vs", "vl")}
+        self.sound = np.ones(total, bool)
+
+
+def _read_in_turn(
+    buffer: Bytes, headers: Headers, at: Ints, stop: Ints, columns: _Columns, damage: list[Damage], lanes: Ints
+) -> None:
     """Reads the first record of every batch, then the second of every batch that has one, and so on."""
-    count = headers.count
-    total = int(count.sum())
-    row_of = np.cumsum(count) - count
-    columns = {name: np.zeros(total, np.int64) for name in ("offset", "time", "ks", "kl", "vs", "vl")}
-    batch_of = np.repeat(np.arange(len(headers), dtype=np.int64), count)
-    sound = np.ones(total, bool)
-    lanes = np.flatnonzero(count > 0)
-    for step in range(int(count.max(initial=0))):
+    count, at = headers.count, at.copy()
+    for step in range(int(count[lanes].max(initial=0))):
         lanes = lanes[count[lanes] > step]
-        rows = row_of[lanes] + step
+        rows = columns.first_row[lanes] + step
         good, values, after = _one_record(buffer, at[lanes], stop[lanes])
         values["offset"] += headers.base_offset[lanes]
         values["time"] += headers.base_timestamp[lanes]
-        for name, column in columns.items():
+        for name, column in columns.by_name.items():
             column[rows] = values[name]
         if not good.all():
             for lane in lanes[~good].tolist():
                 reason = f"record {step} of the batch can't be read; it and those after it are left out"
                 damage.append(Damage(int(headers.position[lane]), reason, int(headers.base_offset[lane])))
-                sound[row_of[lane] + step : row_of[lane] + count[lane]] = False
+                columns.sound[columns.first_row[lane] + step : columns.first_row[lane] + count[lane]] = False
             lanes, after = lanes[good], after[good]
         at[lanes] = after
-    spans = RecordSpans(buffer, *(columns[name] for name in ("ks", "kl", "vs", "vl")))
-    result = Records(spans, columns["offset"], columns["time"], batch_of, headers, damage)
-    return result if sound.all() else select(result, sound)
+
+
+def _read_alike(buffer: Bytes, headers: Headers, at: Ints, stop: Ints, columns: _Columns) -> Ints:
+    """Reads batches that are laid out like another of their length; returns the batches that are left.
+
+    A member repeats its commits with other offsets and times: where one batch has its keys and values, the next of that
+    length has them too, if every number before a key and before a value is the same, which is one comparison.
+    """
+    left = headers.count > 0
+    for _, mine in alike(((stop - at) << 32) | headers.count):
+        batches = np.arange(len(headers))[mine]
+        if len(batches) < _MANY or not left[batches[0]]:
+            continue
+        model = batches[:1]
+        one = headers.where(slice(int(model[0]), int(model[0]) + 1))
+        shape = _Columns(one)
+        _read_in_turn(buffer, one, at[model], stop[model], shape, [], np.zeros(1, np.int64))
+        if not shape.sound.all():
+            continue
+        like = _like(buffer, at[batches], int(at[model[0]]), shape)
+        batches = batches[like]
+        rows = columns.first_row[batches][:, None] + np.arange(int(one.count[0]))
+        moved = {"ks": at, "vs": at, "offset": headers.base_offset, "time": headers.base_timestamp}
+        for name, column in columns.by_name.items():
+            values = shape.by_name[name]
+            if name in moved:
+                column[rows] = (moved[name][batches] - moved[name][model])[:, None] + values
+            else:
+                column[rows] = values
+        left[batches] = False
+    return np.flatnonzero(left)
+
+
+def _like(buffer: Bytes, at: Ints, model: int, shape: _Columns) -> Bools:
+    """Which of the batches at these places have all their numbers where the model has them, and the same ones."""
+    found = np.ones(len(at), bool)
+    ends = shape.by_name["vs"] + np.maximum(shape.by_name["vl"], 0)
+    keys_end = shape.by_name["ks"] + np.maximum(shape.by_name["kl"], 0)
+    begins = np.concatenate(([model], ends[:-1]))
+    for first, last in ((begins, shape.by_name["ks"]), (keys_end, shape.by_name["vs"])):
+        for begin, end in zip(first.tolist(), last.tolist(), strict=True):
+            for place in range(begin, end, _WORD.itemsize):
+                found &= _same(buffer, at + (place - model), place, min(end - place, _WORD.itemsize))
+    return found
+
+
+def _same(buffer: Bytes, at: Ints, model: int, size: int) -> Bools:
+    """Where the next `size` bytes, at most eight, are those of the model."""
+    words: npt.NDArray[np.uint64] = np.ndarray((max(0, len(buffer) - _WORD.itemsize + 1),), _WORD, buffer, 0, (1,))
+    inside = at < len(words)
+    if not len(words) or model >= len(words):
+        return np.zeros(len(at), bool)
+    mask = np.uint64((1 << (8 * size)) - 1)
+    same: Bools = ((words[np.where(inside, at, 0)] ^ words[model]) & mask) == 0
+    return same & inside
 
 
 def select(records: Records, which: Bools) -> Records:
@@ -228,6 +344,7 @@ def select(records: Records, which: Bools) -> Records:
 
 
 def _one_record(buffer: Bytes, at: Ints, stop: Ints) -> tuple[Bools, dict[str, Ints], Ints]:
+    """(which can be read, their columns, where the next ones begin)."""
     good = np.ones(len(at), bool)
 
     def varint(at: Ints) -> tuple[Ints, Ints]:

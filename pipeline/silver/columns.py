@@ -14,6 +14,17 @@ def integers(values: Ints, kind: pa.DataType, null: Any = None) -> pa.Array:
     return pa.array(values, mask=null).cast(kind)
 
 
+def coded(texts: pa.Array, which: Ints) -> pa.DictionaryArray:
+    """For each row the text that `which` names, each distinct one kept once; a null where the text is null."""
+    distinct = texts.dictionary_encode()
+    return pa.DictionaryArray.from_arrays(distinct.indices.take(pa.array(which)), distinct.dictionary)
+
+
+def coded_constant(text: str | None, length: int) -> pa.DictionaryArray:
+    """The same in every row, as `coded`."""
+    return coded(pa.array([text], pa.string()), np.zeros(length, np.int64))
+
+
 def constant(text: str, length: int) -> pa.Array:
     return pa.DictionaryArray.from_arrays(pa.array(np.zeros(length, np.int8)), pa.array([text])).cast(pa.string())
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kohort.pipeline.places import Place, PlaceT, for_arrow, rename
-from kohort.pipeline.silver.silver_schemas import SCHEMAS
+from kohort.pipeline.silver.silver_schemas import CODED_COMMITS, SCHEMAS, TEXTS_OF_COMMITS
 
 _ROWS_PER_GROUP = 500_000
 
@@ -29,11 +29,13 @@ def _how(table: str) -> dict[str, Any]:
     Numbers that grow by little are kept as differences, a third of the bytes for less time; the bounds by which
     readers skip row groups are kept for the columns that somebody asks by.
     """
-    how: dict[str, Any] = {"compression": "zstd", "compression_level": 1}
+    how: dict[str, Any] = {"schema": SCHEMAS[table], "compression": "zstd", "compression_level": 1}
     if table != "offset_commits":
         return how
     return how | {
-        "use_dictionary": ["cluster", "group_id", "topic", "metadata", "topic_id", "txn"],
+        "schema": CODED_COMMITS,
+        "store_schema": False,  # readers get texts
+        "use_dictionary": list(TEXTS_OF_COMMITS),
         "column_encoding": dict.fromkeys(
             ("offset", "ts_ms", "committed_offset", "commit_ts_ms"), "DELTA_BINARY_PACKED"
         ),
@@ -55,7 +57,7 @@ class Writer:
     def add(self, table: str, rows: pa.Table) -> None:
         self.rows[table] = self.rows.get(table, 0) + len(rows)
         waiting = self._waiting.setdefault(table, [])
-        waiting.append(rows)
+        waiting.append(rows.cast(CODED_COMMITS) if table == "offset_commits" else rows)
         if sum(map(len, waiting)) >= _ROWS_PER_GROUP:
             self._flush(table)
 
@@ -67,8 +69,9 @@ class Writer:
             path = self.path(table)
             path.parent.mkdir(parents=True, exist_ok=True)
             where, system = for_arrow(path)
-            self._open[table] = pq.ParquetWriter(where, SCHEMAS[table], filesystem=system, **_how(table))
-        self._open[table].write_table(pa.concat_tables(waiting), row_group_size=_ROWS_PER_GROUP)
+            self._open[table] = pq.ParquetWriter(where, filesystem=system, **_how(table))
+        rows = pa.concat_tables(waiting).unify_dictionaries()
+        self._open[table].write_table(rows, row_group_size=_ROWS_PER_GROUP)
 
     def path(self, table: str) -> Place:
         """The file that holds the rows of a table, hidden until it is published."""

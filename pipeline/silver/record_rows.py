@@ -14,7 +14,7 @@ from kohort.pipeline.records.layouts import GROUP_METADATA, GROUP_TYPES
 from kohort.pipeline.records.offset_commits import Commits, Ints, read_commits
 from kohort.pipeline.records.record_codec import Decoded, Value, decode, decode_key, kafka_uuid
 from kohort.pipeline.records.schema import RecordError
-from kohort.pipeline.silver.columns import constant, constant_number, integers
+from kohort.pipeline.silver.columns import coded, coded_constant, constant_number, integers
 from kohort.pipeline.silver.members import ClassicMembers, RecordPosition
 from kohort.pipeline.silver.silver_rows import (
     CoordinatorMove,
@@ -25,7 +25,7 @@ from kohort.pipeline.silver.silver_rows import (
     OffsetCommit,
     UndecodedRecord,
 )
-from kohort.pipeline.silver.silver_schemas import SCHEMAS, table_of
+from kohort.pipeline.silver.silver_schemas import CODED_COMMITS, table_of
 from kohort.pipeline.sources.checked import LAST_MOMENT_MS, known_moments
 from kohort.pipeline.sources.chunk import TRANSACTION_NAMES, Chunk, Issue
 from kohort.pipeline.sources.source_rows import TopicName
@@ -80,8 +80,12 @@ class SilverRows:
         yield from self._take()
 
     def _note_ranges(self, chunk: Chunk) -> None:
-        for partition in np.unique(chunk.partition).tolist():
-            mine = np.flatnonzero(chunk.partition == partition)
+        if not len(chunk):
+            return
+        one = int(chunk.partition[0])
+        alone = bool((chunk.partition == one).all())
+        for partition in [one] if alone else np.unique(chunk.partition).tolist():
+            mine = np.arange(len(chunk)) if alone else np.flatnonzero(chunk.partition == partition)
             offset, time = chunk.offset[mine], chunk.timestamp[mine]
             known = self._ranges.get(partition)
             if known is None:
@@ -133,36 +137,34 @@ class SilverRows:
         code = ids.indices.to_numpy(zero_copy_only=False)
         for n, raw in enumerate(ids.dictionary.to_pylist()):
             if raw != _NO_ID:
-                self._topic_names.add((raw, commits.topic[int(np.argmax(code == n))].as_py()))
+                self._topic_names.add((raw, commits.topics[int(commits.key[np.argmax(code == n)])].as_py()))
 
     def _commit_table(self, commits: Commits, chunk: Chunk) -> pa.Table:
         rows = commits.rows
         ids = _distinct_ids(commits)
         self._name_topics(commits, ids)
         gone = commits.version < 0
-        names = pa.array(TRANSACTION_NAMES, pa.string())
-        transaction = chunk.transaction[rows]
         columns = {
-            "cluster": constant(self.cluster, len(rows)),
+            "cluster": coded_constant(self.cluster, len(rows)),
             "partition": integers(chunk.partition[rows], pa.int32()),
             "offset": integers(chunk.offset[rows], pa.int64()),
             "ts_ms": integers(chunk.timestamp[rows], pa.int64()),
-            "group_id": commits.group,
-            "topic": commits.topic,
+            "group_id": coded(commits.groups, commits.key),
+            "topic": coded(commits.topics, commits.key),
             "part": integers(commits.partition, pa.int32()),
             "committed_offset": integers(commits.offset, pa.int64(), gone),
             "leader_epoch": integers(commits.leader_epoch, pa.int32(), gone | (commits.leader_epoch == -1)),
-            "metadata": commits.metadata,
+            "metadata": commits.metadata.dictionary_encode(),
             "commit_ts_ms": integers(commits.commit_ts_ms, pa.int64(), gone),
             "expire_ts_ms": integers(commits.expire_ts_ms, pa.int64(), commits.expire_ts_ms < 0),
             "topic_id": _id_texts(ids),
             "is_tombstone": pa.array(gone),
-            "txn": names.take(pa.array(transaction)) if transaction.any() else pa.nulls(len(rows), pa.string()),
+            "txn": coded(pa.array(TRANSACTION_NAMES, pa.string()), chunk.transaction[rows]),
             "value_version": integers(commits.version, pa.int16(), gone),
             "log_leader_epoch": integers(chunk.leader_epoch[rows], pa.int32(), chunk.leader_epoch[rows] < 0),
             "rank": constant_number(self.rank, len(rows), pa.int8()),
         }
-        return pa.table(columns, schema=SCHEMAS["offset_commits"])
+        return pa.table(columns, schema=CODED_COMMITS)
 
     # --- everything else, and odd commits
 
@@ -346,7 +348,7 @@ def _distinct_ids(commits: Commits) -> pa.DictionaryArray:
     return raw.dictionary_encode()
 
 
-def _id_texts(ids: pa.DictionaryArray) -> pa.Array:
+def _id_texts(ids: pa.DictionaryArray) -> pa.DictionaryArray:
     """Topic ids as text: each distinct one is written out once."""
     texts = [None if raw == _NO_ID else kafka_uuid(raw) for raw in ids.dictionary.to_pylist()]
-    return pa.array(texts, pa.string()).take(ids.indices)
+    return coded(pa.array(texts, pa.string()), ids.indices.to_numpy(zero_copy_only=False))

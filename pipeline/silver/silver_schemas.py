@@ -36,6 +36,14 @@ ROW_TYPES: dict[str, type] = {
 COLUMNS = {table: tuple(schema_of(row_type).names) for table, row_type in ROW_TYPES.items()}
 """The columns that a row has: those of its table but for `cluster`."""
 SCHEMAS = {table: pa.schema([("cluster", pa.string()), *schema_of(row_type)]) for table, row_type in ROW_TYPES.items()}
+TEXTS_OF_COMMITS = ("cluster", "group_id", "topic", "metadata", "topic_id", "txn")
+CODED_COMMITS = pa.schema(
+    [
+        pa.field(each.name, pa.dictionary(pa.int32(), pa.string())) if each.name in TEXTS_OF_COMMITS else each
+        for each in SCHEMAS["offset_commits"]
+    ]
+)
+"""Commits on their way to Parquet, with each distinct text once: that is how files keep them anyway."""
 MOMENTS = {table: moments_of(row_type) for table, row_type in ROW_TYPES.items()}
 """Columns that hold moments, and what views call their timestamps."""
 RECORD = ("cluster", "partition", "offset")

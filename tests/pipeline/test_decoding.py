@@ -126,7 +126,7 @@ def test_the_fast_way_says_what_the_plain_one_says(rows: list[tuple[bytes | None
     values = pa.array([value for _, value in rows], pa.binary())
     fast = read_commits(spans_of(keys, values))
     columns = (
-        fast.group.to_pylist(), fast.topic.to_pylist(), fast.partition, fast.version, fast.offset, fast.leader_epoch,
+        fast.groups.take(pa.array(fast.key)).to_pylist(), fast.topics.take(pa.array(fast.key)).to_pylist(), fast.partition, fast.version, fast.offset, fast.leader_epoch,
         fast.metadata.to_pylist(), fast.commit_ts_ms, fast.expire_ts_ms, [row.tobytes() for row in fast.topic_id],
     )  # fmt: skip
     for n, row in enumerate(fast.rows.tolist()):

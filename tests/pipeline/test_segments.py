@@ -5,13 +5,14 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
+import google_crc32c
 import numpy as np
 import pyarrow.parquet as pq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kohort.pipeline.records.record_codec import encode_key, encode_value
-from kohort.pipeline.records.segment_batches import read_segment
+from kohort.pipeline.records.segment_batches import HEADER_SIZE, read_segment
 from kohort.pipeline.silver.parquet_files import Writer, publish
 from kohort.pipeline.silver.read_sources import ingest
 from kohort.pipeline.sources.chunk import ABORTED, COMMITTED, NO_TRANSACTION, PENDING
@@ -66,6 +67,44 @@ def test_reads_what_the_broker_writes(
         for n in range(len(run.offset))
     ]
     assert found == expected
+
+
+def test_batches_of_one_length_are_told_apart() -> None:
+    """Most are laid out like the first of their length; some have other keys, times, headers, or a null there."""
+    odd = {
+        3: [record(b"key-x", b"value"), record(b"ke", b"value---")],
+        40: [record(b"key-x", b"value"), record(b"key", b"value--", NOW + 63)],
+        41: [record(b"key-x", b"value"), record(b"key", b"value--", NOW - 64)],
+        77: [record(b"key-xval", b"ue"), record(None, b"value--key")],
+        78: [record(b"key-x", b"value"), record(None, b"value--key")],
+        150: [record(b"key-x", b"value"), Record(b"key", b"val", NOW, (("h", b"1"),))],
+        151: [record(b"key-x", None), record(b"key", b"value--value")],
+    }
+    alike = [
+        [record(b"key-%d" % (n % 10), b"valu%d" % (n % 7), NOW + n), record(b"key", b"value--", NOW + n)]
+        for n in range(200)
+    ]
+    batches = [odd.get(n, each) for n, each in enumerate(alike)]
+    data = b"".join(build_batch(batch, base_offset=2 * n) for n, batch in enumerate(batches))
+    expected = [
+        (2 * n + i, r.timestamp_ms, r.key, r.value) for n, batch in enumerate(batches) for i, r in enumerate(batch)
+    ]
+    assert len({len(build_batch(batch)) for batch in batches}) == 1, "else nothing is told apart"
+    assert rows(data) == expected
+    assert damage(data) == []
+
+
+def test_a_record_that_cannot_be_read_is_named_among_many_like_it() -> None:
+    batches = [
+        bytearray(build_batch([record(b"key", b"value"), record(b"key", b"value")], base_offset=2 * n))
+        for n in range(100)
+    ]
+    for n in (0, 50):
+        batches[n][HEADER_SIZE] = 0x7F  # the first record's length
+        batches[n][17:21] = google_crc32c.value(bytes(batches[n][21:])).to_bytes(4, "big")
+    data = b"".join(map(bytes, batches))
+    assert [row[0] for row in rows(data)] == [n for n in range(200) if n not in (0, 1, 100, 101)]
+    assert damage(data) == ["record 0 of the batch can't be read; it and those after it are left out"] * 2
 
 
 @settings(deadline=None)

@@ -2,7 +2,8 @@
 
     python -m tests.pipeline.killed_follower MINUTES [SEED]
 
-does it for long. Every few seconds a process of the follower dies by SIGKILL: all of them, or one worker. Meanwhile gold,
+does it for long: so many minutes of load, starts of Spark included, and then the comparison. Ctrl-C ends the load, not the
+comparison. Every few seconds a process of the follower dies by SIGKILL: all of them, or one worker. Meanwhile gold,
 findings.json and report.html are read again and again: none of them may be missing or half-written once it was there.
 """
 
@@ -34,8 +35,15 @@ from tests.pipeline.written_cluster import World
 GROUPS = tuple(f"group-{number:02}" for number in range(50))
 GOLD = ("rebalances", "generations", "member_sessions", "commit_minutes")
 """Gold tables without samples of log ends, which are taken when somebody looks."""
+BATCHES = 2
+"""Appended every LOAD_EVERY_S: 40 a second, of three records each."""
 LOAD_EVERY_S = 0.05
-PATIENCE_S = 600
+STEP_MS = 2 * round(LOAD_EVERY_S * 1000 / BATCHES)
+"""Longest time between two batches, so that their times go about as fast as the clock."""
+FIRST_KILL = (0.1, 3.0)
+"""How long nobody dies after a start, by the time that the start took: a busy machine needs longer for everything."""
+PROGRESS_EVERY_S = 60
+PATIENCE_S = 1_200
 
 
 @dataclass
@@ -46,12 +54,17 @@ class Follower:
     out: Path
     process: subprocess.Popen[bytes] | None = None
     starts: int = 0
+    started_at: float = 0.0
+    followed_s: float = 0.0
     kills: Counter[str] = field(default_factory=Counter)
+    ended: list[str] = field(default_factory=list)
+    """What it said last whenever it ended on its own."""
 
     def start(self) -> None:
         """Goes on from where it was."""
         command = [sys.executable, "-m", "kohort.cli", "analyze", "--follow", self.address, "--out", str(self.out)]
         self.starts += 1
+        self.started_at = time.monotonic()
         with self.out.with_suffix(".said").open("ab") as said:
             self.process = subprocess.Popen(
                 [*command, "--cluster", "local[2,4]"], stdout=said, stderr=said, start_new_session=True
@@ -62,10 +75,13 @@ class Follower:
         """Whether Spark is there: killed before, it would do nothing at all. It takes a minute where others work, too."""
         return self.out.with_suffix(".said").read_text().count("following ") >= self.starts
 
-    @property
     def lives(self) -> bool:
-        """Only who is told to ends."""
-        return self.process is not None and self.process.poll() is None
+        """Nobody but a signal may end it: noted as wrong, and it is started again."""
+        if self.process is None or self.process.poll() is None:
+            return True
+        self.ended.append(self.out.with_suffix(".said").read_text()[-3000:])
+        self.start()
+        return False
 
     def kill(self) -> None:
         """The driver with its Java and its workers."""
@@ -88,7 +104,10 @@ class Follower:
         """In an orderly way, with a last report. Returns the exit code."""
         assert self.process is not None
         os.kill(self.process.pid, signal.SIGINT)
-        return self.process.wait(PATIENCE_S)
+        code = self.process.wait(PATIENCE_S)
+        if code:
+            self.ended.append(self.out.with_suffix(".said").read_text()[-3000:])
+        return code
 
 
 def _workers(session: int) -> list[int]:
@@ -169,48 +188,93 @@ def one_reading(address: str, silver: Path) -> dict[str, list[str]]:
     return silver_rows(silver)
 
 
-def play(seconds: float, seed: int, folder: Path) -> tuple[Follower, Reader]:
-    """Load, kills and readers for so long; then compares. Raises AssertionError for a row too few or too many."""
-    chance = random.Random(seed)
+@dataclass
+class Run:
+    """What one run did and saw."""
+
+    follower: Follower
+    reader: Reader
+    batches: int = 0
+
+    @property
+    def wrong(self) -> list[str]:
+        """Reads that failed, and ends that nobody asked for."""
+        return self.reader.wrong + self.follower.ended
+
+    def __str__(self) -> str:
+        kills = ", ".join(f"{who} {times}" for who, times in sorted(self.follower.kills.items())) or "none"
+        return (
+            f"{self.batches} batches, {self.follower.starts} starts, {self.follower.followed_s:.0f} s followed, "
+            f"killed: {kills}; {self.reader.reads} reads, {len(self.wrong)} wrong"
+        )
+
+
+def play(seconds: float, seed: int, folder: Path, over: threading.Event | None = None) -> Run:
+    """Load, kills and readers for so long, or until it is over; then compares.
+
+    A first process is killed in any case. Raises AssertionError for a row too few or too many.
+    """
     out = folder / "followed"
     with Cluster(nodes=1, seed=seed % 1000) as kafka:
-        world = World(kafka, seed, GROUPS)
+        world = World(kafka, seed, GROUPS, STEP_MS)
         world.ts_ms = round(time.time() * 1000) - 600_000
-        follower, reader = Follower(kafka.bootstrap, out), Reader(out)
-        follower.start()
-        reader.start()
-        followed_s, strike_s = 0.0, 10.0
-        while followed_s < seconds or not follower.kills.total():
-            begun = time.monotonic()
-            world.write(20)
-            time.sleep(LOAD_EVERY_S)
-            assert follower.lives, out.with_suffix(".said").read_text()[-3000:]
-            if not follower.follows:
-                continue
-            followed_s += time.monotonic() - begun
-            if followed_s < strike_s:
-                continue
-            if chance.random() < 0.4:
-                follower.kill()
-                follower.start()
-                strike_s = followed_s + chance.uniform(2, 40)
-            else:
-                follower.kill_a_worker(chance)
-                strike_s = followed_s + chance.uniform(1, 10)
+        run = Run(Follower(kafka.bootstrap, out), Reader(out))
+        run.follower.start()
+        run.reader.start()
+        load(run, world, seconds, over or threading.Event())
+        print(f"the load is over, {run}", flush=True)
         expected = one_reading(kafka.bootstrap, folder / "batch")
-        wait_for(lambda: {t: len(rows) for t, rows in seen(out).items()} == {t: len(r) for t, r in expected.items()})
-        assert follower.end() == 0, out.with_suffix(".said").read_text()[-3000:]
-        reader.over.set()
-        reader.join()
+        counts = {table: len(rows) for table, rows in expected.items()}
+        wait_for(lambda: run.follower.lives() and rows_shown(out) == counts)
+        run.follower.end()
+        run.reader.over.set()
+        run.reader.join()
     assert silver_rows(out / "tables" / "silver") == expected
     compare_gold(folder, out)
-    return follower, reader
+    return run
 
 
-def seen(out: Path) -> dict[str, list[str]]:
-    """Silver while it is written; nothing where a file has just gone."""
+def load(run: Run, world: World, seconds: float, over: threading.Event) -> None:
+    """Batches at a steady pace, and kills while it follows."""
+    chance, follower = random.Random(world.random.random()), run.follower
+    begun = time.monotonic()
+    told = before = begun
+    strike_at = 0.0
+    while (before < begun + seconds or not follower.kills.total()) and not over.is_set():
+        world.write(BATCHES)
+        run.batches += BATCHES
+        time.sleep(LOAD_EVERY_S)
+        follower.lives()
+        now = time.monotonic()
+        if now >= told + PROGRESS_EVERY_S:
+            told = now
+            print(f"{(now - begun) / 60:.0f} of {seconds / 60:g} min: {run}", flush=True)
+        if follower.follows:
+            follower.followed_s += now - before
+            strike_at = strike_at or now + chance.uniform(*FIRST_KILL) * (now - follower.started_at)
+            if now >= strike_at:
+                strike_at = strike(follower, chance)
+        before = now
+
+
+def strike(follower: Follower, chance: random.Random) -> float:
+    """Kills somebody; returns when the next one dies, 0 for: when it follows again."""
+    if chance.random() < 0.3:
+        follower.kill()
+        follower.start()
+        return 0.0
+    follower.kill_a_worker(chance)
+    return time.monotonic() + chance.uniform(1, 40)
+
+
+def rows_shown(out: Path) -> dict[str, int]:
+    """How many rows silver has, while it is written; nothing where a file has just gone."""
+    silver = out / "tables" / "silver"
     try:
-        return silver_rows(out / "tables" / "silver")
+        files = {table: shown(silver, table) for table in FROM_THE_LOG}
+        return {
+            table: sum(pq.read_metadata(path).num_rows for path in found) for table, found in files.items() if found
+        }
     except OSError:
         return {}
 
@@ -247,10 +311,13 @@ def main() -> None:
         int(sys.argv[2]) if len(sys.argv) > 2 else random.SystemRandom().randrange(1 << 32),
     )
     print(f"seed {seed}", flush=True)
+    over = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: over.set())
     with tempfile.TemporaryDirectory() as name:
-        follower, reader = play(60 * minutes, seed, Path(name))
-        assert reader.wrong == [], reader.wrong[:5]
-        print(f"{minutes:g} min, kills {dict(follower.kills)}, {reader.reads} reads: every row is there once")
+        run = play(60 * minutes, seed, Path(name), over)
+    assert run.wrong == [], run.wrong[:5]
+    print(f"{run}: every row is there once")
 
 
 if __name__ == "__main__":

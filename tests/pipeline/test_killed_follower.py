@@ -17,6 +17,6 @@ SEED = int(os.environ.get("KOHORT_SEED", random.SystemRandom().randrange(1 << 32
 @pytest.mark.timeout(1500)
 def test_no_row_is_lost_or_doubled_and_no_reader_sees_half_a_table(tmp_path: Path) -> None:
     print(f"KOHORT_SEED={SEED}")
-    follower, reader = play(45, SEED, tmp_path)
-    assert reader.wrong == []
-    assert follower.kills.total() > 0
+    run = play(90, SEED, tmp_path)
+    assert run.wrong == []
+    assert run.follower.kills.total() > 0

@@ -27,8 +27,9 @@ NOW_MS = round(time.time() * 1000)
 class World:
     """A cluster whose groups' records the test writes itself, as a coordinator would."""
 
-    def __init__(self, kafka: Any, seed: int, groups: Sequence[str] = GROUPS) -> None:
-        self.kafka, self.groups = kafka, groups
+    def __init__(self, kafka: Any, seed: int, groups: Sequence[str] = GROUPS, step_ms: int = 9_000) -> None:
+        """step_ms: the times of two batches are less apart than this."""
+        self.kafka, self.groups, self._step_ms = kafka, groups, step_ms
         self.random = random.Random(seed)
         self._generation = dict.fromkeys(groups, 0)
         self.ts_ms = NOW_MS - 3_600_000
@@ -37,7 +38,7 @@ class World:
         """Commits and generations of all groups, in batches of several records each."""
         for _ in range(batches):
             group = self.random.choice(self.groups)
-            self.ts_ms += self.random.randrange(1, 9_000)
+            self.ts_ms += self.random.randrange(1, self._step_ms)
             records = self.rebalance(group) if self.random.random() < 0.1 else self._commit(group)
             self.append(group, records)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from kohort.cli.analyze_engine import SPARK, checked_engine, chosen_engine, opened_engine, spark_apart
 from kohort.cli.analyze_errors import kept, plain
@@ -70,6 +71,8 @@ INTERRUPTED = 130
     "config",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     metavar="FILE",
+    envvar="KOHORT_COMMAND_CONFIG",
+    show_envvar=True,
     help="Properties for TLS and SASL, as Kafka's own tools take them (security.protocol, sasl.*, ssl.*).",
 )
 @click.option("--follow", "following", is_flag=True, help="Keep reading a cluster, and say what happens as it happens.")
@@ -167,7 +170,8 @@ def _find(sources: tuple[str, ...], config: Path | None) -> tuple[list[Source], 
     except SecurityError as error:
         raise click.UsageError(f"--command-config {config}: {error}") from None
     found, issues = find_sources(sources, security)
-    if config is not None and not any(source.kind == WIRE for source in found):
+    given = click.get_current_context().get_parameter_source("config") is ParameterSource.COMMANDLINE
+    if given and not any(source.kind == WIRE for source in found):
         say("--command-config is for addresses, and none is among the sources: not used")
     return found, issues
 

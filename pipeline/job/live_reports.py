@@ -20,7 +20,7 @@ from kohort.pipeline.job.spark_engine import SparkEngine
 from kohort.pipeline.places import Place
 from kohort.pipeline.silver.parquet_files import UnseenTablesError, Writer, publish, written
 from kohort.pipeline.silver.read_sources import sample
-from kohort.pipeline.silver.rolling import roll
+from kohort.pipeline.silver.rolling import SAMPLE, roll
 from kohort.pipeline.silver.snapshots import snapshot
 from kohort.pipeline.sources.found import Source
 from kohort.pipeline.sources.window import EVERYTHING, Window
@@ -129,7 +129,7 @@ class Reports:
             raise UnseenTablesError(silver)
         self._engine.groups.news(groups_in(silver, self._is_new))
         roll(silver, batch - 1)
-        with Writer(silver, number := f"sample-{time.time_ns()}") as writer:
+        with Writer(silver, number := f"{SAMPLE}{time.time_ns()}") as writer:
             sample([self._source], self._cluster, writer)
         publish(silver, number, [writer.task])
         with ExitStack() as stack:

@@ -1,5 +1,7 @@
 """Makes one batch of many small ones: a stream writes files with every trigger, and thousands of them are slow to read.
 
+Samples of log ends, one of each report, are batches of another kind, numbered by their time. They are rolled likewise.
+
 Only batches that the stream has committed are rolled: those are never written again. The new batch is there before the
 old ones go; `clean` ends what a crash in between has left half done, so that no row counts twice.
 
@@ -12,6 +14,7 @@ from __future__ import annotations
 import shutil
 import uuid
 from collections.abc import Iterable
+from itertools import product
 from pathlib import Path
 
 import pyarrow as pa
@@ -23,7 +26,9 @@ from kohort.pipeline.silver.ranges import joined
 from kohort.pipeline.silver.silver_rows import LogRange
 from kohort.pipeline.silver.silver_schemas import COLUMNS, SCHEMAS, table_of
 
-ROLLED = "rolled-"
+SAMPLE = "sample-"
+KINDS = {"": "rolled-", SAMPLE: "samples-"}
+"""How the names of numbered batches begin, and those of what they are rolled into."""
 FEWEST = 20
 """Fewer batches than this are not worth the work."""
 MUCH_LARGER = 2
@@ -34,38 +39,44 @@ Span = tuple[int, int]
 
 
 def roll(folder: Path, until: int) -> int:
-    """Rolls the batches numbered up to `until`; returns how many there were."""
+    """Rolls the batches numbered up to `until`, and all samples; returns how many batches there were."""
     rolled = 0
     for table in SCHEMAS:
-        numbered = {number: path for number, path in _numbered(folder, table).items() if number <= until}
-        if len(numbered) < FEWEST:
-            continue
-        first, sources = min(numbered), [numbered[number] for number in sorted(numbered)]
-        size = sum(map(_size, sources))
-        for span, path in sorted(_rolls(folder, table).items(), reverse=True):
-            if _size(path) > MUCH_LARGER * size:
-                break
-            first, sources, size = span[0], [path, *sources], size + _size(path)
-        _write(folder, table, sources, (first, max(numbered)))
-        clean(folder, table)
-        rolled = max(rolled, len(numbered))
+        rolled = max(rolled, _roll(folder, table, "", until))
+        _roll(folder, table, SAMPLE, None)
     return rolled
+
+
+def _roll(folder: Path, table: str, kind: str, until: int | None) -> int:
+    found = _numbered(folder, table, kind)
+    numbered = {number: path for number, path in found.items() if until is None or number <= until}
+    if len(numbered) < FEWEST:
+        return 0
+    first, sources = min(numbered), [numbered[number] for number in sorted(numbered)]
+    size = sum(map(_size, sources))
+    for span, path in sorted(_rolls(folder, table, kind).items(), reverse=True):
+        if _size(path) > MUCH_LARGER * size:
+            break
+        first, sources, size = span[0], [path, *sources], size + _size(path)
+    _write(folder, table, sources, f"{KINDS[kind]}{first}-{max(numbered)}")
+    clean(folder, table)
+    return len(numbered)
 
 
 def clean(folder: Path, only: str | None = None) -> None:
     """Removes what a roll holds already: batches, and smaller rolls."""
-    for table in SCHEMAS if only is None else (only,):
-        rolls = _rolls(folder, table)
+    for table, kind in product(SCHEMAS if only is None else (only,), KINDS):
+        rolls = _rolls(folder, table, kind)
         for span, path in rolls.items():
             if any(other != span and other[0] <= span[0] and span[1] <= other[1] for other in rolls):
                 shutil.rmtree(path)
-        for number, path in _numbered(folder, table).items():
+        for number, path in _numbered(folder, table, kind).items():
             if any(first <= number <= last for first, last in rolls):
                 shutil.rmtree(path)
 
 
-def _write(folder: Path, table: str, sources: list[Path], span: Span) -> None:
-    place = batch_folder(folder, table, f"{ROLLED}{span[0]}-{span[1]}")
+def _write(folder: Path, table: str, sources: list[Path], name: str) -> None:
+    place = batch_folder(folder, table, name)
     hidden = place.parent / f"_{uuid.uuid4().hex}"
     hidden.mkdir()
     files = [path for source in sources for path in sorted(source.glob("part-*.parquet"))]
@@ -99,13 +110,13 @@ def _size(place: Path) -> int:
     return sum(pq.read_metadata(path).num_rows for path in place.glob("part-*.parquet"))
 
 
-def _numbered(folder: Path, table: str) -> dict[int, Path]:
-    return {int(name): path for name, path in _by_name(folder / table, "batch=").items() if name.isdigit()}
+def _numbered(folder: Path, table: str, kind: str) -> dict[int, Path]:
+    return {int(name): path for name, path in _by_name(folder / table, f"batch={kind}").items() if name.isdigit()}
 
 
-def _rolls(folder: Path, table: str) -> dict[Span, Path]:
+def _rolls(folder: Path, table: str, kind: str) -> dict[Span, Path]:
     found = {}
-    for name, path in _by_name(folder / table, f"batch={ROLLED}").items():
+    for name, path in _by_name(folder / table, f"batch={KINDS[kind]}").items():
         first, _, last = name.rpartition("-")  # an earlier release named the last one only, and rolled everything
         if last.isdigit():
             found[int(first or -1), int(last)] = path

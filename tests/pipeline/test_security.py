@@ -193,9 +193,27 @@ def test_a_key_of_ones_own(authority: Path) -> None:
             reached(port, from_settings(trusting))
 
 
-def test_the_command_says_what_is_wrong_before_it_starts_spark(tmp_path: Path) -> None:
+@pytest.mark.parametrize("given", [True, False])
+def test_the_command_says_what_is_wrong_before_it_starts_spark(given: bool, tmp_path: Path) -> None:
+    """The file is an argument's, or the environment's as with all other commands."""
     file = tmp_path / "client.properties"
     file.write_text("security.protocol=SASL_SSL\n")
-    done = CliRunner().invoke(analyze, ["localhost:1", "--command-config", str(file)])
+    arguments, environment = (
+        (["--command-config", str(file)], {}) if given else ([], {"KOHORT_COMMAND_CONFIG": str(file)})
+    )
+    done = CliRunner().invoke(analyze, ["localhost:1", *arguments], env=environment)
     assert done.exit_code == 2
     assert "sasl.mechanism=GSSAPI (Kafka's default) isn't supported; there are PLAIN, SCRAM-SHA-256" in done.output
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_a_file_of_the_environment_is_not_missed_where_there_is_no_address(given: bool, tmp_path: Path) -> None:
+    """One that was typed for nothing is."""
+    config, log = tmp_path / "client.properties", tmp_path / "server.log"
+    config.write_text("")
+    log.write_text("")
+    arguments, environment = (
+        (["--command-config", str(config)], {}) if given else ([], {"KOHORT_COMMAND_CONFIG": str(config)})
+    )
+    done = CliRunner().invoke(analyze, [str(log), *arguments, "--out", str(tmp_path / "out")], env=environment)
+    assert ("none is among the sources: not used" in done.output) == given

@@ -79,6 +79,23 @@ def test_a_row_is_written_anew_a_few_times_not_at_every_roll(tmp_path: Path, mon
     assert len(shown(tmp_path, TABLE)) < 10
 
 
+def test_samples_are_rolled_apart_from_what_the_stream_brings(tmp_path: Path) -> None:
+    """Their numbers are times, and none of the stream's batches is among them."""
+    for number in range(FEWEST + 1):
+        batch(tmp_path, f"sample-{1_760_000_000_000_000_000 + number}")
+    batch(tmp_path, 0)
+    before = rows(tmp_path)
+    kept = tmp_path / "kept"
+    shutil.copytree(tmp_path / TABLE, kept)
+    assert roll(tmp_path, -1) == 0
+    assert rows(tmp_path) == before
+    assert len(shown(tmp_path, TABLE)) == 2
+    for place in kept.iterdir():
+        shutil.copytree(place, tmp_path / TABLE / place.name, dirs_exist_ok=True)
+    clean(tmp_path)
+    assert rows(tmp_path) == before, "what a crash left behind counts once"
+
+
 def test_what_a_crash_left_between_a_roll_and_its_batches_counts_once(tmp_path: Path) -> None:
     for number in range(2 * FEWEST):
         batch(tmp_path, number)

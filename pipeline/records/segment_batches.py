@@ -49,7 +49,7 @@ LARGEST_TEAR = 128 << 20
 _RECORDS_AT_ONCE = 200_000
 _WORD = np.dtype("<u8")
 _MANY = 64
-"""Of so many batches of one length it pays to look whether they are laid out alike."""
+"""The fewest batches of one length for which it pays to look whether they are laid out alike."""
 _IN_ONE_BYTE = np.array([(n >> 1) ^ -(n & 1) for n in range(0x80)], np.int64)
 """Zigzag numbers of one byte: most are."""
 

@@ -21,7 +21,7 @@ def coded(texts: pa.Array, which: Ints) -> pa.DictionaryArray:
 
 
 def coded_constant(text: str | None, length: int) -> pa.DictionaryArray:
-    """The same in every row, as `coded`."""
+    """One text for all rows, coded likewise."""
     return coded(pa.array([text], pa.string()), np.zeros(length, np.int64))
 
 

@@ -20,8 +20,9 @@ from kohort.coordinator.consumer.values import (
     MemberMetadata,
 )
 from kohort.coordinator.effects import Cause
-from kohort.coordinator.events import NOBODY_KNOWN, Client, GroupEvent
+from kohort.coordinator.events import GroupEvent
 from kohort.coordinator.member_stats import MemberStats
+from kohort.coordinator.requesting_client import NOBODY_KNOWN, Client
 from kohort.coordinator.topic_info import TopicView
 from kohort.protocol.topic_partition import TopicPartition
 

@@ -19,9 +19,9 @@ from kohort.coordinator.consumer_event_making import (
 )
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
-from kohort.coordinator.events import NOBODY_KNOWN, Client
 from kohort.coordinator.member_stats import MemberStats, flushed
 from kohort.coordinator.owners import Owners
+from kohort.coordinator.requesting_client import NOBODY_KNOWN, Client
 from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:

@@ -4,11 +4,13 @@ An API's function answers at once (it returns its response) or later (it returns
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from kohort.coordinator.events import GroupEvent
 from kohort.protocol.batches import EncodedRecords, Marker
 from kohort.protocol.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from kohort.coordinator.events import GroupEvent  # not loaded before somebody listens
 
 OFFSETS_TOPIC = "__consumer_offsets"
 TRANSACTION_TOPIC = "__transaction_state"
@@ -91,4 +93,4 @@ class GroupWarning(NamedTuple):
     text: str
 
 
-Effect = Reply | Replies | Append | WriteMarkers | Transition | GroupWarning | GroupEvent
+Effect: TypeAlias = "Reply | Replies | Append | WriteMarkers | Transition | GroupWarning | GroupEvent"

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.event_state import GroupEventState
-from kohort.coordinator.events import NOBODY_KNOWN, Client, GroupEvent
+from kohort.coordinator.events import GroupEvent
 from kohort.coordinator.member_stats import MemberStats
 from kohort.coordinator.owners import Owners, share_in
+from kohort.coordinator.requesting_client import NOBODY_KNOWN, Client
 from kohort.protocol.topic_partition import TopicPartition
 
 if TYPE_CHECKING:

@@ -18,10 +18,10 @@ from kohort.coordinator.effects import Cause
 from kohort.coordinator.event_making import US_PER_MS, EventMaker, share_of
 from kohort.coordinator.event_state import GroupEventState
 from kohort.coordinator.event_timers import HalfTime, StatsTimer
-from kohort.coordinator.events import NOBODY_KNOWN, Client
 from kohort.coordinator.group import Group
 from kohort.coordinator.member_stats import MemberStats, flushed
 from kohort.coordinator.owners import still_owned
+from kohort.coordinator.requesting_client import NOBODY_KNOWN, Client
 from kohort.protocol.consumer_protocol import ImpossibleLengthError, subscribed_topics
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.topic_partition import TopicPartition

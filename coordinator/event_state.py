@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
-from kohort.coordinator.events import Client
 from kohort.coordinator.owners import Owners
+from kohort.coordinator.requesting_client import Client
 from kohort.protocol.topic_partition import TopicPartition
 from kohort.purgatory import DelayedOperation
 

@@ -6,20 +6,6 @@ none is made.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import NamedTuple
-
-
-class Client(NamedTuple):
-    """Who is behind a request."""
-
-    client_id: str
-    client_host: str
-    """As Java prints an address: `/127.0.0.1`."""
-    client_software: str | None = None
-    """Name and version from ApiVersions (KIP-511), where the client gave them."""
-
-
-NOBODY_KNOWN = Client("", "")
 
 
 @dataclass(slots=True, kw_only=True)

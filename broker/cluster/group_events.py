@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kohort.broker.logs import log
 from kohort.broker.ticket import Ticket
-from kohort.coordinator.events import Client, GroupEvent
+from kohort.coordinator.requesting_client import Client
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.broker_cluster import BrokerCluster
     from kohort.coordinator.coordinator import GroupCoordinator
+    from kohort.coordinator.events import GroupEvent
 
 US_PER_MS = 1_000
 
@@ -96,6 +97,8 @@ class GroupEvents:
         self._told += 1
         if self._told > MOST_TOLD:
             return
+        from kohort.coordinator.events import GroupEvent  # not before somebody listens
+
         event = GroupEvent(
             ts=now_us // US_PER_MS + self._cluster.clock.epoch_ms,
             mono_us=now_us,

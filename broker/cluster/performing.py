@@ -21,7 +21,6 @@ from kohort.coordinator.effects import (
     Transition,
     WriteMarkers,
 )
-from kohort.coordinator.events import GroupEvent
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
 
@@ -57,10 +56,10 @@ def perform(cluster: BrokerCluster, now_ms: int) -> None:
                     _do_append(cluster, node, effect, now_ms)
                 elif type(effect) is WriteMarkers:
                     _write_markers(cluster, node.transactions, effect, now_ms)
-                elif type(effect) is GroupEvent:
-                    cluster.group_events.take(node.coordinator, effect)
-                else:
+                elif isinstance(effect, Transition | GroupWarning):
                     _log(effect)
+                else:
+                    cluster.group_events.take(node.coordinator, effect)  # type: ignore[arg-type]  # a GroupEvent
             except Exception:  # each effect stands alone: the others must not be lost
                 log.error(f"an effect failed: {short_text(effect)}")
                 if type(effect) is Reply:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kohort.broker.logs import log
-from kohort.storage.disk.journal import JOURNAL
 from kohort.storage.disk.ownership import DataDirectoryError
 from kohort.storage.refusal import Refusal
 from kohort.storage.topic_configs import TOPIC_CONFIGS
@@ -81,6 +80,8 @@ def _refuse_bad_settings(directory: DataDirectory) -> None:
         for name, value in topic.configs.items():
             problem = TOPIC_CONFIGS[name].problem(value) if name in TOPIC_CONFIGS else None
             if problem is not None:
+                from kohort.storage.disk.journal import JOURNAL  # not for a broker that keeps its logs in memory
+
                 raise DataDirectoryError(
                     f"{directory.path / JOURNAL}, topic {topic.name}: {problem}; mend that line; nothing has been "
                     "changed"

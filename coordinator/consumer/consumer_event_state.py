@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from kohort.coordinator.events import Client
 from kohort.coordinator.member_stats import MemberStats
 from kohort.coordinator.owners import Owners
+from kohort.coordinator.requesting_client import Client
 
 
 class ConsumerEventState:

@@ -24,9 +24,10 @@ from kohort.coordinator.coordinator_settings import GroupSettings
 from kohort.coordinator.deleting import delete_group, offset_delete, sweep
 from kohort.coordinator.effects import Append, Effect, GroupWarning, Replies, Reply, Transition
 from kohort.coordinator.event_observer import EventObserver
-from kohort.coordinator.events import NOBODY_KNOWN, Client, GroupEvent
+from kohort.coordinator.events import GroupEvent
 from kohort.coordinator.fetching_offsets import offset_fetch
 from kohort.coordinator.loading import load, unload
+from kohort.coordinator.requesting_client import NOBODY_KNOWN, Client
 from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from kohort.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity

@@ -12,6 +12,7 @@ from kohort.security.needs import FOR_EVERYBODY, NEEDS, Need
 from tests.control.typed_clients.files import made_files
 from tests.docs.analysis_tables import TABLES, schemas
 from tests.docs.citations import citations, titles
+from tests.docs.incidents import INCIDENTS, incidents
 from tests.docs.reference import REFERENCE, reference
 from tests.docs.sources import BEHAVIOUR, CONVERSATIONS, ROOT, conversations
 from tests.talk.script import read_conversation
@@ -46,6 +47,7 @@ def made_pages() -> dict[Path, str]:
     questions, _, _ = TABLES.read_text().partition(_MARK)
     return {
         INDEX: _index(),
+        INCIDENTS: incidents(_MARK),
         ANALYSIS: kept + _MARK + _rules(),
         ACLS: acls + _MARK + _needs(),
         ARCHITECTURE: architecture,

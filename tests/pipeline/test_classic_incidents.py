@@ -12,28 +12,7 @@ from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.rules.diagnose import diagnose
 from kohort.pipeline.rules.finding import Finding
 from tests.pipeline.incidents.recorded import log_alone, recorded, unpacked
-
-TOLD: dict[str, dict[str, tuple[str, list[str]]]] = {
-    "calm": {},
-    "calm-default-ids": {},
-    "calm-static": {},
-    "orderly-restart": {},
-    "debug-consumer": {},
-    "dead": {"R29": ("critical", ["c-1", "c-2"]), "R03": ("warning", ["c-1", "c-2"])},
-    "lost-hosts": {"R03": ("warning", [f"rdkafka@127.0.5.{number}" for number in (2, 3, 4, 5)])},
-    "suspended": {"R03": ("warning", ["c-4"])},
-    "static-restart": {"R12": ("warning", ["i-1", "i-2"])},
-    "two-assign": {"R33": ("critical", [])},
-    "poison": {"R29": ("critical", ["c-3"]), "R30": ("critical", ["c-2", "c-3"])},
-    "half-deployed": {"R31": ("warning", ["c-3", "c-4"])},
-    "never-commits": {"R32": ("warning", ["c-3"])},
-    "static-taken-once": {"R13": ("warning", ["c-2"])},
-    "static-ping-pong": {"R13": ("critical", ["c-2"])},
-    "merged-restarts": {"R04": ("warning", ["c-1", "c-2", "c-3", "c-4"])},
-    "surge-deploy": {"R04": ("warning", [f"billing-5c8d7f9b4-{tail}" for tail in ("kq7lb", "t9xcc", "w4d2s")])},
-    "autoscaled": {"R06": ("warning", [])},
-}
-"""The findings about each group that aren't mere information, without storms: those have causes."""
+from tests.pipeline.incidents.told import OF_CLASSIC_GROUPS as TOLD
 
 ALONE: dict[str, dict[str, tuple[str, list[str]]]] = TOLD | {
     "dead": {"R03": ("warning", ["c-1", "c-2"])},

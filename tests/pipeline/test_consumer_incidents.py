@@ -18,46 +18,10 @@ from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.rules.diagnose import diagnose
 from kohort.pipeline.rules.finding import Finding
 from tests.pipeline.incidents.recorded import log_alone, recorded, text_alone, unpacked
+from tests.pipeline.incidents.told import SAID, SERIOUS
 
 SESSION_MS = 6_000
 """What the recorded brokers let pass before they miss a consumer member."""
-
-SERIOUS: dict[str, tuple[str, list[str]] | None] = {
-    "quiet": None,
-    "quiet-mixed": None,
-    "static-restarts": None,
-    "coordinator-restarts": None,
-    "topic-grows": None,
-    "pattern": None,
-    "mixed-settings": None,
-    "migrates": None,
-    "migrates-back": None,
-    "rolling": None,
-    "held-back": ("R23", ["c-2"]),
-    "never-given-up": ("R23", ["c-2"]),
-    "poll-timeout": ("R02", ["c-2"]),
-    "killed": ("R03", ["c-3"]),
-    "frozen": ("R03", ["c-3"]),
-    "crash-loop": ("R05", ["c-2"]),
-    "storm": ("R06", []),
-    "static-away": ("R12", ["i-2"]),
-    "subscriptions": ("R08", []),
-    "idle": ("R18", []),
-}
-"""The one rule that gives a warning about each group, and whom it names; None where nobody is to be alarmed."""
-
-SAID: dict[str, str] = {
-    "quiet-mixed": "R24",
-    "static-restarts": "R12",
-    "coordinator-restarts": "R16",
-    "topic-grows": "R07",
-    "pattern": "R08",
-    "mixed-settings": "R28",
-    "migrates": "R24",
-    "migrates-back": "R24",
-    "rolling": "R04",
-}
-"""What is said of groups about which nobody is to be alarmed."""
 
 OF_CLASSIC_GROUPS = re.compile(r"\bgenerations?\b|\bleader\b|JoinGroup|SyncGroup|join barrier", re.IGNORECASE)
 

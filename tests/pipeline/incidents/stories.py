@@ -165,7 +165,7 @@ def migrates(stage: Stage) -> None:
 
 
 def migrates_back(stage: Stage) -> None:
-    """There, and all the way back."""
+    """Three classic members become members of the consumer protocol, and classic ones again."""
     group = stage.group("migrates-back")
     members = [group.starts(f"c-{number}", protocol="classic") for number in (1, 2, 3)]
     members = _migrate(group, members, "consumer")

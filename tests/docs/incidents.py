@@ -1,0 +1,65 @@
+"""`docs/behaviour/incidents.md`: what was done to groups of a real Kafka, and what the analysis says of it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from types import ModuleType
+
+from tests.docs.sources import BEHAVIOUR
+from tests.pipeline.incidents import classic_stories, stories
+from tests.pipeline.incidents.told import ALSO_RECORDED, OF_CLASSIC_GROUPS, SAID, SERIOUS
+
+INCIDENTS = BEHAVIOUR / "incidents.md"
+TITLES = {classic_stories: "Classic groups", stories: "Groups of the consumer protocol"}
+
+
+def incidents(mark: str) -> str:
+    """The page."""
+    return "\n".join(_lines(mark))
+
+
+def played(module: ModuleType) -> dict[str, str]:
+    """What each story does, by its group."""
+    return {
+        name.replace("_", "-"): " ".join((inspect.getdoc(story) or "").split())
+        for name, story in inspect.getmembers(module, inspect.isfunction)
+        if story.__module__ == module.__name__ and not name.startswith("_")
+    }
+
+
+HEAD = """\
+# Incidents
+
+What was done to groups of an Apache Kafka 4.3.0, and what `kohort analyze` says of each. `tests/pipeline/incidents/`
+has the stories as code, and what Kafka wrote as recordings, which tests read. They are played again, with Java 17 and
+Maven, by `python -m tests.pipeline.incidents.record kafka classic OUT.tar.gz`. At the end of the classic ones the
+broker stands still for 8 s: the groups that are left pause together. {alone} incidents are not among the scenarios of
+the shared recording, whose names stand in the last column. [analysis.md](analysis.md) has the rules.
+"""
+
+
+def _lines(mark: str) -> Iterator[str]:
+    alone = (played(classic_stories) | played(stories)).keys() - ALSO_RECORDED.keys()
+    yield HEAD.format(alone=len(alone))
+    yield mark.rstrip()
+    for module, title in TITLES.items():
+        yield ""
+        yield f"## {title}"
+        yield ""
+        yield "| group | what is done | what is said | also recorded as |"
+        yield "|---|---|---|---|"
+        for group, done in played(module).items():
+            yield f"| {group} | {done} | {_said(group)} | {ALSO_RECORDED.get(group, '')} |"
+    yield ""
+
+
+def _said(group: str) -> str:
+    if group in OF_CLASSIC_GROUPS:
+        found = [(rule, severity, clients) for rule, (severity, clients) in OF_CLASSIC_GROUPS[group].items()]
+    elif warning := SERIOUS[group]:
+        found = [(warning[0], "warning", warning[1])]
+    else:
+        found = [(SAID[group], "information", [])] if group in SAID else []
+    texts = [f"{rule} ({severity}){': ' if clients else ''}{', '.join(clients)}" for rule, severity, clients in found]
+    return "; ".join(texts) or "nothing serious"

@@ -1,0 +1,92 @@
+"""What is to be said of each incident, and which of the shared recording's scenarios has been through it as well.
+
+`docs/behaviour/incidents.md` is made of this and of what the stories do.
+"""
+
+from __future__ import annotations
+
+OF_CLASSIC_GROUPS: dict[str, dict[str, tuple[str, list[str]]]] = {
+    "calm": {},
+    "calm-default-ids": {},
+    "calm-static": {},
+    "orderly-restart": {},
+    "debug-consumer": {},
+    "dead": {"R29": ("critical", ["c-1", "c-2"]), "R03": ("warning", ["c-1", "c-2"])},
+    "lost-hosts": {"R03": ("warning", [f"rdkafka@127.0.5.{number}" for number in (2, 3, 4, 5)])},
+    "suspended": {"R03": ("warning", ["c-4"])},
+    "static-restart": {"R12": ("warning", ["i-1", "i-2"])},
+    "two-assign": {"R33": ("critical", [])},
+    "poison": {"R29": ("critical", ["c-3"]), "R30": ("critical", ["c-2", "c-3"])},
+    "half-deployed": {"R31": ("warning", ["c-3", "c-4"])},
+    "never-commits": {"R32": ("warning", ["c-3"])},
+    "static-taken-once": {"R13": ("warning", ["c-2"])},
+    "static-ping-pong": {"R13": ("critical", ["c-2"])},
+    "merged-restarts": {"R04": ("warning", ["c-1", "c-2", "c-3", "c-4"])},
+    "surge-deploy": {"R04": ("warning", [f"billing-5c8d7f9b4-{tail}" for tail in ("kq7lb", "t9xcc", "w4d2s")])},
+    "autoscaled": {"R06": ("warning", [])},
+}
+"""The findings about each group that aren't mere information, without storms: those have causes."""
+
+SERIOUS: dict[str, tuple[str, list[str]] | None] = {
+    "quiet": None,
+    "quiet-mixed": None,
+    "static-restarts": None,
+    "coordinator-restarts": None,
+    "topic-grows": None,
+    "pattern": None,
+    "mixed-settings": None,
+    "migrates": None,
+    "migrates-back": None,
+    "rolling": None,
+    "held-back": ("R23", ["c-2"]),
+    "never-given-up": ("R23", ["c-2"]),
+    "poll-timeout": ("R02", ["c-2"]),
+    "killed": ("R03", ["c-3"]),
+    "frozen": ("R03", ["c-3"]),
+    "crash-loop": ("R05", ["c-2"]),
+    "storm": ("R06", []),
+    "static-away": ("R12", ["i-2"]),
+    "subscriptions": ("R08", []),
+    "idle": ("R18", []),
+}
+"""The one rule that gives a warning about each group, and whom it names; None where nobody is to be alarmed."""
+
+SAID: dict[str, str] = {
+    "quiet-mixed": "R24",
+    "static-restarts": "R12",
+    "coordinator-restarts": "R16",
+    "topic-grows": "R07",
+    "pattern": "R08",
+    "mixed-settings": "R28",
+    "migrates": "R24",
+    "migrates-back": "R24",
+    "rolling": "R04",
+}
+"""What is said of groups about which nobody is to be alarmed."""
+
+ALSO_RECORDED: dict[str, str] = {
+    "quiet": "kip848-steady",
+    "quiet-mixed": "migrate-to-consumer",
+    "static-restarts": "kip848-static",
+    "coordinator-restarts": "coordinator-move-1",
+    "topic-grows": "partitions-added",
+    "pattern": "kip848-regex",
+    "migrates": "migrate-to-consumer",
+    "rolling": "rolling-dynamic",
+    "held-back": "kip848-slow-revoker",
+    "poll-timeout": "poll-timeout",
+    "killed": "session-killed",
+    "frozen": "session-frozen",
+    "crash-loop": "crash-loop",
+    "storm": "autoscaler-thrash",
+    "static-away": "rolling-static",
+    "subscriptions": "subscription-change",
+    "idle": "more-members-than-partitions",
+    "calm-default-ids": "healthy-store",
+    "calm-static": "healthy-store",
+    "suspended": "session-frozen",
+    "static-restart": "rolling-static",
+    "static-taken-once": "duplicate-instance",
+    "autoscaled": "autoscaler-thrash",
+}
+"""Incidents that `../shared/data/kafka-4.3` holds, too, if only of the other protocol. All others are of our own alone."""

@@ -11,6 +11,7 @@ import pyarrow as pa
 from kohort.pipeline.analysis.sql_views import VIEWS
 from kohort.pipeline.gold import gold_schemas
 from kohort.pipeline.silver import silver_schemas
+from tests.docs.column_meanings import meaning
 from tests.docs.sources import ROOT
 
 TABLES = ROOT / "docs" / "tables.md"
@@ -35,13 +36,14 @@ def _layer(layer: str) -> Iterator[str]:
     for table in sorted(name for name, of in VIEWS.items() if of == layer):
         row_type, schema = LAYERS[layer].ROW_TYPES[table], LAYERS[layer].SCHEMAS[table]
         yield f"### {table}\n\n{inspect.getdoc(row_type)}\n"
-        yield "| column | type | null |\n|---|---|---|"
+        yield "| column | type | null | what it says |\n|---|---|---|---|"
         hints = get_type_hints(row_type)
         columns = [(column.name, type_of(column.type), column.name) for column in schema]
         columns += [(new, "timestamp, UTC", moment) for moment, new in LAYERS[layer].MOMENTS[table].items()]
         for name, kind, source in columns:
             if name != "rank":  # views need it, and don't show it
-                yield f"| {name} | {kind} | {'may be' if _may_be_null(hints, source) else ''} |"
+                says = meaning(table, name) if name == source else f"`{source}` as a timestamp."
+                yield f"| {name} | {kind} | {'may be' if _may_be_null(hints, source) else ''} | {says} |"
         yield ""
 
 

@@ -93,6 +93,7 @@ STORAGE_ERRORS: dict[ErrorCode, ErrorCode] = {
     ErrorCode.not_leader_or_follower: ErrorCode.not_coordinator,
     ErrorCode.kafka_storage_error: ErrorCode.not_coordinator,
     ErrorCode.invalid_producer_epoch: ErrorCode.invalid_producer_epoch,
+    ErrorCode.transaction_coordinator_fenced: ErrorCode.transaction_coordinator_fenced,
     ErrorCode.message_too_large: ErrorCode.unknown_server_error,
     ErrorCode.record_list_too_large: ErrorCode.unknown_server_error,
     ErrorCode.invalid_fetch_size: ErrorCode.unknown_server_error,

@@ -61,12 +61,18 @@ class TransactionTopic(CoordinatedTopic):
 
 
 def write_markers(cluster: BrokerCluster, effect: WriteMarkers, now_ms: int) -> ErrorCode:
-    """Writes the end of a transaction to its partitions, wherever they are led. Those that are gone are left."""
+    """Writes the end of a transaction to its partitions, wherever they are led. Those that are gone are left.
+
+    Refusals: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED, after the others have been written.
+    """
+    outcome = ErrorCode.none
     for topic, index in effect.partitions:
         error = write_marker(cluster, topic, index, effect.producer_id, effect.producer_epoch, effect.marker, now_ms)
         if error not in (ErrorCode.none, ErrorCode.unknown_topic_or_partition):
-            log.warning(f"{topic}-{index}: the end of producer {effect.producer_id}'s transaction: {error.name}")
-    return ErrorCode.none
+            what = f"{topic}-{index}: the end of producer {effect.producer_id}'s transaction is refused: {error.name}"
+            log.warning(f"{what}. As in Kafka its transactional id answers CONCURRENT_TRANSACTIONS from now on")
+            outcome = error
+    return outcome
 
 
 def write_marker(

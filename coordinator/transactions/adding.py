@@ -20,13 +20,14 @@ def add_partitions(
     """Adds partitions to the transaction, which begins with the first ones. `on_written` is called at once or later.
 
     Refusals, in this order: INVALID_REQUEST for an empty id, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS,
-    INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS.
+    CONCURRENT_TRANSACTIONS, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED.
     """
+    known = coordinator.transactions.get(transactional_id)
     found = _find(coordinator, transactional_id, producer_id, producer_epoch)
+    if known is not None and known.is_in_transition:
+        return on_written(ErrorCode.concurrent_transactions, now_ms)
     if isinstance(found, ErrorCode):
         return on_written(found, now_ms)
-    if found.pending is not None or found.state in ENDING:
-        return on_written(ErrorCode.concurrent_transactions, now_ms)
     if found.state is State.ONGOING and partitions <= found.partitions:
         return on_written(ErrorCode.none, now_ms)
     coordinator.write(

@@ -18,6 +18,9 @@ from kohort.coordinator.transactions.transaction_coordinator import TransactionC
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
 
+REFUSED_FOR_GOOD = (ErrorCode.invalid_producer_epoch, ErrorCode.transaction_coordinator_fenced)
+"""What a partition says of a marker that it will never take."""
+
 FINISH_AGAIN_AFTER_MS = 1_000
 """How long to wait before a decided transaction is finished whose end could not be written."""
 
@@ -67,20 +70,14 @@ def _is_repeated(transaction: Transaction, producer_id: int, epoch: int) -> bool
 def _refusal(
     transaction: Transaction, producer_id: int, epoch: int, *, bumps: bool, repeated: bool
 ) -> ErrorCode | None:
+    if bumps and transaction.is_in_transition:
+        return ErrorCode.concurrent_transactions
     if transaction.producer_id != producer_id and not repeated:
         return ErrorCode.invalid_producer_id_mapping
     same = epoch == transaction.producer_epoch
-    if not bumps:
-        valid = same
-    elif transaction.state in (State.PREPARE_COMMIT, State.PREPARE_ABORT):
-        valid = repeated
-    elif transaction.state in (State.COMPLETE_COMMIT, State.COMPLETE_ABORT):
-        valid = same or repeated
-    else:
-        valid = same
-    if not valid:
+    if not same and not (repeated and transaction.state in (State.COMPLETE_COMMIT, State.COMPLETE_ABORT)):
         return ErrorCode.producer_fenced
-    return ErrorCode.concurrent_transactions if transaction.pending is not None else None
+    return ErrorCode.concurrent_transactions if transaction.is_in_transition else None
 
 
 def _PLAIN(transaction: Transaction, committed: bool) -> ErrorCode | None:  # noqa: N802 - read as a table
@@ -92,10 +89,6 @@ def _PLAIN(transaction: Transaction, committed: bool) -> ErrorCode | None:  # no
             return ErrorCode.none
         case State.COMPLETE_ABORT if not committed:
             return ErrorCode.none
-        case State.PREPARE_COMMIT if committed:
-            return ErrorCode.concurrent_transactions
-        case State.PREPARE_ABORT if not committed:
-            return ErrorCode.concurrent_transactions
     return ErrorCode.invalid_txn_state
 
 
@@ -156,7 +149,9 @@ def _prepare(
 def finish(coordinator: TransactionCoordinator, transaction: Transaction, now_ms: int) -> None:
     """Has the markers of a decided transaction written, and then writes that it is over.
 
-    What cannot be written is tried again later, as in Kafka: nobody else would do it.
+    What cannot be written is tried again later, as in Kafka: nobody else would do it. A partition that has heard of a
+    later epoch, by a marker that no coordinator has sent, refuses for good. Then the transaction stays as it is until
+    it has another coordinator (Kafka: `TransactionMarkerRequestCompletionHandler`).
     """
     committed = transaction.state is State.PREPARE_COMMIT
 
@@ -165,6 +160,8 @@ def finish(coordinator: TransactionCoordinator, transaction: Transaction, now_ms
             coordinator.purgatory.wait(_FinishLater(coordinator, transaction, now_ms))
 
     def marked(error: ErrorCode, now_ms: int) -> None:
+        if error in REFUSED_FOR_GOOD:
+            return None
         if error is not ErrorCode.none:
             return written(error, now_ms)
         rotated = transaction.next_producer_id != NO_PRODUCER

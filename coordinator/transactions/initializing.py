@@ -2,7 +2,6 @@
 
 from kohort.coordinator.transactions.ending import fence
 from kohort.coordinator.transactions.transaction import (
-    ENDING,
     LAST_EPOCH,
     NO_EPOCH,
     NO_PRODUCER,
@@ -45,12 +44,10 @@ def init_producer_id(
             updated_ms=coordinator.wall_ms(now_ms),
         )
     transaction = found
-    if transaction.pending is not None:
+    if transaction.is_in_transition:
         return on_producer(ErrorCode.concurrent_transactions, NOBODY)
     if expected is not None and not _may_be(transaction, expected):
         return on_producer(ErrorCode.producer_fenced, NOBODY)
-    if transaction.state in ENDING:
-        return on_producer(ErrorCode.concurrent_transactions, NOBODY)
     if transaction.state is State.ONGOING:
         fence(coordinator, transaction, lambda error, _: on_producer(_once_more(error), NOBODY), now_ms)
         return None

@@ -82,3 +82,11 @@ class Transaction:
     def is_epoch_exhausted(self) -> bool:
         """Whether the next epoch needs another producer id."""
         return self.producer_epoch >= LAST_EPOCH
+
+    @property
+    def is_in_transition(self) -> bool:
+        """Whether its next state is being written, or follows by itself when the markers are written.
+
+        Kafka: `TransactionMetadata.pendingTransitionInProgress`, which is so from the decision to the end.
+        """
+        return self.pending is not None or self.state in ENDING

@@ -28,8 +28,9 @@ def test_storage_errors_are_answered_as_clients_know_them(error: E, told: E) -> 
 
 
 def test_no_storage_error_is_forgotten() -> None:
-    # An old epoch can only meet a commit in a transaction (tests/broker/test_transactions.py).
-    assert {error for error, _ in TOLD} - {E.corrupt_message} == STORAGE_ERRORS.keys() - {E.invalid_producer_epoch}
+    # These are of transactions only (tests/broker/test_transactions.py).
+    of_transactions = {E.invalid_producer_epoch, E.transaction_coordinator_fenced}
+    assert {error for error, _ in TOLD} - {E.corrupt_message} == STORAGE_ERRORS.keys() - of_transactions
 
 
 # The leader's assignment

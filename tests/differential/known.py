@@ -180,6 +180,13 @@ KNOWN: tuple[Known, ...] = (
         also=_another_segment,
     ),
     Known(
+        "Kafka takes partitions off a transaction one by one as their markers are written, here they stay until all "
+        "are. That shows where one of them refuses its marker for good.",
+        "DescribeTransactions",
+        r"transaction_states\[\]\.topics\[\](\.partitions\[\])?",
+        also=lambda kafka, kohort: all(each in kohort for each in kafka),
+    ),
+    Known(
         FORGOTTEN,
         "ConsumerGroupDescribe",
         r"groups\[\]\.(error_code|error_message|group_state|group_epoch|assignment_epoch|assignor_name)",

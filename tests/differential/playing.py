@@ -24,6 +24,9 @@ PATIENCE_S = 6.0
 WAITS = "(waits)"
 """Stands for an answer that has not come."""
 
+SPEAKERS = ("ada", "bob", "cleo")
+"""Who joins groups."""
+
 BROKERS = (4, 8)
 """Resource types whose settings belong to everybody: they are changed by dry runs only."""
 
@@ -160,7 +163,10 @@ class _Play:
         return bool(done)
 
     def _compare(self, at: int, step: Step) -> bool:
-        """Whether somebody waits for ever for one of the brokers, as is known. What comes then cannot be compared."""
+        """Whether somebody waits for ever for one of the brokers, as is known, or members are in another order there.
+
+        What comes then cannot be compared.
+        """
         heard: dict[int, Value] = {}
         is_stuck = False
         for number in sorted(self.kafka.answers.keys() | self.kohort.answers.keys()):
@@ -179,6 +185,8 @@ class _Play:
                 else:
                     self.outcome.known.append(reason)
                     is_stuck |= WAITS in (mine, yours)
+        in_order = [_members_in_order(side) for side in self.sides]
+        is_stuck |= step.api == "ConsumerGroupHeartbeat" and in_order[0] != in_order[1]
         self.outcome.said.append(Said(at, step, heard, frozenset(self.kafka.waiting)))
         return is_stuck
 
@@ -197,6 +205,11 @@ class _Play:
     async def close(self) -> None:
         """Everybody disconnects."""
         await asyncio.gather(*(side.close() for side in self.sides))
+
+
+def _members_in_order(side: Side) -> list[str]:
+    """Who is who in the order of member ids, by which assignors go. Ids that brokers make up sort by chance."""
+    return sorted((who for who in SPEAKERS if who in side.names), key=lambda who: str(side.names[who]))
 
 
 def harmless(api: str, values: Value) -> Value:

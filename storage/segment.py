@@ -124,11 +124,11 @@ class MemorySegment:
         """Adds one batch; see `Segment`."""
         size = len(batch)
         delta, max_timestamp = _DELTA_AND_TIMESTAMP.unpack_from(batch, _LAST_OFFSET_DELTA_AT)
-        stamp = _STAMP.pack(base_offset, size - 12, leader_epoch)
         if self.size_bytes == 0:
             self.first_timestamp = max_timestamp
         if size >= LARGE_BATCH_BYTES:
             self._freeze()
+            stamp = _STAMP.pack(base_offset, size - 12, leader_epoch)
             self._chunks.append(b"".join((stamp, memoryview(batch)[16:])))
             self._bases.append(base_offset)
             self._max_timestamps.append(max_timestamp)
@@ -140,11 +140,12 @@ class MemorySegment:
                 self._max_timestamps.append(max_timestamp)
             elif max_timestamp > self._max_timestamps[-1]:
                 self._max_timestamps[-1] = max_timestamp
+            start = len(tail)
             self._tail_bases.append(base_offset)
-            self._tail_starts.append(len(tail))
-            tail += stamp
-            tail += batch[16:]
-            if len(tail) >= CHUNK_BYTES:
+            self._tail_starts.append(start)
+            tail += batch
+            _STAMP.pack_into(tail, start, base_offset, size - 12, leader_epoch)
+            if start + size >= CHUNK_BYTES:
                 self._freeze()
         self.size_bytes += size
         self.next_offset = base_offset + delta + 1

@@ -7,7 +7,7 @@ import tracemalloc
 import pytest
 
 from kohort.storage.batch_records import COMPACTED_AT_ONCE, DECOMPRESSED_AT_ONCE, Newest
-from kohort.storage.compaction import Compaction
+from kohort.storage.compaction import AT_ONCE, Compaction
 from kohort.storage.log import PartitionLog
 from kohort.storage.topic_configs import LogConfig
 from tests.storage.odd_batches import GZIP, ZSTD, batch, gz, record, zstd
@@ -42,6 +42,17 @@ def test_few_records_take_one_step() -> None:
     data = b"".join(batch(record(key=b"%d" % n), now=0, base=n) for n in range(100))
     kept, steps = steps_of(data)
     assert (b"".join(kept), steps) == (data, 1)
+
+
+@pytest.mark.parametrize("keys", [1, 20, 10_000])
+def test_a_step_of_a_log_goes_through_a_few_hundred_batches(keys: int) -> None:
+    """However many segments there are, and whether later batches hold its keys or not."""
+    log = PartitionLog(LogConfig(compact=True, delete=False))
+    count = 10_000
+    for number in range(count):
+        log.append(batch(record(key=b"key %d" % (number % keys)), now=0), wall_ms=0)
+    compaction = log.compact(0)
+    assert sum(1 for _ in compaction) > 0.8 * count / (2 * AT_ONCE)
 
 
 def test_what_unfolds_far_is_waited_for() -> None:

@@ -1,4 +1,4 @@
-"""How much memory a process and all its children take, looked at while they run."""
+"""How much memory and processor time a process and all its children take, looked at while they run."""
 
 from __future__ import annotations
 
@@ -15,6 +15,12 @@ class TreeMemory:
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self.rss = self.pss = 0
+        self._used_s: dict[int, float] = {}
+
+    @property
+    def processor_s(self) -> float:
+        """Of all processes up to the last look at each; Spark's workers are nobody's children at the end."""
+        return sum(self._used_s.values())
 
     def __enter__(self) -> TreeMemory:
         self._thread.start()
@@ -33,9 +39,10 @@ class TreeMemory:
                 return
             for process in tree:
                 try:
-                    found = process.memory_full_info()
+                    found, used = process.memory_full_info(), process.cpu_times()
                 except (psutil.NoSuchProcess, psutil.AccessDenied):
                     continue
+                self._used_s[process.pid] = used.user + used.system
                 rss += found.rss
                 pss += getattr(found, "pss", found.rss)
             self.rss, self.pss = max(self.rss, rss), max(self.pss, pss)

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kohort.pipeline.history.silver_input import COMMIT_COLUMNS
+from kohort.pipeline.history.commit_pieces import COMMIT_COLUMNS
 from kohort.pipeline.places import Place, for_arrow
 from kohort.pipeline.silver.silver_schemas import SCHEMAS
 
@@ -70,11 +70,11 @@ def cut_by_group(table: pa.Table, columns: Iterable[str]) -> tuple[list[pa.Array
     return names, [table.slice(start, length) for start, length in zip(starts, lengths, strict=True)]
 
 
-def unpack(payloads: Iterable[bytes]) -> pa.Table | None:
-    """A group's commits; None when there are none."""
+def unpack(payloads: Iterable[bytes]) -> Iterator[pa.Table]:
+    """A group's commits, a stretch of a file at a time."""
     schema = pa.schema([SCHEMAS[TABLE].field(name) for name in COMMIT_COLUMNS])
-    tables = [pa.ipc.open_stream(payload).read_all().cast(schema) for payload in payloads]
-    return pa.concat_tables(tables) if tables else None
+    for payload in payloads:
+        yield pa.ipc.open_stream(payload).read_all().cast(schema)
 
 
 def _written(table: pa.Table) -> bytes:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from kohort.pipeline.gold.gold_rows import (
     AssignmentSkewRow,
     CommitMinuteRow,
@@ -17,9 +19,9 @@ from kohort.pipeline.history.pauses import pauses
 from kohort.pipeline.history.skew import skew_of
 
 
-def commit_minute_rows(analysis: GroupAnalysis) -> list[CommitMinuteRow]:
-    return [
-        {
+def commit_minute_rows(analysis: GroupAnalysis) -> Iterator[CommitMinuteRow]:
+    for (topic, part), each in commit_minutes(analysis.commits):
+        yield {
             "topic": topic,
             "part": part,
             "minute": each.minute,
@@ -29,8 +31,6 @@ def commit_minute_rows(analysis: GroupAnalysis) -> list[CommitMinuteRow]:
             "rewinds": each.rewinds,
             "day": day_of(each.minute),
         }
-        for (topic, part), each in commit_minutes(analysis.commits)
-    ]
 
 
 def commit_pause_rows(analysis: GroupAnalysis) -> list[CommitPauseRow]:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -32,8 +36,9 @@ from kohort.pipeline.rules.diagnose import diagnose
 from kohort.pipeline.rules.finding import Finding
 from kohort.pipeline.rules.proposals import Proposal, proposals
 
-Rows = list[Any]
+Rows = Iterable[Any]
 """TypedDicts of `gold_rows`, all of one table."""
+_ROWS_AT_ONCE = 50_000
 
 
 def analyse_group(group: GroupInput) -> dict[str, Rows]:
@@ -51,7 +56,7 @@ def analyse_group(group: GroupInput) -> dict[str, Rows]:
         "assignment_skew": assignment_skew_rows(analysis),
         "commit_stalls": commit_stall_rows(analysis),
         "commit_pauses": commit_pause_rows(analysis),
-        "commit_minutes": commit_minute_rows(analysis),
+        "commit_minutes": _Later(partial(commit_minute_rows, analysis)),
         "lag_minutes": lag_minute_rows(analysis),
         "throughput": throughput_rows(analysis),
         "group_health": group_health_rows(analysis),
@@ -61,6 +66,19 @@ def analyse_group(group: GroupInput) -> dict[str, Rows]:
         "recommendations": [_recommendation(p, analysis.span_ms[0]) for p in proposals(analysis, findings)],
     }
     return {table: rows for table, rows in tables.items() if rows}
+
+
+@dataclass(frozen=True, slots=True)
+class _Later:
+    """Rows that are made when they are asked for: a large group has millions of minutes, and they pass one by one."""
+
+    make: Callable[[], Iterator[Any]]
+
+    def __iter__(self) -> Iterator[Any]:
+        return self.make()
+
+    def __bool__(self) -> bool:
+        return next(self.make(), None) is not None
 
 
 def diagnosis(finding: Finding) -> DiagnosisRow:
@@ -100,10 +118,13 @@ def as_tables(group: GroupInput, rows: dict[str, Rows]) -> dict[str, pa.Table]:
     key = {"cluster": group.cluster, "group_id": group.group_id}
     result = {}
     for table, found in rows.items():
-        columns = []
-        for column in SCHEMAS[table]:
-            same = column.name in key
-            values = [key[column.name]] * len(found) if same else [row[column.name] for row in found]
-            columns.append(pa.array(values, column.type))
-        result[table] = pa.table(columns, schema=SCHEMAS[table])
+        left, portions = iter(found), []
+        while portion := list(islice(left, _ROWS_AT_ONCE)):
+            columns = []
+            for column in SCHEMAS[table]:
+                same = column.name in key
+                values = [key[column.name]] * len(portion) if same else [row[column.name] for row in portion]
+                columns.append(pa.array(values, column.type))
+            portions.append(pa.table(columns, schema=SCHEMAS[table]))
+        result[table] = pa.concat_tables(portions)
     return result

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kohort.pipeline.history.commit_history import CommitHistory
+from kohort.pipeline.history.commit_history import CommitHistory, distinct
 from kohort.pipeline.history.group_analysis import GroupAnalysis
 from kohort.pipeline.history.inputs import TopicPartition
 from kohort.pipeline.history.lag import lag_at_samples, time_lag_ms
@@ -92,19 +92,17 @@ def throughput(commits: CommitHistory) -> list[ThroughputStep]:
     partitions = [p for p in commits.partitions.values() if len(p.commits.ts_ms) > 1]
     if not partitions:
         return []
-    times = np.concatenate([p.commits.ts_ms[1:] for p in partitions])
-    advanced = np.concatenate([np.maximum(p.deltas, 0) for p in partitions])
-    moments = np.unique(times[advanced > 0])
+    moments = distinct([p.moved_ms for p in partitions])
     if not len(moments):
         return []
     pauses = np.diff(moments)
     usual = float(np.percentile(pauses, 95)) if len(pauses) else 0.0
     least = max(usual, int(moments[-1] - moments[0]) / MOST_STEPS)
     step = next((each for each in STEPS_MS if each >= least), STEPS_MS[-1] * int(-(-least // STEPS_MS[-1])))
-    steps, step_of = np.unique(times // step, return_inverse=True)
-    sums = np.bincount(step_of, weights=advanced).astype(np.int64)
-    return [
-        ThroughputStep(start, step, total)
-        for start, total in zip((steps * step).tolist(), sums.tolist(), strict=True)
-        if total
-    ]
+    totals: dict[int, int] = {}
+    for partition in partitions:
+        steps, step_of = np.unique(partition.commits.ts_ms[1:] // step, return_inverse=True)
+        sums = np.bincount(step_of, weights=np.maximum(partition.deltas, 0)).astype(np.int64)
+        for number, offsets in zip(steps.tolist(), sums.tolist(), strict=True):
+            totals[number] = totals.get(number, 0) + offsets
+    return [ThroughputStep(number * step, step, total) for number, total in sorted(totals.items()) if total]

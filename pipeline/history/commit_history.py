@@ -45,12 +45,11 @@ class Around:
 
 @dataclass(slots=True)
 class _Partition:
+    """What is asked for many times is kept; the rest is worked out anew: a group may have fifty million commits."""
+
     commits: PartitionCommits
-    gaps: Ints
-    quiet: Ints
+    quiet: np.ndarray[tuple[int], np.dtype[np.int32]]
     """Gap ends (indexes into commits) whose gap lies outside of every rebalance."""
-    deltas: Ints
-    # computed once, because they are asked for many times
     quiet_ms: Ints = field(init=False)
     moved_ms: Ints = field(init=False)
     """Times at which it moved forward, the first commit left out."""
@@ -58,10 +57,28 @@ class _Partition:
     usual_gap_ms: float | None = field(init=False)
 
     def __post_init__(self) -> None:
-        times = self.commits.ts_ms
-        self.quiet_ms, self.moved_ms, self.sorted_ms = times[self.quiet], times[1:][self.deltas > 0], np.sort(times)
+        times, forward = self.commits.ts_ms, self.deltas > 0
+        self.quiet_ms = times[self.quiet]
+        self.moved_ms = times[1:] if forward.all() else times[1:][forward]
+        self.sorted_ms = times if (times[1:] >= times[:-1]).all() else np.sort(times)
         enough = len(self.quiet) >= FEWEST_FOR_A_BASE
-        self.usual_gap_ms = float(np.median(self.gaps[self.quiet - 1])) if enough else None
+        self.usual_gap_ms = float(np.median(self.quiet_gaps(0, len(self.quiet)))) if enough else None
+
+    @property
+    def gaps(self) -> Ints:
+        """From each commit to the next."""
+        return np.diff(self.commits.ts_ms)
+
+    @property
+    def deltas(self) -> Ints:
+        """By how much each commit after the first moved the position."""
+        return np.diff(self.commits.committed)
+
+    def quiet_gaps(self, low: int, high: int) -> Ints:
+        """The gaps whose ends stand in this stretch of `quiet`."""
+        ends, times = self.quiet[low:high], self.commits.ts_ms
+        found: Ints = times[ends] - times[ends - 1]
+        return found
 
 
 @dataclass(slots=True)
@@ -85,16 +102,15 @@ class CommitHistory:
             times = commits.ts_ms
             if not len(times):
                 continue
-            gaps, deltas = np.diff(times), np.diff(commits.committed)
             # a gap touches a rebalance when one ends after its beginning and starts before its end
             touching = np.searchsorted(starts, times[1:], "right") > np.searchsorted(ends, times[:-1], "left")
-            quiet = np.flatnonzero(~touching) + 1
-            history.partitions[topic_partition] = _Partition(commits, gaps, quiet, deltas)
-            moved = np.concatenate(([True], deltas > 0))
-            progress.append(times[moved])
+            quiet = (np.flatnonzero(~touching) + 1).astype(np.int32)
+            partition = history.partitions[topic_partition] = _Partition(commits, quiet)
+            progress += [times[:1], partition.moved_ms]
             history.count += len(times)
         if progress:
-            history.progress_ms = np.sort(np.concatenate(progress))
+            history.progress_ms = np.concatenate(progress)
+            history.progress_ms.sort()
             every = [p.commits.ts_ms for p in history.partitions.values()]
             history.first_ms = int(min(times[0] for times in every))
             history.last_ms = int(max(times[-1] for times in every))
@@ -122,7 +138,7 @@ class CommitHistory:
         low, high = np.searchsorted(partition.quiet_ms, (at_ms - HOUR_MS, at_ms))
         if high - low < FEWEST_FOR_A_BASE:
             return None
-        return float(np.median(partition.gaps[partition.quiet[low:high] - 1]))
+        return float(np.median(partition.quiet_gaps(low, high)))
 
     def usual_gap_ms(self, topic_partition: TopicPartition) -> float | None:
         """The usual gap of a partition over the whole history; None with too few commits."""
@@ -195,3 +211,12 @@ class CommitHistory:
     def usual_silence_ms(self) -> float:
         """Median time between two steps of the whole group."""
         return float(np.median(np.diff(self.progress_ms))) if len(self.progress_ms) > 2 else 0.0
+
+
+def distinct(parts: list[Ints]) -> Ints:
+    """The distinct values of several columns, in order. By sorting: the hashes of numpy take minutes for some."""
+    if not parts:
+        return np.zeros(0, np.int64)
+    values = np.concatenate(parts)
+    values.sort()
+    return values[np.concatenate(([True], values[1:] != values[:-1]))] if len(values) else values

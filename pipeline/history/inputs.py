@@ -20,14 +20,13 @@ TopicPartition = tuple[str, int]
 
 @dataclass(slots=True)
 class PartitionCommits:
-    """Commits of one partition in log order: record time, committed offset, offset in the log.
+    """Commits of one partition in log order: record time, committed offset.
 
     Aborted and pending transactional ones are not among them.
     """
 
     ts_ms: Ints
     committed: Ints
-    log_offset: Ints
     gone_ms: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     """Times of tombstones."""
     expiring: int = 0

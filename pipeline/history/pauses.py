@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kohort.pipeline.history.commit_history import CommitHistory
+from kohort.pipeline.history.commit_history import CommitHistory, distinct
 from kohort.pipeline.history.partition_owners import Ownership
 
 SHORTEST_MS = 3_000
@@ -19,7 +19,7 @@ MOST = 100
 def pauses(commits: CommitHistory, ownership: Ownership) -> list[tuple[int, int]] | None:
     """(from, to) of the stretches without any commit, in order; None for a group that doesn't commit regularly."""
     every = [partition.sorted_ms for partition in commits.partitions.values()]
-    moments = np.unique(np.concatenate(every)) if every else np.zeros(0, np.int64)
+    moments = distinct(every)
     if len(moments) < FEWEST:
         return None
     gaps = np.diff(moments)

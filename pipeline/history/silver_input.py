@@ -8,21 +8,16 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from kohort.pipeline.history.inputs import GroupInput, LogEnds, PartitionCommits, TopicPartition
+from kohort.pipeline.history.commit_pieces import CommitPieces
+from kohort.pipeline.history.inputs import GroupInput, LogEnds, TopicPartition
 from kohort.pipeline.history.zones import settle_zone
-from kohort.pipeline.records.offset_commits import Ints
 from kohort.pipeline.silver.ranges import joined, moves_between
 from kohort.pipeline.silver.silver_rows import CoordinatorMove, GroupMember, GroupRecord, LogRange, MemberPartitions
 from kohort.pipeline.silver.silver_schemas import ROW_TYPES
 from kohort.pipeline.sources.source_rows import GroupEvent, LogEndSample, TopicName
 
 RankedT = TypeVar("RankedT", GroupRecord, GroupMember, MemberPartitions)
-
-COMMIT_COLUMNS = (
-    "partition", "offset", "ts_ms", "topic", "part", "committed_offset", "is_tombstone", "txn", "expire_ts_ms", "rank",
-)  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -49,9 +44,10 @@ class GroupRows:
         getattr(self, table).append(ROW_TYPES[table](**columns))
 
 
-def group_input(group_id: str, cluster: str, commits: pa.Table | None, rows: GroupRows) -> GroupInput:
-    """Builds a group's input from its rows. A row that several sources have counts once.
+def group_input(group_id: str, cluster: str, commits: Iterable[pa.Table], rows: GroupRows) -> GroupInput:
+    """Builds a group's input from its commits, in any number of pieces, and its rows.
 
+    A row that several sources have counts once.
     The order in which rows come says nothing: whoever carries them may have read the sources in any.
     """
     group = GroupInput(group_id, cluster, since_ms=rows.since_ms)
@@ -64,8 +60,10 @@ def group_input(group_id: str, cluster: str, commits: pa.Table | None, rows: Gro
     )
     group.events = _each_once(rows.events)
     group.topic_names = {row.topic_id: row.topic for row in rows.topic_names}
-    if commits is not None and len(commits):
-        _commits(group, commits)
+    pieces = CommitPieces(commits)
+    group.conflicts += pieces.conflicts
+    group.aborted_commits = pieces.undone
+    group.commits = pieces.by_partition()
     _ends(group, rows.end_offsets)
     group.intact_from = min((each.intact_from for each in joined(rows.log_ranges)), default=0)
     moves = {(move.ts_ms, move.epoch) for move in rows.coordinator_moves}
@@ -113,52 +111,6 @@ def _last_ms(group: GroupInput) -> int:
     times = [record.ts_ms for record in group.records] + [event.ts for event in group.events]
     times += [int(commits.ts_ms[-1]) for commits in group.commits.values() if len(commits.ts_ms)]
     return max(times, default=0)
-
-
-def _commits(group: GroupInput, table: pa.Table) -> None:
-    table = table.select(list(COMMIT_COLUMNS)).combine_chunks()
-    offset, rank = _ints(table["offset"]), _ints(table["rank"])
-    order = np.lexsort((rank, offset))
-    again = np.diff(offset[order]) == 0
-    committed = _ints(table["committed_offset"])[order]
-    group.conflicts += int(np.count_nonzero(again & (np.diff(committed) != 0)))
-    keep = order[np.concatenate(([True], ~again))]
-    table = table.take(pa.array(keep))
-    txn = table["txn"]
-    bad = pc.fill_null(pc.is_in(txn, value_set=pa.array(["aborted", "pending"])), False)
-    group.aborted_commits = pc.sum(bad).as_py() or 0
-    if group.aborted_commits:
-        table = table.filter(pc.invert(bad))
-    if not len(table):
-        return
-    topic = table["topic"].combine_chunks().dictionary_encode()
-    if isinstance(topic, pa.ChunkedArray):
-        topic = topic.combine_chunks()
-    code = topic.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    names = topic.dictionary.to_pylist()
-    part = _ints(table["part"])
-    place = code * (int(part.max(initial=0)) + 2) + part
-    offset, times, committed = _ints(table["offset"]), _ints(table["ts_ms"]), _ints(table["committed_offset"])
-    gone = table["is_tombstone"].to_numpy(zero_copy_only=False).astype(bool)
-    expiring = pc.is_valid(table["expire_ts_ms"]).to_numpy(zero_copy_only=False)
-    order = np.lexsort((offset, place))
-    edges = np.flatnonzero(np.diff(place[order])) + 1
-    for rows in np.split(order, edges):
-        first = rows[0]
-        dead = gone[rows]
-        live = rows[~dead]
-        group.commits[(names[code[first]], int(part[first]))] = PartitionCommits(
-            times[live],
-            committed[live],
-            offset[live],
-            times[rows[dead]],
-            int(expiring[rows].sum()),
-        )
-
-
-def _ints(column: pa.ChunkedArray) -> Ints:
-    values: Ints = pc.fill_null(column, 0).to_numpy().astype(np.int64)
-    return values
 
 
 def _ends(group: GroupInput, rows: Iterable[LogEndSample]) -> None:

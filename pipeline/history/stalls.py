@@ -193,7 +193,8 @@ def _rewinds(
 ) -> list[Stall]:
     partition = commits.partitions[topic_partition]
     result = []
-    for n in np.flatnonzero(partition.deltas < 0).tolist():
+    deltas = partition.deltas
+    for n in np.flatnonzero(deltas < 0).tolist():
         start, end = int(partition.commits.ts_ms[n]), int(partition.commits.ts_ms[n + 1])
         owner = ownership.owner(topic_partition, end)
         was = ownership.owner(topic_partition, start)
@@ -210,7 +211,7 @@ def _rewinds(
                 owner,
                 number,
                 "REWIND",
-                offsets=-int(partition.deltas[n]),
+                offsets=-int(deltas[n]),
             )
         )
     return result

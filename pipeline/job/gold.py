@@ -39,7 +39,7 @@ def analyse_groups(
     def work(key: tuple[Any, ...], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         cluster, group_id = (scalar.as_py() for scalar in key)
         payloads, rows = group_rows(batches, window)
-        for table, gold in gold_of_group(cluster, group_id, payloads, rows).items():
+        for table, gold in gold_of_group(cluster, group_id, _taken(payloads), rows).items():
             for day, of_day in by_day(gold):
                 packed = {
                     "cluster": cluster,
@@ -53,6 +53,12 @@ def analyse_groups(
     shards = _GROUP_TASKS_PER_CORE * parallelism(spark)
     by_group = silver_by_group(spark, silver, only).repartition(shards, "cluster", "group_id")
     return by_group.groupBy("cluster", "group_id").applyInArrow(work, _PACKED)
+
+
+def _taken(payloads: list[bytes]) -> Iterator[bytes]:
+    """Each payload, which is given up then."""
+    while payloads:
+        yield payloads.pop()
 
 
 def _pack(rows: pa.Table) -> bytes:

@@ -52,12 +52,12 @@ def jumping(analysis: GroupAnalysis) -> dict[TopicPartition, list[int]]:
     """When the committed offset of a partition jumped back and was soon where it had been, by partition."""
     found = {}
     for place, partition in analysis.commits.partitions.items():
-        committed, times_ms = partition.commits.committed, partition.commits.ts_ms
+        committed, times_ms, deltas = partition.commits.committed, partition.commits.ts_ms, partition.deltas
         jumps = [
             int(times_ms[n + 1])
-            for n in np.flatnonzero(partition.deltas < 0).tolist()
+            for n in np.flatnonzero(deltas < 0).tolist()
             if (committed[n + 2 : n + 2 + SOON] >= committed[n]).any()
-            and int(partition.deltas[n + 1 : n + 1 + SOON].max(initial=0)) >= -int(partition.deltas[n]) / 2
+            and int(deltas[n + 1 : n + 1 + SOON].max(initial=0)) >= -int(deltas[n]) / 2
         ]
         if len(jumps) >= JUMPS:
             found[place] = jumps

@@ -64,7 +64,7 @@ def load_groups(folder: Path) -> dict[str, GroupInput]:
         rows.log_ranges = [each for each in ranges if each.partition == partition]
         rows.coordinator_moves = [each for each in moves if each.partition == partition]
         rows.until_ms = max((each.last_ts_ms for each in ranges), default=0)
-        result[group_id] = group_input(group_id, "", commits.get(group_id), rows)
+        result[group_id] = group_input(group_id, "", [commits[group_id]] if group_id in commits else [], rows)
     return result
 
 

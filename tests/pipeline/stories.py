@@ -168,7 +168,7 @@ class Story:
             for start, end in self.silent.get(place, []):
                 seconds = seconds[(seconds < start) | (seconds > end)]
             times = np.array([ms(s) for s in seconds], np.int64)
-            group.commits[place] = PartitionCommits(times, np.round(10 * seconds).astype(np.int64), times - ZERO_MS)
+            group.commits[place] = PartitionCommits(times, np.round(10 * seconds).astype(np.int64))
             sampled = np.array([ms(s) for s in np.arange(0, self.until, 2)], np.int64)
             ends = np.round((sampled - ZERO_MS) / 100).astype(np.int64) + 3
             group.ends[place] = LogEnds(sampled, np.zeros(len(sampled), np.int64), ends)

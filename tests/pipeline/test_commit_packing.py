@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from kohort.pipeline.analysis.packed_commits import pack, unpack
-from kohort.pipeline.history.silver_input import COMMIT_COLUMNS
+from kohort.pipeline.history.commit_pieces import COMMIT_COLUMNS
 from kohort.pipeline.silver.silver_schemas import SCHEMAS
 
 
@@ -25,8 +25,7 @@ def test_every_group_gets_its_own_rows_in_order() -> None:
     found = {}
     for packed in pack(silver(rows)):
         for row in packed.to_pylist():
-            commits = unpack([row["payload"]])
-            assert commits is not None
+            (commits,) = unpack([row["payload"]])
             assert commits.column_names == list(COMMIT_COLUMNS)
             found[row["cluster"], row["group_id"]] = list(
                 zip(commits["offset"].to_pylist(), commits["topic"].to_pylist(), strict=True)
@@ -41,4 +40,4 @@ def test_every_group_gets_its_own_rows_in_order() -> None:
 
 def test_nothing_to_pack() -> None:
     assert list(pack(silver([]))) == []
-    assert unpack([]) is None
+    assert list(unpack([])) == []

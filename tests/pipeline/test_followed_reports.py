@@ -39,9 +39,7 @@ def until(group: GroupInput, now_ms: int) -> GroupInput:
 def commits_until(commits: PartitionCommits, now_ms: int) -> PartitionCommits:
     there = commits.ts_ms <= now_ms
     gone = commits.gone_ms[commits.gone_ms <= now_ms]
-    return PartitionCommits(
-        commits.ts_ms[there], commits.committed[there], commits.log_offset[there], gone, commits.expiring
-    )
+    return PartitionCommits(commits.ts_ms[there], commits.committed[there], gone, commits.expiring)
 
 
 def rows(group: GroupInput) -> list[FindingRow]:

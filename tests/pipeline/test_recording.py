@@ -188,7 +188,7 @@ def test_logs_of_two_clusters_are_not_mixed_in_silence() -> None:
             )
             for generation, rank in found
         ]  # fmt: skip
-        return group_input("orders", "", None, GroupRows(group_records=records))
+        return group_input("orders", "", [], GroupRows(group_records=records))
 
     group = read_from((4, 0), (9, 0))
     assert group.conflicts == 1

@@ -119,8 +119,8 @@ def test_gold_says_what_a_plain_reading_says(segments: Path, tmp_path: Path) -> 
         if not known.only_classic or not known.generations:
             continue
         rows = analyse_group(group)
-        compare_generations(name, known, rows.get("generations", []))
-        compared += compare_rebalances(name, known, rows.get("rebalances", []))
+        compare_generations(name, known, list(rows.get("generations", [])))
+        compared += compare_rebalances(name, known, list(rows.get("rebalances", [])))
     assert compared > 50
 
 

@@ -13,9 +13,7 @@ from kohort.pipeline.history.inputs import GroupInput, PartitionCommits
 
 def group(times_ms: list[int], offsets: list[int]) -> GroupInput:
     """One partition, committed at these times."""
-    count = len(times_ms)
-    log_offsets = np.arange(count, dtype=np.int64)
-    commits = PartitionCommits(np.array(times_ms, np.int64), np.array(offsets, np.int64), log_offsets)
+    commits = PartitionCommits(np.array(times_ms, np.int64), np.array(offsets, np.int64))
     return GroupInput("g", commits={("t", 0): commits}, until_ms=times_ms[-1])
 
 

@@ -81,6 +81,21 @@ def test_what_it_remembers_is_bounded() -> None:
     assert not Overtaken(seen).has(long)
 
 
-@pytest.mark.parametrize("records", [b"", b"\x02", b"\xff" * 7, record(0, None, b"v"), record(300, b"key", b"v")])
+WITHOUT_VALUE = b"\x0e\0\0\0\x06key"
+VALUE_SIZE_CUT_SHORT = b"\x10\0\0\0\x06key\x80"
+
+
+@pytest.mark.parametrize(
+    "records",
+    [b"", b"\x02", b"\xff" * 7, record(0, None, b"v"), record(300, b"key", b"v"), WITHOUT_VALUE, VALUE_SIZE_CUT_SHORT],
+)
 def test_what_cannot_be_told_at_a_glance_is_looked_at(records: bytes) -> None:
     assert not Overtaken({b"key", b""}).has(records)
+
+
+def test_a_value_that_says_it_is_longer_is_another_shape() -> None:
+    overtaken = Overtaken({b"key"})
+    first, second = record(0, b"key", b""), record(1, b"key", b"")
+    assert overtaken.has(first + second)
+    assert first.endswith(b"\0\0"), "no value, no headers"
+    assert not overtaken.has(first[:-2] + b"\x80\x80" + second)

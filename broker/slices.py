@@ -15,6 +15,11 @@ Slices = Generator[None, None, ResultT]
 Work = Slices[Any]
 
 
+def is_work(response: object) -> bool:
+    """Whether a handler has returned work rather than an answer. A compiled generator has a type of its own."""
+    return hasattr(response, "send")
+
+
 def at_once(steps: Slices[ResultT]) -> ResultT:
     """What comes of short work; nobody comes in between."""
     while True:

@@ -4,7 +4,7 @@ An API's function answers at once (it returns its response) or later (it returns
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from kohort.protocol.batches import EncodedRecords, Marker
 from kohort.protocol.topic_partition import TopicPartition
@@ -19,8 +19,8 @@ TRANSACTION_TOPIC = "__transaction_state"
 class Reply(NamedTuple):
     """The answer to a request that had to wait. `ticket` is what the shell handed in with the request."""
 
-    ticket: object
-    response: object
+    ticket: Any
+    response: Any
 
 
 class Replies(NamedTuple):

@@ -49,7 +49,7 @@ def perform(cluster: BrokerCluster, now_ms: int) -> None:
         for effect in effects:  # a list that grows while one walks along it is walked to its new end
             try:
                 if type(effect) is Reply:
-                    effect.ticket.reply(effect.response)  # type: ignore[attr-defined]
+                    effect.ticket.reply(effect.response)
                 elif type(effect) is Replies:
                     _answer_some(cluster, effect.answers, now_ms)
                 elif type(effect) is Append:
@@ -63,7 +63,7 @@ def perform(cluster: BrokerCluster, now_ms: int) -> None:
             except Exception:  # each effect stands alone: the others must not be lost
                 log.error(f"an effect failed: {short_text(effect)}")
                 if type(effect) is Reply:
-                    effect.ticket.fail()  # type: ignore[attr-defined]
+                    effect.ticket.fail()
         effects.clear()
     for coordinator in cluster.coordinators:
         if coordinator.effects:  # what one node had done wants something done by one before it
@@ -76,10 +76,10 @@ def _answer_some(cluster: BrokerCluster, answers: Iterator[Reply], now_ms: int) 
     for reply in islice(answers, REPLIES_AT_ONCE):
         count += 1
         try:
-            reply.ticket.reply(reply.response)  # type: ignore[attr-defined]
+            reply.ticket.reply(reply.response)
         except Exception:  # each stands alone
             log.error(f"an effect failed: {short_text(reply)}")
-            reply.ticket.fail()  # type: ignore[attr-defined]
+            reply.ticket.fail()
     if count == REPLIES_AT_ONCE:
         cluster.soon(partial(_answer_some, cluster, answers))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 from struct import Struct
-from types import GeneratorType
 from typing import TYPE_CHECKING, Any
 
 from kohort.broker.cluster.interference import NO_INTERFERENCE
@@ -15,6 +14,7 @@ from kohort.broker.runtime.error_response import error_response
 from kohort.broker.runtime.reading_aside import READ_AT_ONCE, read_aside
 from kohort.broker.runtime.registry import Api, Registry
 from kohort.broker.short_text import short_text
+from kohort.broker.slices import is_work
 from kohort.broker.ticket import NO_REPLY, CloseConnection, Ticket
 from kohort.protocol.codec import ResponseTooLargeError
 from kohort.protocol.errors import DecodeError, ErrorCode, TooManyElementsError
@@ -133,7 +133,7 @@ class Dispatcher:
         if response is None:
             if not ticket.answered:  # what it waits for has not come yet
                 connection.park()
-        elif type(response) is GeneratorType:
+        elif is_work(response):
             work = self.in_slices(connection, ticket, response)
             connection.work_on(work, ends_with_me=ticket.api.only_reads)
         elif response is not NO_REPLY and syncs is None:

@@ -30,7 +30,7 @@ class LoginGate:
     def __init__(self, server: Server) -> None:
         self._server = server
         self._cluster = server.cluster
-        self.frame_max_bytes = min(server.cluster.settings.sasl_server_max_receive_size, server.request_max_bytes)
+        self.frame_max_bytes: int = min(server.cluster.settings.sasl_server_max_receive_size, server.request_max_bytes)
         """The largest frame of a client that has not logged in."""
 
     def handle(self, connection: Connection, frame: bytes, now_ms: int, start: int) -> None:

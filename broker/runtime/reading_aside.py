@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from types import GeneratorType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kohort.broker.logs import log
+from kohort.broker.slices import is_work
 from kohort.broker.ticket import Ticket
 from kohort.protocol.errors import DecodeError
 
@@ -71,6 +71,6 @@ def _handle(
 def _begin(connection: Connection, ticket: Ticket, handler: Callable[..., Any], request: Any) -> Work:
     yield
     response = handler(connection.node, request, ticket)
-    if type(response) is GeneratorType:
+    if is_work(response):
         response = yield from response
     return response

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from enum import Enum
 
+from mypy_extensions import mypyc_attr
+
 from kohort.coordinator.effects import Effect
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import Purgatory
@@ -20,6 +22,7 @@ class Shard(Enum):
     ACTIVE = "active"
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class CoordinatorContext:
     """Pure: a coordinator gets the time, and puts what it wants done into `effects`."""
 

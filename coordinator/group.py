@@ -1,10 +1,13 @@
 """What groups of every protocol have: an id, a partition that keeps them, and committed offsets."""
 
+from mypy_extensions import mypyc_attr
+
 from kohort.coordinator.offsets import CommittedOffset, GroupOffsets
 from kohort.coordinator.pending_offsets import PendingOffsets
 from kohort.protocol.errors import ErrorCode
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Group:
     """The part of a group that commits, fetches and expiry look at, whatever protocol its members speak."""
 

@@ -7,9 +7,12 @@ again. At its deadline it is completed by force, and it completes exactly once.
 
 from collections.abc import Callable, Hashable, Iterable
 
+from mypy_extensions import mypyc_attr
+
 from kohort.purgatory.wheel import TimerEntry, TimingWheel
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class DelayedOperation(TimerEntry):
     """What waits. Subclasses say when it may complete and what happens then."""
 

@@ -10,10 +10,13 @@ depend on memory addresses.
 
 from heapq import heappop, heappush
 
+from mypy_extensions import mypyc_attr
+
 BUCKETS = 20
 """Buckets on each level, as in Kafka (`SystemTimer`, wheelSize)."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class TimerEntry:
     """Something that falls due once. It is on at most one wheel, in at most one bucket."""
 

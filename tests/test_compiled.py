@@ -46,6 +46,12 @@ def test_a_compiled_module_keeps_no_field_as_object(path: str) -> None:
                     assert "object" not in ast.unparse(field.annotation).split(" | "), ast.unparse(field)
 
 
+@pytest.mark.parametrize("path", listed())
+def test_a_compiled_module_keeps_nothing_by_cached_property(path: str) -> None:
+    """In a compiled class it is a property that is computed each time."""
+    assert "cached_property" not in (ROOT / path).read_text()
+
+
 class Setup:
     """setup.py, run with a setuptools and a mypyc that only listen."""
 

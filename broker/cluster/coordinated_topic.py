@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
+from mypy_extensions import mypyc_attr
+
 from kohort.broker.logs import log
 from kohort.coordinator.group_placement import partition_for
 from kohort.purgatory import DelayedOperation
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from kohort.broker.cluster.replay import Loader, Replay
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class CoordinatedTopic(ABC):
     """The topic, and who looks after which part of it."""
 

@@ -49,7 +49,7 @@ UNPARKED = object()
 _SIZE = Struct(">i")
 
 
-class Connection(asyncio.Protocol):
+class Connection:
     """Cuts frames, keeps the order, writes once per turn. What a request means is the dispatcher's business."""
 
     __slots__ = (
@@ -216,6 +216,9 @@ class Connection(asyncio.Protocol):
         if took_ns > COUNTED_NS or self.load_ns > LITTLE_NS:
             self.was_served(took_ns)
 
+    def eof_received(self) -> None:
+        """The client sends nothing more. The event loop hangs up."""
+
     def pause_writing(self) -> None:
         """The client does not read fast enough."""
         self._obstacles |= UNREAD
@@ -368,13 +371,6 @@ class Connection(asyncio.Protocol):
 
     def _wait_with(self, data: bytes) -> None:
         """Keeps what has come for when nothing is in the way any more, or for a turn if nothing is."""
-        self._keep(data)
-        if not self._obstacles:
-            self._obstacles |= IN_ROW
-            self.server.turns.stand_in_row(self)
-
-    def _keep(self, data: bytes) -> None:
-        """Puts bytes aside for when nothing is in the way any more."""
         if self.closed:
             return
         if not self._received:
@@ -384,6 +380,9 @@ class Connection(asyncio.Protocol):
             self._reading_paused = True
             self.server.paused.add(self)
             self._transport.pause_reading()
+        if not self._obstacles:
+            self._obstacles |= IN_ROW
+            self.server.turns.stand_in_row(self)
 
     def _carry_on(self, until_ns: int) -> None:
         """Works on the request that takes long."""

@@ -8,7 +8,7 @@ import socket
 from collections import Counter, deque
 from contextlib import suppress
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from kohort.broker.address import show_address
 from kohort.broker.cluster.performing import perform
@@ -117,11 +117,13 @@ class Server:
     async def _accept(self, node: Node, listener: Listener, sockets: list[socket.socket]) -> None:
         plain = listener.tls is None and listener.new_login is None and listener.name == PLAINTEXT_LISTENER.name
         accept = partial(Connection, self, node) if plain else partial(Connection, self, node, listener)
+        # All that it lacks is the base, with which mypyc would not compile it as a class of its own.
+        protocols = cast("Callable[[], asyncio.Protocol]", accept)
         open_ = self._open.setdefault(node.id, [])
         for each in sockets:
             open_.append(
                 await self.loop.create_server(
-                    accept,
+                    protocols,
                     sock=each,
                     backlog=self.cluster.settings.socket_listen_backlog_size,
                     ssl=listener.tls,

@@ -95,6 +95,7 @@ def test_an_effect_that_fails_takes_no_other_with_it(lines: StringIO) -> None:
     assert "an effect failed: Reply(" in lines.getvalue()
 
 
+@pytest.mark.plain("it replaces a method of an object whose class may be compiled")
 def test_what_cannot_be_written_is_logged_and_reported_to_the_group(
     lines: StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,7 +20,8 @@ from setuptools import setup
 
 HERE = Path(__file__).parent
 NOT_INSTALLED = {"tests"}
-SETTINGS = tomllib.loads((HERE / "pyproject.toml").read_text())["tool"]["kohort"]
+PYPROJECT = tomllib.loads((HERE / "pyproject.toml").read_text())
+SETTINGS = PYPROJECT["tool"]["kohort"]
 TYPES = HERE / "typings"
 """Where mypy finds the rooms under the name that they share: it holds a link `kohort` to this folder."""
 
@@ -61,7 +62,8 @@ def compiling() -> dict[str, Any]:
             print("kohort: no C compiler that finds Python's headers: this wheel is plain Python", file=sys.stderr)
         return {}
     # The packages are asked for before mypyc is there; a build that begins then has them.
-    return {"setup_requires": SETTINGS["compiling-needs"]} | ({"ext_modules": extensions()} if builds else {})
+    needs = [*SETTINGS["compiling-needs"], *PYPROJECT["project"]["dependencies"]]
+    return {"setup_requires": needs} | ({"ext_modules": extensions()} if builds else {})
 
 
 rooms = {file.parent for file in HERE.glob("*/__init__.py") if file.parent.name not in NOT_INSTALLED}

@@ -100,6 +100,7 @@ def test_the_listed_modules_are_compiled_into_a_wheel(
     given_compiler(tmp_path, monkeypatch, exit_code=0)
     setup.runs("egg_info", monkeypatch)
     assert "mypy[mypyc]" in setup.told["setup_requires"][0]
+    assert any(each.startswith("kio") for each in setup.told["setup_requires"]), "mypyc wants its types"
     assert "ext_modules" not in setup.told, "mypyc is not there yet"
     setup.runs("bdist_wheel", monkeypatch)
     assert setup.told["ext_modules"] == ["an extension"]

@@ -81,6 +81,8 @@ def _storms(where: str, seed: int, frames: int | None) -> bool:
         f"{where}: {counts.sent:,} frames of {len(counts.apis)} APIs and versions, {counts.damaged:,} of them damaged; "
         f"{counts.answered:,} answers, {counts.hung_up:,} of {counts.connections:,} connections closed by the broker"
     )
+    unanswered = ", ".join(f"{name} {times:,}" for name, times in counts.unanswered.most_common(6))
+    print(f"{where}: {counts.given_up:,} times a client gave up, most often on {unanswered or 'nothing'}")
     print(f"{where}: " + ", ".join(f"{name} {value:,.1f}" for name, value in figures.items()), flush=True)
     for problem in live.problems[:20]:
         print(f"{where}: WRONG: {problem}", file=sys.stderr)

@@ -32,6 +32,9 @@ GROWTH_MB = 64
 
 CALM_WITHIN_S = 40
 LEARNS_EVERY_S = 3
+LEARNS_WITHIN_S = 60
+SILENT_S = 30
+"""Clients send after a second at the latest, whatever the broker does: if nothing is sent for so long they hang."""
 READY_WITHIN_S = 60
 
 
@@ -74,6 +77,31 @@ class Watcher:
                     self.lists.setdefault(name, []).extend(value)
                 else:
                     self.told[name] = value
+
+
+class Stillness:
+    """Notices that the clients of a storm send nothing any more, says so once, and has others take their places."""
+
+    def __init__(self, storm: Storm) -> None:
+        self._storm = storm
+        self._sent = -1
+        self._since_s = 0.0
+
+    def looks(self, now_s: float) -> list[str]:
+        """What is to be told."""
+        counts = self._storm.counts
+        if counts.sent != self._sent:
+            self._sent, self._since_s = counts.sent, now_s
+            return []
+        if now_s - self._since_s < SILENT_S:
+            return []
+        self._since_s = now_s
+        told = (
+            f"after {counts.sent:,} frames no client sent anything for {SILENT_S} s, {len(self._storm.clients)} of them"
+        )
+        waited = ", ".join(f"{name} {times}" for name, times in counts.unanswered.most_common(5))
+        self._storm.replace_all()
+        return [f"{told} were connected, {counts.not_accepted} connections were not accepted; given up on {waited}"]
 
 
 class Live:
@@ -124,12 +152,15 @@ class Live:
         end_s, learns_s = monotonic() + seconds, 0.0
         for _ in range(CLIENTS):
             await connect(storm)
+        watch = Stillness(storm)
         while not storm.ends and storm.counts.sent < frames and monotonic() < end_s:
             await asyncio.sleep(0.5)
+            self.problems += watch.looks(monotonic())
             if monotonic() >= learns_s:
                 learns_s = monotonic() + LEARNS_EVERY_S
                 try:
-                    await storm.learns(wire)
+                    async with asyncio.timeout(LEARNS_WITHIN_S):
+                        await storm.learns(wire)
                 except (OSError, EOFError):  # it was silent for too long, on a busy machine, or the broker has ended
                     if broker.alive:
                         wire = await Waiting.to(broker.port)

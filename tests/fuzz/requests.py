@@ -28,6 +28,9 @@ GROUPS = tuple(f"fuzz-group-{n}" for n in range(12))
 TOPICS = tuple(f"fuzz-topic-{n}" for n in range(6))
 TRANSACTIONS = tuple(f"fuzz-transaction-{n}" for n in range(4))
 LONGEST = 400_000
+MOST_ELEMENTS = 50_000
+"""Of arrays in one another. 20,000 elements that have as many each took minutes to write, and nothing was sent then."""
+
 LARGE = (20, 130, 1_000)
 VERY_LARGE = (*LARGE * 20, 20_000)
 SESSION_MS = 6_000
@@ -105,6 +108,8 @@ class Requests:
         """`large`: how many elements there are in an array that is larger than most."""
         self._random = random
         self._large = large
+        self._times = 1
+        """How often what is being made stands in the request: it is an element of so many."""
         self.learnt: dict[str, list[Any]] = {}
         """Further words, which a broker has told: ids of topics, of members, of producers."""
 
@@ -144,7 +149,11 @@ class Requests:
             count = random.choice((0, 1, 1, 1, 2, 3)) if random.random() < 0.98 else random.choice(self._large)
             if count <= 3:
                 return tuple(self._value(member, inner) for _ in range(count))
-            return (self._value(member, inner),) * count
+            count = min(count, MOST_ELEMENTS // self._times)
+            self._times *= max(count, 1)
+            value = self._value(member, inner)
+            self._times //= max(count, 1)
+            return (value,) * count
         return self._value(member, hint)
 
     def _value(self, member: Field[Any], hint: Any) -> Any:

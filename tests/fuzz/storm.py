@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
 
+from kohort.protocol.api_keys import API_BY_KEY
 from kohort.protocol.messages.fetch import FetchPartition, FetchTopic
 from kohort.protocol.messages.metadata import MetadataRequestTopic
 from kohort.protocol.wire import INT
@@ -20,6 +21,9 @@ from tests.protocol.messages import VERSIONS
 CLIENTS = 64
 PATIENCE_S = 1.0
 """How long a client waits for answers before it hangs up; some requests are never answered."""
+
+CONNECTS_WITHIN_S = 10.0
+"""After that a client tries again; what has not been accepted is told."""
 
 LOADS_WITHIN_S = 2.0
 
@@ -46,6 +50,10 @@ class Counts:
     """Connections that the broker closed."""
     given_up: int = 0
     connections: int = 0
+    not_accepted: int = 0
+    """Connections that nobody accepted in time."""
+    unanswered: Counter[str] = field(default_factory=Counter)
+    """What clients waited for when they gave up, but for those that want no answer: APIs and versions."""
     apis: set[tuple[str, int]] = field(default_factory=set)
 
 
@@ -59,6 +67,9 @@ class Storm:
         self.counts = Counts()
         self.remembered: deque[list[bytes]] = deque(maxlen=REMEMBERED)
         self.ends = False
+        self.clients: set[Client] = set()
+        """Those that are connected."""
+        self._connecting: set[asyncio.Task[None]] = set()
         self._pool = Pool(random, OF_EACH, VERY_LARGE)
         self._waiting = [
             *(request("fetch", 11, max_wait_ms=wait_ms, min_bytes=1 << 30, max_bytes=1 << 30, topics=(topic,))
@@ -87,6 +98,17 @@ class Storm:
         learnt["producer_epoch"] = [each.producer_epoch for each in producers if each.producer_id >= 0]
         for name in ("producer_id", "producer_epoch"):
             learnt[f"v3_and_below_{name}"] = learnt[name]
+
+    def connects(self) -> None:
+        """A further client comes."""
+        task = asyncio.get_running_loop().create_task(connect(self))
+        self._connecting.add(task)  # the loop itself would not keep it
+        task.add_done_callback(self._connecting.discard)
+
+    def replace_all(self) -> None:
+        """Hangs up on behalf of all clients; others come in their places."""
+        for client in list(self.clients):
+            client.hang_up()
 
     def batch(self) -> list[bytes]:
         """Frames that one client sends at once."""
@@ -147,6 +169,7 @@ class Client(asyncio.Protocol):
         self._storm = storm
         self._received = bytearray()
         self._awaited = 0
+        self._frames: list[bytes] = []
         self._patience: asyncio.TimerHandle | None = None
         self._gives_up = False
 
@@ -154,6 +177,7 @@ class Client(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         self._storm.counts.connections += 1
+        self._storm.clients.add(self)
         self._greeting = self._storm.greeting()
         self._send()
 
@@ -169,41 +193,56 @@ class Client(asyncio.Protocol):
             self._awaited -= 1
             self._storm.counts.answered += 1
         del received[:at]
-        if not self._awaited:
+        if self._awaited <= 0:  # a damaged length may make two requests of one
             self._send()
 
     def connection_lost(self, problem: Exception | None) -> None:
+        self._storm.clients.discard(self)
         if self._patience is not None:
             self._patience.cancel()
         if not self._gives_up:
             self._storm.counts.hung_up += 1
         if not self._storm.ends:
-            asyncio.get_running_loop().create_task(connect(self._storm))
+            self._storm.connects()
 
     def _send(self) -> None:
         if self._patience is not None:
             self._patience.cancel()
         if self._storm.ends:
-            self._hang_up()
+            self.hang_up()
             return
         frames = [*self._greeting, *self._storm.batch()]
         self._greeting = []
-        self._awaited = len(frames)
+        self._awaited, self._frames = len(frames), frames
         self._transport.write(b"".join(frames))
         self._patience = asyncio.get_running_loop().call_later(PATIENCE_S, self._lose_patience)
 
     def _lose_patience(self) -> None:
-        self._storm.counts.given_up += 1
-        self._hang_up()
+        counts = self._storm.counts
+        counts.given_up += 1
+        counts.unanswered[_named(self._frames[-self._awaited])] += 1
+        self.hang_up()
 
-    def _hang_up(self) -> None:
+    def hang_up(self) -> None:
+        """Ends the connection; another client comes in its place."""
         self._gives_up = True
         self._transport.abort()
 
 
+def _named(frame: bytes) -> str:
+    """The API and version that a frame says it is of."""
+    api = API_BY_KEY.get(int.from_bytes(frame[4:6], "big", signed=True))
+    return "something damaged" if api is None else f"{api.name} v{int.from_bytes(frame[6:8], 'big', signed=True)}"
+
+
 async def connect(storm: Storm) -> None:
     """A further client. None any more when the broker is gone."""
-    try:
-        await asyncio.get_running_loop().create_connection(lambda: Client(storm), "127.0.0.1", storm.port)
-    except OSError:
-        storm.ends = True
+    while not storm.ends:
+        try:
+            async with asyncio.timeout(CONNECTS_WITHIN_S):
+                await asyncio.get_running_loop().create_connection(lambda: Client(storm), "127.0.0.1", storm.port)
+            return
+        except TimeoutError:
+            storm.counts.not_accepted += 1
+        except OSError:
+            storm.ends = True

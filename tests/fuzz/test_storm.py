@@ -1,0 +1,112 @@
+"""A storm goes on whatever happens to its clients, and no request takes it long to make."""
+
+import asyncio
+from dataclasses import fields, is_dataclass
+from random import Random
+from typing import Any
+
+import pytest
+from kio.static.constants import EntityType
+
+from tests.fuzz import storm as storm_module
+from tests.fuzz.live import SILENT_S, Stillness
+from tests.fuzz.requests import MOST_ELEMENTS, Requests
+from tests.fuzz.storm import Storm, connect
+from tests.protocol.messages import VERSIONS, load
+
+WITHIN_S = 60
+
+
+@pytest.fixture(scope="module")
+def made() -> Storm:
+    """One for all tests, of few requests: to make all of them takes seconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(storm_module, "OF_EACH", 1)
+        return Storm(0, Random(7))
+
+
+@pytest.fixture
+def storm(made: Storm) -> Storm:
+    made.counts, made.ends = storm_module.Counts(), False
+    return made
+
+
+class OftenLarge(Random):
+    """Makes every array a large one."""
+
+    def random(self) -> float:
+        return 0.99
+
+    def getrandbits(self, k: int) -> int:  # else the numbers would come from the above, too
+        return super().getrandbits(k)
+
+
+def elements(value: Any) -> int:
+    """How many elements of arrays there are, those of elements included."""
+    if isinstance(value, tuple):
+        return len(value) + (len(value) * elements(value[0]) if value else 0)
+    return sum(elements(getattr(value, each.name)) for each in fields(value)) if is_dataclass(value) else 0
+
+
+@pytest.mark.parametrize("name", ["offset_fetch", "offset_commit", "produce", "create_topics", "alter_configs"])
+def test_arrays_in_large_arrays_are_no_larger_than_can_be_written(name: str) -> None:
+    version = max(version for each, version in VERSIONS if each == name)
+    entity = load(name).entity(version, EntityType.request)
+    requests = Requests(OftenLarge(7), (20_000,))
+    made = requests._instance(entity)
+    assert MOST_ELEMENTS >= elements(made) / 10 > 1_000  # of several arrays
+    again = requests._instance(entity)
+    assert elements(again) == elements(made)  # it does not shrink from one to the next
+
+
+async def test_a_client_that_is_never_answered_is_told_and_replaced(
+    storm: Storm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(storm_module, "PATIENCE_S", 0.01)
+
+    async def stays_silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await reader.read(1 << 16):
+            pass
+        writer.close()
+
+    server = await asyncio.start_server(stays_silent, "127.0.0.1", 0)
+    storm.port = server.sockets[0].getsockname()[1]
+    await connect(storm)
+    async with asyncio.timeout(WITHIN_S):
+        while storm.counts.connections < 4:
+            await asyncio.sleep(0.01)
+    assert storm.counts.given_up >= 3
+    assert storm.counts.unanswered.total() == storm.counts.given_up
+    storm.ends = True
+    storm.replace_all()
+    async with asyncio.timeout(WITHIN_S):
+        while storm.clients:
+            await asyncio.sleep(0.01)
+    server.close()
+
+
+async def test_clients_that_send_nothing_are_noticed_once_and_replaced(storm: Storm) -> None:
+    watch = Stillness(storm)
+    assert watch.looks(0) == []
+    storm.counts.sent = 5
+    assert watch.looks(SILENT_S) == []  # something was sent meanwhile
+    storm.counts.unanswered["fetch v11"] = 3
+    assert watch.looks(2 * SILENT_S - 1) == []
+    (told,) = watch.looks(2 * SILENT_S)
+    assert "after 5 frames no client sent anything" in told
+    assert told.endswith("given up on fetch v11 3")
+    assert watch.looks(2 * SILENT_S + 1) == []
+
+
+async def test_a_client_comes_again_until_somebody_accepts_it(storm: Storm, monkeypatch: pytest.MonkeyPatch) -> None:
+    tries = 0
+
+    async def create_connection(*_: object) -> None:
+        nonlocal tries
+        tries += 1
+        if tries < 3:
+            raise TimeoutError
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "create_connection", create_connection, raising=False)
+    await connect(storm)
+    assert (tries, storm.counts.not_accepted, storm.ends) == (3, 2, False)

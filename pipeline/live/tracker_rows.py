@@ -10,11 +10,20 @@ import pyarrow.compute as pc
 from kohort.pipeline.arrow_types import rows_of
 from kohort.pipeline.live.tracker import Commits, Epoch, Generation, Gone, Joined, Row, row_text
 from kohort.pipeline.silver.silver_rows import GroupRecord
-from kohort.pipeline.silver.silver_schemas import COLUMNS
+from kohort.pipeline.silver.silver_schemas import COLUMNS, SCHEMAS
 
 CLASSIC = 2
 EPOCHS, MEMBERS = (3, 9, 15), (5, 10, 19)
 """Record types of consumer, share and streams groups: the group's epoch, and a member's metadata."""
+
+
+_OF_COMMITS = pa.schema(
+    [
+        SCHEMAS["offset_commits"].field(name)
+        for name in ("partition", "offset", "group_id", "commit_ts_ms", "is_tombstone", "txn")
+    ]
+)
+"""Texts as texts: those of two runs of records are coded differently, and those of odd commits not at all."""
 
 
 def tracker_rows(tables: Iterable[tuple[str, pa.Table]]) -> Iterator[tuple[str, int, int, str]]:
@@ -24,7 +33,7 @@ def tracker_rows(tables: Iterable[tuple[str, pa.Table]]) -> Iterator[tuple[str, 
     clients: dict[int, list[tuple[str, str]]] = {}
     for name, table in tables:
         if name == "offset_commits":
-            commits.append(table.select(["partition", "offset", "group_id", "commit_ts_ms", "is_tombstone", "txn"]))
+            commits.append(table.select(_OF_COMMITS.names).cast(_OF_COMMITS))
         elif name == "group_records":
             records += rows_of(GroupRecord, COLUMNS[name], table)
         elif name == "group_members":

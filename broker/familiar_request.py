@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 PATIENCE = 8
 """So many requests of one length may follow one another that are all different."""
 
-SKIPPED = 64
+SKIPPED = 256
 """So many requests of its connection are just read then: many members share it, perhaps, and none comes again soon."""
 
 _NO_CONTENT = object()

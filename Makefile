@@ -63,7 +63,7 @@ check-compiled: $(VENV)/.test  ## the fast tests on a wheel with compiled module
 	$(BIN)/python -m venv build/compiled/venv
 	$(COMPILED) -m pip install --quiet --disable-pip-version-check --no-deps --no-index build/compiled/kohort-*.whl
 	$(BIN)/python -c '$(PACKAGES)' > "$$($(COMPILED) -c '$(PACKAGES)')/what_the_tests_need.pth"
-	KOHORT_COMPILED=1 KOHORT_NEW_SEEDS=$(NEW_SEEDS) $(COMPILED) -m pytest -n $(WORKERS) --dist worksteal -m "not clients and not spark and not libraries" $(TESTS)
+	KOHORT_COMPILED=1 $(COMPILED) -m pytest -rs -n $(WORKERS) --dist worksteal -m "not clients and not spark and not libraries" $(TESTS)
 
 crash: $(VENV)/.test  ## a broker killed ROUNDS=200 times under load, and a disk whose calls fail, each CALLS=1st one
 	$(BIN)/python -m tests.crash $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(CALLS),--calls $(CALLS)) $(if $(SEED),--seed $(SEED))

@@ -1,7 +1,7 @@
 """Answers to those who joined or synced, at once or after a wait."""
 
 from collections.abc import Iterator
-from copy import copy
+from functools import partial
 
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.classic_member import NOBODY, Member
@@ -98,36 +98,34 @@ def answer_joins(group: ClassicGroup) -> None:
             group.await_join(member, None)
             if ticket is not NOBODY:
                 waiting.append((ticket, member.member_id))
-    for_others = joined(group, "")
     for_leader = joined(group, group.leader_id or "", members_for_leader(group))
-    group.coordinator.effects.append(Replies(_joined(waiting, for_leader, for_others)))
+    group.coordinator.effects.append(Replies(_joined(waiting, for_leader)))
 
 
-def _joined(
-    waiting: list[tuple[object, str]], for_leader: JoinGroupResponse, for_others: JoinGroupResponse
-) -> Iterator[Reply]:
+def _joined(waiting: list[tuple[object, str]], for_leader: JoinGroupResponse) -> Iterator[Reply]:
+    """Others hear what the leader does, without the list of members: the group may have moved on when they do."""
+    for_others = partial(
+        JoinGroupResponse,
+        error_code=for_leader.error_code,
+        generation_id=for_leader.generation_id,
+        protocol_type=for_leader.protocol_type,
+        protocol_name=for_leader.protocol_name,
+        leader=for_leader.leader,
+        skip_assignment=for_leader.skip_assignment,
+        members=(),
+    )
     for ticket, member_id in waiting:
-        if member_id == for_leader.member_id:
-            yield Reply(ticket, for_leader)
-        else:
-            response = copy(for_others)
-            response.member_id = member_id
-            yield Reply(ticket, response)
+        yield Reply(ticket, for_leader if member_id == for_leader.member_id else for_others(member_id=member_id))
 
 
 def answer_syncs(group: ClassicGroup, waiting: list[tuple[object, bytes]]) -> None:
     """Answers syncs that waited, each with a share."""
-    without_share = SyncGroupResponse(
+    share = partial(
+        SyncGroupResponse,
         error_code=ErrorCode.none,
         protocol_type=group.protocol_type,
         protocol_name=group.protocol_name,
-        assignment=b"",
     )
-    group.coordinator.effects.append(Replies(_synced(waiting, without_share)))
-
-
-def _synced(waiting: list[tuple[object, bytes]], without_share: SyncGroupResponse) -> Iterator[Reply]:
-    for ticket, assignment in waiting:
-        response = copy(without_share)
-        response.assignment = assignment
-        yield Reply(ticket, response)
+    group.coordinator.effects.append(
+        Replies(Reply(ticket, share(assignment=assignment)) for ticket, assignment in waiting)
+    )

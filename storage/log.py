@@ -47,13 +47,13 @@ class PartitionLog:
     ) -> None:
         """`room`: what all logs together hold and may hold. `found`: what the store holds of the log already."""
         self._store = store
-        self.size_bytes = 0
         self.config = config
         self.log_start_offset = 0
         self.log_end_offset = 0
         """The offset that the next record gets."""
         self.high_watermark = 0
         """The offset up to which consumers may read."""
+        self.size_bytes = 0
         self._memory = room if room is not None else Memory()
         self._segments: list[Segment] | tuple[()] = ()
         self._epochs: Epochs = leader_epochs.FIRST
@@ -80,7 +80,7 @@ class PartitionLog:
         # Looked at by every append, hence worked out once.
         self._roll_bytes, self._roll_ms = config.segment_bytes, config.segment_ms
         if self._store.in_memory:
-            self._roll_bytes, self._roll_ms = memory.roll_bytes(config, self.size_bytes), memory.roll_ms(config)
+            self._roll_bytes, self._roll_ms = memory.roll_bytes(config), memory.roll_ms(config)
 
     # Writing
 
@@ -128,8 +128,6 @@ class PartitionLog:
             self._segments[-1].close()
         segment = self._store.new_segment(self.log_end_offset, wall_ms)
         self._segments = [*self._segments, segment]
-        if self._store.in_memory:
-            self._roll_bytes = memory.roll_bytes(self._config, self.size_bytes)
         # By size at once, so that memory stays within it; by time only in `trim`, as in Kafka.
         self._trim_to_size()
         room_is_over = self._store.in_memory and self._memory.used_bytes > self._memory.limit_bytes

@@ -7,10 +7,10 @@ from kohort.storage.topic_configs import LogConfig
 MEMORY_SEGMENT_BYTES = 16 << 20
 """Segments in memory are at most this large, whatever `segment.bytes` says: memory comes back in these portions."""
 COMPACTED_SEGMENT_BYTES = 1 << 20
-"""The segment size of compacted topics: only closed segments are compacted, and several partitions have an open one."""
-LEAST_COMPACTED_BYTES = 64 << 10
-COMPACTED_SEGMENTS = 4
-"""A segment of a compacted topic holds about this part of its log, so that most of a small log is compacted, too."""
+"""The segment size of compacted topics: only closed segments are compacted, and several partitions have an open one.
+
+Not less: what a group went through in its last minutes is still there for `kohort analyze`.
+"""
 SEGMENTS_PER_RETENTION = 4
 """A segment holds at most this part of what `retention.bytes` and `retention.ms` allow, so that little more is kept."""
 LEAST_SEGMENT_BYTES = 16 << 10
@@ -31,12 +31,9 @@ class Memory:
     """What was dropped before its time because the limit was reached; worth a line in the broker's log."""
 
 
-def roll_bytes(config: LogConfig, size_bytes: int) -> int:
-    """The size at which the next segment of a log of `size_bytes` is full."""
-    most = MEMORY_SEGMENT_BYTES
-    if config.compact:
-        most = min(max(size_bytes // COMPACTED_SEGMENTS, LEAST_COMPACTED_BYTES), COMPACTED_SEGMENT_BYTES)
-    most = min(config.segment_bytes, most)
+def roll_bytes(config: LogConfig) -> int:
+    """The size at which a segment is full."""
+    most = min(config.segment_bytes, COMPACTED_SEGMENT_BYTES if config.compact else MEMORY_SEGMENT_BYTES)
     if config.delete and config.retention_bytes >= 0:
         most = min(most, max(config.retention_bytes // SEGMENTS_PER_RETENTION, LEAST_SEGMENT_BYTES))
     return most

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow.fs as fs
 import pytest
 
 from kohort.pipeline.history.inputs import GroupInput
@@ -13,6 +14,7 @@ from kohort.pipeline.silver.parquet_files import Writer, publish
 from kohort.pipeline.silver.read_sources import ingest
 from kohort.pipeline.sources.found import find_sources
 from tests.pipeline.local_groups import load_groups
+from tests.pipeline.stores import bucket_in, s3_server, use
 from tests.support.shared_folder import SHARED
 
 
@@ -39,6 +41,19 @@ def recorded_silver(recording: Path, tmp_path_factory: pytest.TempPathFactory) -
 @pytest.fixture(scope="session")
 def recorded_groups(recorded_silver: Path) -> dict[str, GroupInput]:
     return load_groups(recorded_silver)
+
+
+@pytest.fixture(scope="module")
+def store_address() -> Iterator[str]:
+    with s3_server() as address:
+        yield address
+
+
+@pytest.fixture
+def store(store_address: str, monkeypatch: pytest.MonkeyPatch) -> fs.S3FileSystem:
+    """A store that speaks S3, with a bucket. It is what `s3://` means in the test."""
+    use(monkeypatch, store_address)
+    return bucket_in(store_address)
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow.fs as fs
@@ -13,19 +12,7 @@ from click.testing import CliRunner
 from kohort.cli.analyze import analyze
 from kohort.pipeline.sources.found import Source, find_sources
 from tests.pipeline.incidents.recorded import unpacked
-from tests.pipeline.stores import BUCKET, bucket_in, put, s3_server, use
-
-
-@pytest.fixture(scope="module")
-def endpoint() -> Iterator[str]:
-    with s3_server() as address:
-        yield address
-
-
-@pytest.fixture
-def store(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> fs.S3FileSystem:
-    use(monkeypatch, endpoint)
-    return bucket_in(endpoint)
+from tests.pipeline.stores import BUCKET, put
 
 
 def without_place(sources: list[Source], root: str) -> set[tuple[str, str, int, int]]:

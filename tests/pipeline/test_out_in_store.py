@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,21 +25,9 @@ from kohort.pipeline.sources.window import EVERYTHING, Window
 from kohort.pipeline.store_errors import store_error
 from kohort.pipeline.synthetic import Plan, write_segments
 from tests.pipeline.incidents.recorded import unpacked
-from tests.pipeline.stores import BUCKET, bucket_in, fetch, refusing_store, s3_server, use
+from tests.pipeline.stores import BUCKET, fetch, refusing_store, use
 
 NOW_S = 1_790_000_000.0
-
-
-@pytest.fixture(scope="module")
-def endpoint() -> Iterator[str]:
-    with s3_server() as address:
-        yield address
-
-
-@pytest.fixture
-def store(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> fs.S3FileSystem:
-    use(monkeypatch, endpoint)
-    return bucket_in(endpoint)
 
 
 def files_of(tables: Path) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import resource
 import shlex
 import signal
 import sys
@@ -16,7 +15,7 @@ import uvloop
 from rich.console import Console
 
 from tests.bench.bench import Bench
-from tests.bench.connection import LOST
+from tests.bench.connection import LOST, allow_many_sockets
 from tests.bench.failures import UnmeasurableError
 from tests.bench.measurements import MEASUREMENTS, chosen
 from tests.bench.report import Result, as_json, number, right, show
@@ -50,9 +49,7 @@ def main(
         selection = chosen(names)
     except KeyError as unknown:
         raise click.UsageError(f"there is no measurement {unknown}; there are: {', '.join(MEASUREMENTS)}") from None
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != hard:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    allow_many_sockets()
     # However it was started and is stopped: servers are to be stopped, too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))

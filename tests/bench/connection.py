@@ -1,6 +1,7 @@
 """One connection of the load generator: requests out, replies matched to them, whatever is odd counted."""
 
 import asyncio
+import resource
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from time import perf_counter_ns
@@ -153,6 +154,13 @@ async def drain(connections: Iterable[Connection], within_s: float = ANSWER_WITH
     for client in clients:
         if client.waiting:
             client.failures.add("unanswered", count=len(client.waiting))
+
+
+def allow_many_sockets() -> None:
+    """As many as the system lets this process have, and the servers that it starts."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 async def connect(host: str, port: int, count: int, failures: Failures) -> list[Connection]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import resource
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
+from itertools import product
 from pathlib import Path
 from statistics import median
 from time import monotonic
@@ -15,6 +15,7 @@ import click
 
 from tests.bench.__main__ import measure
 from tests.bench.bench import Bench
+from tests.bench.connection import allow_many_sockets
 from tests.bench.curve_picture import Curve, draw, read, write
 from tests.bench.measurements import heartbeat, many_groups, rebalance
 
@@ -77,9 +78,7 @@ def main(picture: Path, rounds: int, quick: bool, compiled: Path | None, values:
             raise click.UsageError("--redraw needs --values FILE")
         draw(read(values), picture)
         return
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != hard:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    allow_many_sockets()
     programs = {"plain Python": None} | ({"compiled": compiled} if compiled is not None else {})
     try:
         curves = list(_measured(programs, rounds, quick))
@@ -98,19 +97,18 @@ def _measured(programs: dict[str, Path | None], rounds: int, quick: bool) -> Ite
     for growth in GROWTHS:
         found: dict[tuple[str, str], dict[int, list[float]]] = {}
         right = True
-        for size in growth.sizes[:2] if quick else growth.sizes:
-            for round_ in range(1, rounds + 1):
-                for program, kohort in programs.items():
-                    name = f"{size:,} {growth.axis}"
-                    print(f"{monotonic() - start:4.0f} s  round {round_}/{rounds}  {name}, {program}", file=sys.stderr)
-                    result = measure(name, round_, Bench(kohort=kohort), growth.at(size), LIMIT_S)
-                    if result.error or result.failures.counts:
-                        right = False
-                        print(f"        {result.error or dict(result.failures.counts)}", file=sys.stderr)
-                    for figure in result.figures:
-                        if figure.title in growth.figures:
-                            at = found.setdefault((figure.title, program), {})
-                            at.setdefault(size, []).append(figure.value)
+        sizes = growth.sizes[:2] if quick else growth.sizes
+        for size, round_, (program, kohort) in product(sizes, range(1, rounds + 1), programs.items()):
+            name = f"{size:,} {growth.axis}"
+            print(f"{monotonic() - start:4.0f} s  round {round_}/{rounds}  {name}, {program}", file=sys.stderr)
+            result = measure(name, round_, Bench(kohort=kohort), growth.at(size), LIMIT_S)
+            if result.error or result.failures.counts:
+                right = False
+                print(f"        {result.error or dict(result.failures.counts)}", file=sys.stderr)
+            for figure in result.figures:
+                if figure.title in growth.figures:
+                    at = found.setdefault((figure.title, program), {})
+                    at.setdefault(size, []).append(figure.value)
         for (title, program), at in found.items():
             points = [(size, median(each)) for size, each in at.items()]
             yield Curve(growth.axis, growth.figures[title], program, points, right)

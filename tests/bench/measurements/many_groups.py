@@ -3,12 +3,13 @@
 Members share connections and have long sessions, so that nothing but the requests measured has to be sent.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from itertools import cycle
 
 from tests.bench.bench import Bench
-from tests.bench.connection import ClosedLoop, Connection, run_closed_loops
-from tests.bench.group import Group, form_in_lanes
+from tests.bench.connection import ClosedLoop, run_closed_loops
+from tests.bench.failures import Failures
+from tests.bench.group import Group, Member, form_in_lanes
 from tests.bench.measurements import heartbeat
 from tests.bench.measurements.commit import TOPIC, commit_frame, judge_commit
 from tests.bench.measurements.topics import create_topic
@@ -32,7 +33,10 @@ async def measure(bench: Bench, *, groups: int) -> None:
         after_kib = server.rss_kib()
         if before_kib is not None and after_kib is not None:
             bench.figure("memory per group", "KiB", (after_kib - before_kib) / groups)
-        for title, loops in (("heartbeat", _beating(many)), ("commit", _committing(many))):
+        beating = _in_turn(many, lambda member: member.beat_frame, heartbeat.judge)
+        # What they commit is the mark that stands for an offset: nobody reads it.
+        committing = _in_turn(many, lambda member: commit_frame(member, 1), _committed)
+        for title, loops in (("heartbeat", beating), ("commit", committing)):
             for loop in loops:
                 loop.start()
             meter = bench.meter(server)
@@ -41,31 +45,18 @@ async def measure(bench: Bench, *, groups: int) -> None:
             bench.figure(f"{title}, server CPU", "µs/request", meter.per_request_us(requests))
 
 
-def _on_connections(groups: list[Group]) -> Iterator[tuple[Connection, list[Group]]]:
+def _in_turn(
+    groups: list[Group], frame_of: Callable[[Member], bytes], judge: Callable[[bytes, Failures], bool]
+) -> list[ClosedLoop]:
+    """One after the other of a connection's groups sends its request."""
+    loops, failures = [], groups[0].failures
     for number in range(min(CONNECTIONS, len(groups))):
-        mine = groups[number::CONNECTIONS]
-        yield mine[0].members[0].connection, mine
+        members = [group.members[0] for group in groups[number::CONNECTIONS]]
+        connection = members[0].connection
+        frames = cycle([frame_of(member) for member in members])
+        loops.append(ClosedLoop(connection, frames.__next__, lambda body: judge(body, failures)))
+    return loops
 
 
-def _beating(groups: list[Group]) -> list[ClosedLoop]:
-    """One after the other of a connection's groups beats."""
-    return [
-        ClosedLoop(
-            client,
-            cycle([group.members[0].beat_frame for group in mine]).__next__,
-            lambda body, group=mine[0]: heartbeat.judge(body, group.failures),  # type: ignore[misc]
-        )
-        for client, mine in _on_connections(groups)
-    ]
-
-
-def _committing(groups: list[Group]) -> list[ClosedLoop]:
-    """One after the other of a connection's groups commits an offset, a mark that nobody reads."""
-    return [
-        ClosedLoop(
-            client,
-            cycle([commit_frame(group.members[0], 1) for group in mine]).__next__,
-            lambda body, group=mine[0]: judge_commit(body, 1, group.failures),  # type: ignore[misc]
-        )
-        for client, mine in _on_connections(groups)
-    ]
+def _committed(body: bytes, failures: Failures) -> bool:
+    return judge_commit(body, 1, failures)

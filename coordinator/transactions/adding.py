@@ -22,12 +22,13 @@ def add_partitions(
     Refusals, in this order: INVALID_REQUEST for an empty id, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS,
     CONCURRENT_TRANSACTIONS, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED.
     """
-    known = coordinator.transactions.get(transactional_id)
-    found = _find(coordinator, transactional_id, producer_id, producer_epoch)
-    if known is not None and known.is_in_transition:
-        return on_written(ErrorCode.concurrent_transactions, now_ms)
+    found = _find(coordinator, transactional_id)
     if isinstance(found, ErrorCode):
         return on_written(found, now_ms)
+    if found.is_in_transition:
+        return on_written(ErrorCode.concurrent_transactions, now_ms)
+    if (refused := _refusal(found, producer_id, producer_epoch)) is not None:
+        return on_written(refused, now_ms)
     if found.state is State.ONGOING and partitions <= found.partitions:
         return on_written(ErrorCode.none, now_ms)
     coordinator.write(
@@ -53,25 +54,28 @@ def verify_partitions(
 
     Other refusals are for all of them, as with `add_partitions`.
     """
-    found = _find(coordinator, transactional_id, producer_id, producer_epoch)
-    if not isinstance(found, ErrorCode) and found.state in ENDING:
-        found = ErrorCode.concurrent_transactions
+    found = _find(coordinator, transactional_id)
     if isinstance(found, ErrorCode):
         return dict.fromkeys(partitions, found)
+    refused = _refusal(found, producer_id, producer_epoch)
+    if refused is None and found.state in ENDING:
+        refused = ErrorCode.concurrent_transactions
+    if refused is not None:
+        return dict.fromkeys(partitions, refused)
     known = found.partitions
     return {each: ErrorCode.none if each in known else ErrorCode.transaction_abortable for each in partitions}
 
 
-def _find(
-    coordinator: TransactionCoordinator, transactional_id: str, producer_id: int, producer_epoch: int
-) -> Transaction | ErrorCode:
+def _find(coordinator: TransactionCoordinator, transactional_id: str) -> Transaction | ErrorCode:
     if not transactional_id:
         return ErrorCode.invalid_request
     found = coordinator.find(transactional_id)
-    if isinstance(found, ErrorCode):
-        return found
-    if found is None or found.producer_id != producer_id:
+    return ErrorCode.invalid_producer_id_mapping if found is None else found
+
+
+def _refusal(transaction: Transaction, producer_id: int, producer_epoch: int) -> ErrorCode | None:
+    if transaction.producer_id != producer_id:
         return ErrorCode.invalid_producer_id_mapping
-    if found.producer_epoch != producer_epoch:
+    if transaction.producer_epoch != producer_epoch:
         return ErrorCode.producer_fenced
-    return found
+    return None

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from kohort.pipeline.history.commit_pieces import COMMIT_COLUMNS
-from kohort.pipeline.places import Place, for_arrow
+from kohort.pipeline.places import Place
+from kohort.pipeline.silver.parquet_files import row_groups_in
 from kohort.pipeline.silver.silver_schemas import SCHEMAS
 
 TABLE = "offset_commits"
@@ -28,11 +28,7 @@ Ints = np.ndarray[tuple[int], np.dtype[np.int64]]
 def row_groups(path: Place, columns: Iterable[str]) -> Iterator[pa.Table]:
     """Columns of a file of commits, a row group at a time, with its texts as dictionaries."""
     wanted = list(columns)
-    where, system = for_arrow(path)
-    texts = [name for name in TEXTS if name in wanted]
-    with pq.ParquetFile(where, read_dictionary=texts, filesystem=system) as file:
-        for number in range(file.num_row_groups):
-            yield file.read_row_group(number, columns=wanted)
+    yield from row_groups_in(path, wanted, [name for name in TEXTS if name in wanted])
 
 
 def places(table: pa.Table) -> Iterator[pa.Table]:

@@ -132,12 +132,12 @@ def shown(folder: PlaceT, table: str, until: int | None = None) -> list[PlaceT]:
     return [path for path, number in zip(files, numbers, strict=True) if not number.isdigit() or int(number) <= until]
 
 
-def row_groups_in(path: Place) -> Iterator[pa.Table]:
-    """The rows of one file, a row group at a time."""
+def row_groups_in(path: Place, columns: list[str] | None = None, coded: list[str] | None = None) -> Iterator[pa.Table]:
+    """The rows of one file, a row group at a time. columns: only these; coded: those that come as dictionaries."""
     where, system = for_arrow(path)
-    with pq.ParquetFile(where, filesystem=system) as file:
+    with pq.ParquetFile(where, filesystem=system, read_dictionary=coded) as file:
         for number in range(file.num_row_groups):
-            yield file.read_row_group(number)
+            yield file.read_row_group(number, columns=columns)
 
 
 def rows_in(path: Place) -> pa.Table:

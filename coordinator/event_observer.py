@@ -27,7 +27,8 @@ from kohort.protocol.errors import ErrorCode
 from kohort.protocol.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
-    from kohort.coordinator.classic.classic_member import Member, Protocols
+    from kohort.coordinator.classic.classic_member import Member
+    from kohort.coordinator.shared_values import Protocols
 
 
 @dataclass(eq=False)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from operator import itemgetter
 from struct import Struct
+from sys import intern
 from typing import ClassVar
 
 from kohort.coordinator.classic import sessions
@@ -115,7 +116,7 @@ class Loading:
                 offsets = self._offsets.get(group_id)
                 if offsets is None:
                     offsets = self._offsets[group_id] = GroupOffsets()
-                partitions = offsets.topics.setdefault(topic, {})
+                partitions = offsets.topics.setdefault(intern(topic), {})
                 if offset_key(group_id, topic, partition) == key:
                     self._known[key[: -_INT.size]] = partitions
                 self._apply_offset(partitions, partition, value)
@@ -274,8 +275,8 @@ def _restore(group: ClassicGroup, value: GroupValue, now_ms: int) -> None:
 
     Lost are ids that were handed out, whatever waited, and the protocols that were not selected.
     """
-    group.protocol_type = value.protocol_type or None
-    group.protocol_name = value.protocol_name
+    group.protocol_type = intern(value.protocol_type) or None
+    group.protocol_name = value.protocol_name and intern(value.protocol_name)
     group.generation_id = value.generation_id
     group.state_timestamp_ms = value.state_timestamp_ms
     for kept in value.members:
@@ -291,7 +292,8 @@ def _restore(group: ClassicGroup, value: GroupValue, now_ms: int) -> None:
         )
         group.add(member, None)
         sessions.extend(group, member, now_ms)
-    group.leader_id = value.leader_id
+    leader = group.members.get(value.leader_id or "")
+    group.leader_id = value.leader_id if leader is None else leader.member_id  # one text for both
     if group.members:
         group.state = State.STABLE
     try:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from kohort.coordinator.classic.classic_host import ClassicHost
-from kohort.coordinator.classic.classic_member import Member, Protocols
+from kohort.coordinator.classic.classic_member import Member
 from kohort.coordinator.classic.states import ALLOWED_FROM, DELETE, REBALANCES, State
 from kohort.coordinator.classic.voting import select_protocol
 from kohort.coordinator.effects import Cause, Transition
@@ -11,6 +11,7 @@ from kohort.coordinator.event_state import GroupEventState
 from kohort.coordinator.group import Group
 from kohort.coordinator.offsets import CommittedOffset
 from kohort.coordinator.offsets_topic_records import group_key
+from kohort.coordinator.shared_values import Protocols, shared_protocols, shared_timeout, shared_topics
 from kohort.protocol.consumer_protocol import subscribed_topics
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
@@ -23,6 +24,7 @@ class ClassicGroup(Group):
     """Its state, as classic-groups §2.1 lists it. Collections that most groups never need are made when needed."""
 
     __slots__ = (
+        "_supporters",
         "coordinator",
         "event_state",
         "generation_id",
@@ -40,7 +42,6 @@ class ClassicGroup(Group):
         "state_timestamp_ms",
         "static_members",
         "subscribed_topics",
-        "supported_protocols",
         "waiting_joins",
     )
 
@@ -61,8 +62,8 @@ class ClassicGroup(Group):
         """Group instance id to member id."""
         self.pending_joins: dict[str, DelayedOperation] | None = None
         """Ids handed out with MEMBER_ID_REQUIRED and not used yet, with the timers that end them."""
-        self.supported_protocols: dict[str, int] = {}
-        """Protocol name to how often members list it. One that lists a name twice counts twice, as in Kafka."""
+        self._supporters: dict[str, int] | None = None
+        """`supported_protocols` where there are two members or more; what a sole one lists is seen at once."""
         self.waiting_joins = 0
         self.pending_sync: set[str] | None = None
         """Members of this generation that have not synced yet."""
@@ -127,6 +128,11 @@ class ClassicGroup(Group):
     def is_simple(self) -> bool:
         """Holds offsets and never had a member."""
         return self.protocol_type is None and self.state is State.EMPTY and not self.pending_joins
+
+    @property
+    def supported_protocols(self) -> dict[str, int]:
+        """Protocol name to how often members list it. One that lists a name twice counts twice, as in Kafka."""
+        return self._counted_protocols() if self._supporters is None else self._supporters
 
     def supports_protocols(self, protocol_type: str, protocols: Protocols) -> bool:
         """Whether somebody with these protocols may join (classic-groups §2.4).
@@ -236,9 +242,9 @@ class ClassicGroup(Group):
         if protocols != member.protocols:
             self._count_protocols(member.protocols, -1)
             self._count_protocols(protocols, 1)
-            member.protocols = protocols
-        member.rebalance_timeout_ms = rebalance_timeout_ms
-        member.session_timeout_ms = session_timeout_ms
+            member.protocols = shared_protocols(protocols)
+        member.rebalance_timeout_ms = shared_timeout(rebalance_timeout_ms)
+        member.session_timeout_ms = shared_timeout(session_timeout_ms)
 
     def rename_member(self, member: Member, member_id: str) -> None:
         """Gives a member another id; it keeps everything else, leadership and instance id included.
@@ -277,7 +283,7 @@ class ClassicGroup(Group):
             if subscription is None:
                 return None
             topics.update(subscription)
-        return frozenset(topics)
+        return shared_topics(frozenset(topics))
 
     def move(self, state: State, cause: Cause, now_ms: int) -> None:
         """Changes the state, and says so."""
@@ -304,10 +310,23 @@ class ClassicGroup(Group):
         return self.state in REBALANCES
 
     def _count_protocols(self, protocols: Iterable[tuple[str, bytes]], by: int) -> None:
-        supported = self.supported_protocols
-        for name, _ in protocols:
-            count = supported.get(name, 0) + by
-            if count:
-                supported[name] = count
-            else:
-                del supported[name]
+        """Takes note of who lists what. Counts are kept where they save looking at many members."""
+        supported = self._supporters
+        if len(self.members) < 2:
+            self._supporters = None
+        elif supported is None:
+            self._supporters = self._counted_protocols()
+        else:
+            for name, _ in protocols:
+                count = supported.get(name, 0) + by
+                if count:
+                    supported[name] = count
+                else:
+                    del supported[name]
+
+    def _counted_protocols(self) -> dict[str, int]:
+        counts: dict[str, int] = {}
+        for member in self.members.values():
+            for name, _ in member.protocols:
+                counts[name] = counts.get(name, 0) + 1
+        return counts

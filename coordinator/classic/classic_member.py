@@ -1,11 +1,11 @@
 """A member of a classic group (classic-groups §2.1)."""
 
+from sys import intern
+
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.member_stats import MemberStats
+from kohort.coordinator.shared_values import Protocols, shared_protocols, shared_timeout
 from kohort.purgatory import DelayedOperation
-
-Protocols = tuple[tuple[str, bytes], ...]
-"""A member's protocols in its own order: name and metadata."""
 
 NO_ASSIGNMENT = b""
 
@@ -49,11 +49,11 @@ class Member:
     ) -> None:
         self.member_id = member_id
         self.group_instance_id = group_instance_id
-        self.client_id = client_id
-        self.client_host = client_host
-        self.rebalance_timeout_ms = rebalance_timeout_ms
-        self.session_timeout_ms = session_timeout_ms
-        self.protocols = protocols
+        self.client_id = intern(client_id)
+        self.client_host = intern(client_host)
+        self.rebalance_timeout_ms = shared_timeout(rebalance_timeout_ms)
+        self.session_timeout_ms = shared_timeout(session_timeout_ms)
+        self.protocols = shared_protocols(protocols)
         self.assignment = assignment
         self.is_new = False
         """Has not yet taken part in a completed join phase."""

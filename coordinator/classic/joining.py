@@ -1,10 +1,11 @@
 """JoinGroup (classic-groups §3)."""
 
 from dataclasses import dataclass
+from sys import intern
 
 from kohort.coordinator.classic import sessions
 from kohort.coordinator.classic.classic_group import ClassicGroup
-from kohort.coordinator.classic.classic_member import NOBODY, Member, Protocols
+from kohort.coordinator.classic.classic_member import NOBODY, Member
 from kohort.coordinator.classic.dissolving import dissolve_but_for_offsets
 from kohort.coordinator.classic.persisting import append_group
 from kohort.coordinator.classic.rebalancing import (
@@ -27,6 +28,7 @@ from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.coordinator_settings import NEW_MEMBER_JOIN_TIMEOUT_MS, GroupSettings
 from kohort.coordinator.effects import Cause, GroupWarning
 from kohort.coordinator.offsets_topic_records import is_storable
+from kohort.coordinator.shared_values import Protocols
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
@@ -181,7 +183,7 @@ def _add(group: ClassicGroup, member_id: str, join: _Join) -> JoinGroupResponse 
         group.new_member_added = True
     group.forget_pending(member_id)
     if not group.members:
-        group.protocol_type = request.protocol_type
+        group.protocol_type = intern(request.protocol_type)
     group.add(member, join.joiner.ticket)
     sessions.extend(group, member, now_ms, NEW_MEMBER_JOIN_TIMEOUT_MS)
     cause = member.cause("join_new" if request.group_instance_id is None else "join_static", join.reason)

@@ -48,11 +48,13 @@ class Commit:
         "_coordinator",
         "_expire_ms",
         "_group",
-        "_repeated",
         "_too_large",
         "_wall_ms",
         "answer_ready",
+        "generation_id",
+        "group_id",
         "knows_epochs",
+        "member_id",
         "missing_group",
         "refused",
         "request",
@@ -75,6 +77,10 @@ class Commit:
         does not exist hears GROUP_ID_NOT_FOUND, before ILLEGAL_GENERATION.
         """
         self.request = request
+        self.group_id = request.group_id
+        self.member_id = request.member_id
+        self.generation_id = request.generation_id_or_member_epoch
+        """Or the member's epoch, in a consumer group."""
         self.topics = topics
         self.refused = refused
         self.ticket = ticket
@@ -86,7 +92,6 @@ class Commit:
         """What the client hears when all is written, ready to be sent; None: it is made each time."""
         self._accepted: list[Accepted] | None = None
         """What is written; None: nothing has been yet."""
-        self._repeated: RepeatedRecords | None = None
 
     @property
     def is_repeatable(self) -> bool:
@@ -98,38 +103,32 @@ class Commit:
             and self.request.retention_time_ms == BROKERS_RETENTION
         )
 
-    def repeated(self, ticket: object, offsets: Sequence[int]) -> "RepeatedCommit":
-        """This commit with other offsets, one for each partition. Only for what is repeatable."""
-        return RepeatedCommit(self, ticket, offsets)
-
     def repeated_records(self) -> RepeatedRecords:
-        """What its repetitions write, ready but for their offsets."""
-        if self._repeated is None:
-            assert self._accepted is not None, "it has been written"
-            self._repeated = RepeatedRecords(self.request.group_id, self._accepted)
-            self._accepted = []  # it has been taken over; this is only kept for what it repeats
-        return self._repeated
+        """What its repetitions write, ready but for their offsets. Only for what is repeatable."""
+        assert self._accepted is not None, "it has been written"
+        return RepeatedRecords(self.group_id, self._accepted)
 
     def store(self, coordinator: GroupCoordinator, group: Group | None, now_ms: int) -> bool:
         """Writes what is not too large. Returns whether there is anything to wait for."""
         self._coordinator = coordinator
         self._group = group
         self._wall_ms = coordinator.wall_ms(now_ms)
-        retention_ms = self.request.retention_time_ms
-        self._expire_ms = NO_EXPIRY if retention_ms == BROKERS_RETENTION else self._wall_ms + retention_ms
         records = self._records()
-        group_id = self.request.group_id
         if not records.count:
-            _offsets_of(coordinator, group_id, now_ms)  # Kafka makes the group before it looks at what is too large
+            _offsets_of(
+                coordinator, self.group_id, now_ms
+            )  # Kafka makes the group before it looks at what is too large
             return False
         if group is not None:
             group.commits_in_flight += 1
-        home = coordinator.partition_of(group_id) if group is None else group.partition
+        home = coordinator.partition_of(self.group_id) if group is None else group.partition
         coordinator.append(home, records, now_ms, self._written)
         return True
 
     def _records(self) -> EncodedRecords:
-        group_id, limit = self.request.group_id, self._coordinator.settings.offset_metadata_max_bytes
+        group_id, limit = self.group_id, self._coordinator.settings.offset_metadata_max_bytes
+        retention_ms = self.request.retention_time_ms
+        self._expire_ms = NO_EXPIRY if retention_ms == BROKERS_RETENTION else self._wall_ms + retention_ms
         kept = {} if self._group is None or self._group.offsets is None else self._group.offsets.topics
         records: list[bytes] = []
         wall_ms = self._wall_ms
@@ -170,9 +169,11 @@ class Commit:
         answer = None
         if error is _NONE:
             answer = self.answer_ready
-            topics = _offsets_of(coordinator, self.request.group_id, now_ms).topics
+            known = coordinator.groups.get(self.group_id)  # nearly always; the others are found by the function
+            offsets = None if known is None else known.offsets
+            topics = (_offsets_of(coordinator, self.group_id, now_ms) if offsets is None else offsets).topics
             if coordinator.observer is not UNOBSERVED:
-                _tell_commit(coordinator, group, self.request.member_id, self._count())
+                _tell_commit(coordinator, group, self.member_id, self._count())
             self._take_over(topics)
             if group is not None and group.pending_offsets is not None:
                 for place in self._places():
@@ -232,36 +233,31 @@ class Commit:
 
 
 class RepeatedCommit(Commit):
-    """A commit that differs from an earlier one in nothing but its offsets."""
+    """A commit that differs from earlier ones in nothing but its offsets.
 
-    __slots__ = ("_offsets",)
+    Made once: a connection has one request at a time, so the next one only needs a ticket and offsets of its own.
+    """
 
-    def __init__(self, first: Commit, ticket: object, offsets: Sequence[int]) -> None:
-        self.request = first.request
-        self.topics = first.topics
-        self.refused = first.refused
-        self.ticket = ticket
-        self.knows_epochs = first.knows_epochs
-        self.missing_group = first.missing_group
+    __slots__ = ("_repeated", "offsets")
+
+    def __init__(self, first: Commit) -> None:
+        """`first`: a repeatable one."""
+        super().__init__(first.request, first.topics, first.refused, first.ticket, knows_epochs=first.knows_epochs)
         self.answer_ready = first.answer_ready
-        self._too_large = None
+        self.offsets: Sequence[int] = ()
+        """One for each partition."""
         self._repeated = first.repeated_records()
-        self._accepted = None
-        self._offsets = offsets
 
     def _records(self) -> EncodedRecords:
-        assert self._repeated is not None, "it has been made"
-        return self._repeated.at(self._offsets, self._wall_ms)
+        return self._repeated.at(self.offsets, self._wall_ms)
 
     def _take_over(self, topics: dict[str, dict[int, CommittedOffset]]) -> None:
-        assert self._repeated is not None, "it has been made"
-        self._repeated.take_over(topics, self._offsets, self._wall_ms)
+        self._repeated.take_over(topics, self.offsets, self._wall_ms)
 
     def _count(self) -> int:
-        return len(self._offsets)
+        return len(self.offsets)
 
     def _places(self) -> Iterable[TopicPartition]:
-        assert self._repeated is not None, "it has been made"
         return self._repeated
 
 
@@ -272,20 +268,19 @@ def offset_commit(coordinator: GroupCoordinator, commit: Commit, now_ms: int) ->
     ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS, GROUP_ID_NOT_FOUND; and for single ones OFFSET_METADATA_TOO_LARGE.
     An accepted commit counts as a heartbeat. The empty group id is allowed.
     """
-    request = commit.request
-    group = coordinator.groups.get(request.group_id)
+    group_id = commit.group_id
+    group = coordinator.groups.get(group_id)
     if group is None:
-        consumer_group = coordinator.consumer_groups.get(request.group_id)
+        consumer_group = coordinator.consumer_groups.get(group_id)
         if consumer_group is not None:
             return _commit_of_consumer_group(coordinator, consumer_group, commit, now_ms)
-        error = coordinator.creatable(request.group_id)
-        if error is _NONE and request.generation_id_or_member_epoch >= 0:
+        error = coordinator.creatable(group_id)
+        if error is _NONE and commit.generation_id >= 0:
             error = commit.missing_group
     else:
-        error = _check(group, request, now_ms)
+        error = _check(group, commit, now_ms)
         if error is not _NONE:
-            generation_id = request.generation_id_or_member_epoch
-            coordinator.observer.commit_rejected(group, request.member_id, generation_id, error, commit.ticket)
+            coordinator.observer.commit_rejected(group, commit.member_id, commit.generation_id, error, commit.ticket)
     if error is _NONE and commit.store(coordinator, group, now_ms):
         return None
     return commit.answer(error)
@@ -294,12 +289,11 @@ def offset_commit(coordinator: GroupCoordinator, commit: Commit, now_ms: int) ->
 def _commit_of_consumer_group(
     coordinator: GroupCoordinator, group: ConsumerGroup, commit: Commit, now_ms: int
 ) -> OffsetCommitResponse | None:
-    request = commit.request
     limit = coordinator.settings.offset_metadata_max_bytes
     error = check_commit(
         group,
-        request.member_id,
-        request.generation_id_or_member_epoch,
+        commit.member_id,
+        commit.generation_id,
         (
             (topic_id, each.partition_index)
             for _, topic_id, topic in commit.topics
@@ -309,8 +303,8 @@ def _commit_of_consumer_group(
         knows_epochs=commit.knows_epochs,
     )
     if error is not _NONE:
-        epoch = request.generation_id_or_member_epoch
-        coordinator.consumer_observer.commit_rejected(group, request.member_id, epoch, error, commit.ticket)
+        observer = coordinator.consumer_observer
+        observer.commit_rejected(group, commit.member_id, commit.generation_id, error, commit.ticket)
     elif commit.store(coordinator, group, now_ms):
         return None
     return commit.answer(error)
@@ -324,21 +318,25 @@ def _tell_commit(coordinator: GroupCoordinator, group: Group | None, member_id: 
         coordinator.observer.committed(group, member_id, partitions)
 
 
-def _check(group: ClassicGroup, request: OffsetCommitRequest, now_ms: int) -> ErrorCode:
-    generation_id, member_id = request.generation_id_or_member_epoch, request.member_id
+def _check(group: ClassicGroup, commit: Commit, now_ms: int) -> ErrorCode:
+    generation_id, member_id, instance_id = commit.generation_id, commit.member_id, commit.request.group_instance_id
     if generation_id < 0:
         if group.state is State.EMPTY:
             return _NONE  # from anybody: the id is not even looked at
-        if not member_id and request.group_instance_id is None:
+        if not member_id and instance_id is None:
             return ErrorCode.unknown_member_id
-    error = group.check_member(member_id, request.group_instance_id)
-    if error is not _NONE:
-        return error
+    if instance_id is not None:
+        error = group.check_member(member_id, instance_id)
+        if error is not _NONE:
+            return error
+    member = group.members.get(member_id)
+    if member is None:
+        return ErrorCode.unknown_member_id
     if generation_id != group.generation_id:
         return ErrorCode.illegal_generation
     error = COMMIT[group.state]
     if error is _NONE:
-        extend(group, group.members[member_id], now_ms)
+        extend(group, member, now_ms)
     return error
 
 

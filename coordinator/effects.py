@@ -16,11 +16,17 @@ OFFSETS_TOPIC = "__consumer_offsets"
 TRANSACTION_TOPIC = "__transaction_state"
 
 
-class Reply(NamedTuple):
+class Reply:
     """The answer to a request that had to wait. `ticket` is what the shell handed in with the request."""
 
-    ticket: Any
-    response: Any
+    __slots__ = ("response", "ticket")
+
+    def __init__(self, ticket: Any, response: Any) -> None:
+        self.ticket = ticket
+        self.response = response
+
+    def __repr__(self) -> str:
+        return f"Reply({self.ticket}, {self.response})"
 
 
 class Replies(NamedTuple):
@@ -32,21 +38,35 @@ class Replies(NamedTuple):
     answers: Iterator[Reply]
 
 
-class Append(NamedTuple):
+class Append:
     """Records for a partition of a coordinator's topic, to be written as one batch.
 
     When they are written, or cannot be, the shell calls `appended` of the topic's coordinator with the token.
     """
 
-    token: int
-    partition: int
-    records: EncodedRecords
-    """Keys and values, ready to be put into a batch; a value of None deletes the key."""
-    timestamp_ms: int
-    """Wall clock; all records of one operation carry the same."""
-    topic: str = OFFSETS_TOPIC
-    producer: tuple[int, int] | None = None
-    """Id and epoch of the producer in whose transaction they are written."""
+    __slots__ = ("partition", "producer", "records", "timestamp_ms", "token", "topic")
+
+    def __init__(
+        self,
+        token: int,
+        partition: int,
+        records: EncodedRecords,
+        timestamp_ms: int,
+        topic: str = OFFSETS_TOPIC,
+        producer: tuple[int, int] | None = None,
+    ) -> None:
+        self.token = token
+        self.partition = partition
+        self.records = records
+        """Keys and values, ready to be put into a batch; a value of None deletes the key."""
+        self.timestamp_ms = timestamp_ms
+        """Wall clock; all records of one operation carry the same."""
+        self.topic = topic
+        self.producer = producer
+        """Id and epoch of the producer in whose transaction they are written."""
+
+    def __repr__(self) -> str:
+        return f"Append({self.token}, {self.topic}-{self.partition}, {len(self.records)} records, {self.producer})"
 
 
 class WriteMarkers(NamedTuple):

@@ -173,7 +173,7 @@ class RepeatedRecords:
 
     def at(self, offsets: Sequence[int], wall_ms: int) -> EncodedRecords:
         """The records with these offsets, written now."""
-        parts = self._parts.copy()
+        parts = self._parts
         parts[1::4] = offsets
         parts[3::4] = [wall_ms] * len(offsets)
         return EncodedRecords(self._pack(*parts), len(offsets))

@@ -9,7 +9,6 @@ left the group is not asked at all (classic-groups §7.1).
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
 from uuid import UUID
 
 from kohort.broker.apis.parts import SHORT, changed, in_parts, runs
@@ -18,7 +17,7 @@ from kohort.broker.cluster.node import Node
 from kohort.broker.familiar_request import Familiar
 from kohort.broker.slices import Work
 from kohort.broker.ticket import Ticket
-from kohort.coordinator.committing import Commit, KnownTopic, merged, offset_commit
+from kohort.coordinator.committing import Commit, KnownTopic, RepeatedCommit, merged, offset_commit
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -46,12 +45,25 @@ def handle(node: Node, request: OffsetCommitRequest, ticket: Ticket) -> OffsetCo
     return offset_commit(node.coordinator, commit, ticket.received_at_ms)
 
 
-class _Kept(NamedTuple):
+class _Kept:
     """What is kept of a commit for the next of its kind."""
 
-    first: Commit
-    topics_version: int
-    """When its topics were looked up; see `Topics.version`."""
+    __slots__ = ("commit", "topics_version")
+
+    def __init__(self, first: Commit, topics_version: int) -> None:
+        """`topics_version`: when its topics were looked up; see `Topics.version`."""
+        self.commit = first
+        self.topics_version = topics_version
+
+    def repetition(self) -> RepeatedCommit | None:
+        """The commit, to be made again; None: something of it was refused."""
+        commit = self.commit
+        if isinstance(commit, RepeatedCommit):
+            return commit
+        if not commit.is_repeatable:
+            return None
+        self.commit = repeated = RepeatedCommit(commit)
+        return repeated
 
 
 def again(node: Node, familiar: Familiar, ticket: Ticket) -> OffsetCommitResponse | None:
@@ -59,25 +71,22 @@ def again(node: Node, familiar: Familiar, ticket: Ticket) -> OffsetCommitRespons
     kept: _Kept | None = familiar.kept
     offsets, familiar.numbers = familiar.numbers, ()  # not kept until the next one comes
     cluster = node.cluster
-    commit: Commit | OffsetCommitResponse
+    repeated: RepeatedCommit | None = None
     try:
-        if (
-            kept is not None
-            and kept.topics_version == cluster.topics.version
-            and kept.first.is_repeatable
-            and (cluster.access is None or _may(cluster.access, ticket, kept.first))
-        ):
-            commit = kept.first.repeated(ticket, offsets)
-        else:
-            familiar.kept = None
-            ticket.request = _with_offsets(familiar.request, offsets)
-            commit = _looked_up(node, ticket.request, ticket)
-            if not isinstance(commit, Commit):
-                return commit
-            if not commit.refused:
-                commit.answer_ready = ticket.api.write(ticket.version, 0, commit.answer(ErrorCode.none))
-                familiar.kept = _Kept(commit, cluster.topics.version)
-                familiar.request = ticket.request  # one of them is enough
+        if kept is not None and kept.topics_version == cluster.topics.version:
+            repeated = kept.repetition()
+        if repeated is not None and (cluster.access is None or _may(cluster.access, ticket, repeated)):
+            repeated.ticket, repeated.offsets = ticket, offsets
+            return offset_commit(node.coordinator, repeated, ticket.received_at_ms)
+        familiar.kept = None
+        ticket.request = _with_offsets(familiar.request, offsets)
+        commit = _looked_up(node, ticket.request, ticket)
+        if not isinstance(commit, Commit):
+            return commit
+        if not commit.refused:
+            commit.answer_ready = ticket.api.write(ticket.version, 0, commit.answer(ErrorCode.none))
+            familiar.kept = _Kept(commit, cluster.topics.version)
+            familiar.request = ticket.request  # one of them is enough
         return offset_commit(node.coordinator, commit, ticket.received_at_ms)
     except Exception:
         ticket.request = _with_offsets(familiar.request, offsets)  # for the log
@@ -86,7 +95,7 @@ def again(node: Node, familiar: Familiar, ticket: Ticket) -> OffsetCommitRespons
 
 def _may(access: Access, ticket: Ticket, commit: Commit) -> bool:
     """Whether who repeats a commit has all rights to it, now too."""
-    return access.shows(ticket, READ_GROUP, commit.request.group_id) and all(
+    return access.shows(ticket, READ_GROUP, commit.group_id) and all(
         access.shows(ticket, READ_TOPIC, name) for name, _, _ in commit.topics
     )
 

@@ -8,11 +8,13 @@ v8: KIP-709, several groups. v9: KIP-848, member ids and epochs, not looked at f
 from kohort.broker.apis.parts import SHORT, changed
 from kohort.broker.cluster.access import Access
 from kohort.broker.cluster.node import Node
+from kohort.broker.familiar_request import Familiar
 from kohort.broker.slices import Slices
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.fetching_offsets import offset_fetch
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.offset_fetch import (
+    MESSAGE,
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,
@@ -31,7 +33,16 @@ def handle(
     groups = request.groups
     if len(groups) > 1 or (groups and _is_long(node, groups[0])):
         return _in_slices(node, request, ticket)
-    return _answered(node, request, ticket)
+    return _answered(node, request, ticket.version, ticket)
+
+
+def answer(node: Node, familiar: Familiar, now_ms: int) -> bytes | None:
+    """As `handle` where nobody asks for rights, in bytes; see `Api.answer`."""
+    request: OffsetFetchRequest = familiar.request
+    if len(request.groups) != 1 or _is_long(node, request.groups[0]):
+        return None
+    frame = MESSAGE.write(familiar.version, 0, _answered(node, request, familiar.version, None))
+    return frame if isinstance(frame, bytes) else None
 
 
 def _is_long(node: Node, asked: OffsetFetchRequestGroup) -> bool:
@@ -51,24 +62,26 @@ def _is_long(node: Node, asked: OffsetFetchRequestGroup) -> bool:
 def _in_slices(node: Node, request: OffsetFetchRequest, ticket: Ticket) -> Slices[OffsetFetchResponse]:
     groups: list[OffsetFetchResponseGroup] = []
     for asked in request.groups:
-        groups += _answered(node, changed(OffsetFetchRequest, request, groups=(asked,)), ticket).groups
+        one = changed(OffsetFetchRequest, request, groups=(asked,))
+        groups += _answered(node, one, ticket.version, ticket).groups
         yield
     return OffsetFetchResponse(groups=tuple(groups))
 
 
-def _answered(node: Node, request: OffsetFetchRequest, ticket: Ticket) -> OffsetFetchResponse:
-    if ticket.version >= 10:
+def _answered(node: Node, request: OffsetFetchRequest, version: int, ticket: Ticket | None) -> OffsetFetchResponse:
+    """`ticket`: None where nobody asks for rights."""
+    if version >= 10:
         return OffsetFetchResponse(groups=tuple(_by_id(node, asked, request, ticket) for asked in request.groups))
     groups = tuple(
         [_fetch(node, asked, asked.topics, request, ticket) for asked in request.groups]
     )  # quicker than a generator
-    if ticket.version == 1 and groups[0].error_code is not ErrorCode.none:
+    if version == 1 and groups[0].error_code is not ErrorCode.none:
         groups = (_on_each_partition(request.groups[0], groups[0].error_code),)
     return OffsetFetchResponse(groups=groups)
 
 
 def _by_id(
-    node: Node, asked: OffsetFetchRequestGroup, request: OffsetFetchRequest, ticket: Ticket
+    node: Node, asked: OffsetFetchRequestGroup, request: OffsetFetchRequest, ticket: Ticket | None
 ) -> OffsetFetchResponseGroup:
     topics = node.cluster.topics
     if asked.topics is None:
@@ -99,10 +112,11 @@ def _fetch(
     asked: OffsetFetchRequestGroup,
     topics: tuple[OffsetFetchRequestTopic, ...] | None,
     request: OffsetFetchRequest,
-    ticket: Ticket,
+    ticket: Ticket | None,
 ) -> OffsetFetchResponseGroup:
     access = node.cluster.access
     if access is not None:
+        assert ticket is not None, "or else nobody knows who asks"
         return _fetch_allowed(node, access, asked, topics, request, ticket)
     return offset_fetch(
         node.coordinator,

@@ -198,12 +198,13 @@ class Connection:
                 # One whole frame and nothing else, as nearly always: clients wait for their replies.
                 self.handle(self, data, now_ms, 4)
             else:
-                if self._received:
-                    self._received += data
-                else:
-                    self._received = data
+                self._received += data  # which copies nothing where nothing was left
                 self._handle_received(now_ms, turns.end_ns())
-            if self._out:
+            out = self._out
+            if len(out) == 1 and self._obstacles < CLOSED:  # as `_write`, without a call for what is nearly always so
+                self._transport.write(out[0])
+                out.clear()
+            elif out:
                 self._write()
         except Exception:
             self.fail()

@@ -20,6 +20,7 @@ from kohort.protocol.codec import ResponseTooLargeError
 from kohort.protocol.errors import DecodeError, ErrorCode, TooManyElementsError
 from kohort.protocol.familiar import KEY_AND_VERSION
 from kohort.protocol.headers import RequestHeader, read_header
+from kohort.protocol.wire import INT
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.broker_cluster import BrokerCluster
@@ -101,18 +102,33 @@ class Dispatcher:
         self, connection: Connection, familiar: Familiar, frame: bytes, now_ms: int, start: int
     ) -> bool:
         """Handles a request that this connection has sent before. False: somebody looks at each as it was sent."""
-        if self.cluster.interference is not NO_INTERFERENCE or log.debug_enabled:
+        cluster = self.cluster
+        if cluster.interference is not NO_INTERFERENCE or log.debug_enabled:
             return False
         api = familiar.api
-        (correlation_id,) = _CORRELATION_ID(frame, start + KEY_AND_VERSION)
-        ticket = Ticket(connection, api, familiar.request, familiar.version, correlation_id, familiar.client_id, now_ms)
-        if api.again is None:
-            self.run(connection, ticket, api.handle, familiar.request)
+        at = start + KEY_AND_VERSION
+        answer: bytes | None = None
+        failure: Exception | None = None
+        if api.answer is not None and cluster.access is None:
+            try:
+                answer = api.answer(connection.node, familiar, now_ms)
+            except Exception as problem:
+                failure = problem
+        if answer is not None:
+            connection.send(answer[:4] + frame[at : at + 4] + answer[8:])
         else:
-            self.run(connection, ticket, api.again, familiar)
-        for coordinator in self.cluster.coordinators:
+            request = familiar.request
+            (correlation_id,) = _CORRELATION_ID(frame, at)
+            ticket = Ticket(connection, api, request, familiar.version, correlation_id, familiar.client_id, now_ms)
+            if failure is not None:
+                self._failed(connection, ticket, failure)
+            elif api.again is None:
+                self.run(connection, ticket, api.handle, request)
+            else:
+                self.run(connection, ticket, api.again, familiar)
+        for coordinator in cluster.coordinators:
             if coordinator.effects:
-                perform(self.cluster, now_ms)
+                perform(cluster, now_ms)
         return True
 
     def _read_aside(self, connection: Connection, api: Api, header: RequestHeader, frame: bytes) -> None:
@@ -133,16 +149,13 @@ class Dispatcher:
         if response is None:
             if not ticket.answered:  # what it waits for has not come yet
                 connection.park()
+        elif syncs is None and ticket.requester is connection and type(response) is ticket.api.response:
+            # Nearly always: the answer leaves now, by as few calls as possible.
+            ticket.answered = True
+            self.respond(connection, ticket, response)
         elif is_work(response):
             work = self.in_slices(connection, ticket, response)
             connection.work_on(work, ends_with_me=ticket.api.only_reads)
-        elif response is not NO_REPLY and syncs is None:
-            # Nearly always: the answer leaves now, by as few calls as possible.
-            ticket.answered = True
-            if ticket.requester is connection:
-                self.respond(connection, ticket, response)
-            else:
-                ticket.requester.answer(ticket, response)
         elif self._is_to_be_answered(connection, ticket, response, syncs is not None and syncs.noted()):
             self._answer(connection, ticket, response)
 
@@ -225,7 +238,7 @@ class Dispatcher:
         `bytes` are a whole frame but for its correlation id.
         """
         if type(response) is bytes:
-            connection.send(response[:4] + ticket.correlation_id.to_bytes(4, "big", signed=True) + response[8:])
+            connection.send(response[:4] + INT.pack(ticket.correlation_id) + response[8:])
             return
         api: Api = ticket.api
         if api.is_short is not None and not api.is_short(ticket.version, response):

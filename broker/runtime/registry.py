@@ -26,6 +26,7 @@ class Api:
 
     __slots__ = (
         "again",
+        "answer",
         "error_response",
         "handle",
         "highest",
@@ -63,6 +64,12 @@ class Api:
         """None: its requests are never familiar."""
         self.again: Callable[[Node, Familiar, Ticket], Any] | None = getattr(module, "again", None)
         """As `handle`, for a familiar request in which numbers differ; None: nothing ever does."""
+        self.answer: Callable[[Node, Familiar, int], bytes | None] | None = getattr(module, "answer", None)
+        """Answers a familiar request that neither waits nor writes, without a ticket. Gets the time.
+
+        Returns the frame, all but its correlation id; or None, and `handle` is asked instead. Is not called where
+        somebody asks for rights. None: an API that has no such way.
+        """
         self.error_response: Callable[[Any, Any], Any] | None = getattr(module, "error_response", None)
 
 

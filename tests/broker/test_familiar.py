@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kohort.broker.cluster.node import Node
 from kohort.broker.familiar_request import PATIENCE, SKIPPED, Familiar
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.familiar import LONGEST_BYTES, NUMBERS_AT, Pattern
@@ -65,6 +66,23 @@ def test_a_right_that_is_lost_between_two_commits_is_missed_at_once() -> None:
         ada.says(commit(5))
         assert errors(ada) == [ErrorCode[error]]
         allow(broker, right)
+
+
+def test_a_familiar_request_whose_answer_fails_is_answered_with_an_error() -> None:
+    broker = Broker()
+    ada = broker.client()
+    beat = frame("heartbeat", 4, 7, group_id="g", generation_id=1, member_id="m")
+    ada.says(beat, beat)
+    assert len(remembered(ada)) == 1
+
+    def fails(node: Node, familiar: Familiar, now_ms: int) -> bytes:
+        raise ValueError("our bug")
+
+    broker.api("heartbeat").answer = fails
+    ada.says(beat)
+    *_, (correlation_id, response) = ada.hears("heartbeat", 4)
+    assert (correlation_id, response.error_code) == (7, ErrorCode.unknown_server_error)
+    assert not ada.closed
 
 
 def test_what_is_remembered_is_given_back_when_the_client_hangs_up() -> None:

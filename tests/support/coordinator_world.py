@@ -132,9 +132,9 @@ class World:
 
     def _do(self, effect: Effect) -> None:
         match effect:
-            case Reply(ticket, response):
-                assert isinstance(ticket, Ticket)
-                ticket.answer(response)
+            case Reply():
+                assert isinstance(effect.ticket, Ticket)
+                effect.ticket.answer(effect.response)
             case Replies(answers):
                 for reply in answers:
                     self._do(reply)

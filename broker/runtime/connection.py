@@ -199,7 +199,7 @@ class Connection:
                 self.handle(self, data, now_ms, 4)
             else:
                 self._received += data  # which copies nothing where nothing was left
-                self._handle_received(now_ms, turns.end_ns())
+                self._handle_received(now_ms)
             out = self._out
             if len(out) == 1 and self._obstacles < CLOSED:  # as `_write`, without a call for what is nearly always so
                 self._transport.write(out[0])
@@ -215,7 +215,7 @@ class Connection:
         if took_ns > COUNTED_NS:
             turns.spend(took_ns)
         if took_ns > COUNTED_NS or self.load_ns > LITTLE_NS:
-            self.was_served(took_ns)
+            turns.note(self, took_ns)
 
     def eof_received(self) -> None:
         """The client sends nothing more. The event loop hangs up."""
@@ -300,45 +300,39 @@ class Connection:
 
     def go_on(self, now_ms: int) -> None:
         """Takes up what was left lying, if nothing is in its way, and writes what there is to write. Raises nothing."""
-        if self.closed and self._work is None:
+        if self._obstacles >= CLOSED and self._work is None:
             return
+        self._obstacles &= ~IN_ROW
+        self.in_turn = True
+        until_ns = 0
         try:
-            self._go_on(now_ms, self.server.turns.end_ns())
+            if self._work is not None:
+                until_ns = self.server.turns.end_ns()
+                self._carry_on(until_ns)
+                self.server.dispatcher.settle(now_ms)
+            owed = self._owed
+            if owed is not None:
+                self._owed = None
+                self._obstacles &= ~PARKED
+                if isinstance(owed, tuple):
+                    self.server.dispatcher.respond(self, *owed)
+            if self._received and not self._obstacles:
+                self._handle_received(now_ms, until_ns)
+            if self._out:
+                self.heard_at_ms = now_ms
+                self._write()
+            if self._reading_paused and not self._obstacles and len(self._received) <= WAITING_BYTES:
+                self.server.paused.discard(self)
+                self.read_on()
         except Exception:
             self.fail()
         self.in_turn = False
-
-    def _go_on(self, now_ms: int, until_ns: int) -> None:
-        self._obstacles &= ~IN_ROW
-        self.in_turn = True
-        if self._work is not None:
-            self._carry_on(until_ns)
-            self.server.dispatcher.settle(now_ms)
-        owed, self._owed = self._owed, None
-        if owed is not None:
-            self._obstacles &= ~PARKED
-            if isinstance(owed, tuple):
-                self.server.dispatcher.respond(self, *owed)
-        if self._received and not self._obstacles:
-            self._handle_received(now_ms, until_ns)
-        if self._out:
-            self.heard_at_ms = now_ms
-            self._write()
-        if self._reading_paused and not self._obstacles and len(self._received) <= WAITING_BYTES:
-            self.server.paused.discard(self)
-            self.read_on()
 
     def read_on(self) -> None:
         """Reads what has come once more, though it cannot be handled yet."""
         if self._reading_paused and not self.closed:
             self._reading_paused = False
             self._transport.resume_reading()
-
-    def was_served(self, took_ns: int) -> None:
-        """Notes how long a turn took."""
-        load_ns = self.load_ns
-        if took_ns > COUNTED_NS or load_ns > LITTLE_NS:
-            self.load_ns = load_ns + ((took_ns - load_ns) >> 4)
 
     def close(self, reason: str) -> None:
         """Hangs up, after what has been answered; one line in the log says why."""
@@ -374,9 +368,10 @@ class Connection:
         """Keeps what has come for when nothing is in the way any more, or for a turn if nothing is."""
         if self.closed:
             return
-        if not self._received:
-            self._received = bytearray()
-        self._received += data
+        if isinstance(self._received, bytearray):
+            self._received += data
+        else:
+            self._received = bytearray(self._received) + data if self._received else data
         if len(self._received) > WAITING_BYTES and not self._reading_paused:
             self._reading_paused = True
             self.server.paused.add(self)
@@ -397,11 +392,18 @@ class Connection:
         self._work = None
         self._obstacles &= ~IN_ROW
 
-    def _handle_received(self, now_ms: int, until_ns: int) -> None:
-        """Handles one request after the other, until there is none, one has to wait, or it is others' turn."""
+    def _handle_received(self, now_ms: int, until_ns: int = 0) -> None:
+        """Handles one request after the other, until one has to wait, or it is others' turn (at `until_ns`)."""
         received = self._received
         at, available = 0, len(received)
-        now_ns = self.server.turns.now_ns
+        if type(received) is bytes and 4 < available == _SIZE.unpack_from(received)[0] + 4 <= self.frame_max_bytes + 4:
+            # One whole request, not to be copied: it has waited for its turn, or it is large and came in pieces.
+            self._received = b""
+            self.handle(self, received, now_ms, 4)
+            return
+        turns = self.server.turns
+        now_ns = turns.now_ns
+        until_ns = until_ns or turns.end_ns()
         while available - at >= 4:
             (size,) = _SIZE.unpack_from(received, at)
             if not 0 < size <= self.frame_max_bytes:
@@ -413,8 +415,6 @@ class Connection:
             at = end
             if type(received) is not bytes:
                 self.handle(self, bytes(memoryview(received)[start:end]), now_ms, 0)
-            elif start == 4 and end == available:
-                self.handle(self, received, now_ms, 4)  # a large request that came in pieces is not copied once more
             else:
                 self.handle(self, received[start:end], now_ms, 0)
             if self._obstacles:

@@ -83,6 +83,10 @@ class Turns:
             self._loop.call_soon(self._looks_at_sockets)
         self.spent_ns += took_ns
 
+    def note(self, connection: Connection, took_ns: int) -> None:
+        """Notes how long a turn took. Need not be called for a short one where those before were short, too."""
+        connection.load_ns += (took_ns - connection.load_ns) >> 4
+
     def many(self) -> bool:
         """Counts a request of a rebalance. Returns whether its connection is to stand in the row."""
         if not self.spent_ns and not self._rebalancing:
@@ -110,7 +114,9 @@ class Turns:
             connection = waiting.popleft()
             connection.go_on(now_ms)  # raises nothing; it may add itself, and others
             now_ns = self.now_ns()
-            connection.was_served(now_ns - before_ns)
+            took_ns = now_ns - before_ns
+            if took_ns > COUNTED_NS or connection.load_ns > LITTLE_NS:
+                self.note(connection, took_ns)
             if now_ns >= until_ns:
                 return
             before_ns = now_ns

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from struct import Struct
 
 from kohort.protocol.codec import Message
@@ -53,22 +54,48 @@ def _writer(version: int) -> Callable[[int, JoinGroupResponse], bytes]:
     flexible = version >= 6
     form = FLEXIBLE if flexible else PLAIN
     string, tags = form.string, form.tags
+    nobody = form.array(0) + tags
+
+    @lru_cache(maxsize=64)
+    def begin(
+        throttle_time_ms: int,
+        error_code: ErrorCode,
+        generation_id: int,
+        protocol_type: str | None,
+        protocol_name: str | None,
+        leader: str,
+        skip_assignment: bool,
+    ) -> bytes:
+        """What the members of a generation hear alike."""
+        parts = [INT.pack(throttle_time_ms)] if version >= 2 else []
+        parts.append(_ERROR_AND_GENERATION(error_code, generation_id))
+        if version >= 7:
+            parts += string(protocol_type), string(protocol_name)
+        else:  # could not be null then
+            parts.append(string(protocol_name or ""))
+        parts.append(string(leader))
+        if version >= 9:
+            parts.append(b"\x01" if skip_assignment else b"\x00")
+        return b"".join(parts)
 
     def write(correlation_id: int, response: JoinGroupResponse) -> bytes:
-        parts = [INT.pack(response.throttle_time_ms)] if version >= 2 else []
-        parts.append(_ERROR_AND_GENERATION(response.error_code, response.generation_id))
-        if version >= 7:
-            parts += string(response.protocol_type), string(response.protocol_name)
-        else:  # could not be null then
-            parts.append(string(response.protocol_name or ""))
-        parts.append(string(response.leader))
-        if version >= 9:
-            parts.append(b"\x01" if response.skip_assignment else b"\x00")
-        parts += string(response.member_id), form.array(len(response.members))
+        alike = begin(
+            response.throttle_time_ms,
+            response.error_code,
+            response.generation_id,
+            response.protocol_type,
+            response.protocol_name,
+            response.leader,
+            response.skip_assignment,
+        )
+        members = response.members
+        if not members:
+            return frame(correlation_id, flexible, alike + string(response.member_id) + nobody)
+        parts = [alike, string(response.member_id), form.array(len(members))]
         if flexible:
-            _add_members(parts, response.members)
+            _add_members(parts, members)
         else:
-            for member in response.members:
+            for member in members:
                 parts.append(string(member.member_id))
                 if version >= 5:
                     parts.append(string(member.group_instance_id))

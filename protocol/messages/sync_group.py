@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
@@ -37,15 +38,22 @@ class SyncGroupResponse:
 def _writer(version: int) -> Callable[[int, SyncGroupResponse], bytes]:
     flexible = version >= 4
     form = FLEXIBLE if flexible else PLAIN
-    string = form.string
+    string, data, tags = form.string, form.data, form.tags
+
+    @lru_cache(maxsize=64)
+    def begin(
+        throttle_time_ms: int, error_code: ErrorCode, protocol_type: str | None, protocol_name: str | None
+    ) -> bytes:
+        """What the members of a group hear alike."""
+        parts = [INT.pack(throttle_time_ms)] if version >= 1 else []
+        parts.append(SHORT.pack(error_code))
+        if version >= 5:
+            parts += string(protocol_type), string(protocol_name)
+        return b"".join(parts)
 
     def write(correlation_id: int, response: SyncGroupResponse) -> bytes:
-        parts = [INT.pack(response.throttle_time_ms)] if version >= 1 else []
-        parts.append(SHORT.pack(response.error_code))
-        if version >= 5:
-            parts += string(response.protocol_type), string(response.protocol_name)
-        parts += form.data(response.assignment), form.tags
-        return frame(correlation_id, flexible, b"".join(parts))
+        alike = begin(response.throttle_time_ms, response.error_code, response.protocol_type, response.protocol_name)
+        return frame(correlation_id, flexible, alike + data(response.assignment) + tags)
 
     return write
 

@@ -35,7 +35,8 @@ class Replies(NamedTuple):
     For the coordinator they are given. The shell makes and sends a few at a time, so that others are served in between.
     """
 
-    answers: Iterator[Reply]
+    answers: Iterator[tuple[Any, Any]]
+    """Tickets and responses."""
 
 
 class Append:

@@ -24,7 +24,7 @@ LONGEST_TEXT = 32_767
 _SHORT = struct.Struct(">h")
 _INT = struct.Struct(">i")
 _LONG = struct.Struct(">q")
-_TIMEOUTS = struct.Struct(">ii")
+_TIMEOUTS_AND_LENGTH = struct.Struct(">iii")
 _OFFSET_V1 = struct.Struct(">hq")
 _OFFSET_V4 = struct.Struct(">hqi")
 _NULL = b"\xff\xff"
@@ -65,8 +65,7 @@ class OffsetValue(NamedTuple):
     topic_id: UUID | None = None
 
 
-@dataclass(slots=True, kw_only=True)
-class MemberValue:
+class MemberValue(NamedTuple):
     """A member as the log keeps it."""
 
     member_id: str
@@ -138,17 +137,16 @@ def group_value(group: GroupValue) -> bytes:
         _LONG.pack(group.state_timestamp_ms),
         _INT.pack(len(group.members)),
     ]
-    for member in group.members:
+    for member_id, instance_id, client_id, host, rebalance_ms, session_ms, subscription, assignment in group.members:
         parts += (
-            _string(member.member_id),
-            _nullable(member.group_instance_id),
-            _string(member.client_id),
-            _string(member.client_host),
-            _TIMEOUTS.pack(member.rebalance_timeout_ms, member.session_timeout_ms),
-            _INT.pack(len(member.subscription)),
-            member.subscription,
-            _INT.pack(len(member.assignment)),
-            member.assignment,
+            _string(member_id),
+            _NULL if instance_id is None else _string(instance_id),
+            _string(client_id),
+            _string(host),
+            _TIMEOUTS_AND_LENGTH.pack(rebalance_ms, session_ms, len(subscription)),
+            subscription,
+            _INT.pack(len(assignment)),
+            assignment,
         )
     return b"".join(parts)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kohort.broker.cluster.interference import NO_INTERFERENCE
 from kohort.broker.logs import log
@@ -70,16 +70,16 @@ def perform(cluster: BrokerCluster, now_ms: int) -> None:
             perform(cluster, now_ms)
 
 
-def _answer_some(cluster: BrokerCluster, answers: Iterator[Reply], now_ms: int) -> None:
+def _answer_some(cluster: BrokerCluster, answers: Iterator[tuple[Any, Any]], now_ms: int) -> None:
     """Sends REPLIES_AT_ONCE of them now, the others after sockets have been read."""
     count = 0
-    for reply in islice(answers, REPLIES_AT_ONCE):
+    for ticket, response in islice(answers, REPLIES_AT_ONCE):
         count += 1
         try:
-            reply.ticket.reply(reply.response)
+            ticket.reply(response)
         except Exception:  # each stands alone
-            log.error(f"an effect failed: {short_text(reply)}")
-            reply.ticket.fail()
+            log.error(f"an effect failed: {short_text(Reply(ticket, response))}")
+            ticket.fail()
     if count == REPLIES_AT_ONCE:
         cluster.soon(partial(_answer_some, cluster, answers))
 

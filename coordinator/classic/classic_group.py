@@ -1,9 +1,10 @@
 """A classic group: who is in it, in which state and generation (classic-groups §2). The files beside change it."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from kohort.coordinator.classic.classic_host import ClassicHost
-from kohort.coordinator.classic.classic_member import Member
+from kohort.coordinator.classic.classic_member import NOBODY, Member
 from kohort.coordinator.classic.states import ALLOWED_FROM, DELETE, REBALANCES, State
 from kohort.coordinator.classic.voting import select_protocol
 from kohort.coordinator.effects import Cause, Transition
@@ -122,7 +123,7 @@ class ClassicGroup(Group):
     @property
     def rebalance_timeout_ms(self) -> int:
         """The longest of the members', never below 0."""
-        return max(0, max((member.rebalance_timeout_ms for member in self.members.values()), default=0))
+        return max([0, *[member.rebalance_timeout_ms for member in self.members.values()]])
 
     @property
     def is_simple(self) -> bool:
@@ -145,7 +146,7 @@ class ClassicGroup(Group):
         if protocol_type != self.protocol_type:
             return False
         count, supported = len(self.members), self.supported_protocols
-        return any(supported.get(name, 0) == count for name, _ in protocols)
+        return count in [supported.get(name, 0) for name, _ in protocols]
 
     def accepts(self, member_id: str, max_size: int) -> bool:
         """Whether there is room (classic-groups §3.8). In a rebalance the waiting joins count, not the members."""
@@ -235,6 +236,18 @@ class ClassicGroup(Group):
         self.waiting_joins += (ticket is not None) - (member.join_ticket is not None)
         member.join_ticket = ticket
 
+    def take_joins(self) -> list[tuple[Any, str]]:
+        """The tickets of all joins that wait, each with the member's id. They wait no longer."""
+        taken = []
+        for member in self.members.values():
+            ticket = member.join_ticket
+            if ticket is not None:
+                member.join_ticket = None
+                if ticket is not NOBODY:
+                    taken.append((ticket, member.member_id))
+        self.waiting_joins = 0
+        return taken
+
     def update_member(
         self, member: Member, protocols: Protocols, rebalance_timeout_ms: int, session_timeout_ms: int
     ) -> None:
@@ -243,8 +256,10 @@ class ClassicGroup(Group):
             self._count_protocols(member.protocols, -1)
             self._count_protocols(protocols, 1)
             member.protocols = shared_protocols(protocols)
-        member.rebalance_timeout_ms = shared_timeout(rebalance_timeout_ms)
-        member.session_timeout_ms = shared_timeout(session_timeout_ms)
+        if rebalance_timeout_ms != member.rebalance_timeout_ms:
+            member.rebalance_timeout_ms = shared_timeout(rebalance_timeout_ms)
+        if session_timeout_ms != member.session_timeout_ms:
+            member.session_timeout_ms = shared_timeout(session_timeout_ms)
 
     def rename_member(self, member: Member, member_id: str) -> None:
         """Gives a member another id; it keeps everything else, leadership and instance id included.

@@ -7,6 +7,7 @@ from kohort.coordinator.classic import sessions
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.classic_member import NOBODY, Member
 from kohort.coordinator.classic.dissolving import dissolve_but_for_offsets
+from kohort.coordinator.classic.observer import UNOBSERVED
 from kohort.coordinator.classic.persisting import append_group
 from kohort.coordinator.classic.rebalancing import (
     UNFORESEEN,
@@ -93,7 +94,7 @@ def join_group(
             return join_refused(ErrorCode.unknown_member_id, member_id)
         group = create(coordinator, request.group_id, now_ms)
         coordinator.observer.group_created(group, "join_static" if request.group_instance_id else "join_new")
-    protocols = tuple((protocol.name, protocol.metadata) for protocol in request.protocols)
+    protocols = tuple([(protocol.name, protocol.metadata) for protocol in request.protocols])
     join = _Join(request, joiner, protocols, now_ms)
     try:
         return _admit(group, join)
@@ -202,20 +203,24 @@ def _rejoin(group: ClassicGroup, member: Member, join: _Join) -> JoinGroupRespon
         return joined(group, member.member_id, members_for_leader(group) if leads else ())
     if group.state is State.STABLE and same and not leads:
         return joined(group, member.member_id)
-    name = "rejoin_leader" if same else "cooperative_followup" if REVOKED in join.reason else "metadata_changed"
     _update(group, member, join)
-    rebalance_or_complete(group, member.cause(name, join.reason), join.now_ms)
+    if group.state is State.PREPARING_REBALANCE:
+        maybe_complete_join(group, join.now_ms)
+    else:
+        name = "rejoin_leader" if same else "cooperative_followup" if REVOKED in join.reason else "metadata_changed"
+        prepare_rebalance(group, member.cause(name, join.reason), join.now_ms)
     return None
 
 
 def _update(group: ClassicGroup, member: Member, join: _Join) -> None:
     """Takes over what the request says; its join waits."""
     request, observer = join.request, group.coordinator.observer
+    rebalance_timeout_ms, session_timeout_ms = join.rebalance_timeout_ms, request.session_timeout_ms
     comes_back = member.join_ticket is None and not member.is_new
-    timeouts = member.rebalance_timeout_ms, member.session_timeout_ms
-    asked_for = join.rebalance_timeout_ms, request.session_timeout_ms
-    observer.metadata_changed(group, member, join.protocols, timeouts != asked_for)
-    group.update_member(member, join.protocols, join.rebalance_timeout_ms, request.session_timeout_ms)
+    if observer is not UNOBSERVED:
+        changed = (member.rebalance_timeout_ms, member.session_timeout_ms) != (rebalance_timeout_ms, session_timeout_ms)
+        observer.metadata_changed(group, member, join.protocols, changed)
+    group.update_member(member, join.protocols, rebalance_timeout_ms, session_timeout_ms)
     group.await_join(member, join.joiner.ticket)
     if comes_back and group.state is State.PREPARING_REBALANCE:
         observer.member_rejoined(group, member, join.reason)

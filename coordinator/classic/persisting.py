@@ -19,19 +19,19 @@ def group_entry(group: ClassicGroup, assignments: Mapping[str, bytes] | None = N
         leader_id=group.leader_id,
         state_timestamp_ms=group.state_timestamp_ms,
         members=tuple(
-            MemberValue(
-                member_id=member.member_id,
-                group_instance_id=member.group_instance_id,
-                client_id=member.client_id,
-                client_host=member.client_host,
-                rebalance_timeout_ms=member.rebalance_timeout_ms,
-                session_timeout_ms=member.session_timeout_ms,
-                subscription=member.metadata(name),
-                assignment=member.assignment
-                if assignments is None
-                else assignments.get(member.member_id, NO_ASSIGNMENT),
-            )
-            for member in group.members.values()
+            [
+                MemberValue(
+                    member.member_id,
+                    member.group_instance_id,
+                    member.client_id,
+                    member.client_host,
+                    member.rebalance_timeout_ms,
+                    member.session_timeout_ms,
+                    member.metadata(name),
+                    member.assignment if assignments is None else assignments.get(member.member_id, NO_ASSIGNMENT),
+                )
+                for member in group.members.values()
+            ]
         ),
     )
     return group_key(group.group_id), group_value(value)

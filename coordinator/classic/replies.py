@@ -1,7 +1,7 @@
 """Answers to those who joined or synced, at once or after a wait."""
 
 from collections.abc import Iterator
-from functools import partial
+from typing import Any
 
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.classic_member import NOBODY, Member
@@ -49,10 +49,12 @@ def members_for_leader(group: ClassicGroup) -> tuple[JoinGroupResponseMember, ..
     """All members with their metadata for the selected protocol, absent ones too (classic-groups §3.2)."""
     name = group.protocol_name
     return tuple(
-        JoinGroupResponseMember(
-            member_id=member.member_id, group_instance_id=member.group_instance_id, metadata=member.metadata(name)
-        )
-        for member in group.members.values()
+        [
+            JoinGroupResponseMember(
+                member_id=member.member_id, group_instance_id=member.group_instance_id, metadata=member.metadata(name)
+            )
+            for member in group.members.values()
+        ]
     )
 
 
@@ -91,41 +93,47 @@ def answer_sync(group: ClassicGroup, member: Member, response: SyncGroupResponse
 
 def answer_joins(group: ClassicGroup) -> None:
     """Answers all joins that wait with the generation that has begun; the leader hears of all members."""
-    waiting = []
-    for member in group.members.values():
-        ticket = member.join_ticket
-        if ticket is not None:
-            group.await_join(member, None)
-            if ticket is not NOBODY:
-                waiting.append((ticket, member.member_id))
     for_leader = joined(group, group.leader_id or "", members_for_leader(group))
-    group.coordinator.effects.append(Replies(_joined(waiting, for_leader)))
+    group.coordinator.effects.append(Replies(_joined(group.take_joins(), for_leader)))
 
 
-def _joined(waiting: list[tuple[object, str]], for_leader: JoinGroupResponse) -> Iterator[Reply]:
+def _joined(waiting: list[tuple[Any, str]], for_leader: JoinGroupResponse) -> Iterator[tuple[Any, JoinGroupResponse]]:
     """Others hear what the leader does, without the list of members: the group may have moved on when they do."""
-    for_others = partial(
-        JoinGroupResponse,
-        error_code=for_leader.error_code,
-        generation_id=for_leader.generation_id,
-        protocol_type=for_leader.protocol_type,
-        protocol_name=for_leader.protocol_name,
-        leader=for_leader.leader,
-        skip_assignment=for_leader.skip_assignment,
-        members=(),
-    )
+    leader_id, error_code, generation_id = for_leader.member_id, for_leader.error_code, for_leader.generation_id
+    protocol_type, protocol_name, leader = for_leader.protocol_type, for_leader.protocol_name, for_leader.leader
     for ticket, member_id in waiting:
-        yield Reply(ticket, for_leader if member_id == for_leader.member_id else for_others(member_id=member_id))
+        if member_id == leader_id:
+            yield ticket, for_leader
+        else:
+            yield (
+                ticket,
+                JoinGroupResponse(
+                    error_code=error_code,
+                    generation_id=generation_id,
+                    protocol_type=protocol_type,
+                    protocol_name=protocol_name,
+                    leader=leader,
+                    member_id=member_id,
+                    members=(),
+                ),
+            )
 
 
-def answer_syncs(group: ClassicGroup, waiting: list[tuple[object, bytes]]) -> None:
+def answer_syncs(group: ClassicGroup, waiting: list[tuple[Any, bytes]]) -> None:
     """Answers syncs that waited, each with a share."""
-    share = partial(
-        SyncGroupResponse,
-        error_code=ErrorCode.none,
-        protocol_type=group.protocol_type,
-        protocol_name=group.protocol_name,
-    )
-    group.coordinator.effects.append(
-        Replies(Reply(ticket, share(assignment=assignment)) for ticket, assignment in waiting)
-    )
+    group.coordinator.effects.append(Replies(_shares(waiting, group.protocol_type, group.protocol_name)))
+
+
+def _shares(
+    waiting: list[tuple[Any, bytes]], protocol_type: str | None, protocol_name: str | None
+) -> Iterator[tuple[Any, SyncGroupResponse]]:
+    for ticket, assignment in waiting:
+        yield (
+            ticket,
+            SyncGroupResponse(
+                error_code=ErrorCode.none,
+                protocol_type=protocol_type,
+                protocol_name=protocol_name,
+                assignment=assignment,
+            ),
+        )

@@ -21,10 +21,12 @@ def select_protocol(members: Iterable[Member], candidates: set[str]) -> str:
     """
     votes: dict[str, int] = {}
     for member in members:
-        name = next((name for name, _ in member.protocols if name in candidates), None)
-        if name is None:
+        for name, _ in member.protocols:
+            if name in candidates:
+                votes[name] = votes.get(name, 0) + 1
+                break
+        else:
             raise NoCommonProtocol(f"member {member.member_id} lists none of the protocols that all members know")
-        votes[name] = votes.get(name, 0) + 1
     if not votes:
         raise NoCommonProtocol("a group without members has no protocol")
     return min(votes, key=lambda name: (-votes[name], _bucket(name)))

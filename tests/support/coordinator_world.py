@@ -136,8 +136,8 @@ class World:
                 assert isinstance(effect.ticket, Ticket)
                 effect.ticket.answer(effect.response)
             case Replies(answers):
-                for reply in answers:
-                    self._do(reply)
+                for ticket, response in answers:
+                    self._do(Reply(ticket, response))
             case Append():
                 self.held.append(effect)
                 if not self.holding:

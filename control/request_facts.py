@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class RequestFacts:
         return f"{self.api} of {who}" + (f" for group {self.group}" if self.group else "") + f" at node {self.node}"
 
 
+@cache
 def kafka_name(api: str) -> str:
     """`join_group` as Kafka writes it."""
     return "".join(word.capitalize() for word in api.split("_"))

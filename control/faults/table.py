@@ -8,11 +8,13 @@ from typing import Any, Unpack
 
 from kohort.control.control_errors import NotFoundError
 from kohort.control.exchange import ON, Exchange
-from kohort.control.faults.actions import Action, Deny, Hide, Hold
+from kohort.control.faults.actions import ACCESS, Action, Deny, Hide, Hold
 from kohort.control.faults.matching import ANY, Match, MatchOptions
 from kohort.control.faults.rule_builder import RuleBuilder
+from kohort.control.faults.rule_index import RuleIndex
 from kohort.control.faults.rules import Rule
 from kohort.control.faults.triggers import Trigger
+from kohort.control.gate_points import REQUEST
 from kohort.control.request_facts import RequestFacts
 from kohort.protocol.visible import visible
 from kohort.security.rights import Right
@@ -28,7 +30,7 @@ class Faults:
         self._chance = chance
         self._topics = topics
         self._nodes = nodes
-        self._rules: list[Rule] = []
+        self._rules = RuleIndex()
         self._made = 0
         self._idle: list[str] = []
         self.asks_for_rights: Callable[[], None] = _nothing_to_do
@@ -82,20 +84,19 @@ class Faults:
             self.asks_for_rights()
         self._made += 1
         rule = Rule(self._made, match, action, trigger, self._chance, self._forget)
-        self._rules.append(rule)
+        self._rules.add(rule)
         return rule
 
     def remove(self, number: int) -> None:
         """Ends a rule. Raises NotFoundError."""
-        for rule in self._rules:
-            if rule.number == number:
-                self._forget(rule)
-                return
-        raise NotFoundError(f"there is no rule {number}; it may have been removed already")
+        rule = self._rules.get(number)
+        if rule is None:
+            raise NotFoundError(f"there is no rule {number}; it may have been removed already")
+        self._forget(rule)
 
     def clear(self) -> None:
         """Ends all of them."""
-        for rule in list(self._rules):
+        for rule in self._rules:
             self._forget(rule)
 
     def take_idle(self) -> list[str]:
@@ -115,8 +116,8 @@ class Faults:
     def spoil(self, exchange: Exchange, response: Any) -> Any:
         """What becomes of a request, or (the stage ANSWER) of its answer; ON: nothing happens to it."""
         outcome = ON
-        for rule in self._rules:
-            if rule.action.stage == exchange.stage and rule.takes(exchange.facts):
+        for rule in self._rules.of(exchange.stage, exchange.facts):
+            if rule.takes(exchange.facts):
                 outcome = rule.action.act(exchange, response, self._chance)
                 break
         return outcome
@@ -125,7 +126,7 @@ class Faults:
         """Whether a rule takes a right away from who sends this request."""
         return any(
             isinstance(rule.action, Deny) and rule.action.takes_away(right, name) and rule.takes(facts)
-            for rule in self._rules
+            for rule in self._rules.of(ACCESS, facts)
         )
 
     def take_away(self, right: Right, name: str) -> bool:
@@ -134,11 +135,10 @@ class Faults:
 
     def silences(self, facts: RequestFacts) -> bool:
         """Whether a request like this would be lost now; nothing is counted."""
-        return any(rule.action.silences(facts) and rule.would_take(facts) for rule in self._rules)
+        return any(rule.action.silences(facts) and rule.would_take(facts) for rule in self._rules.of(REQUEST, facts))
 
     def _forget(self, rule: Rule) -> None:
-        if rule in self._rules:
-            self._rules.remove(rule)
+        if self._rules.discard(rule):
             if rule.idle and len(self._idle) < MOST_IDLE:
                 self._idle.append(rule.idle)
             rule.action.ended()

@@ -17,6 +17,7 @@ from tests.bench.measurements import (
     rebalance,
     recorder,
     restart,
+    rules,
 )
 
 MEASUREMENTS: dict[str, Callable[[Bench], Awaitable[None]]] = {
@@ -44,6 +45,7 @@ MEASUREMENTS: dict[str, Callable[[Bench], Awaitable[None]]] = {
     "laboratory": laboratory.measure,
     "recorder": recorder.measure,
     "restart": restart.measure,
+    "rules": rules.measure,
 }
 """By name. Each function is one measurement on servers of its own."""
 

@@ -108,9 +108,10 @@ class _Upkeep(DelayedOperation):
         self._cluster = cluster
 
     def wait(self, now_ms: int) -> None:
-        # At least a millisecond, even when there is more to do at once: requests come between.
+        # At least a millisecond, even when there is more to do at once: requests come between. Counted from now: what
+        # is due before the clock's time runs in this same turn, and steps longer than the pause would pile up.
         pause_ms = max(self._maintain(now_ms), 1)
-        self.deadline_ms = now_ms + pause_ms
+        self.deadline_ms = self._cluster.clock.now_ms() + pause_ms
         self.completed = False
         self._cluster.purgatory.wait(self)
 

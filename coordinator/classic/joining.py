@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from sys import intern
+from typing import Any
 
 from kohort.coordinator.classic import sessions
 from kohort.coordinator.classic.classic_group import ClassicGroup
@@ -41,7 +42,7 @@ REVOKED = "revoke partitions"
 class Joiner:
     """Who asks, as far as the request does not say: the connection's client, and what its version is able to do."""
 
-    ticket: object
+    ticket: Any
     client_id: str
     client_host: str
     """As Java prints an address: `/127.0.0.1`."""

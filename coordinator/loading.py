@@ -1,6 +1,7 @@
 """Becoming the coordinator of a partition's groups, and ceasing to be (classic-groups §1.5, §1.6)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from operator import itemgetter
 from struct import Struct
 from sys import intern
@@ -40,6 +41,9 @@ from kohort.protocol.errors import ErrorCode
 
 _INT = Struct(">i")
 
+GROUPS_AT_ONCE = 20
+"""So many are made in a step: a millisecond."""
+
 
 class PendingTransaction:
     """The records of an open transaction: by key, where each stands and its value. None: a later commit counts."""
@@ -75,6 +79,9 @@ class Loading:
         """Keys of offsets without their last four bytes, the partition: a group's offsets of one topic."""
         self._open: dict[int, PendingTransaction] = {}
         """What transactions have written that have not ended yet, by producer id."""
+        self._prepared: dict[str, tuple[GroupValue, ClassicGroup]] = {}
+        """Groups as these values have them. Nobody knows them yet."""
+        self._unprepared: Iterator[tuple[str, GroupValue]] | None = None
         self.records = 0
         """How many have been applied, for whoever reports the load."""
         coordinator.shards[partition] = Shard.LOADING
@@ -178,6 +185,24 @@ class Loading:
         else:
             committed.take(read.offset, read.leader_epoch, read.commit_timestamp_ms, read.expire_timestamp_ms)
 
+    def prepare(self, now_ms: int) -> bool:
+        """Makes some of the groups, before `finish` starts their sessions. Returns whether there are more to make.
+
+        A record that comes after that counts all the same: its group is made anew.
+        """
+        if self._unprepared is None:
+            self._unprepared = iter(list(self._groups.items()))
+        some = list(islice(self._unprepared, GROUPS_AT_ONCE))
+        for group_id, value in some:
+            group = self._new_group(group_id, now_ms)
+            _restore(group, value)
+            self._prepared[group_id] = value, group
+        return len(some) == GROUPS_AT_ONCE
+
+    def _new_group(self, group_id: str, now_ms: int) -> ClassicGroup:
+        coordinator = self._coordinator
+        return ClassicGroup(coordinator, group_id, coordinator.partition_of(group_id), coordinator.wall_ms(now_ms))
+
     def finish(self, now_ms: int) -> int:
         """The groups are served from now on. Returns how many there are."""
         coordinator = self._coordinator
@@ -191,12 +216,17 @@ class Loading:
         )
         groups: list[ClassicGroup] = []
         for group_id in sorted(loaded - self._consumer_groups.keys()):
-            group = coordinator.create_group(group_id, now_ms)
+            value = self._groups.get(group_id)
+            known, group = self._prepared.get(group_id) or (None, None)
+            if group is None or known is not value:
+                group = self._new_group(group_id, now_ms)
+                if value is not None:
+                    _restore(group, value)
+            coordinator.groups[group_id] = group
             groups.append(group)
             self._give_offsets(group, pending)
-            value = self._groups.get(group_id)
-            if value is not None:
-                _restore(group, value, now_ms)
+            for member in group.members.values():
+                sessions.extend(group, member, now_ms)
         for consumer_group in self._consumer_groups.values():
             coordinator.consumer_groups[consumer_group.group_id] = consumer_group
             self._give_offsets(consumer_group, pending)
@@ -270,8 +300,8 @@ def unload(coordinator: GroupCoordinator, partition: int, now_ms: int) -> None:
     observer.resigned(partition, began_us)
 
 
-def _restore(group: ClassicGroup, value: GroupValue, now_ms: int) -> None:
-    """A group with members comes back Stable, at its generation, and every member with a fresh session.
+def _restore(group: ClassicGroup, value: GroupValue) -> None:
+    """A group with members comes back Stable, at its generation. Their sessions are to be started yet.
 
     Lost are ids that were handed out, whatever waited, and the protocols that were not selected.
     """
@@ -291,7 +321,6 @@ def _restore(group: ClassicGroup, value: GroupValue, now_ms: int) -> None:
             kept.assignment,
         )
         group.add(member, None)
-        sessions.extend(group, member, now_ms)
     leader = group.members.get(value.leader_id or "")
     group.leader_id = value.leader_id if leader is None else leader.member_id  # one text for both
     if group.members:

@@ -44,6 +44,10 @@ class Loader(Protocol):
         """Takes over the records of a batch in `data`. Raises for what cannot be read."""
         ...
 
+    def prepare(self, now_ms: int) -> bool:
+        """All has been read: does some of what `finish` would have to. Returns whether there is more of that."""
+        ...
+
     def finish(self, now_ms: int) -> int:
         """All has been replayed: it is served from now on. Returns how many there are."""
         ...
@@ -86,6 +90,8 @@ class Replay:
         try:
             size = self._read()
             if self._offset >= self.source.log_end_offset:
+                if self._loader.prepare(now_ms()):
+                    return size or STEP_BYTES
                 self.held = gate is not None and gate(self)
                 if self.held:
                     return size

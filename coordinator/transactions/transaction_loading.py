@@ -41,6 +41,10 @@ class TransactionLoading:
             else:
                 self._transactions[transactional_id] = read_transaction_value(transactional_id, value)
 
+    def prepare(self, now_ms: int) -> bool:
+        """Nothing: ids are ready as they are read."""
+        return False
+
     def finish(self, now_ms: int) -> int:
         """The ids are served from now on. Returns how many there are."""
         coordinator = self._coordinator

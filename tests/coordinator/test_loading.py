@@ -7,6 +7,7 @@ from kohort.coordinator.describing import groups_to_list
 from kohort.coordinator.loading import Loading
 from kohort.coordinator.offsets_topic_records import UnreadableRecord, group_key
 from kohort.protocol.errors import ErrorCode as E
+from tests.support.coordinator_records import compacted
 from tests.support.coordinator_world import World, commit_error, subscription
 
 BOTH = (("range", subscription("t")), ("sticky", subscription("t")))
@@ -190,3 +191,23 @@ def test_parked_joins_are_sent_away_with_their_own_id() -> None:
     assert world.transitions[-1] == "PreparingRebalance -> Dead: coordinator_failover"
     assert len(world.purgatory) == 0
     assert bob.beats() is E.not_coordinator
+
+
+@pytest.mark.parametrize("deleted", [False, True])
+def test_a_record_counts_that_comes_when_groups_have_been_made_already(deleted: bool) -> None:
+    world = World()
+    world.stable("ada")
+    records = compacted(world.log[0])
+    world.unload()
+    loading = Loading(world.coordinator, 0)
+    for key, value in records:
+        loading.apply(key, value)
+    while loading.prepare(world.now_ms):
+        pass
+    assert not world.coordinator.groups, "nobody knows it yet"
+    assert not len(world.purgatory), "and no session has begun"
+    if deleted:
+        loading.apply(group_key("g"), None)
+    loading.finish(world.now_ms)
+    assert world.state() == ("" if deleted else "Stable 1")
+    assert len(world.purgatory) == (0 if deleted else 1)

@@ -117,7 +117,7 @@ def write(path: Path, groups: int, commits: int) -> None:
     now_ms = int(time() * 1000)
     names = [f"group-{number:05}" for number in range(groups)]
     for name in names:
-        record = encode_record(group_key(name), group_value(_stable(name, now_ms)), 0)
+        record = encode_record(group_key(name), group_value(stable(name, now_ms)), 0)
         _append(topic, name, record, now_ms)
     start, behind_offset, tags = offset_value_parts("", None)
     for number in range(commits):
@@ -129,7 +129,7 @@ def write(path: Path, groups: int, commits: int) -> None:
     directory.close()
 
 
-def _stable(name: str, now_ms: int) -> GroupValue:
+def stable(name: str, now_ms: int) -> GroupValue:
     member = MemberValue(
         member_id=f"{name}-member",
         group_instance_id=None,

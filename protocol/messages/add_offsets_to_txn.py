@@ -1,12 +1,11 @@
 """AddOffsetsToTxn (key 25): the group whose offsets a transaction is going to commit."""
 
-from dataclasses import dataclass
-
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class AddOffsetsToTxnRequest:
     transactional_id: str
     producer_id: int
@@ -14,7 +13,7 @@ class AddOffsetsToTxnRequest:
     group_id: str
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class AddOffsetsToTxnResponse:
     throttle_time_ms: int = 0
     error_code: ErrorCode

@@ -1,18 +1,17 @@
 """AddPartitionsToTxn (key 24): partitions that a transaction is going to write to."""
 
-from dataclasses import dataclass
-
 from kohort.protocol.codec import Message, Older
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class AddPartitionsToTxnTopic:
     name: str
     partitions: tuple[int, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class AddPartitionsToTxnTransaction:
     transactional_id: str
     producer_id: int
@@ -21,37 +20,37 @@ class AddPartitionsToTxnTransaction:
     topics: tuple[AddPartitionsToTxnTopic, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class AddPartitionsToTxnRequest:
     transactions: tuple[AddPartitionsToTxnTransaction, ...]  # one, up to v3
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class AddPartitionsToTxnPartitionResult:
     partition_index: int
     partition_error_code: ErrorCode
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class AddPartitionsToTxnTopicResult:
     name: str
     results_by_partition: tuple[AddPartitionsToTxnPartitionResult, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class AddPartitionsToTxnResult:
     transactional_id: str
     topic_results: tuple[AddPartitionsToTxnTopicResult, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class AddPartitionsToTxnResponse:
     throttle_time_ms: int = 0
     error_code: ErrorCode = ErrorCode.none  # from v4 on
     results_by_transaction: tuple[AddPartitionsToTxnResult, ...]  # up to v3 the first one counts, its id is not sent
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class _RequestForOne:
     v3_and_below_transactional_id: str
     v3_and_below_producer_id: int
@@ -59,7 +58,7 @@ class _RequestForOne:
     v3_and_below_topics: tuple[AddPartitionsToTxnTopic, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class _ResponseForOne:
     throttle_time_ms: int = 0
     results_by_topic_v3_and_below: tuple[AddPartitionsToTxnTopicResult, ...]

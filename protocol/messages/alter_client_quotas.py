@@ -1,45 +1,44 @@
 """AlterClientQuotas (key 49): how much users, client ids and addresses may send and ask for (KIP-546)."""
 
-from dataclasses import dataclass
-
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class EntityData:
     entity_type: str
     entity_name: str | None
     """None: the default of its type."""
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class OpData:
     key: str
     value: float
     remove: bool
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class EntryRequest:
     entity: tuple[EntityData, ...]
     ops: tuple[OpData, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class AlterClientQuotasRequest:
     entries: tuple[EntryRequest, ...]
     validate_only: bool
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class EntryResponse:
     error_code: ErrorCode
     error_message: str | None = None
     entity: tuple[EntityData, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class AlterClientQuotasResponse:
     throttle_time_ms: int = 0
     entries: tuple[EntryResponse, ...]

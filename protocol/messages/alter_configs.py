@@ -1,31 +1,30 @@
 """AlterConfigs (key 33): replaces all settings of a resource."""
 
-from dataclasses import dataclass
-
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class AlterableConfig:
     name: str
     value: str | None
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class AlterConfigsResource:
     resource_type: int
     resource_name: str
     configs: tuple[AlterableConfig, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class AlterConfigsRequest:
     resources: tuple[AlterConfigsResource, ...]
     validate_only: bool
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class AlterConfigsResourceResponse:
     error_code: ErrorCode
     error_message: str | None
@@ -33,7 +32,7 @@ class AlterConfigsResourceResponse:
     resource_name: str
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class AlterConfigsResponse:
     throttle_time_ms: int = 0
     responses: tuple[AlterConfigsResourceResponse, ...]

@@ -1,44 +1,43 @@
 """AlterPartitionReassignments (key 45): gives partitions other replicas."""
 
-from dataclasses import dataclass
-
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class ReassignablePartition:
     partition_index: int
     replicas: tuple[int, ...] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class ReassignableTopic:
     name: str
     partitions: tuple[ReassignablePartition, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class AlterPartitionReassignmentsRequest:
     timeout_ms: int
     allow_replication_factor_change: bool = True  # from v1 on
     topics: tuple[ReassignableTopic, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class ReassignablePartitionResponse:
     partition_index: int
     error_code: ErrorCode
     error_message: str | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class ReassignableTopicResponse:
     name: str
     partitions: tuple[ReassignablePartitionResponse, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class AlterPartitionReassignmentsResponse:
     throttle_time_ms: int = 0
     allow_replication_factor_change: bool = True  # from v1 on

@@ -1,18 +1,17 @@
 """AlterUserScramCredentials (key 51): passwords of users who log in by SCRAM."""
 
-from dataclasses import dataclass
-
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class ScramCredentialDeletion:
     name: str
     mechanism: int
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class ScramCredentialUpsertion:
     name: str
     mechanism: int
@@ -21,20 +20,20 @@ class ScramCredentialUpsertion:
     salted_password: bytes
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class AlterUserScramCredentialsRequest:
     deletions: tuple[ScramCredentialDeletion, ...]
     upsertions: tuple[ScramCredentialUpsertion, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class AlteredUser:
     user: str
     error_code: ErrorCode
     error_message: str | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class AlterUserScramCredentialsResponse:
     throttle_time_ms: int = 0
     results: tuple[AlteredUser, ...]

@@ -1,39 +1,38 @@
 """ApiVersions (key 18): what this broker serves. Its response header never has tagged fields (KIP-511)."""
 
-from dataclasses import dataclass
-
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class ApiVersionsRequest:
     client_software_name: str = ""  # from v3 on
     client_software_version: str = ""  # from v3 on
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class ApiVersion:
     api_key: int
     min_version: int
     max_version: int
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class SupportedFeatureKey:
     name: str
     min_version: int
     max_version: int
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class FinalizedFeatureKey:
     name: str
     max_version_level: int
     min_version_level: int
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class ApiVersionsResponse:
     error_code: ErrorCode
     api_keys: tuple[ApiVersion, ...]

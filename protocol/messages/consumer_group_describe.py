@@ -1,31 +1,31 @@
 """ConsumerGroupDescribe (key 69): state and members of consumer groups."""
 
-from dataclasses import dataclass
 from uuid import UUID
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class ConsumerGroupDescribeRequest:
     group_ids: tuple[str, ...] = ()
     include_authorized_operations: bool = False
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class TopicPartitions:
     topic_id: UUID | None
     topic_name: str
     partitions: tuple[int, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class Assignment:
     topic_partitions: tuple[TopicPartitions, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class Member:
     member_id: str
     instance_id: str | None = None
@@ -40,7 +40,7 @@ class Member:
     member_type: int = -1  # from v1 on
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DescribedGroup:
     error_code: ErrorCode
     error_message: str | None = None
@@ -53,7 +53,7 @@ class DescribedGroup:
     authorized_operations: int = -(2**31)
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class ConsumerGroupDescribeResponse:
     throttle_time_ms: int = 0
     groups: tuple[DescribedGroup, ...]

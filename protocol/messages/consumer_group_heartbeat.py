@@ -1,22 +1,23 @@
 """ConsumerGroupHeartbeat (key 68): what a member of a consumer group wants and has, and what it is to have."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from struct import Struct, pack
 from uuid import UUID
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 from kohort.protocol.wire import INT, compact_length, compact_string, uuid
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class TopicPartitions:
     topic_id: UUID | None
     partitions: tuple[int, ...] = ()
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class ConsumerGroupHeartbeatRequest:
     group_id: str
     member_id: str
@@ -30,12 +31,12 @@ class ConsumerGroupHeartbeatRequest:
     topic_partitions: tuple[TopicPartitions, ...] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class Assignment:
     topic_partitions: tuple[TopicPartitions, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class ConsumerGroupHeartbeatResponse:
     throttle_time_ms: int = 0
     error_code: ErrorCode

@@ -1,12 +1,11 @@
 """CreateAcls (key 30): ACLs to be made, and what became of each, in their order."""
 
-from dataclasses import dataclass
-
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class AclCreation:
     resource_type: int
     resource_name: str
@@ -17,18 +16,18 @@ class AclCreation:
     permission_type: int
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class CreateAclsRequest:
     creations: tuple[AclCreation, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class AclCreationResult:
     error_code: ErrorCode
     error_message: str | None
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class CreateAclsResponse:
     throttle_time_ms: int = 0
     results: tuple[AclCreationResult, ...]

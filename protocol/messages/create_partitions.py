@@ -1,38 +1,37 @@
 """CreatePartitions (key 37): lets topics grow."""
 
-from dataclasses import dataclass
-
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class CreatePartitionsAssignment:
     broker_ids: tuple[int, ...] = ()
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class CreatePartitionsTopic:
     name: str
     count: int
     assignments: tuple[CreatePartitionsAssignment, ...] | None
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class CreatePartitionsRequest:
     topics: tuple[CreatePartitionsTopic, ...]
     timeout_ms: int
     validate_only: bool
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class CreatePartitionsTopicResult:
     name: str
     error_code: ErrorCode
     error_message: str | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class CreatePartitionsResponse:
     throttle_time_ms: int = 0
     results: tuple[CreatePartitionsTopicResult, ...]

@@ -1,25 +1,25 @@
 """CreateTopics (key 19)."""
 
-from dataclasses import dataclass
 from uuid import UUID
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class CreatableReplicaAssignment:
     partition_index: int
     broker_ids: tuple[int, ...] = ()
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class CreatableTopicConfig:
     name: str
     value: str | None
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class CreatableTopic:
     name: str
     num_partitions: int
@@ -28,14 +28,14 @@ class CreatableTopic:
     configs: tuple[CreatableTopicConfig, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class CreateTopicsRequest:
     topics: tuple[CreatableTopic, ...]
     timeout_ms: int = 60000
     validate_only: bool = False
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class CreatableTopicConfigs:
     name: str
     value: str | None
@@ -44,7 +44,7 @@ class CreatableTopicConfigs:
     is_sensitive: bool
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class CreatableTopicResult:
     name: str
     topic_id: UUID | None = None  # from v7 on
@@ -56,7 +56,7 @@ class CreatableTopicResult:
     configs: tuple[CreatableTopicConfigs, ...] | None = None  # from v5 on
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class CreateTopicsResponse:
     throttle_time_ms: int = 0
     topics: tuple[CreatableTopicResult, ...]

@@ -1,12 +1,11 @@
 """DeleteAcls (key 31): filters, and which ACLs each of them has deleted, in their order."""
 
-from dataclasses import dataclass
-
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DeleteAclsFilter:
     resource_type_filter: int
     resource_name_filter: str | None
@@ -17,12 +16,12 @@ class DeleteAclsFilter:
     permission_type: int
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DeleteAclsRequest:
     filters: tuple[DeleteAclsFilter, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DeleteAclsMatchingAcl:
     error_code: ErrorCode
     error_message: str | None = None
@@ -35,14 +34,14 @@ class DeleteAclsMatchingAcl:
     permission_type: int
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DeleteAclsFilterResult:
     error_code: ErrorCode
     error_message: str | None = None
     matching_acls: tuple[DeleteAclsMatchingAcl, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DeleteAclsResponse:
     throttle_time_ms: int = 0
     filter_results: tuple[DeleteAclsFilterResult, ...]

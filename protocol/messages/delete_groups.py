@@ -1,23 +1,22 @@
 """DeleteGroups (key 42)."""
 
-from dataclasses import dataclass
-
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DeleteGroupsRequest:
     groups_names: tuple[str, ...] = ()
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DeletableGroupResult:
     group_id: str
     error_code: ErrorCode
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DeleteGroupsResponse:
     throttle_time_ms: int = 0
     results: tuple[DeletableGroupResult, ...]

@@ -1,25 +1,25 @@
 """DeleteTopics (key 20): by name or, from v6 on, by id."""
 
-from dataclasses import dataclass
 from uuid import UUID
 
 from kohort.protocol.codec import Message, Older
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DeleteTopicState:
     name: str | None = None
     topic_id: UUID | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DeleteTopicsRequest:
     topics: tuple[DeleteTopicState, ...]
     timeout_ms: int
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DeletableTopicResult:
     name: str | None
     topic_id: UUID | None = None  # from v6 on
@@ -27,13 +27,13 @@ class DeletableTopicResult:
     error_message: str | None = None  # from v5 on
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DeleteTopicsResponse:
     throttle_time_ms: int = 0
     responses: tuple[DeletableTopicResult, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class _RequestByName:
     topic_names: tuple[str, ...]
     timeout_ms: int

@@ -3,13 +3,12 @@
 Codes are plain numbers: a filter may hold one that means nothing.
 """
 
-from dataclasses import dataclass
-
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DescribeAclsRequest:
     resource_type_filter: int
     resource_name_filter: str | None
@@ -20,7 +19,7 @@ class DescribeAclsRequest:
     permission_type: int
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class AclDescription:
     principal: str
     host: str
@@ -28,7 +27,7 @@ class AclDescription:
     permission_type: int
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DescribeAclsResource:
     resource_type: int
     resource_name: str
@@ -36,7 +35,7 @@ class DescribeAclsResource:
     acls: tuple[AclDescription, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DescribeAclsResponse:
     throttle_time_ms: int = 0
     error_code: ErrorCode

@@ -1,43 +1,42 @@
 """DescribeClientQuotas (key 48): which quotas are set."""
 
-from dataclasses import dataclass
-
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class ComponentData:
     entity_type: str
     match_type: int
     match: str | None
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DescribeClientQuotasRequest:
     components: tuple[ComponentData, ...]
     strict: bool
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class QuotaEntity:
     entity_type: str
     entity_name: str | None
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class QuotaValue:
     key: str
     value: float
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class QuotaEntry:
     entity: tuple[QuotaEntity, ...]
     values: tuple[QuotaValue, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DescribeClientQuotasResponse:
     throttle_time_ms: int = 0
     error_code: ErrorCode

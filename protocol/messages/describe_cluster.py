@@ -1,19 +1,18 @@
 """DescribeCluster (key 60): the brokers and the controller (KIP-700)."""
 
-from dataclasses import dataclass
-
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DescribeClusterRequest:
     include_cluster_authorized_operations: bool
     endpoint_type: int = 1  # from v1 on
     include_fenced_brokers: bool = False  # from v2 on
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DescribeClusterBroker:
     broker_id: int
     host: str
@@ -22,7 +21,7 @@ class DescribeClusterBroker:
     is_fenced: bool = False  # from v2 on
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DescribeClusterResponse:
     throttle_time_ms: int = 0
     error_code: ErrorCode

@@ -1,33 +1,32 @@
 """DescribeConfigs (key 32): settings of topics and brokers."""
 
-from dataclasses import dataclass
-
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DescribeConfigsResource:
     resource_type: int
     resource_name: str
     configuration_keys: tuple[str, ...] | None = ()
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DescribeConfigsRequest:
     resources: tuple[DescribeConfigsResource, ...]
     include_synonyms: bool = False
     include_documentation: bool = False  # from v3 on
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DescribeConfigsSynonym:
     name: str
     value: str | None
     source: int
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DescribeConfigsResourceResult:
     name: str
     value: str | None
@@ -39,7 +38,7 @@ class DescribeConfigsResourceResult:
     documentation: str | None = None  # from v3 on
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DescribeConfigsResult:
     error_code: ErrorCode
     error_message: str | None
@@ -48,7 +47,7 @@ class DescribeConfigsResult:
     configs: tuple[DescribeConfigsResourceResult, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DescribeConfigsResponse:
     throttle_time_ms: int = 0
     results: tuple[DescribeConfigsResult, ...]

@@ -1,18 +1,17 @@
 """DescribeGroups (key 15): state and members of groups."""
 
-from dataclasses import dataclass
-
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DescribeGroupsRequest:
     groups: tuple[str, ...] = ()
     include_authorized_operations: bool = False  # from v3 on
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DescribedGroupMember:
     member_id: str
     group_instance_id: str | None = None  # from v4 on
@@ -22,7 +21,7 @@ class DescribedGroupMember:
     member_assignment: bytes
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DescribedGroup:
     error_code: ErrorCode
     error_message: str | None = None  # from v6 on
@@ -34,7 +33,7 @@ class DescribedGroup:
     authorized_operations: int = -(2**31)  # from v3 on
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DescribeGroupsResponse:
     throttle_time_ms: int = 0  # from v1 on
     groups: tuple[DescribedGroup, ...]

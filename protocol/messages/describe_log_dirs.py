@@ -1,24 +1,23 @@
 """DescribeLogDirs (key 35): where this broker keeps partitions, and how large they are."""
 
-from dataclasses import dataclass
-
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DescribableLogDirTopic:
     topic: str
     partitions: tuple[int, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DescribeLogDirsRequest:
     topics: tuple[DescribableLogDirTopic, ...] | None
     """None: all."""
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DescribeLogDirsPartition:
     partition_index: int
     partition_size: int
@@ -26,13 +25,13 @@ class DescribeLogDirsPartition:
     is_future_key: bool
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DescribeLogDirsTopic:
     name: str
     partitions: tuple[DescribeLogDirsPartition, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DescribeLogDirsResult:
     error_code: ErrorCode
     log_dir: str
@@ -42,7 +41,7 @@ class DescribeLogDirsResult:
     is_cordoned: bool = False  # from v5 on
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DescribeLogDirsResponse:
     throttle_time_ms: int = 0
     error_code: ErrorCode = ErrorCode.none  # from v3 on

@@ -1,23 +1,22 @@
 """DescribeProducers (key 61): the producers that partitions remember."""
 
-from dataclasses import dataclass
-
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class TopicRequest:
     name: str
     partition_indexes: tuple[int, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DescribeProducersRequest:
     topics: tuple[TopicRequest, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class ProducerState:
     producer_id: int
     producer_epoch: int
@@ -27,7 +26,7 @@ class ProducerState:
     current_txn_start_offset: int = -1
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class PartitionResponse:
     partition_index: int
     error_code: ErrorCode
@@ -35,13 +34,13 @@ class PartitionResponse:
     active_producers: tuple[ProducerState, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class TopicResponse:
     name: str
     partitions: tuple[PartitionResponse, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DescribeProducersResponse:
     throttle_time_ms: int = 0
     topics: tuple[TopicResponse, ...]

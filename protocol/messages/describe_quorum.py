@@ -1,29 +1,29 @@
 """DescribeQuorum (key 55): who leads the cluster's metadata, and who follows (KIP-595, KIP-836)."""
 
-from dataclasses import dataclass
 from uuid import UUID
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class PartitionRequest:
     partition_index: int
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class TopicRequest:
     topic_name: str
     partitions: tuple[PartitionRequest, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DescribeQuorumRequest:
     topics: tuple[TopicRequest, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class ReplicaState:
     replica_id: int
     replica_directory_id: UUID | None = None  # from v2 on
@@ -32,7 +32,7 @@ class ReplicaState:
     last_caught_up_timestamp: int = -1  # from v1 on
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class PartitionResponse:
     partition_index: int
     error_code: ErrorCode
@@ -44,26 +44,26 @@ class PartitionResponse:
     observers: tuple[ReplicaState, ...] = ()
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class TopicResponse:
     topic_name: str
     partitions: tuple[PartitionResponse, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class Listener:
     name: str
     host: str
     port: int
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class VoterNode:
     node_id: int
     listeners: tuple[Listener, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DescribeQuorumResponse:
     error_code: ErrorCode
     error_message: str | None = None  # from v2 on

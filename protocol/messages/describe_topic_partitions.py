@@ -1,31 +1,31 @@
 """DescribeTopicPartitions (key 75): topics in pages (KIP-966)."""
 
-from dataclasses import dataclass
 from uuid import UUID
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class TopicRequest:
     name: str
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class Cursor:
     topic_name: str
     partition_index: int
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DescribeTopicPartitionsRequest:
     topics: tuple[TopicRequest, ...]
     response_partition_limit: int = 2000
     cursor: Cursor | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DescribeTopicPartitionsResponsePartition:
     error_code: ErrorCode
     partition_index: int
@@ -38,7 +38,7 @@ class DescribeTopicPartitionsResponsePartition:
     offline_replicas: tuple[int, ...] = ()
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DescribeTopicPartitionsResponseTopic:
     error_code: ErrorCode
     name: str | None
@@ -48,7 +48,7 @@ class DescribeTopicPartitionsResponseTopic:
     topic_authorized_operations: int = -(2**31)
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DescribeTopicPartitionsResponse:
     throttle_time_ms: int = 0
     topics: tuple[DescribeTopicPartitionsResponseTopic, ...]

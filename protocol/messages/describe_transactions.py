@@ -1,23 +1,22 @@
 """DescribeTransactions (key 65): where transactional ids are with their transactions."""
 
-from dataclasses import dataclass
-
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DescribeTransactionsRequest:
     transactional_ids: tuple[str, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class TopicData:
     topic: str
     partitions: tuple[int, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class TransactionState:
     error_code: ErrorCode
     transactional_id: str
@@ -30,7 +29,7 @@ class TransactionState:
     topics: tuple[TopicData, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DescribeTransactionsResponse:
     throttle_time_ms: int = 0
     transaction_states: tuple[TransactionState, ...]

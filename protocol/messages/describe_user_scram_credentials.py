@@ -1,28 +1,27 @@
 """DescribeUserScramCredentials (key 50): which users can log in by SCRAM."""
 
-from dataclasses import dataclass
-
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class UserName:
     name: str
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DescribeUserScramCredentialsRequest:
     users: tuple[UserName, ...] | None
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class CredentialInfo:
     mechanism: int
     iterations: int
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DescribedUser:
     user: str
     error_code: ErrorCode
@@ -30,7 +29,7 @@ class DescribedUser:
     credential_infos: tuple[CredentialInfo, ...] = ()
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class DescribeUserScramCredentialsResponse:
     throttle_time_ms: int = 0
     error_code: ErrorCode

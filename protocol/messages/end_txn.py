@@ -1,12 +1,11 @@
 """EndTxn (key 26): commits or aborts a transaction."""
 
-from dataclasses import dataclass
-
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class EndTxnRequest:
     transactional_id: str
     producer_id: int
@@ -14,7 +13,7 @@ class EndTxnRequest:
     committed: bool
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class EndTxnResponse:
     throttle_time_ms: int = 0
     error_code: ErrorCode

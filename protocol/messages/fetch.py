@@ -1,23 +1,23 @@
 """Fetch (key 1): record batches from partitions, when there are enough of them or time is up."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from struct import Struct
 from uuid import UUID
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.leaders import LeaderIdAndEpoch, NodeEndpoint, leader_and_epoch, node_endpoints
+from kohort.protocol.shape import shape
 from kohort.protocol.wire import FLEXIBLE, INT, PLAIN, Form, frame_header, tag, uuid
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class ReplicaState:
     replica_id: int = -1
     replica_epoch: int = -1
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class FetchPartition:
     partition: int
     current_leader_epoch: int = -1  # from v9 on
@@ -29,21 +29,21 @@ class FetchPartition:
     high_watermark: int = 2**63 - 1  # from v18 on
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class FetchTopic:
     topic_id: UUID | None = None  # from v13 on
     partitions: tuple[FetchPartition, ...]
     topic: str = ""  # up to v12
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class ForgottenTopic:
     topic_id: UUID | None = None  # from v13 on
     partitions: tuple[int, ...] = ()
     topic: str = ""  # up to v12
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class FetchRequest:
     cluster_id: str | None = None  # from v12 on
     replica_state: ReplicaState | None = None  # from v15 on
@@ -60,25 +60,25 @@ class FetchRequest:
     replica_id: int = -1  # up to v14
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class EpochEndOffset:
     epoch: int = -1
     end_offset: int = -1
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class SnapshotId:
     end_offset: int = -1
     epoch: int = -1
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class AbortedTransaction:
     producer_id: int
     first_offset: int
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class PartitionData:
     partition_index: int
     error_code: ErrorCode
@@ -94,14 +94,14 @@ class PartitionData:
     """Whole batches, in as many pieces as there are; they are sent as they are."""
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class FetchableTopicResponse:
     topic_id: UUID | None = None  # from v13 on
     partitions: tuple[PartitionData, ...]
     topic: str = ""  # up to v12
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class FetchResponse:
     throttle_time_ms: int = 0
     error_code: ErrorCode = ErrorCode.none  # from v7 on

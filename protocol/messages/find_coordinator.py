@@ -1,18 +1,17 @@
 """FindCoordinator (key 10): which broker looks after a group."""
 
-from dataclasses import dataclass
-
 from kohort.protocol.codec import Message, Older
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class FindCoordinatorRequest:
     key_type: int = 0  # from v1 on
     coordinator_keys: tuple[str, ...]  # one, up to v3
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class Coordinator:
     key: str
     node_id: int
@@ -22,19 +21,19 @@ class Coordinator:
     error_message: str | None
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class FindCoordinatorResponse:
     throttle_time_ms: int = 0  # from v1 on
     coordinators: tuple[Coordinator, ...]  # up to v3 the first one counts, and its key is not sent
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class _RequestForOne:
     key: str
     key_type: int = 0
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class _ResponseForOne:
     throttle_time_ms: int = 0
     error_code: ErrorCode

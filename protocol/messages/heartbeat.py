@@ -1,14 +1,14 @@
 """Heartbeat (key 12): a member says that it is alive."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from struct import Struct
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class HeartbeatRequest:
     group_id: str
     generation_id: int
@@ -16,7 +16,7 @@ class HeartbeatRequest:
     group_instance_id: str | None = None  # from v3 on
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class HeartbeatResponse:
     throttle_time_ms: int = 0  # from v1 on
     error_code: ErrorCode

@@ -1,32 +1,31 @@
 """IncrementalAlterConfigs (key 44): changes single settings of a resource (KIP-339)."""
 
-from dataclasses import dataclass
-
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class AlterableConfig:
     name: str
     config_operation: int
     value: str | None
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class AlterConfigsResource:
     resource_type: int
     resource_name: str
     configs: tuple[AlterableConfig, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class IncrementalAlterConfigsRequest:
     resources: tuple[AlterConfigsResource, ...]
     validate_only: bool
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class AlterConfigsResourceResponse:
     error_code: ErrorCode
     error_message: str | None
@@ -34,7 +33,7 @@ class AlterConfigsResourceResponse:
     resource_name: str
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class IncrementalAlterConfigsResponse:
     throttle_time_ms: int = 0
     responses: tuple[AlterConfigsResourceResponse, ...]

@@ -1,12 +1,11 @@
 """InitProducerId (key 22): an id for an idempotent producer."""
 
-from dataclasses import dataclass
-
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class InitProducerIdRequest:
     transactional_id: str | None
     transaction_timeout_ms: int
@@ -14,7 +13,7 @@ class InitProducerIdRequest:
     producer_epoch: int = -1  # from v3 on
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class InitProducerIdResponse:
     throttle_time_ms: int = 0
     error_code: ErrorCode

@@ -1,24 +1,24 @@
 """JoinGroup (key 11): enter a group, or its next generation."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from struct import Struct
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 from kohort.protocol.wire import FLEXIBLE, INT, PLAIN, compact_length, compact_string, frame
 
 _ERROR_AND_GENERATION = Struct(">hi").pack
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class JoinGroupRequestProtocol:
     name: str
     metadata: bytes
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class JoinGroupRequest:
     group_id: str
     session_timeout_ms: int
@@ -30,14 +30,14 @@ class JoinGroupRequest:
     reason: str | None = None  # from v8 on
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class JoinGroupResponseMember:
     member_id: str
     group_instance_id: str | None = None  # from v5 on
     metadata: bytes
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class JoinGroupResponse:
     throttle_time_ms: int = 0  # from v2 on
     error_code: ErrorCode

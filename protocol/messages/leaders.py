@@ -1,20 +1,20 @@
 """Where a partition's leader is: the part that Produce and Fetch responses share (KIP-951)."""
 
-from dataclasses import dataclass
 from struct import Struct
 
+from kohort.protocol.shape import shape
 from kohort.protocol.wire import INT, compact_length, compact_string
 
 _LEADER = Struct(">iiB").pack
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class LeaderIdAndEpoch:
     leader_id: int = -1
     leader_epoch: int = -1
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class NodeEndpoint:
     node_id: int
     host: str

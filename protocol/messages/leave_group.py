@@ -1,47 +1,47 @@
 """LeaveGroup (key 13): members leave, or are removed."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from kohort.protocol.codec import Message, Older
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 from kohort.protocol.wire import FLEXIBLE, INT, PLAIN, SHORT, frame
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class MemberIdentity:
     member_id: str
     group_instance_id: str | None = None
     reason: str | None = None  # from v5 on
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class LeaveGroupRequest:
     group_id: str
     members: tuple[MemberIdentity, ...]  # one, up to v2
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class MemberResponse:
     member_id: str
     group_instance_id: str | None
     error_code: ErrorCode
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class LeaveGroupResponse:
     throttle_time_ms: int = 0  # from v1 on
     error_code: ErrorCode
     members: tuple[MemberResponse, ...] = ()  # up to v2 only the error of the first is sent, when there is no other
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class _RequestForOne:
     group_id: str
     member_id: str
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class _ResponseForOne:
     throttle_time_ms: int = 0
     error_code: ErrorCode

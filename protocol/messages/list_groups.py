@@ -1,18 +1,17 @@
 """ListGroups (key 16): the groups this broker looks after."""
 
-from dataclasses import dataclass
-
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class ListGroupsRequest:
     states_filter: tuple[str, ...] = ()  # from v4 on
     types_filter: tuple[str, ...] = ()  # from v5 on
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class ListedGroup:
     group_id: str
     protocol_type: str
@@ -20,7 +19,7 @@ class ListedGroup:
     group_type: str = ""  # from v5 on
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class ListGroupsResponse:
     throttle_time_ms: int = 0  # from v1 on
     error_code: ErrorCode

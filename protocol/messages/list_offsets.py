@@ -1,25 +1,24 @@
 """ListOffsets (key 2): the first offset of a partition, its last, or the first from some time on."""
 
-from dataclasses import dataclass
-
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class ListOffsetsPartition:
     partition_index: int
     current_leader_epoch: int = -1  # from v4 on
     timestamp: int
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class ListOffsetsTopic:
     name: str
     partitions: tuple[ListOffsetsPartition, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class ListOffsetsRequest:
     replica_id: int
     isolation_level: int = 0  # from v2 on
@@ -27,7 +26,7 @@ class ListOffsetsRequest:
     timeout_ms: int = 0  # from v10 on
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class ListOffsetsPartitionResponse:
     partition_index: int
     error_code: ErrorCode
@@ -36,13 +35,13 @@ class ListOffsetsPartitionResponse:
     leader_epoch: int = -1  # from v4 on
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class ListOffsetsTopicResponse:
     name: str
     partitions: tuple[ListOffsetsPartitionResponse, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class ListOffsetsResponse:
     throttle_time_ms: int = 0  # from v2 on
     topics: tuple[ListOffsetsTopicResponse, ...]

@@ -1,24 +1,23 @@
 """ListPartitionReassignments (key 46): which partitions are on their way to other replicas."""
 
-from dataclasses import dataclass
-
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class ListPartitionReassignmentsTopics:
     name: str
     partition_indexes: tuple[int, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class ListPartitionReassignmentsRequest:
     timeout_ms: int
     topics: tuple[ListPartitionReassignmentsTopics, ...] | None
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class OngoingPartitionReassignment:
     partition_index: int
     replicas: tuple[int, ...]
@@ -26,13 +25,13 @@ class OngoingPartitionReassignment:
     removing_replicas: tuple[int, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class OngoingTopicReassignment:
     name: str
     partitions: tuple[OngoingPartitionReassignment, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class ListPartitionReassignmentsResponse:
     throttle_time_ms: int = 0
     error_code: ErrorCode = ErrorCode.none

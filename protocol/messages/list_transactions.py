@@ -1,12 +1,11 @@
 """ListTransactions (key 66): the transactional ids that this broker coordinates."""
 
-from dataclasses import dataclass
-
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class ListTransactionsRequest:
     state_filters: tuple[str, ...]
     producer_id_filters: tuple[int, ...]
@@ -15,14 +14,14 @@ class ListTransactionsRequest:
     transactional_id_pattern: str | None = None  # from v2 on
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class TransactionState:
     transactional_id: str
     producer_id: int
     transaction_state: str
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class ListTransactionsResponse:
     throttle_time_ms: int = 0
     error_code: ErrorCode

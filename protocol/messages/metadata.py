@@ -1,19 +1,19 @@
 """Metadata (key 3): the brokers, and which of them leads which partition."""
 
-from dataclasses import dataclass
 from uuid import UUID
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class MetadataRequestTopic:
     topic_id: UUID | None = None  # from v10 on
     name: str | None
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class MetadataRequest:
     topics: tuple[MetadataRequestTopic, ...] | None
     allow_auto_topic_creation: bool = True  # from v4 on
@@ -21,7 +21,7 @@ class MetadataRequest:
     include_cluster_authorized_operations: bool = False  # v8 to v10
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class MetadataResponseBroker:
     node_id: int
     host: str
@@ -29,7 +29,7 @@ class MetadataResponseBroker:
     rack: str | None = None  # from v1 on
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class MetadataResponsePartition:
     error_code: ErrorCode
     partition_index: int
@@ -40,7 +40,7 @@ class MetadataResponsePartition:
     offline_replicas: tuple[int, ...] = ()  # from v5 on
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class MetadataResponseTopic:
     error_code: ErrorCode
     name: str | None
@@ -50,7 +50,7 @@ class MetadataResponseTopic:
     topic_authorized_operations: int = -(2**31)  # from v8 on
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class MetadataResponse:
     throttle_time_ms: int = 0  # from v3 on
     brokers: tuple[MetadataResponseBroker, ...]

@@ -1,16 +1,17 @@
 """OffsetCommit (key 8): how far a group has got."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from struct import Struct
 from uuid import UUID
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 from kohort.protocol.wire import FLEXIBLE, INT, PLAIN, frame, uuid
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class OffsetCommitRequestPartition:
     partition_index: int
     committed_offset: int
@@ -18,14 +19,14 @@ class OffsetCommitRequestPartition:
     committed_metadata: str | None
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class OffsetCommitRequestTopic:
     topic_id: UUID | None = None  # from v10 on
     partitions: tuple[OffsetCommitRequestPartition, ...]
     name: str = ""  # up to v9
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class OffsetCommitRequest:
     group_id: str
     generation_id_or_member_epoch: int = -1
@@ -35,13 +36,13 @@ class OffsetCommitRequest:
     retention_time_ms: int = -1  # up to v4
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class OffsetCommitResponsePartition:
     partition_index: int
     error_code: ErrorCode
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class OffsetCommitResponseTopic:
     topic_id: UUID | None = None  # from v10 on
     partitions: tuple[OffsetCommitResponsePartition, ...]
@@ -50,7 +51,7 @@ class OffsetCommitResponseTopic:
     """A version and the bytes in it, once they have been written; an answer that is kept is encoded once."""
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class OffsetCommitResponse:
     throttle_time_ms: int = 0  # from v3 on
     topics: tuple[OffsetCommitResponseTopic, ...]

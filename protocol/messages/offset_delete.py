@@ -1,41 +1,40 @@
 """OffsetDelete (key 47): forgets what a group has committed for some partitions (KIP-496)."""
 
-from dataclasses import dataclass
-
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class OffsetDeleteRequestPartition:
     partition_index: int
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class OffsetDeleteRequestTopic:
     name: str
     partitions: tuple[OffsetDeleteRequestPartition, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class OffsetDeleteRequest:
     group_id: str
     topics: tuple[OffsetDeleteRequestTopic, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class OffsetDeleteResponsePartition:
     partition_index: int
     error_code: ErrorCode
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class OffsetDeleteResponseTopic:
     name: str
     partitions: tuple[OffsetDeleteResponsePartition, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class OffsetDeleteResponse:
     error_code: ErrorCode
     throttle_time_ms: int = 0

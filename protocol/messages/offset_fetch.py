@@ -1,23 +1,24 @@
 """OffsetFetch (key 9): how far groups have got."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from struct import Struct
 from uuid import UUID
 
 from kohort.protocol.codec import Message, Older
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 from kohort.protocol.wire import FLEXIBLE, INT, PLAIN, SHORT, Form, frame, uuid
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class OffsetFetchRequestTopic:
     name: str = ""  # up to v9
     topic_id: UUID | None = None  # from v10 on
     partition_indexes: tuple[int, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class OffsetFetchRequestGroup:
     group_id: str
     member_id: str | None = None  # from v9 on
@@ -26,13 +27,13 @@ class OffsetFetchRequestGroup:
     """None: all that the group has committed; from v2 on."""
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class OffsetFetchRequest:
     groups: tuple[OffsetFetchRequestGroup, ...]  # one, up to v7
     require_stable: bool = False  # from v7 on
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class OffsetFetchResponsePartition:
     partition_index: int
     committed_offset: int
@@ -43,34 +44,34 @@ class OffsetFetchResponsePartition:
     """Its bytes from version 6 on, once they have been written; an answer that is kept is encoded once."""
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class OffsetFetchResponseTopic:
     name: str = ""  # up to v9
     topic_id: UUID | None = None  # from v10 on
     partitions: tuple[OffsetFetchResponsePartition, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class OffsetFetchResponseGroup:
     group_id: str
     topics: tuple[OffsetFetchResponseTopic, ...]
     error_code: ErrorCode = ErrorCode.none  # from v2 on
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class OffsetFetchResponse:
     throttle_time_ms: int = 0  # from v3 on
     groups: tuple[OffsetFetchResponseGroup, ...]  # up to v7 the first one counts, and its id is not sent
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class _RequestForOne:
     group_id: str
     topics: tuple[OffsetFetchRequestTopic, ...] | None
     require_stable: bool = False
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class _ResponseForOne:
     throttle_time_ms: int = 0
     topics: tuple[OffsetFetchResponseTopic, ...]

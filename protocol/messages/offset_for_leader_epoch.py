@@ -1,31 +1,30 @@
 """OffsetForLeaderEpoch (key 23): where an epoch of a partition's leader ended."""
 
-from dataclasses import dataclass
-
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class OffsetForLeaderPartition:
     partition: int
     current_leader_epoch: int = -1
     leader_epoch: int
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class OffsetForLeaderTopic:
     topic: str
     partitions: tuple[OffsetForLeaderPartition, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class OffsetForLeaderEpochRequest:
     replica_id: int = -2  # from v3 on
     topics: tuple[OffsetForLeaderTopic, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class EpochEndOffset:
     error_code: ErrorCode
     partition: int
@@ -33,13 +32,13 @@ class EpochEndOffset:
     end_offset: int = -1
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class OffsetForLeaderTopicResult:
     topic: str
     partitions: tuple[EpochEndOffset, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class OffsetForLeaderEpochResponse:
     throttle_time_ms: int = 0
     topics: tuple[OffsetForLeaderTopicResult, ...]

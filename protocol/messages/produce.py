@@ -1,30 +1,30 @@
 """Produce (key 0): record batches for partitions."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from struct import Struct
 from uuid import UUID
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.leaders import LeaderIdAndEpoch, NodeEndpoint, leader_and_epoch, node_endpoints
+from kohort.protocol.shape import shape
 from kohort.protocol.wire import FLEXIBLE, INT, PLAIN, Form, frame, tag, uuid
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class PartitionProduceData:
     index: int
     records: bytes | None
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class TopicProduceData:
     topic_id: UUID | None = None  # from v13 on
     partition_data: tuple[PartitionProduceData, ...]
     name: str = ""  # up to v12
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class ProduceRequest:
     transactional_id: str | None = None
     acks: int
@@ -32,13 +32,13 @@ class ProduceRequest:
     topic_data: tuple[TopicProduceData, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class BatchIndexAndErrorMessage:
     batch_index: int
     batch_index_error_message: str | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class PartitionProduceResponse:
     index: int
     error_code: ErrorCode
@@ -51,14 +51,14 @@ class PartitionProduceResponse:
     current_leader: LeaderIdAndEpoch | None = None  # from v10 on
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class TopicProduceResponse:
     topic_id: UUID | None = None  # from v13 on
     partition_responses: tuple[PartitionProduceResponse, ...]
     name: str = ""  # up to v12
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class ProduceResponse:
     responses: tuple[TopicProduceResponse, ...]
     throttle_time_ms: int = 0

@@ -1,17 +1,16 @@
 """SaslAuthenticate (key 36): one message of a login."""
 
-from dataclasses import dataclass
-
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class SaslAuthenticateRequest:
     auth_bytes: bytes
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class SaslAuthenticateResponse:
     error_code: ErrorCode
     error_message: str | None = None

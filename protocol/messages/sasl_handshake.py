@@ -1,17 +1,16 @@
 """SaslHandshake (key 17): chooses how to log in."""
 
-from dataclasses import dataclass
-
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class SaslHandshakeRequest:
     mechanism: str
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class SaslHandshakeResponse:
     error_code: ErrorCode
     mechanisms: tuple[str, ...] = ()

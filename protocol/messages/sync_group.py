@@ -1,21 +1,21 @@
 """SyncGroup (key 14): the leader hands in everybody's assignment, everybody hears their own."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 from kohort.protocol.wire import FLEXIBLE, INT, PLAIN, SHORT, frame
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class SyncGroupRequestAssignment:
     member_id: str
     assignment: bytes
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class SyncGroupRequest:
     group_id: str
     generation_id: int
@@ -26,7 +26,7 @@ class SyncGroupRequest:
     assignments: tuple[SyncGroupRequestAssignment, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class SyncGroupResponse:
     throttle_time_ms: int = 0  # from v1 on
     error_code: ErrorCode

@@ -1,12 +1,11 @@
 """TxnOffsetCommit (key 28): how far a group will have got when a transaction is committed."""
 
-from dataclasses import dataclass
-
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class TxnOffsetCommitRequestPartition:
     partition_index: int
     committed_offset: int
@@ -14,13 +13,13 @@ class TxnOffsetCommitRequestPartition:
     committed_metadata: str | None
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class TxnOffsetCommitRequestTopic:
     name: str
     partitions: tuple[TxnOffsetCommitRequestPartition, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class TxnOffsetCommitRequest:
     transactional_id: str
     group_id: str
@@ -32,19 +31,19 @@ class TxnOffsetCommitRequest:
     topics: tuple[TxnOffsetCommitRequestTopic, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class TxnOffsetCommitResponsePartition:
     partition_index: int
     error_code: ErrorCode
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class TxnOffsetCommitResponseTopic:
     name: str
     partitions: tuple[TxnOffsetCommitResponsePartition, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class TxnOffsetCommitResponse:
     throttle_time_ms: int = 0
     topics: tuple[TxnOffsetCommitResponseTopic, ...]

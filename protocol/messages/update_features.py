@@ -1,12 +1,11 @@
 """UpdateFeatures (key 57): other levels for what the whole cluster agrees upon (KIP-584)."""
 
-from dataclasses import dataclass
-
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class FeatureUpdateKey:
     feature: str
     max_version_level: int
@@ -14,21 +13,21 @@ class FeatureUpdateKey:
     upgrade_type: int = 1  # from v1 on
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class UpdateFeaturesRequest:
     timeout_ms: int = 60000
     feature_updates: tuple[FeatureUpdateKey, ...]
     validate_only: bool = False  # from v1 on
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class UpdatableFeatureResult:
     feature: str
     error_code: ErrorCode
     error_message: str | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class UpdateFeaturesResponse:
     throttle_time_ms: int = 0
     error_code: ErrorCode

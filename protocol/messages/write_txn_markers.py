@@ -1,18 +1,17 @@
 """WriteTxnMarkers (key 27): ends of transactions, for partitions that they wrote to."""
 
-from dataclasses import dataclass
-
 from kohort.protocol.codec import Message
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class WritableTxnMarkerTopic:
     name: str
     partition_indexes: tuple[int, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class WritableTxnMarker:
     producer_id: int
     producer_epoch: int
@@ -23,30 +22,30 @@ class WritableTxnMarker:
     transaction_version: int = 0  # from v2 on
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class WriteTxnMarkersRequest:
     markers: tuple[WritableTxnMarker, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class WritableTxnMarkerPartitionResult:
     partition_index: int
     error_code: ErrorCode
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class WritableTxnMarkerTopicResult:
     name: str
     partitions: tuple[WritableTxnMarkerPartitionResult, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class WritableTxnMarkerResult:
     producer_id: int
     topics: tuple[WritableTxnMarkerTopicResult, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class WriteTxnMarkersResponse:
     markers: tuple[WritableTxnMarkerResult, ...]
 

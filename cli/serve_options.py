@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -19,8 +18,7 @@ FSYNC = ("never", "interval", "always")
 _TEST_SETTINGS = [f"{name}={value}" for name, value in PROFILES["test"].items()]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServeOptions:
+class ServeOptions(NamedTuple):
     """What the command line says."""
 
     listen: str | None

@@ -1,6 +1,6 @@
 """The coordinator's settings. Names are Kafka's, with `_` for `.`; times are milliseconds."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
 """How long a newcomer's join may wait before the member is removed. Cannot be set in Kafka (classic-groups §4.4)."""
@@ -8,8 +8,7 @@ NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
 UNLIMITED = 2**31 - 1
 
 
-@dataclass(slots=True, frozen=True, kw_only=True)
-class GroupSettings:
+class GroupSettings(NamedTuple):
     """Kafka's settings of the group coordinator, with the defaults of Kafka 4.3 (classic-groups §9)."""
 
     group_min_session_timeout_ms: int = 6_000

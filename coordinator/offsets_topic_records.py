@@ -6,7 +6,6 @@ version 3). Read: every version of both, from Kafka 0.9 on.
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple, TypeVar
 from uuid import UUID
@@ -38,8 +37,7 @@ class UnreadableRecord(ValueError):
     """A record whose type or version is not known here, or whose bytes are cut short."""
 
 
-@dataclass(slots=True, frozen=True)
-class OffsetKey:
+class OffsetKey(NamedTuple):
     """The key of an offset commit."""
 
     group_id: str
@@ -47,8 +45,7 @@ class OffsetKey:
     partition: int
 
 
-@dataclass(slots=True, frozen=True)
-class GroupKey:
+class GroupKey(NamedTuple):
     """The key of a classic group's metadata."""
 
     group_id: str
@@ -79,8 +76,7 @@ class MemberValue(NamedTuple):
     assignment: bytes
 
 
-@dataclass(slots=True, frozen=True, kw_only=True)
-class GroupValue:
+class GroupValue(NamedTuple):
     """A classic group as the log keeps it; `protocol_type` is empty for a group that never had one."""
 
     protocol_type: str

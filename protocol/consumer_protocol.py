@@ -12,9 +12,10 @@ coordinator busy for long; what holds more is not known.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from struct import Struct, error, unpack_from
 
+from kohort.protocol.shape import shape
 from kohort.protocol.wire import INT, SHORT, four_bytes, string
 
 NEWEST = 3
@@ -30,7 +31,7 @@ class ImpossibleLengthError(Exception):
     """A length that is negative where there is no null, or beyond the end. Kafka does not foresee it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@shape
 class Subscription:
     """What a member says when it joins."""
 
@@ -42,7 +43,7 @@ class Subscription:
     rack_id: str | None = None  # from v3 on (KIP-881)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@shape
 class Assignment:
     """What a member is to consume. All versions look the same."""
 

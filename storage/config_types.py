@@ -7,8 +7,7 @@ clients send and read them. Source: Kafka's `ConfigDef`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, NamedTuple, TypeVar, overload
 
 T = TypeVar("T")
 
@@ -29,8 +28,7 @@ class SettingError(ValueError):
     """A setting that cannot be used. The text is one sentence for the person who wrote the setting."""
 
 
-@dataclass(frozen=True, slots=True)
-class Values:
+class Values(NamedTuple):
     """The values that a setting may have."""
 
     kind: int

@@ -17,7 +17,7 @@ LEAST_SEGMENT_BYTES = 16 << 10
 LEAST_SEGMENT_MS = 1_000
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Memory:
     """How much all logs of a cluster hold, and how much they may.
 

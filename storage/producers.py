@@ -29,7 +29,7 @@ class Remembered(NamedTuple):
     max_timestamp: int
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _Producer:
     epoch: int
     batches: tuple[Remembered, ...]
@@ -40,7 +40,7 @@ class _Producer:
     """The coordinator epoch of the last marker; -1: there was none."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _Verified:
     """What a producer wanted to begin a transaction with here, before it has begun."""
 

@@ -1,12 +1,11 @@
 """Why something is not done."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kohort.protocol.errors import ErrorCode
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(NamedTuple):
     """Why something is not done, for the client that asked."""
 
     error_code: ErrorCode

@@ -22,7 +22,7 @@ class Merged(NamedTuple):
     chunks: list[Chunk]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Found:
     """What a log was found to hold when its store was opened."""
 

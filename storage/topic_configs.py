@@ -6,8 +6,7 @@ Source: what Kafka 4.3.0 answers to CreateTopics, DescribeConfigs and Incrementa
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from kohort.storage.config_types import (
     BOOLEAN,
@@ -180,8 +179,7 @@ TOPIC_CONFIGS: dict[str, Setting[Any]] = {
 """Every setting of a topic, by name."""
 
 
-@dataclass(frozen=True, slots=True)
-class LogConfig:
+class LogConfig(NamedTuple):
     """What a log needs of its topic's settings. Shared by all logs of the topic."""
 
     compact: bool = False

@@ -150,4 +150,4 @@ def group_settings(settings: Settings) -> GroupSettings:
 
 def transaction_settings(settings: Settings) -> TransactionSettings:
     """The broker's settings that the transaction coordinators need."""
-    return TransactionSettings(**{name: getattr(settings, name) for name in TransactionSettings.__dataclass_fields__})
+    return TransactionSettings(**{name: getattr(settings, name) for name in TransactionSettings._fields})

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from ssl import SSLContext, SSLObject
@@ -15,8 +14,7 @@ if TYPE_CHECKING:
     from kohort.security.sasl.login import Login
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Listener:
+class Listener(NamedTuple):
     """One of `listeners`. Without a login and TLS everybody who connects is ANONYMOUS."""
 
     name: str = "PLAINTEXT"
@@ -48,8 +46,7 @@ class Entrances(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class PlainEntrance:
+class PlainEntrance(NamedTuple):
     """One listener where nobody is asked who they are."""
 
     host: str

@@ -5,7 +5,6 @@ has to join again whenever there is something to give up or to take.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from uuid import UUID
 
 from kohort.coordinator.classic.joining import Joiner
@@ -125,8 +124,7 @@ def _merged(
     subscription: Subscription,
     protocols: tuple[tuple[str, bytes], ...],
 ) -> MemberMetadata:
-    return replace(
-        before,
+    return before._replace(
         instance_id=before.instance_id if request.group_instance_id is None else request.group_instance_id,
         rack_id=subscription.rack_id or before.rack_id,
         client_id=joiner.client_id,

@@ -1,7 +1,6 @@
 """ConsumerGroupHeartbeat: a member says what it wants and has, and hears what it is to have (consumer-groups §5)."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import NamedTuple
 from uuid import UUID
 
@@ -237,8 +236,7 @@ def _merged(before: MemberMetadata, request: ConsumerGroupHeartbeatRequest, send
     names, regex = request.subscribed_topic_names, request.subscribed_topic_regex
     if names is None and regex is None and _says_nothing_new(before, request, sender):
         return before
-    return replace(
-        before,
+    return before._replace(
         instance_id=before.instance_id if request.instance_id is None else request.instance_id,
         rack_id=before.rack_id if request.rack_id is None else request.rack_id,
         client_id=sender.client_id,

@@ -4,7 +4,6 @@ Values are never changed: whoever wants another one makes it. Mappings in them a
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 from uuid import UUID
@@ -63,16 +62,14 @@ class TargetEpoch(NamedTuple):
     timestamp_ms: int = 0
 
 
-@dataclass(slots=True, frozen=True)
-class ClassicMetadata:
+class ClassicMetadata(NamedTuple):
     """What a member says that speaks the classic protocol within a consumer group."""
 
     session_timeout_ms: int
     protocols: tuple[tuple[str, bytes], ...]
 
 
-@dataclass(slots=True, frozen=True, kw_only=True)
-class MemberMetadata:
+class MemberMetadata(NamedTuple):
     """What a member says of itself."""
 
     instance_id: str | None = None
@@ -100,8 +97,7 @@ class CurrentAssignment(NamedTuple):
     """Partitions that it is to give up and has not yet."""
 
 
-@dataclass(slots=True, frozen=True)
-class ResolvedRegex:
+class ResolvedRegex(NamedTuple):
     """The topics that a pattern matched, the version of the topics then, and when that was: wall clock."""
 
     topics: tuple[str, ...]

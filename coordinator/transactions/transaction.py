@@ -1,11 +1,12 @@
 """A transactional id: its producer, and where its transaction is. Source: Kafka's `TransactionMetadata`."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import NamedTuple
 
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.shape import shape
 from kohort.protocol.topic_partition import TopicPartition
 
 NO_PRODUCER = -1
@@ -57,7 +58,7 @@ OVER = (State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT)
 """Nothing is open: the id may be forgotten, or begin a transaction."""
 
 
-@dataclass(slots=True, kw_only=True)
+@shape
 class Transaction:
     """What the coordinator knows of a transactional id, and what its log keeps. Times are wall clock."""
 

@@ -1,10 +1,9 @@
 """The transaction coordinator's settings. Names are Kafka's, with `_` for `.`; times are milliseconds."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(slots=True, frozen=True, kw_only=True)
-class TransactionSettings:
+class TransactionSettings(NamedTuple):
     """Kafka's settings of the transaction coordinator, with the defaults of Kafka 4.3."""
 
     transaction_max_timeout_ms: int = 900_000

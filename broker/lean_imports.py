@@ -2,7 +2,9 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from types import ModuleType
+from typing import Any
 
 
 @contextmanager
@@ -22,3 +24,29 @@ def without(*names: str) -> Iterator[None]:
             del sys.modules[name]
             if module is not None:
                 sys.modules[name] = module
+
+
+class _NoTls(ModuleType):
+    """Stands in for `ssl`: errors that nobody raises, a context that nobody makes, numbers that nobody gets."""
+
+    def __getattr__(self, name: str) -> Any:
+        return 0 if name.startswith("SSL_ERROR_") else type(name, (Exception,), {})
+
+
+def load_event_loop() -> None:
+    """Loads asyncio and uvloop without `ssl`, as on a Python that has none, unless that is loaded.
+
+    Whoever is to serve TLS has made its context before, and so has loaded it. Others save 4 MiB and a twentieth of the
+    start. asyncio provides for it. uvloop takes a few names out of `ssl` when it is loaded, for those who come with a
+    context: without the right ones it refuses to listen. If it wants more than names, it gets the real module.
+    """
+    if "ssl" in sys.modules:
+        return
+    with without("ssl"):
+        import asyncio  # noqa: F401
+    sys.modules["ssl"] = _NoTls("ssl")
+    try:
+        with suppress(Exception):
+            import uvloop  # noqa: F401
+    finally:
+        del sys.modules["ssl"]

@@ -12,7 +12,7 @@ import click
 
 from kohort.broker.address import HIGHEST_PORT, AddressError, parse_address, parse_advertised, show_address
 from kohort.broker.control_token import TokenError, checked
-from kohort.broker.lean_imports import without
+from kohort.broker.lean_imports import load_event_loop, without
 from kohort.broker.runtime.listener import Entrances, PlainEntrance
 from kohort.broker.settings.broker_settings import SettingError, Settings
 from kohort.cli.saying import say
@@ -45,6 +45,7 @@ def serve(options: ServeOptions) -> None:
         refuse_in_memory(options.fsync, options.restore_topics)
 
     # Loaded only now: a mistake in the line above is reported at once.
+    load_event_loop()
     with without("hypothesis"):
         from kohort.broker.cluster.group_events import EventLogError
         from kohort.broker.line_writer import LineWriter

@@ -1,0 +1,72 @@
+"""What a plain broker has not loaded when it is ready: each of these would delay whoever starts one for a test."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+
+NOT_AT_START = {
+    "email": "importlib.metadata brings it",
+    "fastapi": "only --control needs it",
+    "hypothesis": "kio would describe its types to it",
+    "http": "only --control and tokens need it",
+    "rich": "structlog would draw tracebacks with it",
+    "_ssl": "asyncio and uvloop would load it",
+    "structlog": "loaded with the first log line",
+    "tempfile": "nobody needs it",
+    "xxhash": "only groups of the consumer protocol need it",
+}
+"""Modules, and why one might think that they are needed."""
+
+LISTENS_WITH_TLS = """
+from kohort.broker.lean_imports import load_event_loop
+load_event_loop()
+import asyncio, ssl, uvloop
+
+async def listens():
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    await asyncio.get_running_loop().create_server(asyncio.Protocol, "127.0.0.1", 0, ssl=context)
+
+uvloop.run(listens())
+"""
+
+
+def test_a_plain_broker_has_loaded_nothing_that_its_first_client_does_not_need() -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "kohort", "serve", "--listen", "127.0.0.1:0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("READY")
+        process.send_signal(signal.SIGKILL)
+        _, told = process.communicate(timeout=60)
+    loaded = set(re.findall(r"^import time:.*\| +([\w.]+)$", told, re.MULTILINE))
+    assert {"uvloop", "kohort.broker.runtime.server"} <= loaded
+    assert loaded & NOT_AT_START.keys() == set()
+
+
+def listening_with_tls(before: str) -> str:
+    """What goes wrong, in one line; empty: nothing."""
+    code = f"import sys\n{before}\n{LISTENS_WITH_TLS}"
+    ended = subprocess.run([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, check=False)
+    return "".join(ended.stderr.splitlines()[-1:])
+
+
+def test_a_loop_without_tls_refuses_to_listen_with_it() -> None:
+    assert listening_with_tls("") == "TypeError: ssl argument must be an SSLContext or None"
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        pytest.param("import ssl", id="somebody has made a context before"),
+        pytest.param(
+            "import kohort.broker.lean_imports as lean\ndel lean._NoTls.__getattr__",
+            id="an uvloop that wants more than the names known here",
+        ),
+    ],
+)
+def test_a_loop_with_tls_listens_with_it(before: str) -> None:
+    assert listening_with_tls(before) == ""

@@ -85,8 +85,13 @@ class Message(Generic[RequestT, ResponseT]):
         try:
             reader = self.readers[version]
         except KeyError:
-            reader = self.readers[version] = self._reader(version)
+            reader = self.prepare(version)
         return reader(frame, offset, max_elements)
+
+    def prepare(self, version: int) -> Callable[[bytes, int, int], RequestT]:
+        """Makes what `read` needs for a version, which takes milliseconds. Raises DecodeError if it is not served."""
+        reader = self.readers[version] = self._reader(version)
+        return reader
 
     def write(self, version: int, correlation_id: int, response: ResponseT) -> Frame:
         """The whole frame of a response: length, header and body. Fields that the version lacks are left out."""

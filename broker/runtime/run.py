@@ -22,6 +22,7 @@ from kohort.broker.job_thread import JobThread
 from kohort.broker.line_writer import LineWriter
 from kohort.broker.logs import LibraryLines, log
 from kohort.broker.runtime.listener import Entrances, Listener
+from kohort.broker.runtime.loading_ahead import LoadingAhead
 from kohort.broker.runtime.memory_trimmer import trim_memory_at_rest
 from kohort.broker.runtime.ready_file import ready_file
 from kohort.broker.runtime.registry import Registry
@@ -127,6 +128,7 @@ async def _until_stopped(
             announce(ready, loop)
             collect_garbage_seldom()
             trim_memory_at_rest(loop)
+            LoadingAhead(loop, server.dispatcher.registry).wait()
             await stopped.wait()
         log.info("stopped")
     finally:

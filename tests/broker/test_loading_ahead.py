@@ -1,0 +1,66 @@
+"""A broker loads what consumers and producers ask for while nobody is served."""
+
+from kohort.broker.runtime.loading_ahead import ASKED_FIRST, AT_REST_S, EVERY_S, LoadingAhead
+from kohort.broker.runtime.registry import Registry
+from kohort.protocol.messages import message_of
+from tests.support.manual_clock import ManualClock
+from tests.support.still_loop import StillLoop
+
+PIECES = 2
+"""Of most APIs: messages and handler."""
+
+ALL = 100
+"""More than all pieces."""
+
+BUSY_S = 2 * AT_REST_S
+
+
+class Process:
+    """One whose clients keep it as busy as a test says."""
+
+    def __init__(self, release: str = "4.3") -> None:
+        self.worked_s = 0.0
+        self.registry = Registry(release)
+        self.loop = StillLoop(ManualClock())
+        LoadingAhead(self.loop, self.registry, lambda: self.worked_s).wait()  # type: ignore[arg-type]
+
+    def serves(self, seconds: float, looks: int) -> list[str]:
+        """Serves somebody for so long between any two of so many looks; returns what is loaded then."""
+        for _ in range(looks):
+            self.worked_s += seconds
+            self.loop.wait(round(EVERY_S * 1_000))
+        return [api.spec.name for api in self.registry.loaded.values()]
+
+
+def test_what_is_asked_first_is_loaded_first() -> None:
+    process = Process()
+    assert process.serves(0.0, looks=PIECES) == ["api_versions"]
+    assert process.serves(0.0, looks=PIECES) == ["api_versions", "metadata"]
+    assert process.serves(0.0, looks=PIECES) == ["api_versions", "metadata", "find_coordinator"]
+
+
+def test_nothing_is_loaded_while_somebody_is_served() -> None:
+    process = Process()
+    assert process.serves(BUSY_S, looks=ALL) == []
+    assert process.serves(0.0, looks=PIECES) == ["api_versions"]
+    assert process.serves(BUSY_S, looks=ALL) == ["api_versions"]
+
+
+def test_a_few_heartbeats_hinder_nothing_and_in_the_end_nobody_looks_any_more() -> None:
+    process = Process()
+    assert process.serves(AT_REST_S / 2, looks=ALL) == list(ASKED_FIRST)
+    assert process.loop.timer is None
+
+
+def test_the_newest_version_can_be_read_at_once() -> None:
+    message = message_of("heartbeat")
+    message.readers.clear()
+    Process().serves(0.0, looks=ALL)
+    assert list(message.readers) == [4]
+
+
+def test_what_a_client_has_asked_for_meanwhile_stays_as_it_is() -> None:
+    process = Process()
+    asked = process.registry.find(0)
+    process.serves(0.0, looks=ALL)
+    assert process.registry.find(0) is asked

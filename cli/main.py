@@ -1,4 +1,4 @@
-"""The command `kohort`: a group of commands, of which only the one that is given is loaded."""
+"""The command `kohort`: a usual `kohort serve` at once, everything else through click."""
 
 from __future__ import annotations
 
@@ -9,74 +9,35 @@ import gc
 gc.disable()
 
 # ruff: noqa: E402
-import errno
 import os
 import sys
-from io import TextIOWrapper
-from typing import Any
+from typing import TYPE_CHECKING
 
-import click
-
-from kohort.broker.line_writer import stand_in_for_closed
-from kohort.cli.lazy import LazyGroup
-from kohort.cli.saying import say
-
-COMMANDS = {
-    "admin": "Move leaders, stop and start nodes, change ACLs of a running cluster.",
-    "analyze": "Find out from a cluster's logs why groups rebalanced, and what to change.",
-    "completion": "Print what lets a shell complete commands and options.",
-    "consume": "Print the records of topics of any Kafka cluster, also as a member of a group.",
-    "ctl": "Control a broker's clock, faults and gates; see what happened to its groups.",
-    "demo": "Watch three client libraries share a group.",
-    "health": "Ask a broker whether it serves: exit code 0 or 1.",
-    "produce": "Write lines from stdin to a topic of any Kafka cluster.",
-    "serve": "Run a broker, or a cluster of them.",
-    "settings": "List the settings: names, defaults, what they allow.",
-    "watch": "Watch the groups of any Kafka cluster: members, owners, lag, changes.",
-}
-"""Each is a module beside this one that has a function of the same name."""
+if TYPE_CHECKING:
+    from kohort.cli.serve_options import ServeOptions
 
 
-def build() -> str:
-    """Whether the busiest modules are compiled, or all is plain Python (CONTRIBUTING.md, "Wheels")."""
-    from kohort.protocol import headers
-
-    return "plain Python" if str(headers.__file__).endswith(".py") else "compiled"
-
-
-def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
-    if wanted and not ctx.resilient_parsing:
-        from importlib.metadata import version  # 30 ms: not for everybody
-
-        say(f"kohort {version('kohort')} ({build()})")
-        ctx.exit()
-
-
-class Kohort(LazyGroup):
-    """All commands, with a stdin, stdout and stderr wherever they are started from."""
-
-    def main(self, *arguments: Any, **options: Any) -> Any:
-        """Runs the command line; before anything else is opened. A full disk behind stdout ends it with a sentence."""
-        stand_in_for_closed()
-        for stream in (sys.stdout, sys.stderr):
-            if isinstance(stream, TextIOWrapper):
-                stream.reconfigure(errors="backslashreplace")  # a terminal of ASCII shows our arrows as escapes
-        try:
-            return super().main(*arguments, **options)
-        except OSError as problem:
-            if problem.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
-                raise
-            sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - what is left in the old one can't be written either
-            say(f"kohort: cannot write: {problem.strerror}", err=True)
-            sys.exit(1)
-
-
-@click.group(
-    cls=Kohort,
-    table=COMMANDS,
-    package="kohort.cli",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-@click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=_version, help="Show the version.")
 def main() -> None:
-    """Kafka's group coordination without a Kafka cluster."""
+    """Runs the command line of this process."""
+    words = sys.argv[1:]
+    if words[:1] == ["serve"] and "_KOHORT_COMPLETE" not in os.environ:
+        from kohort.cli.serve_options import read_at_a_glance
+
+        options = read_at_a_glance(words[1:], os.environ)
+        if options is not None:
+            _serve(options)
+            return
+    from kohort.cli.commands import main as commands
+
+    commands()
+
+
+def _serve(options: ServeOptions) -> None:
+    try:
+        from kohort.cli.serving import serve_until_stopped
+        from kohort.cli.standard_streams import standard_streams
+
+        with standard_streams():
+            serve_until_stopped(options)
+    except KeyboardInterrupt:  # it does not serve yet: then it would be a signal like others
+        sys.exit(1)

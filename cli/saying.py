@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-import click
-
 from kohort.protocol.visible import visible
 
 _answers: ContextVar[list[object] | None] = ContextVar("_answers", default=None)
@@ -21,7 +19,7 @@ def say(line: str = "", *, err: bool = False, data: bool = False) -> None:
     Where answers are printed as JSON, stdout gets no lines, but for those that are data themselves.
     """
     if err or data or _answers.get() is None:
-        click.echo(visible(line), err=err)
+        _echo(visible(line), err=err)
 
 
 def note_answer(answer: object) -> None:
@@ -41,4 +39,10 @@ def answers_as_json() -> Iterator[None]:
     finally:
         _answers.reset(before)
         if answers:
-            click.echo(json.dumps(answers[0] if len(answers) == 1 else answers))
+            _echo(json.dumps(answers[0] if len(answers) == 1 else answers))
+
+
+def _echo(text: str, *, err: bool = False) -> None:
+    import click  # not for a broker that has nothing to say but its log
+
+    click.echo(text, err=err)

@@ -1,16 +1,16 @@
-"""The options of `kohort serve`, and their values as one."""
+"""The options of `kohort serve`, and their values as one; without click, which is a fifteenth of a start."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from pathlib import Path
-from typing import Any, NamedTuple
-
-import click
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kohort.broker.settings.broker_settings import PROFILES
 from kohort.protocol.releases import RELEASES
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 LOOPBACK = "127.0.0.1"
 DEFAULT_LISTEN = f"{LOOPBACK}:9092"
@@ -46,15 +46,47 @@ class ServeOptions(NamedTuple):
     log_level: str
 
 
-_OPTIONS = (
-    click.option(
+class Place(Enum):
+    """What the path of an option may name."""
+
+    ANY = 0
+    FILE = 1
+    DIRECTORY = 2
+
+
+class Option(NamedTuple):
+    """One option: as it is typed, what it may be, and what `--help` says. Without more to say it is a text."""
+
+    name: str
+    help: str = ""
+    metavar: str | None = None
+    default: str | int | None = None
+    """None and the empty text are not shown by `--help`."""
+    field: str = ""
+    """The one of ServeOptions; empty: as the option."""
+    choices: Sequence[str] = ()
+    numbers: range | None = None
+    path: Place | None = None
+    is_flag: bool = False
+    multiple: bool = False
+    variable: str | None = None
+    """A variable of the environment that counts where the option is not given."""
+
+    @property
+    def attribute(self) -> str:
+        """Where ServeOptions has its value."""
+        return self.field or self.name.removeprefix("--").replace("-", "_")
+
+
+OPTIONS = (
+    Option(
         "--listen",
         metavar="HOST:PORT",
         help="Where clients connect in plain text. Port 0: any free one. The setting listeners takes its place.  "
         f"[default: {DEFAULT_LISTEN}]",
     ),
-    click.option("--nodes", default=1, show_default=True, type=click.IntRange(1, 100), help="On consecutive ports."),
-    click.option(
+    Option("--nodes", default=1, numbers=range(1, 101), help="On consecutive ports."),
+    Option(
         "--advertise",
         default="",
         metavar="HOST[:PORT],...",
@@ -62,118 +94,139 @@ _OPTIONS = (
         "Without a PORT it is the one the node listens on; with one, for mapped ports, the next nodes have "
         "the next ports.",
     ),
-    click.option(
+    Option(
         "--profile",
-        type=click.Choice(sorted(PROFILES)),
+        choices=tuple(sorted(PROFILES)),
         default="faithful",
-        show_default=True,
         help="faithful: as Kafka 4.3. test: does not let a test wait, by " + ", ".join(_TEST_SETTINGS) + ".",
     ),
-    click.option(
+    Option(
         "--as-kafka",
-        type=click.Choice(RELEASES),
+        choices=RELEASES,
         help="Serve the API versions of that release of Kafka, with its defaults; as the setting kohort.as.kafka.",
     ),
-    click.option(
-        "--set", "assignments", multiple=True, metavar="NAME=VALUE", help="A setting; `kohort settings` lists them."
+    Option(
+        "--set",
+        field="assignments",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="A setting; `kohort settings` lists them.",
     ),
-    click.option(
+    Option(
         "--secure",
-        type=click.Path(path_type=Path, file_okay=False),
+        path=Place.DIRECTORY,
         metavar="DIR",
         help="Serve over SASL_SSL, with a throw-away authority and the users admin, alice and bob (alice-secret, …). "
         "DIR gets ca.pem, and for each user a file for --command-config, as alice.properties.",
     ),
-    click.option(
+    Option(
         "--add-scram",
-        "users",
+        field="users",
         multiple=True,
         metavar="MECHANISM=[name=…,password=…]",
         help="A user who logs in by SCRAM, as with kafka-storage; repeatable. Kept in the data directory, "
         "if there is one.",
     ),
-    click.option("--config", metavar="FILE", help="Settings, as in server.properties."),
-    click.option(
+    Option("--config", metavar="FILE", help="Settings, as in server.properties."),
+    Option(
         "--data-dir",
-        type=click.Path(path_type=Path),
+        path=Place.ANY,
         metavar="DIR",
         help="Where to keep topics and groups, in Kafka's layout, so that they are there after a restart. Without it "
         "they are in memory.",
     ),
-    click.option(
+    Option(
         "--fsync",
-        type=click.Choice(FSYNC),
+        choices=FSYNC,
         default="never",
-        show_default=True,
         help="When the data directory is synced. never: the system writes it when it likes to, as with Kafka's "
         "defaults, which survives the end of the process. interval: every log.flush.interval.ms. always: before "
         "anything is acknowledged.",
     ),
-    click.option(
+    Option(
         "--restore-topics",
         is_flag=True,
         help="Make topics of the folders in the data directory, if its topics.jsonl is lost. Their settings are lost "
         "with it: they keep all records until retention.ms is set.",
     ),
-    click.option(
+    Option(
         "--event-log",
-        type=click.Path(path_type=Path),
+        path=Place.ANY,
         metavar="DIR",
         help="Where to write what happens to groups, as JSON lines; `kohort analyze DIR` reads it.",
     ),
-    click.option(
+    Option(
         "--control",
         metavar="HOST:PORT",
         help="Serve HTTP there, for `kohort admin`, `ctl`, `watch` and a browser; a PORT alone: on this machine only. "
         "Off unless given.",
     ),
-    click.option(
+    Option(
         "--control-certificate",
-        type=click.Path(path_type=Path),
+        path=Place.ANY,
         metavar="FILE",
         help="A PEM file with a certificate and its key: HTTPS is served there instead.",
     ),
-    click.option(
+    Option(
         "--control-token",
         default="",
         metavar="TOKEN",
-        envvar="KOHORT_CONTROL_TOKEN",
-        show_envvar=True,
+        variable="KOHORT_CONTROL_TOKEN",
         help="What must be shown there. Without one, nothing but this machine's own addresses may be listened on.",
     ),
-    click.option(
+    Option(
         "--control-host",
-        "control_names",
+        field="control_names",
         multiple=True,
         metavar="NAME",
-        envvar="KOHORT_CONTROL_HOST",
-        show_envvar=True,
+        variable="KOHORT_CONTROL_HOST",
         help="A name that clients dial it by, beside localhost; repeatable. Requests for other names are refused.",
     ),
-    click.option(
+    Option(
         "--ready-file",
-        type=click.Path(path_type=Path, dir_okay=False),
+        path=Place.FILE,
         metavar="FILE",
-        envvar="KOHORT_READY_FILE",
-        show_envvar=True,
+        variable="KOHORT_READY_FILE",
         help="Where the addresses that it listens on are written when it accepts, for `kohort health --ready-file`; "
         "removed at its end.",
     ),
-    click.option("--log-format", type=click.Choice(["console", "json"]), default="console", show_default=True),
-    click.option(
-        "--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info", show_default=True
-    ),
+    Option("--log-format", choices=("console", "json"), default="console"),
+    Option("--log-level", choices=("debug", "info", "warning", "error"), default="info"),
 )
 
+_BY_NAME = {each.name: each for each in OPTIONS}
 
-def serve_options(command: Callable[[ServeOptions], None]) -> Callable[..., None]:
-    """Gives a command of click's its options, as one value."""
 
-    @wraps(command)
-    def with_options(**given: Any) -> None:
-        command(ServeOptions(**given))
+def read_at_a_glance(words: Sequence[str], environment: Mapping[str, str]) -> ServeOptions | None:
+    """The options in the words behind `kohort serve`, as they are usually given.
 
-    decorated: Callable[..., None] = with_options
-    for option in reversed(_OPTIONS):
-        decorated = option(decorated)
-    return decorated
+    None for whatever else click has to say something about: help, mistakes, paths, variables of the environment.
+    """
+    if any(environment.get(each.variable) for each in OPTIONS if each.variable):
+        return None
+    found: dict[str, Any] = {each.attribute: _unless_given(each) for each in OPTIONS}
+    left = iter(words)
+    for word in left:
+        name, equals, value = word.partition("=")
+        option = _BY_NAME.get(name)
+        if option is None or option.path is not None or (equals and option.is_flag):
+            return None
+        if option.is_flag:
+            found[option.attribute] = True
+            continue
+        text = value if equals else next(left, "-")
+        if text.startswith("-") or (option.choices and text not in option.choices):
+            return None
+        if option.numbers is not None:
+            if not text.isdecimal() or int(text) not in option.numbers:
+                return None
+            found[option.attribute] = int(text)
+        elif option.multiple:
+            found[option.attribute] += (text,)
+        else:
+            found[option.attribute] = text
+    return ServeOptions(**found)
+
+
+def _unless_given(option: Option) -> Any:
+    return () if option.multiple else False if option.is_flag else option.default

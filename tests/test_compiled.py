@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from kohort.cli.main import build
+from kohort.cli.commands import build
 from tests.support.compiled import ROOT, is_compiled, listed
 
 WANTED = os.environ.get("KOHORT_COMPILED") == "1"

@@ -6,8 +6,8 @@ import pytest
 from click.shell_completion import BashComplete
 from click.testing import CliRunner
 
+from kohort.cli.commands import main
 from kohort.cli.completion import SHELLS, VARIABLE
-from kohort.cli.main import main
 
 
 @pytest.mark.parametrize("shell", SHELLS)

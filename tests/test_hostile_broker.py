@@ -12,7 +12,7 @@ from importlib import import_module
 import pytest
 from click.testing import CliRunner
 
-from kohort.cli.main import main
+from kohort.cli.commands import main
 from kohort.pipeline.sources.found import WIRE, Source
 from kohort.pipeline.sources.source_cluster import SourceCluster, expand, partitions, sample
 from kohort.pipeline.sources.source_connection import WireError

@@ -21,7 +21,7 @@ from click.testing import CliRunner, Result
 from rich.console import Console
 
 from kohort.broker.logs import log
-from kohort.cli.main import main
+from kohort.cli.commands import main
 from kohort.control.app import make_app
 from kohort.demo.observations import Observations
 from kohort.demo.plain import PlainView

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kohort.cli.main import main
+from kohort.cli.commands import main
 
 KOHORT = [sys.executable, "-m", "kohort.cli"]
 

@@ -23,7 +23,7 @@ from kohort.broker.cluster.event_log import EventLog
 from kohort.broker.cluster.group_events import EventLogError
 from kohort.broker.cluster.performing import perform
 from kohort.broker.job_thread import JOBS_HERE, Jobs, JobThread
-from kohort.cli.main import main
+from kohort.cli.commands import main
 from kohort.coordinator.classic.observer import UNOBSERVED
 from kohort.coordinator.events import COLUMNS
 from kohort.pipeline.sources.event_lines import COLUMNS as READ

@@ -8,7 +8,7 @@ from kohort.broker.settings.broker_settings import PROFILES, SETTINGS, SettingEr
 from kohort.broker.settings.group_configs import GroupConfigs
 from kohort.broker.settings.topic_defaults import topic_defaults
 from kohort.broker.settings.unsupported import FOREIGN
-from kohort.cli.serve import read_settings
+from kohort.cli.serving import read_settings
 from kohort.coordinator.consumer.consumer_host import ConsumerConfig
 
 

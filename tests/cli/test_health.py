@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from kohort.cli.main import main
+from kohort.cli.commands import main
 from kohort.testing import Cluster
 from kohort.testing.secured import Secured
 

@@ -19,7 +19,7 @@ from kohort.cli.admin.acls.named_acls import (
     to_delete,
     to_describe,
 )
-from kohort.cli.main import main
+from kohort.cli.commands import main
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages import message_of
 from kohort.protocol.messages.delete_acls import DeleteAclsMatchingAcl

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 from confluent_kafka.admin import AdminClient
 
 from kohort.broker.settings.broker_settings import STANDARD_AUTHORIZER
-from kohort.cli.main import main
+from kohort.cli.commands import main
 from kohort.testing import Cluster, SyncCluster
 
 pytestmark = pytest.mark.timeout(300)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from kohort.cli.main import main
+from kohort.cli.commands import main
 from kohort.storage.disk.directory import CLEAN_SHUTDOWN, DataDirectory
 from kohort.storage.disk.files import Disk
 from kohort.storage.disk.journal import JOURNAL
@@ -189,7 +189,7 @@ def test_one_that_may_not_be_written(used_before: bool, anybodys: Path) -> None:
     script = (
         "import os, kohort.broker.runtime.run, kohort.broker.cluster.group_events, kohort.broker.cluster.disk_syncing\n"
         "import kohort.storage.disk.directory\n"
-        "from kohort.cli.main import main\n"
+        "from kohort.cli.commands import main\n"
         "main.get_command(None, 'serve')\n"
         f"os.geteuid() or os.setuid({NOBODY})\n"
         f"main(['serve', '--listen', '127.0.0.1:0', '--data-dir', {str(path)!r}])\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from kohort.cli.main import main
+from kohort.cli.commands import main
 from kohort.protocol.batches import Record, build_batch
 from kohort.protocol.errors import ErrorCode as E
 from kohort.storage.disk.checkpoints import show_id

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from kohort.cli.commands import main
 from kohort.cli.demo import _analyse, console_for
-from kohort.cli.main import main
 from kohort.demo.stage import Stage
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
-from kohort.cli.main import main
+from kohort.cli.commands import main
 from kohort.control.faults.fault_files import load
 from kohort.coordinator.events import COLUMNS, KINDS
 from tests.control.talking import Lab

@@ -85,7 +85,7 @@ class NotInstalled:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, NotInstalled)
-from kohort.cli.main import main
+from kohort.cli.commands import main
 
 main()
 """

@@ -124,7 +124,7 @@ def main(report: str, *words: str) -> None:
     """Runs `kohort` with `words`."""
     import uvloop
 
-    from kohort.cli.main import main as kohort
+    from kohort.cli.commands import main as kohort
 
     meter = MeasuredLoop.meter = Meter()
     ordinary = Handle._run

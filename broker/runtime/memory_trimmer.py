@@ -6,8 +6,8 @@ broker had 45 MB more than before, half of it free. `malloc_trim` returns whole 
 
 from __future__ import annotations
 
+import os.path
 import resource
-from pathlib import Path
 from time import process_time
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,8 @@ AT_REST_S = 0.25
 
 WORKED_S = 2.0
 """How much it must have worked since the last trim for another one."""
+
+_STATM = "/proc/self/statm"
 
 LARGEST = 384 << 20
 """A larger process is not trimmed: it would take longer than 50 ms (100 ms for a gigabyte in pieces)."""
@@ -61,10 +63,13 @@ class MemoryTrimmer:
 
 def trim_memory_at_rest(loop: asyncio.AbstractEventLoop) -> None:
     """From now on, where the C library can (glibc) and the system says how much memory a process has (Linux)."""
-    statm = Path("/proc/self/statm")
-    if statm.exists():
-        page = resource.getpagesize()
-        MemoryTrimmer(loop, _trim, lambda: int(statm.read_text().split()[1]) * page).wait()
+    if os.path.exists(_STATM):
+        MemoryTrimmer(loop, _trim, _resident).wait()
+
+
+def _resident() -> int:
+    with open(_STATM) as statm:
+        return int(statm.read().split()[1]) * resource.getpagesize()
 
 
 def _trim() -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kohort.broker.address import reachable, show_address
 from kohort.broker.cluster.broker_cluster import BrokerCluster
 from kohort.broker.logs import log
 from kohort.broker.runtime.listener import Listener
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @contextmanager

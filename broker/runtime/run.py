@@ -10,7 +10,6 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import uvloop
@@ -30,6 +29,8 @@ from kohort.broker.runtime.server import Server
 from kohort.broker.settings.broker_settings import Settings
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from kohort.storage.disk.directory import DataDirectory
 
 STDOUT = 1

@@ -313,7 +313,9 @@ class IdleSweep(DelayedOperation):
 def bind(host: str, port: int) -> list[socket.socket]:
     """Listening sockets for every address that `host` stands for, all on one port. Raises ListenError."""
     try:
-        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        # As text it would be encoded by a codec that takes as long to load as two of our modules.
+        name = host.encode() if host.isascii() else host
+        found = socket.getaddrinfo(name or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (socket.gaierror, UnicodeError, OverflowError) as problem:
         reason = getattr(problem, "strerror", None) or problem
         raise ListenError(f"cannot listen on {host}: {reason}; {_EXAMPLE}") from None

@@ -1,10 +1,15 @@
 """Whose a data directory is, and that one process at a time has it."""
 
+from __future__ import annotations
+
 import fcntl
 import os
 import re
 from collections.abc import Iterable
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 META = "meta.properties"
 FORMAT = "1"

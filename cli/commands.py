@@ -28,9 +28,10 @@ COMMANDS = {
 
 def build() -> str:
     """Whether the busiest modules are compiled, or all is plain Python (CONTRIBUTING.md, "Wheels")."""
-    from kohort.protocol import headers
+    from importlib.util import find_spec
 
-    return "plain Python" if str(headers.__file__).endswith(".py") else "compiled"
+    found = find_spec("kohort.protocol.headers")  # loading it would load kio, and hypothesis where that is installed
+    return "plain Python" if found is None or str(found.origin).endswith(".py") else "compiled"
 
 
 def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:

@@ -6,20 +6,20 @@ rights each time, and whoever watches sees each of them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kohort.protocol.familiar import AFTER_CORRELATION_ID, LONGEST_BYTES, Pattern
 
 if TYPE_CHECKING:
     from kohort.protocol.headers import RequestHeader
 
-PATIENCE = 8
+PATIENCE: Final = 8
 """So many requests of one length may follow one another that are all different."""
 
-SKIPPED = 256
+SKIPPED: Final = 256
 """So many requests of its connection are just read then: many members share it, perhaps, and none comes again soon."""
 
-_NO_CONTENT = object()
+_NO_CONTENT: Final = object()
 
 
 class Familiar:
@@ -98,5 +98,5 @@ class Familiar:
         return False
 
 
-NOBODY: dict[bytes, Familiar] = {}
+NOBODY: Final[dict[bytes, Familiar]] = {}
 """What a connection knows that has sent nothing yet; always empty."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from kohort.broker.slices import Work
 from kohort.security.principal import Principal
@@ -11,7 +11,7 @@ from kohort.security.principal import Principal
 if TYPE_CHECKING:
     from kohort.security.sasl.login import Login
 
-NO_REPLY = object()
+NO_REPLY: Final = object()
 """What a handler returns for a request that is never answered (Produce with acks=0)."""
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kohort.broker.cluster.replay import Replay
     from kohort.control.brokers import Brokers
     from kohort.control.exchange import Exchange
-    from kohort.storage.topics import Partition
+    from kohort.storage.topic import Partition
 
 
 class Held:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kohort.control.zombies import Zombies
     from kohort.purgatory import DelayedOperation
     from kohort.security.rights import Right
-    from kohort.storage.topics import Partition, Topic
+    from kohort.storage.topic import Partition, Topic
 
 NEVER_MS = 1 << 50
 """A deadline that no clock reaches: what waits for it is ended otherwise."""

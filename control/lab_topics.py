@@ -13,7 +13,7 @@ from kohort.protocol.batches import CONTROL, Record, build_batch, iterate_record
 from kohort.protocol.compression import CodecMissingError
 from kohort.protocol.visible import visible
 from kohort.storage.refusal import Refusal
-from kohort.storage.topics import Partition, Topic
+from kohort.storage.topic import Partition, Topic
 
 if TYPE_CHECKING:
     from kohort.control.brokers import Brokers

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kohort.coordinator.classic.classic_group import ClassicGroup
     from kohort.coordinator.context import CoordinatorContext
     from kohort.coordinator.group import Group
-    from kohort.storage.topics import Partition
+    from kohort.storage.topic import Partition
 
 FIND_COORDINATOR = "FindCoordinator"
 GROUP_KEYS = 0

@@ -7,6 +7,7 @@ consumer commits the same partitions again and again: its commits after the firs
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import count
+from typing import Final
 from uuid import UUID
 
 from kohort.coordinator.classic.classic_group import ClassicGroup
@@ -31,13 +32,13 @@ from kohort.protocol.messages.offset_commit import (
 )
 from kohort.protocol.topic_partition import TopicPartition
 
-BROKERS_RETENTION = -1
+BROKERS_RETENTION: Final = -1
 """As `retention_time_ms`: as long as the broker keeps offsets. Other negative times are in the past."""
 
 KnownTopic = tuple[str, UUID | None, OffsetCommitRequestTopic]
 """A topic of the request that exists: its name and id, and those of the partitions asked for that exist."""
 
-_NONE = ErrorCode.none
+_NONE: Final = ErrorCode.none
 
 
 class Commit:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from enum import Enum
+from typing import Final
 
 from mypy_extensions import mypyc_attr
 
@@ -9,7 +10,7 @@ from kohort.coordinator.effects import Effect
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import Purgatory
 
-_NONE = ErrorCode.none
+_NONE: Final = ErrorCode.none
 
 OnWritten = Callable[[ErrorCode, int], None]
 """What follows a write: NONE or the error as a client may hear it, and the time."""
@@ -89,7 +90,7 @@ class CoordinatorContext:
             on_written(heard, now_ms)
 
 
-STORAGE_ERRORS: dict[ErrorCode, ErrorCode] = {
+STORAGE_ERRORS: Final[dict[ErrorCode, ErrorCode]] = {
     ErrorCode.unknown_topic_or_partition: ErrorCode.coordinator_not_available,
     ErrorCode.not_enough_replicas: ErrorCode.coordinator_not_available,
     ErrorCode.request_timed_out: ErrorCode.coordinator_not_available,

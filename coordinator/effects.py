@@ -4,7 +4,7 @@ An API's function answers at once (it returns its response) or later (it returns
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from kohort.protocol.batches import EncodedRecords, Marker
 from kohort.protocol.topic_partition import TopicPartition
@@ -12,8 +12,8 @@ from kohort.protocol.topic_partition import TopicPartition
 if TYPE_CHECKING:
     from kohort.coordinator.events import GroupEvent  # not loaded before somebody listens
 
-OFFSETS_TOPIC = "__consumer_offsets"
-TRANSACTION_TOPIC = "__transaction_state"
+OFFSETS_TOPIC: Final = "__consumer_offsets"
+TRANSACTION_TOPIC: Final = "__transaction_state"
 
 
 class Reply:

@@ -1,6 +1,7 @@
 """OffsetFetch (classic-groups §7.4, consumer-groups §15.3): what groups have committed."""
 
 from functools import lru_cache
+from typing import Final
 
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.member_epochs import check_fetch
@@ -15,7 +16,7 @@ from kohort.protocol.messages.offset_fetch import (
     OffsetFetchResponseTopic,
 )
 
-NO_OFFSET = -1
+NO_OFFSET: Final = -1
 
 
 def offset_fetch(

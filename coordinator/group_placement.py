@@ -1,9 +1,10 @@
 """Which partition of `__consumer_offsets` holds a group (classic-groups §1.1)."""
 
 import struct
+from typing import Final
 
-_SIGN = 1 << 31
-_WORD = 1 << 32
+_SIGN: Final = 1 << 31
+_WORD: Final = 1 << 32
 
 
 def java_hash(text: str) -> int:

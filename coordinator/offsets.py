@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from struct import Struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from kohort.coordinator.offsets_topic_records import OffsetValue, offset_key, offset_value_parts
@@ -14,9 +14,9 @@ from kohort.protocol.varints import varint
 if TYPE_CHECKING:
     from kohort.protocol.messages.offset_fetch import OffsetFetchResponsePartition
 
-NO_EXPIRY = -1
+NO_EXPIRY: Final = -1
 
-_EPOCH = Struct(">i")
+_EPOCH: Final = Struct(">i")
 
 
 class CommittedOffset:
@@ -164,9 +164,10 @@ class RepeatedRecords:
                 topics[name] = partitions.copy()
             else:
                 known.update(partitions)
-        for committed, offset, epoch in zip(self._committed, offsets, self._epochs, strict=True):
-            committed.offset = offset  # as `take`, without a call for each
-            committed.leader_epoch = epoch
+        epochs = self._epochs
+        for number, committed in enumerate(self._committed):
+            committed.offset = offsets[number]  # as `take`, without a call for each
+            committed.leader_epoch = epochs[number]
             committed.commit_timestamp_ms = wall_ms
             committed.expire_timestamp_ms = NO_EXPIRY
             committed.answer = None

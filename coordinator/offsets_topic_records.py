@@ -7,29 +7,29 @@ version 3). Read: every version of both, from Kafka 0.9 on.
 import struct
 from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 from uuid import UUID
 
 from kohort.protocol.wire import compact_length
 
 T = TypeVar("T")
 
-OFFSET_COMMIT = 1
-GROUP_METADATA = 2
+OFFSET_COMMIT: Final = 1
+GROUP_METADATA: Final = 2
 
-LONGEST_TEXT = 32_767
+LONGEST_TEXT: Final = 32_767
 """Bytes that a text of a key, or of group metadata, may have."""
 
-_SHORT = struct.Struct(">h")
-_INT = struct.Struct(">i")
-_LONG = struct.Struct(">q")
-_TIMEOUTS_AND_LENGTH = struct.Struct(">iii")
-_OFFSET_V1 = struct.Struct(">hq")
-_OFFSET_V4 = struct.Struct(">hqi")
-_NULL = b"\xff\xff"
-_NO_TAGS = b"\x00"
-_TOPIC_ID_TAG = b"\x01\x00\x10"
-_LONGEST_SHORT = 127
+_SHORT: Final = struct.Struct(">h")
+_INT: Final = struct.Struct(">i")
+_LONG: Final = struct.Struct(">q")
+_TIMEOUTS_AND_LENGTH: Final = struct.Struct(">iii")
+_OFFSET_V1: Final = struct.Struct(">hq")
+_OFFSET_V4: Final = struct.Struct(">hqi")
+_NULL: Final = b"\xff\xff"
+_NO_TAGS: Final = b"\x00"
+_TOPIC_ID_TAG: Final = b"\x01\x00\x10"
+_LONGEST_SHORT: Final = 127
 """The largest length that a compact text has in one byte."""
 
 

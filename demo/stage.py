@@ -18,7 +18,7 @@ from kohort.broker.runtime.registry import Registry
 from kohort.broker.runtime.server import Server
 from kohort.broker.settings.broker_settings import Settings
 from kohort.protocol.visible import visible
-from kohort.storage.topics import Topic
+from kohort.storage.topic import Topic
 
 if TYPE_CHECKING:
     from kohort.coordinator.classic.classic_group import ClassicGroup

@@ -8,7 +8,7 @@ Source: Kafka's DefaultRecordBatch and DefaultRecord (KIP-98).
 from collections.abc import Iterator, Sequence
 from functools import partial
 from struct import Struct
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import google_crc32c
 
@@ -16,26 +16,26 @@ from kohort.protocol.compression import Compression, decompress
 from kohort.protocol.errors import DecodeError
 from kohort.protocol.varints import read_varint, read_varlong, varint
 
-HEADER_SIZE = 61
-MAGIC = 2
+HEADER_SIZE: Final = 61
+MAGIC: Final = 2
 NO_PRODUCER = NO_EPOCH = -1
 
-COMPRESSION_MASK = 0b111
-LOG_APPEND_TIME = 1 << 3
-TRANSACTIONAL = 1 << 4
-CONTROL = 1 << 5
-DELETE_HORIZON = 1 << 6
+COMPRESSION_MASK: Final = 0b111
+LOG_APPEND_TIME: Final = 1 << 3
+TRANSACTIONAL: Final = 1 << 4
+CONTROL: Final = 1 << 5
+DELETE_HORIZON: Final = 1 << 6
 
-_CRC_AT = 17
-_CHECKED_AT = 21
-_LENGTH_AT = 12
+_CRC_AT: Final = 17
+_CHECKED_AT: Final = 21
+_LENGTH_AT: Final = 12
 """The length counts what comes after itself."""
 
-_HEADER = Struct(">q4xibIhiqqqhii")
+_HEADER: Final = Struct(">q4xibIhiqqqhii")
 """All but the length."""
-_BEFORE_CRC = Struct(">qiibI").pack
-_AFTER_CRC = Struct(">hiqqqhii").pack
-_LENGTH_AND_MAGIC = Struct(">8xi4xb")
+_BEFORE_CRC: Final = Struct(">qiibI").pack
+_AFTER_CRC: Final = Struct(">hiqqqhii").pack
+_LENGTH_AND_MAGIC: Final = Struct(">8xi4xb")
 
 
 class UnsupportedMagicError(DecodeError):
@@ -187,8 +187,8 @@ class Marker(NamedTuple):
     coordinator_epoch: int
 
 
-_MARKER_KEY = Struct(">hh")
-_MARKER_VALUE = Struct(">hi")
+_MARKER_KEY: Final = Struct(">hh")
+_MARKER_VALUE: Final = Struct(">hi")
 _ABORT, _COMMIT = 0, 1
 
 

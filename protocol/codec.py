@@ -6,7 +6,7 @@ up, and the way to our shape compiled, when that version is first met.
 
 from collections.abc import Callable, Generator
 from io import BytesIO
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from kio.index import load_payload_module
 from kio.serial import entity_reader, entity_writer
@@ -26,12 +26,12 @@ ResponseT = TypeVar("ResponseT")
 Frame = bytes | list[bytes | memoryview]
 """A whole frame, in one piece or in several that follow one another."""
 
-API_VERSIONS = 18
+API_VERSIONS: Final = 18
 
-MAX_ANSWER_ELEMENTS = 2_000_000
+MAX_ANSWER_ELEMENTS: Final = 2_000_000
 """Array elements that a broker's answer may hold: the partitions of the largest clusters are a tenth of it."""
 
-_MENDABLE = (KeyError, ValueError, InvalidUnicode, NegativeByteLength)
+_MENDABLE: Final = (KeyError, ValueError, InvalidUnicode, NegativeByteLength)
 """What kio raises for bytes that Kafka takes; the first: a tagged field that kio does not know."""
 
 

@@ -10,16 +10,17 @@ more. A request that differs in anything else, by one bit, is read.
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from struct import Struct
+from typing import Final
 
 from kohort.protocol.wire import read_unsigned_varint
 
-LONGEST_BYTES = 2_048
+LONGEST_BYTES: Final = 2_048
 """Longer requests are not remembered: a commit of 100 partitions fits."""
 
-KEY_AND_VERSION = 4
+KEY_AND_VERSION: Final = 4
 """The bytes in which a request says what it is. Its correlation id follows, which is always another."""
 
-AFTER_CORRELATION_ID = 8
+AFTER_CORRELATION_ID: Final = 8
 """Where a request begins to say what it wants."""
 
 NumbersAt = Callable[[int, bytes, int], Sequence[int] | None]
@@ -114,7 +115,7 @@ def _compact_array(frame: bytes, at: int) -> tuple[int, int]:
     return size - 1, at
 
 
-NUMBERS_AT: dict[str, NumbersAt] = {
+NUMBERS_AT: Final[dict[str, NumbersAt]] = {
     "heartbeat": _nowhere,
     "offset_fetch": _nowhere,
     "offset_commit": _offsets_of_commit,

@@ -18,18 +18,18 @@ otherwise the counts it looks at are not those that kio reads. `tests/fuzz` comp
 from collections.abc import Callable
 from dataclasses import Field, fields, is_dataclass
 from types import NoneType, UnionType
-from typing import Any, NamedTuple, get_args, get_origin
+from typing import Any, Final, NamedTuple, get_args, get_origin
 
 from kohort.protocol.errors import DecodeError, TooManyElementsError
 from kohort.protocol.wire import compact_string, read_unsigned_varint, string, unsigned_varint
 
-LONGEST_STRING = 32_767
+LONGEST_STRING: Final = 32_767
 """Bytes of a text. Kafka refuses longer ones, and so do we."""
 
-SHORT_FRAME = 16_384
+SHORT_FRAME: Final = 16_384
 """A request of at most so many bytes holds no text that is too long, and no more array elements than bytes."""
 
-MAX_ELEMENTS = 50_000
+MAX_ELEMENTS: Final = 50_000
 """Array elements and tagged fields that one request may hold, as long as nobody sets another number."""
 
 
@@ -56,7 +56,7 @@ Cuts = list[tuple[int, int, bytes]]
 Skip = Callable[[bytes, int, Walk | None], int]
 """Goes from a position to the one after it. Beyond the end of the frame anything may come back: kio notices."""
 
-_SIZES = {
+_SIZES: Final = {
     "bool": 1, "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "error_code": 2, "int32": 4, "uint32": 4,
     "timedelta_i32": 4, "int64": 8, "uint64": 8, "float64": 8, "timedelta_i64": 8, "datetime_i64": 8, "uuid": 16,
 }  # fmt: skip

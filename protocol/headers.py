@@ -2,17 +2,17 @@
 
 from functools import partial
 from struct import Struct, error
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kohort.protocol.api_keys import APIS, NEVER
 from kohort.protocol.errors import DecodeError
 from kohort.protocol.wire import read_unsigned_varint
 
-MAX_TAGGED_FIELDS = 1_000
+MAX_TAGGED_FIELDS: Final = 1_000
 """Tagged fields that a header may have. Clients of Kafka 4.3 send none."""
 
-_FIXED = Struct(">hhih")
-_FIRST_FLEXIBLE = {api.key: api.first_flexible for api in APIS}
+_FIXED: Final = Struct(">hhih")
+_FIRST_FLEXIBLE: Final = {api.key: api.first_flexible for api in APIS}
 
 
 class RequestHeader(NamedTuple):

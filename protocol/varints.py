@@ -3,6 +3,8 @@
 Higher bits than an int or a long has are dropped, as in Kafka. Source: Kafka's `ByteUtils`.
 """
 
+from typing import Final
+
 from kohort.protocol.errors import DecodeError
 from kohort.protocol.wire import unsigned_varint
 
@@ -44,7 +46,7 @@ def varint(value: int) -> bytes:
     return _ONE_BYTE[value] if value < 0x80 else unsigned_varint(value)
 
 
-_ONE_BYTE = tuple(bytes((n,)) for n in range(128))
+_ONE_BYTE: Final = tuple(bytes((n,)) for n in range(128))
 
 
 def _longer(data: bytes | bytearray, at: int, value: int, longest: int) -> tuple[int, int]:

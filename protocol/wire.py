@@ -6,16 +6,16 @@ IndexError. Writers return bytes, to be joined once. "Compact" is the form of fl
 
 from collections.abc import Callable
 from struct import Struct
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from kohort.protocol.errors import DecodeError
 
-SHORT = Struct(">h")
-INT = Struct(">i")
+SHORT: Final = Struct(">h")
+INT: Final = Struct(">i")
 
-_NO_UUID = bytes(16)
-_ONE_BYTE = tuple(bytes((n,)) for n in range(128))
+_NO_UUID: Final = bytes(16)
+_ONE_BYTE: Final = tuple(bytes((n,)) for n in range(128))
 
 
 def read_unsigned_varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
@@ -100,11 +100,11 @@ class Form(NamedTuple):
     """What a structure without tagged fields ends in."""
 
 
-PLAIN = Form(string, four_bytes, INT.pack, b"")
-FLEXIBLE = Form(compact_string, compact_bytes, compact_length, b"\x00")
+PLAIN: Final = Form(string, four_bytes, INT.pack, b"")
+FLEXIBLE: Final = Form(compact_string, compact_bytes, compact_length, b"\x00")
 
-_PLAIN_HEADER = Struct(">ii")
-_FLEXIBLE_HEADER = Struct(">iiB")
+_PLAIN_HEADER: Final = Struct(">ii")
+_FLEXIBLE_HEADER: Final = Struct(">iiB")
 
 
 def frame(correlation_id: int, flexible: bool, body: bytes) -> bytes:

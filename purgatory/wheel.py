@@ -9,10 +9,11 @@ depend on memory addresses.
 """
 
 from heapq import heappop, heappush
+from typing import Final
 
 from mypy_extensions import mypyc_attr
 
-BUCKETS = 20
+BUCKETS: Final = 20
 """Buckets on each level, as in Kafka (`SystemTimer`, wheelSize)."""
 
 
@@ -33,7 +34,7 @@ class TimerEntry:
         return self._bucket is not None
 
 
-OUT_OF_QUEUE = -1
+OUT_OF_QUEUE: Final = -1
 """In place of a bucket's moment once it has come up."""
 
 

@@ -8,6 +8,7 @@ Source: Kafka's `UnifiedLog`, `LocalLog`, `LeaderEpochFileCache`.
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from struct import Struct
+from typing import Final
 
 from kohort.storage import leader_epochs, memory
 from kohort.storage.batch_records import find_time
@@ -18,8 +19,8 @@ from kohort.storage.segment import CHUNK_BYTES, NO_ROOM, Chunk, Segment, batches
 from kohort.storage.store import IN_MEMORY, Epochs, Found, Merged, Store
 from kohort.storage.topic_configs import LogConfig
 
-_MAX_TIMESTAMP = Struct(">q")
-_MAX_TIMESTAMP_AT = 35
+_MAX_TIMESTAMP: Final = Struct(">q")
+_MAX_TIMESTAMP_AT: Final = 35
 
 
 class PartitionLog:

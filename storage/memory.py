@@ -1,20 +1,21 @@
 """What logs in memory may hold: all together, and each of their segments."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from kohort.storage.topic_configs import LogConfig
 
-MEMORY_SEGMENT_BYTES = 16 << 20
+MEMORY_SEGMENT_BYTES: Final = 16 << 20
 """Segments in memory are at most this large, whatever `segment.bytes` says: memory comes back in these portions."""
-COMPACTED_SEGMENT_BYTES = 1 << 20
+COMPACTED_SEGMENT_BYTES: Final = 1 << 20
 """The segment size of compacted topics: only closed segments are compacted, and several partitions have an open one.
 
 Not less: what a group went through in its last minutes is still there for `kohort analyze`.
 """
-SEGMENTS_PER_RETENTION = 4
+SEGMENTS_PER_RETENTION: Final = 4
 """A segment holds at most this part of what `retention.bytes` and `retention.ms` allow, so that little more is kept."""
-LEAST_SEGMENT_BYTES = 16 << 10
-LEAST_SEGMENT_MS = 1_000
+LEAST_SEGMENT_BYTES: Final = 16 << 10
+LEAST_SEGMENT_MS: Final = 1_000
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -13,31 +13,31 @@ import struct
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kohort.protocol.errors import DecodeError, ErrorCode
 from kohort.protocol.varints import read_varint, read_varlong
 
-_COMPILED = not __file__.endswith(".py")
-_WORTH_A_LOOK = 8
+_COMPILED: Final = not __file__.endswith(".py")
+_WORTH_A_LOOK: Final = 8
 """From so many records on it is looked whether they are of one size."""
 _FIRST_RUN, _LEAST_RUN = 64, 16
 """So many records are looked at together at most, at first and after others came; twice as many as the last time."""
-_MOST_HEADERS = 8
+_MOST_HEADERS: Final = 8
 """Records of one size with more headers are not looked at together."""
-_ONE_BY_ONE = 64
+_ONE_BY_ONE: Final = 64
 """After so many records at most it is looked again whether the next ones are of one size."""
 _TWO_BYTES, _THREE_BYTES = 64, 8_192
 """From these numbers on an offset delta has so many bytes."""
-_OFFSETS_OF_ONE: tuple[bytes, ...] = (bytes(range(0, 128, 2)),)
-_OFFSETS_OF_TWO: tuple[bytes, ...] = (
+_OFFSETS_OF_ONE: Final[tuple[bytes, ...]] = (bytes(range(0, 128, 2)),)
+_OFFSETS_OF_TWO: Final[tuple[bytes, ...]] = (
     bytes(number << 1 & 127 | 128 for number in range(_TWO_BYTES, _THREE_BYTES)),
     bytes(number >> 6 for number in range(_TWO_BYTES, _THREE_BYTES)),
 )
 """Offset deltas of one byte, and of two, column by column."""
-_BLOCK = 64
+_BLOCK: Final = 64
 """Only the first byte of the offset delta changes among so many records."""
-_SHAPES = tuple(
+_SHAPES: Final = tuple(
     tuple(
         tuple(
             (
@@ -59,7 +59,7 @@ What reads the beginning: the size, and the attributes or its second byte; time,
 the key, and two that are the value's if there is no key. Then the highest bit of the size, what the byte behind it is
 at most, what makes a length of both, and where the size of the value is if there is no key.
 """
-_TIMES = ((0x80, 0), (0x8080, 0x80))
+_TIMES: Final = ((0x80, 0), (0x8080, 0x80))
 """Which bits tell that a time has one byte, or two, and what they are."""
 _LAST_BYTES, _OTHER_BYTES = bytes(range(128)), bytes(range(128, 256))
 """What a number may end in, and what may stand before that."""

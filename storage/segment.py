@@ -8,71 +8,87 @@ readers get views of it without a copy. A large batch is a chunk of its own from
 index entry per batch but in the tail: inside a chunk one walks from header to header, which is at most a few hundred.
 """
 
+from abc import ABC, abstractmethod
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from struct import Struct
-from typing import Protocol
+from typing import Final
 
-CHUNK_BYTES = 32 * 1024
+from mypy_extensions import mypyc_attr
+
+CHUNK_BYTES: Final = 32 * 1024
 """The tail becomes a chunk at this size. Smaller chunks cost more memory, larger ones longer walks."""
-LARGE_BATCH_BYTES = 8 * 1024
+LARGE_BATCH_BYTES: Final = 8 * 1024
 """A batch of this size is a chunk of its own: it is copied once, and its share of a chunk's cost is small."""
 
-NO_ROOM = -1
+NO_ROOM: Final = -1
 """There was a batch that did not fit any more."""
 
-_STAMP = Struct(">qii")
+_STAMP: Final = Struct(">qii")
 """Base offset, length, leader epoch: the head of a batch, which its checksum does not cover."""
-_HEAD = Struct(">qi")
-_LENGTH = Struct(">i")
-_LAST_OFFSET_DELTA = Struct(">i")
-_TIMESTAMP = Struct(">q")
-_DELTA_AND_TIMESTAMP = Struct(">i8xq")
+_HEAD: Final = Struct(">qi")
+_LENGTH: Final = Struct(">i")
+_LAST_OFFSET_DELTA: Final = Struct(">i")
+_TIMESTAMP: Final = Struct(">q")
+_DELTA_AND_TIMESTAMP: Final = Struct(">i8xq")
 """Last offset delta and largest timestamp, from `_LAST_OFFSET_DELTA_AT` on."""
 _LAST_OFFSET_DELTA_AT, _MAX_TIMESTAMP_AT = 23, 35
 
 Chunk = bytes | memoryview
 
 
-class Segment(Protocol):
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Segment(ABC):
     """What a log asks of a segment. Offsets are absolute, sizes are bytes, times are wall-clock milliseconds."""
 
-    base_offset: int
-    next_offset: int
-    """The offset after the last record."""
-    size_bytes: int
-    max_timestamp: int
-    """The largest timestamp of all records; -1: there is none."""
-    first_timestamp: int
-    """The largest of the first batch, from which the age of the segment is counted; -1: there is no batch."""
-    created_at_ms: int
-    clean: bool
-    """Whether a compaction made it."""
+    __slots__ = (
+        "base_offset",
+        "clean",
+        "created_at_ms",
+        "first_timestamp",
+        "max_timestamp",
+        "next_offset",
+        "size_bytes",
+    )
 
+    def __init__(self, base_offset: int, created_at_ms: int) -> None:
+        """An empty one."""
+        self.base_offset = base_offset
+        self.next_offset = base_offset
+        """The offset after the last record."""
+        self.size_bytes = 0
+        self.max_timestamp = -1
+        """The largest timestamp of all records; -1: there is none."""
+        self.first_timestamp = -1
+        """The largest of the first batch, from which the age of the segment is counted; -1: there is no batch."""
+        self.created_at_ms = created_at_ms
+        self.clean = False
+        """Whether a compaction made it."""
+
+    @abstractmethod
     def append(self, batch: bytes, base_offset: int, leader_epoch: int) -> None:
         """Adds one batch, with its offset and leader epoch stamped in. Does not keep `batch` itself."""
-        ...
 
+    @abstractmethod
     def read(self, offset: int, max_bytes: int, at_least_one: bool, found: list[Chunk]) -> int:
         """Adds whole batches to `found`, from the one that holds `offset` or the next; returns the room that is left.
 
         Stops before `max_bytes` would be exceeded, and then returns NO_ROOM; with `at_least_one` the first batch comes
         whatever its size.
         """
-        ...
 
+    @abstractmethod
     def close(self) -> None:
         """Says that nothing will be appended any more."""
-        ...
 
+    @abstractmethod
     def batches_since(self, timestamp: int) -> Iterator[Chunk]:
         """The batches whose largest timestamp is not before `timestamp`."""
-        ...
 
+    @abstractmethod
     def chunks(self) -> Sequence[Chunk]:
         """Everything, in order, in pieces of whole batches."""
-        ...
 
 
 def batches_of(chunk: Chunk) -> Iterator[memoryview]:
@@ -85,7 +101,7 @@ def batches_of(chunk: Chunk) -> Iterator[memoryview]:
         at = after
 
 
-class MemorySegment:
+class MemorySegment(Segment):
     """A segment in memory."""
 
     __slots__ = (
@@ -95,23 +111,10 @@ class MemorySegment:
         "_tail",
         "_tail_bases",
         "_tail_starts",
-        "base_offset",
-        "clean",
-        "created_at_ms",
-        "first_timestamp",
-        "max_timestamp",
-        "next_offset",
-        "size_bytes",
     )
 
     def __init__(self, base_offset: int, created_at_ms: int) -> None:
-        self.base_offset = base_offset
-        self.next_offset = base_offset
-        self.size_bytes = 0
-        self.max_timestamp = -1
-        self.first_timestamp = -1
-        self.created_at_ms = created_at_ms
-        self.clean = False
+        super().__init__(base_offset, created_at_ms)
         self._chunks: list[bytes] = []
         # Base offset and largest timestamp of each chunk; of the tail too while there is one.
         self._bases = array("q")

@@ -5,7 +5,7 @@ log.py decides when a segment begins, which are forgotten and what a compaction 
 
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 from uuid import UUID
 
 from kohort.storage.producers import Producers
@@ -107,7 +107,7 @@ class MemoryStore:
             segment.next_offset = each.segments[-1].next_offset
 
 
-IN_MEMORY = MemoryStore()
+IN_MEMORY: Final = MemoryStore()
 
 
 class Storage(Protocol):

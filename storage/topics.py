@@ -4,7 +4,6 @@ Source: Kafka's `ReplicationControlManager`; the words of refusals are those of 
 """
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Concatenate, ParamSpec, TypeVar
 from uuid import UUID
 
@@ -15,7 +14,8 @@ from kohort.storage.placement import Placement
 from kohort.storage.producers import Producers
 from kohort.storage.refusal import Refusal
 from kohort.storage.store import MemoryStorage, Storage
-from kohort.storage.topic_configs import TOPIC_CONFIGS, LogConfig, log_config, refusal_of
+from kohort.storage.topic import Partition, Topic
+from kohort.storage.topic_configs import TOPIC_CONFIGS, log_config, refusal_of
 from kohort.storage.topic_names import name_refusal
 
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
@@ -32,46 +32,6 @@ _NOWHERE = MemoryStorage()
 """Where topics are that are only tried."""
 MadeT = TypeVar("MadeT")
 AskedT = ParamSpec("AskedT")
-
-
-@dataclass(slots=True, eq=False)
-class Partition:
-    """One partition of a topic."""
-
-    index: int
-    log: PartitionLog
-    replicas: tuple[int, ...]
-    """Node ids, those that run in sync; the preferred leader first."""
-    leader: int
-    leader_epoch: int = 0
-    producers: Producers | None = None
-    """Made when the first batch comes that names its producer."""
-
-    @property
-    def last_stable_offset(self) -> int:
-        """The offset up to which those may read who want committed records only."""
-        high_watermark = self.log.high_watermark
-        producers = self.producers
-        if producers is None:
-            return high_watermark
-        return min(producers.transactions.last_stable_offset(high_watermark), high_watermark)
-
-
-@dataclass(slots=True, eq=False)
-class Topic:
-    """One topic."""
-
-    name: str
-    topic_id: UUID
-    partitions: list[Partition]
-    configs: dict[str, str]
-    """What was set for this topic; everything else has the cluster's default."""
-    internal: bool
-    log_config: LogConfig
-
-    def partition(self, index: int) -> Partition | None:
-        """The partition of that number, or None."""
-        return self.partitions[index] if 0 <= index < len(self.partitions) else None
 
 
 def _at_once(

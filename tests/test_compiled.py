@@ -52,6 +52,16 @@ def test_a_compiled_module_keeps_nothing_by_cached_property(path: str) -> None:
     assert "cached_property" not in (ROOT / path).read_text()
 
 
+@pytest.mark.parametrize("path", listed())
+def test_what_a_compiled_function_returns_is_written_down(path: str) -> None:
+    """One that has nothing but a docstring ends the process when it is called, unless it returns None only."""
+    for node in ast.walk(ast.parse((ROOT / path).read_text())):
+        if isinstance(node, ast.FunctionDef) and node.returns is not None and ast.unparse(node.returns) != "None":
+            is_abstract = any(ast.unparse(each) == "abstractmethod" for each in node.decorator_list)
+            only_described = len(node.body) == 1 and isinstance(node.body[0], ast.Expr)
+            assert is_abstract or not only_described or ast.unparse(node.body[0]) == "...", node.name
+
+
 class Setup:
     """setup.py, run with a setuptools and a mypyc that only listen."""
 

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from kohort.broker.settings.group_configs import GroupConfigs
     from kohort.broker.slices import Slices
     from kohort.broker.ticket import Ticket
-    from kohort.storage.topics import Topic, Topics
+    from kohort.storage.topic import Topic
+    from kohort.storage.topics import Topics
 
 DELETE = 1
 """What may be done to a setting without a value (IncrementalAlterConfigs)."""

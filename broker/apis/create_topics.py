@@ -24,8 +24,8 @@ from kohort.protocol.messages.create_topics import (
 from kohort.security.acls import CLUSTER_NAME
 from kohort.security.rights import CREATE_CLUSTER, CREATE_TOPIC, DESCRIBE_CONFIGS_TOPIC
 from kohort.storage.refusal import Refusal
+from kohort.storage.topic import Topic
 from kohort.storage.topic_names import name_refusal
-from kohort.storage.topics import Topic
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node

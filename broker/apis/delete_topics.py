@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from kohort.broker.slices import Slices
     from kohort.broker.ticket import Ticket
     from kohort.protocol.messages.delete_topics import DeleteTopicState
-    from kohort.storage.topics import Topic
+    from kohort.storage.topic import Topic
 
 DISABLED_FROM = 3
 """Before this version clients do not know TOPIC_DELETION_DISABLED and hear INVALID_REQUEST."""

@@ -38,9 +38,9 @@ from kohort.security.acls import CLUSTER_NAME
 from kohort.security.rights import DESCRIBE_CONFIGS_CLUSTER, DESCRIBE_CONFIGS_GROUP, DESCRIBE_CONFIGS_TOPIC
 from kohort.storage.config_types import LIST
 from kohort.storage.refusal import Refusal
+from kohort.storage.topic import Topic
 from kohort.storage.topic_configs import TOPIC_CONFIGS
 from kohort.storage.topic_names import name_refusal
-from kohort.storage.topics import Topic
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node

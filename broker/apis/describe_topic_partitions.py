@@ -21,8 +21,9 @@ from kohort.protocol.messages.describe_topic_partitions import (
 from kohort.security.acls import ResourceType
 from kohort.security.rights import DESCRIBE_TOPIC
 from kohort.storage.placement import NO_LEADER
+from kohort.storage.topic import Partition, Topic
 from kohort.storage.topic_names import name_refusal
-from kohort.storage.topics import Partition, Topic, Topics
+from kohort.storage.topics import Topics
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node

@@ -4,6 +4,7 @@ v1: throttle time. v2: as v1. v3: KIP-345, group instance ids. v4: flexible.
 """
 
 from functools import lru_cache
+from typing import Final
 
 from kohort.broker.cluster.node import Node
 from kohort.broker.familiar_request import Familiar
@@ -14,9 +15,9 @@ from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.heartbeat import MESSAGE, HeartbeatRequest, HeartbeatResponse
 from kohort.security.rights import READ_GROUP
 
-_UNKNOWN_MEMBER_ID = ErrorCode.unknown_member_id
+_UNKNOWN_MEMBER_ID: Final = ErrorCode.unknown_member_id
 
-_ANSWERS = {error_code: HeartbeatResponse(error_code=error_code) for error_code in ErrorCode}
+_ANSWERS: Final = {error_code: HeartbeatResponse(error_code=error_code) for error_code in ErrorCode}
 """Answers that never vary are made once."""
 
 

@@ -8,7 +8,7 @@ from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
-    from kohort.storage.topics import Partition, Topic
+    from kohort.storage.topic import Partition, Topic
 
 NO_EPOCH = -1
 

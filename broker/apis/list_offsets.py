@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from kohort.broker.slices import Slices
     from kohort.broker.ticket import Ticket
     from kohort.storage.log import PartitionLog
-    from kohort.storage.topics import Topic
+    from kohort.storage.topic import Topic
 
 CONSUMER = -1
 """The replica id of a client. Others are brokers, or -2: somebody who looks for a mistake."""

@@ -33,8 +33,9 @@ from kohort.protocol.messages.metadata import (
 from kohort.security.acls import CLUSTER_NAME, ResourceType
 from kohort.security.rights import CREATE_CLUSTER, CREATE_TOPIC, DESCRIBE_TOPIC
 from kohort.storage.placement import NO_LEADER
+from kohort.storage.topic import Topic
 from kohort.storage.topic_names import name_refusal
-from kohort.storage.topics import INTERNAL_TOPICS, Topic, Topics
+from kohort.storage.topics import INTERNAL_TOPICS, Topics
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node

@@ -9,6 +9,7 @@ left the group is not asked at all (classic-groups §7.1).
 """
 
 from collections.abc import Iterator
+from typing import Final
 from uuid import UUID
 
 from kohort.broker.apis.parts import SHORT, changed, in_parts, runs
@@ -29,7 +30,7 @@ from kohort.protocol.messages.offset_commit import (
 )
 from kohort.security.rights import READ_GROUP, READ_TOPIC
 
-IDS_FROM = 10
+IDS_FROM: Final = 10
 
 
 def handle(node: Node, request: OffsetCommitRequest, ticket: Ticket) -> OffsetCommitResponse | Work | None:

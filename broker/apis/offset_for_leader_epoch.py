@@ -27,7 +27,7 @@ from kohort.security.rights import CLUSTER_ACTION, DESCRIBE_TOPIC
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
     from kohort.broker.ticket import Ticket
-    from kohort.storage.topics import Topic
+    from kohort.storage.topic import Topic
 
 
 def handle(node: Node, request: OffsetForLeaderEpochRequest, ticket: Ticket) -> Slices[OffsetForLeaderEpochResponse]:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
     from kohort.broker.ticket import Ticket
     from kohort.coordinator.context import OnWritten
-    from kohort.storage.topics import Topic
+    from kohort.storage.topic import Topic
 
 ABORTABLE_SINCE = 4
 ADDS_BY_ITSELF_SINCE = 5

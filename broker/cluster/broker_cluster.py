@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
 from random import Random
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 from uuid import UUID
 
 from kohort.broker.address import Advertised
@@ -33,7 +32,7 @@ from kohort.broker.settings.group_configs import GroupConfigs
 from kohort.coordinator.deleting import topic_deleted
 from kohort.coordinator.effects import OFFSETS_TOPIC, TRANSACTION_TOPIC
 from kohort.purgatory import DelayedOperation, Purgatory
-from kohort.storage.topics import Partition, Topic
+from kohort.storage.topic import Partition, Topic
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.disk_syncing import Syncs
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
     from kohort.storage.disk.directory import DataDirectory
 
 
-TROUBLE_LOGGED_EVERY_MS = 10_000
+TROUBLE_LOGGED_EVERY_MS: Final = 10_000
 """How often the log says that the disk fails: every request may find it."""
 
 
@@ -114,25 +113,31 @@ class BrokerCluster:
         }
         """Topics whose leaders are coordinators too, by name: they hear when leadership moves."""
         self._disk_troubled_ms: int | None = None
+        self._scram_credentials: ScramCredentials | None = None
+        self._logins: Logins | None = None
         show_coordinators_topics(self)
         start_sweeps(self, now_ms)
         if directory is not None:
             take_over(self, directory, now_ms)
         start_upkeep(self, now_ms)
 
-    @cached_property
+    @property
     def scram_credentials(self) -> ScramCredentials:
         """Who can log in by SCRAM; made when somebody asks for the first time."""
-        from kohort.broker.cluster.kept_credentials import kept_credentials
+        if self._scram_credentials is None:
+            from kohort.broker.cluster.kept_credentials import kept_credentials
 
-        return kept_credentials(self.directory)
+            self._scram_credentials = kept_credentials(self.directory)
+        return self._scram_credentials
 
-    @cached_property
+    @property
     def logins(self) -> Logins:
         """How logins ended; made when somebody logs in for the first time."""
-        from kohort.broker.cluster.logins import Logins
+        if self._logins is None:
+            from kohort.broker.cluster.logins import Logins
 
-        return Logins(self)
+            self._logins = Logins(self)
+        return self._logins
 
     @property
     def controller_id(self) -> int:

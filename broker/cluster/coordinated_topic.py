@@ -11,7 +11,7 @@ from kohort.broker.logs import log
 from kohort.coordinator.group_placement import partition_for
 from kohort.purgatory import DelayedOperation
 from kohort.storage.refusal import Refusal
-from kohort.storage.topics import Partition, Topic
+from kohort.storage.topic import Partition, Topic
 
 if TYPE_CHECKING:
     from uuid import UUID

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from kohort.broker.cluster.broker_cluster import BrokerCluster
     from kohort.storage.disk.files import Disk, Unsynced
-    from kohort.storage.topics import Partition
+    from kohort.storage.topic import Partition
 
 NEVER, INTERVAL, ALWAYS = "never", "interval", "always"
 """When what was written is synced: when the system likes to, now and then, before it is acknowledged."""

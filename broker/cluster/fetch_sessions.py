@@ -14,7 +14,8 @@ from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from kohort.protocol.messages.fetch import FetchPartition, FetchRequest, PartitionData
-    from kohort.storage.topics import Partition, Topic, Topics
+    from kohort.storage.topic import Partition, Topic
+    from kohort.storage.topics import Topics
 
 TOPIC_IDS_FROM = 13
 """The version of Fetch from which topics are named by their ids. A session stays with what it began with."""

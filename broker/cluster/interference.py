@@ -6,7 +6,9 @@ A broker that nobody experiments with has the one below, which changes nothing.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+from mypy_extensions import mypyc_attr
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from kohort.protocol.errors import ErrorCode
     from kohort.purgatory import DelayedOperation
     from kohort.security.rights import Right
-    from kohort.storage.topics import Partition, Topic
+    from kohort.storage.topic import Partition, Topic
 
 Handler = Callable[["Node", Any, "Ticket"], Any]
 """Handles a request: returns its response, None (it is answered later), NO_REPLY, or a generator that returns these."""
@@ -26,6 +28,7 @@ Report = Callable[[int], None]
 """Reports to a coordinator that its write is done; called with the time."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Interference:
     """Lets everything happen as it would. To change that, override a method and set `BrokerCluster.interference`."""
 
@@ -69,4 +72,4 @@ class Interference:
         """A fetch is about to wait for records, until `operation.deadline_ms`."""
 
 
-NO_INTERFERENCE = Interference()
+NO_INTERFERENCE: Final = Interference()

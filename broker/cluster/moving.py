@@ -12,7 +12,7 @@ from kohort.broker.logs import log
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
 from kohort.storage.placement import NO_LEADER
-from kohort.storage.topics import Partition, Topic
+from kohort.storage.topic import Partition, Topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

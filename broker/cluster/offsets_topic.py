@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kohort.broker.cluster.coordinated_topic import CoordinatedTopic
 from kohort.coordinator.effects import OFFSETS_TOPIC
@@ -10,10 +10,12 @@ from kohort.coordinator.loading import Loading, unload
 from kohort.protocol.batches import EncodedRecords
 from kohort.protocol.errors import ErrorCode
 from kohort.storage.producers import Remembered
-from kohort.storage.topics import Partition
+from kohort.storage.topic import Partition
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
+
+_NONE: Final = ErrorCode.none
 
 
 class OffsetsTopic(CoordinatedTopic):
@@ -66,7 +68,7 @@ class OffsetsTopic(CoordinatedTopic):
         partition = topic.partitions[number]
         if producer is None:
             base_offset = self._cluster.append(partition, batch, now_ms)
-            return ErrorCode.none, base_offset + records.count - 1
+            return _NONE, base_offset + records.count - 1
         producers = self._cluster.topics.producers_of(partition)
         error = producers.check_epoch(*producer)
         if error is not ErrorCode.none:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kohort.broker.cluster.interference import NO_INTERFERENCE
 from kohort.broker.logs import log
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from kohort.coordinator.context import CoordinatorContext
 
 
-REPLIES_AT_ONCE = 500
+REPLIES_AT_ONCE: Final = 500
 """So many members of a group hear of its rebalance before others are served: a few milliseconds."""
 
-MARKERS_AT_ONCE = 256
+MARKERS_AT_ONCE: Final = 256
 """To so many partitions the end of a transaction is written before others are served: some milliseconds."""
 
-MARKERS_PAUSE_MS = 1
+MARKERS_PAUSE_MS: Final = 1
 """Until the next ones."""
 
 
@@ -193,7 +193,7 @@ def _write_some_markers(cluster: BrokerCluster, effect: WriteMarkers, now_ms: in
         return ErrorCode.unknown_server_error
 
 
-CAUSES = {
+CAUSES: Final = {
     "all_joined": "everybody joined",
     "nobody_left": "nobody is left",
     "assignment_stored": "handed out the partitions",

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from kohort.coordinator.topic_info import TopicInfo
-from kohort.storage.topics import Topic, Topics
+from kohort.storage.topic import Topic
+from kohort.storage.topics import Topics
 
 
 class ClusterTopics:

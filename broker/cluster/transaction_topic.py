@@ -11,7 +11,7 @@ from kohort.coordinator.effects import OFFSETS_TOPIC, TRANSACTION_TOPIC, WriteMa
 from kohort.coordinator.transactions.transaction_loading import TransactionLoading
 from kohort.protocol.batches import NO_PRODUCER, EncodedRecords, Marker, marker_batch
 from kohort.protocol.errors import ErrorCode
-from kohort.storage.topics import Partition
+from kohort.storage.topic import Partition
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.broker_cluster import BrokerCluster

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from struct import Struct
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from kohort.broker.address import java_address, plain_host
 from kohort.broker.familiar_request import NOBODY
@@ -27,26 +27,26 @@ if TYPE_CHECKING:
     from kohort.protocol.codec import Frame
     from kohort.security.sasl.login import Login
 
-WAITING_BYTES = 65_536
+WAITING_BYTES: Final = 65_536
 """What a connection may hold of requests that cannot be handled yet; above, its socket is not read any more, and
 the client has to wait. Never reached by a client that waits for its replies."""
 
-UNREAD_BYTES = 262_144
+UNREAD_BYTES: Final = 262_144
 """What a client may leave unread; above, its requests are not handled before it reads. One reply may be larger."""
 
-REPLIES_TOGETHER = 32
+REPLIES_TOGETHER: Final = 32
 """Replies that are written at once at most, so that UNREAD_BYTES is noticed in time."""
 
-LARGE_REPLY = 32_768
+LARGE_REPLY: Final = 32_768
 """Replies from this size on are written one by one, for the same reason; others are joined."""
 
 PARKED, UNREAD, IN_ROW, CLOSED = 1, 2, 4, 8
 """What may be in the way of the next request: one that waits, a client that does not read, others' turns, the end."""
 
-UNPARKED = object()
+UNPARKED: Final = object()
 """What a request that wanted no answer is owed."""
 
-_SIZE = Struct(">i")
+_SIZE: Final = Struct(">i")
 
 
 class Connection:

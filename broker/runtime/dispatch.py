@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from struct import Struct
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kohort.broker.cluster.interference import NO_INTERFERENCE
 from kohort.broker.cluster.performing import perform
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from kohort.broker.runtime.connection import Connection
     from kohort.broker.slices import Slices, Work
 
-API_VERSIONS = 18
+API_VERSIONS: Final = 18
 
-_CORRELATION_ID = Struct(">i").unpack_from
+_CORRELATION_ID: Final = Struct(">i").unpack_from
 
 
 class Dispatcher:
@@ -105,7 +105,7 @@ class Dispatcher:
         cluster = self.cluster
         if cluster.interference is not NO_INTERFERENCE or log.debug_enabled:
             return False
-        api = familiar.api
+        api: Api = familiar.api
         at = start + KEY_AND_VERSION
         answer: bytes | None = None
         failure: Exception | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kohort.protocol.api_keys import ApiSpec
 from kohort.protocol.familiar import NUMBERS_AT, NumbersAt
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kohort.protocol.codec import Frame
 
 
-_READERS = ("describe_", "list_", "metadata", "find_", "fetch", "offset_fetch", "offset_for_")
+_READERS: Final = ("describe_", "list_", "metadata", "find_", "fetch", "offset_fetch", "offset_for_")
 
 
 class Api:

@@ -7,8 +7,8 @@ import errno
 import socket
 from collections import Counter, deque
 from contextlib import suppress
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, cast
+from functools import partial
+from typing import TYPE_CHECKING, Final, cast
 
 from kohort.broker.address import show_address
 from kohort.broker.cluster.performing import perform
@@ -27,22 +27,22 @@ if TYPE_CHECKING:
     from kohort.broker.runtime.login_gate import LoginGate
     from kohort.broker.runtime.registry import Registry
 
-LONGEST_SWEEP_MS = 60_000
+LONGEST_SWEEP_MS: Final = 60_000
 """Idle connections are looked for this often, or four times in `connections.max.idle.ms` when that is more often."""
 
-LATE_US = 200_000
+LATE_US: Final = 200_000
 """A timer that rings later than this says that the process stood still: it was stopped, or had no processor."""
 
-READING_S = 0.05
+READING_S: Final = 0.05
 """How long sockets are read then before anything expires. Kafka's network threads read while its timer catches up."""
 
-DUE_AT_ONCE = 500
+DUE_AT_ONCE: Final = 500
 """So many of those whose time is up are looked at before sockets are read: sessions of a large group end together."""
 
-HANDSHAKE_S = 10.0
+HANDSHAKE_S: Final = 10.0
 """How long a TLS handshake may take; a client that stalls in one is hung up on then."""
 
-_EXAMPLE = "give an address of this machine, as in --listen 127.0.0.1:9092"
+_EXAMPLE: Final = "give an address of this machine, as in --listen 127.0.0.1:9092"
 
 
 class ListenError(Exception):
@@ -77,6 +77,7 @@ class Server:
         self._reads_first = False
         """Whether the timer rang too late, and sockets are read before anything expires."""
         self._ticking = False
+        self._gate: LoginGate | None = None
         cluster.on_wakeup_changed = self._arm
         cluster.soon = self._soon
         if cluster.settings.connections_max_idle_ms >= 0:
@@ -87,12 +88,14 @@ class Server:
 
     # Listening
 
-    @cached_property
+    @property
     def gate(self) -> LoginGate:
-        """What stands before the dispatcher where clients have to log in."""
-        from kohort.broker.runtime.login_gate import LoginGate
+        """What stands before the dispatcher where clients have to log in; made for the first of them."""
+        if self._gate is None:
+            from kohort.broker.runtime.login_gate import LoginGate
 
-        return LoginGate(self)
+            self._gate = LoginGate(self)
+        return self._gate
 
     async def listen(self, host: str, port: int) -> None:
         """Lets every node accept plain connections, on consecutive ports from `port` on, or on free ones if it is 0."""

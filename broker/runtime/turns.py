@@ -20,7 +20,7 @@ Turns are measured on the machine's clock, whatever is done to the brokers'.
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     import asyncio
@@ -29,22 +29,22 @@ if TYPE_CHECKING:
     from kohort.broker.clock import Clock
     from kohort.broker.runtime.connection import Connection
 
-TURN_US = 2_000
+TURN_US: Final = 2_000
 """How long one connection is served in a row."""
 
-ROUND_US = 5_000
+ROUND_US: Final = 5_000
 """How long the row is served before sockets are read again. One turn may begin just before that is over."""
 
-COUNTED_NS = 200_000
+COUNTED_NS: Final = 200_000
 """Less than this is not counted: the request asked for little."""
 
-AT_A_TIME = 8
+AT_A_TIME: Final = 8
 """So many requests of rebalances are handled, and so many connections served in a round, before sockets are read."""
 
-JOINS = frozenset((b"\x0b", b"\x0e"))
+JOINS: Final = frozenset((b"\x0b", b"\x0e"))
 """The API keys of JoinGroup and SyncGroup, but for their first byte. In a rebalance they come all at once."""
 
-LITTLE_NS = 500_000
+LITTLE_NS: Final = 500_000
 """A connection that is served for less on average asks for little. It is handled at once after a full round, too."""
 
 

@@ -9,7 +9,7 @@ from kohort.storage.topic_configs import TOPIC_CONFIGS
 
 if TYPE_CHECKING:
     from kohort.broker.settings.broker_settings import Settings
-    from kohort.storage.topics import Topic
+    from kohort.storage.topic import Topic
 
 DYNAMIC_TOPIC_CONFIG, DYNAMIC_DEFAULT_BROKER_CONFIG, STATIC_BROKER_CONFIG, DEFAULT_CONFIG = 1, 3, 4, 5
 """Sources of a value as the protocol numbers them (KIP-226)."""

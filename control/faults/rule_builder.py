@@ -32,7 +32,7 @@ from kohort.control.gate_points import ANSWER, REQUEST
 from kohort.control.numbers import length_ms
 from kohort.control.resources import operation_named, resource_named
 from kohort.protocol.releases import RELEASES
-from kohort.storage.topics import Topic
+from kohort.storage.topic import Topic
 
 
 class When(TypedDict, total=False):

@@ -18,7 +18,7 @@ from kohort.control.gate_points import REQUEST
 from kohort.control.request_facts import RequestFacts
 from kohort.protocol.visible import visible
 from kohort.security.rights import Right
-from kohort.storage.topics import Topic
+from kohort.storage.topic import Topic
 
 MOST_IDLE = 100
 

@@ -13,7 +13,7 @@ from kohort.control.body import Body
 from kohort.control.documenting import NOT_THERE, refusals
 from kohort.control.endpoint_context import TheServer, not_found, refused, the_node
 from kohort.storage.placement import NO_LEADER
-from kohort.storage.topics import Partition, Topic
+from kohort.storage.topic import Partition, Topic
 
 router = APIRouter(prefix="/leaders", tags=["leaders"])
 

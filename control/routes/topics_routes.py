@@ -13,7 +13,7 @@ from kohort.control.body import Body
 from kohort.control.documenting import NOT_THERE, refusals
 from kohort.control.endpoint_context import TheLaboratory
 from kohort.control.lab_topics import StoredRecord
-from kohort.storage.topics import Topic
+from kohort.storage.topic import Topic
 
 router = APIRouter(prefix="/topics", tags=["topics"])
 MOST_RECORDS = 10_000

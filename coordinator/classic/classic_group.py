@@ -1,7 +1,7 @@
 """A classic group: who is in it, in which state and generation (classic-groups §2). The files beside change it."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 from kohort.coordinator.classic.classic_host import ClassicHost
 from kohort.coordinator.classic.classic_member import NOBODY, Member
@@ -17,7 +17,7 @@ from kohort.protocol.consumer_protocol import subscribed_topics
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
 
-CONSUMER = "consumer"
+CONSUMER: Final = "consumer"
 """The protocol type of groups whose members say which topics they subscribe to; of others they are not known."""
 
 

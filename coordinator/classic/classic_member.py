@@ -1,20 +1,21 @@
 """A member of a classic group (classic-groups §2.1)."""
 
 from sys import intern
+from typing import Final
 
 from kohort.coordinator.effects import Cause
 from kohort.coordinator.member_stats import MemberStats
 from kohort.coordinator.shared_values import Protocols, shared_protocols, shared_timeout
 from kohort.purgatory import DelayedOperation
 
-NO_ASSIGNMENT = b""
+NO_ASSIGNMENT: Final = b""
 
 
 class Nobody:
     """Stands for the ticket of a request that is answered already, while its member still counts as waiting."""
 
 
-NOBODY = Nobody()
+NOBODY: Final = Nobody()
 
 
 class Member:

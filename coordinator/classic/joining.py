@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from sys import intern
-from typing import Any
+from typing import Any, Final
 
 from kohort.coordinator.classic import sessions
 from kohort.coordinator.classic.classic_group import ClassicGroup
@@ -34,7 +34,7 @@ from kohort.coordinator.shared_values import Protocols
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
-REVOKED = "revoke partitions"
+REVOKED: Final = "revoke partitions"
 """What Java's consumer says when it joins again only because it let go of partitions (KIP-429)."""
 
 

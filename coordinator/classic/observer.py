@@ -1,7 +1,9 @@
 """What happens to classic groups, as an observer hears of it while it happens. No group decides anything by it."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from mypy_extensions import mypyc_attr
 
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.effects import Cause
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from kohort.coordinator.shared_values import Protocols
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Observer:
     """Does nothing: so it is while nobody listens to a coordinator. `event_observer.py` makes events of it."""
 
@@ -70,6 +73,7 @@ class Observer:
 
     def emptied(self, group: "ClassicGroup") -> OnWritten | None:
         """Nobody is left. What is returned is called when the record that says so was written, or could not be."""
+        return None
 
     # Heartbeats and commits
 
@@ -116,4 +120,4 @@ def _ignored(_: ErrorCode) -> None:
     """An outcome that nobody waits for."""
 
 
-UNOBSERVED = Observer()
+UNOBSERVED: Final = Observer()

@@ -4,6 +4,7 @@ Whatever gives a group's record to the log returns the token of that `Append`: a
 """
 
 from collections.abc import Callable
+from typing import Final
 
 # This module needs `sessions` and `pending_sync` and they need it: a rebalance starts timers, which start a rebalance.
 from kohort.coordinator.classic import pending_sync, sessions
@@ -18,7 +19,7 @@ from kohort.protocol.consumer_protocol import ImpossibleLengthError
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
 
-UNFORESEEN = (NoCommonProtocol, ImpossibleLengthError)
+UNFORESEEN: Final = (NoCommonProtocol, ImpossibleLengthError)
 """Kafka does not foresee this when a join phase ends: the group hangs in its new generation (classic-groups §2.4)."""
 
 

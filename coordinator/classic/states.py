@@ -5,6 +5,7 @@ table's comment.
 """
 
 from enum import Enum
+from typing import Final
 
 from kohort.protocol.errors import ErrorCode
 
@@ -22,7 +23,7 @@ class State(Enum):
     __hash__ = object.__hash__
 
 
-ALLOWED_FROM: dict[State, frozenset[State]] = {
+ALLOWED_FROM: Final[dict[State, frozenset[State]]] = {
     State.EMPTY: frozenset({State.PREPARING_REBALANCE}),
     State.PREPARING_REBALANCE: frozenset({State.EMPTY, State.COMPLETING_REBALANCE, State.STABLE}),
     State.COMPLETING_REBALANCE: frozenset({State.PREPARING_REBALANCE}),
@@ -31,7 +32,7 @@ ALLOWED_FROM: dict[State, frozenset[State]] = {
 }
 """Which states a state is entered from (Kafka: `ClassicGroupState.validPreviousStates`)."""
 
-HEARTBEAT: dict[State, ErrorCode] = {
+HEARTBEAT: Final[dict[State, ErrorCode]] = {
     State.EMPTY: ErrorCode.unknown_member_id,
     State.PREPARING_REBALANCE: ErrorCode.rebalance_in_progress,
     State.COMPLETING_REBALANCE: ErrorCode.none,  # members may beat between their join and their sync
@@ -40,10 +41,10 @@ HEARTBEAT: dict[State, ErrorCode] = {
 }
 """A valid member's heartbeat (classic-groups §6.1)."""
 
-HEARTBEAT_NEEDS_SYNC = HEARTBEAT | {State.COMPLETING_REBALANCE: ErrorCode.rebalance_in_progress}
+HEARTBEAT_NEEDS_SYNC: Final = HEARTBEAT | {State.COMPLETING_REBALANCE: ErrorCode.rebalance_in_progress}
 """As brokers answered up to Kafka 2.4 (`kohort.as.kafka`)."""
 
-SYNC: dict[State, ErrorCode | None] = {
+SYNC: Final[dict[State, ErrorCode | None]] = {
     State.EMPTY: ErrorCode.unknown_member_id,
     State.PREPARING_REBALANCE: ErrorCode.rebalance_in_progress,
     State.COMPLETING_REBALANCE: None,  # syncing.await_assignment
@@ -52,7 +53,7 @@ SYNC: dict[State, ErrorCode | None] = {
 }
 """A valid member's SyncGroup (classic-groups §5.2)."""
 
-REJOIN: dict[State, ErrorCode | None] = {
+REJOIN: Final[dict[State, ErrorCode | None]] = {
     State.EMPTY: ErrorCode.unknown_member_id,
     State.PREPARING_REBALANCE: None,  # joining.rejoin
     State.COMPLETING_REBALANCE: None,
@@ -61,7 +62,7 @@ REJOIN: dict[State, ErrorCode | None] = {
 }
 """A known member's JoinGroup (classic-groups §3.5)."""
 
-COMMIT: dict[State, ErrorCode] = {
+COMMIT: Final[dict[State, ErrorCode]] = {
     State.EMPTY: ErrorCode.unknown_member_id,  # with a generation; without one anybody may (classic-groups §7.2)
     State.PREPARING_REBALANCE: ErrorCode.none,
     State.COMPLETING_REBALANCE: ErrorCode.rebalance_in_progress,
@@ -70,7 +71,7 @@ COMMIT: dict[State, ErrorCode] = {
 }
 """A valid member's OffsetCommit in the current generation (classic-groups §7.2)."""
 
-DELETE: dict[State, ErrorCode] = {
+DELETE: Final[dict[State, ErrorCode]] = {
     State.EMPTY: ErrorCode.none,
     State.PREPARING_REBALANCE: ErrorCode.non_empty_group,
     State.COMPLETING_REBALANCE: ErrorCode.non_empty_group,
@@ -79,5 +80,5 @@ DELETE: dict[State, ErrorCode] = {
 }
 """DeleteGroups (classic-groups §8.3)."""
 
-REBALANCES = ALLOWED_FROM[State.PREPARING_REBALANCE]
+REBALANCES: Final = ALLOWED_FROM[State.PREPARING_REBALANCE]
 """The states from which a rebalance can start."""

@@ -1,11 +1,12 @@
 """Which protocol a generation uses (classic-groups §2.7)."""
 
 from collections.abc import Iterable
+from typing import Final
 
 from kohort.coordinator.classic.classic_member import Member
 from kohort.coordinator.group_placement import java_hash
 
-HASH_BUCKETS = 16
+HASH_BUCKETS: Final = 16
 """The table size of Kafka's map of votes: a Java hash map that never grows, for so few names."""
 
 

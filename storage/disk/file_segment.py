@@ -11,7 +11,7 @@ from struct import Struct
 from typing import overload
 
 from kohort.storage.disk.files import File
-from kohort.storage.segment import NO_ROOM, Chunk, batches_of
+from kohort.storage.segment import NO_ROOM, Chunk, Segment, batches_of
 
 INDEX_INTERVAL_BYTES = 4096
 
@@ -27,36 +27,17 @@ _DELTA_AND_TIMESTAMP = Struct(">i8xq")
 _DELTA_AT, _MAX_TIMESTAMP_AT = 23, 35
 
 
-class FileSegment:
+class FileSegment(Segment):
     """A segment in an empty file that it is given. Its reads and writes raise OSError.
 
     A write that fails leaves the segment as it was.
     """
 
-    __slots__ = (
-        "base_offset",
-        "clean",
-        "created_at_ms",
-        "file",
-        "first_timestamp",
-        "latest_offsets",
-        "max_timestamp",
-        "max_timestamps",
-        "next_offset",
-        "offsets",
-        "positions",
-        "size_bytes",
-    )
+    __slots__ = ("file", "latest_offsets", "max_timestamps", "offsets", "positions")
 
     def __init__(self, file: File, base_offset: int, created_at_ms: int) -> None:
+        super().__init__(base_offset, created_at_ms)
         self.file = file
-        self.base_offset = base_offset
-        self.next_offset = base_offset
-        self.size_bytes = 0
-        self.max_timestamp = -1
-        self.first_timestamp = -1
-        self.created_at_ms = created_at_ms
-        self.clean = False
         # Of each block: where it begins, the last offset of its first batch, the largest timestamp in it, and the last
         # offset of the batch that has that.
         self.positions = array("q")

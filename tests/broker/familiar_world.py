@@ -23,7 +23,7 @@ from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition,
 from kohort.protocol.messages.offset_delete import OffsetDeleteRequestPartition, OffsetDeleteRequestTopic
 from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopic
 from kohort.protocol.messages.sync_group import SyncGroupRequestAssignment
-from kohort.storage.topics import Topic
+from kohort.storage.topic import Topic
 from tests.support.broker import Broker, Client
 from tests.support.coordinator_world import subscription
 from tests.support.data_requests import delete, given_topic

@@ -195,6 +195,7 @@ def waiting_operations(broker: Broker) -> list[DelayedOperation]:
     return list(broker.cluster.purgatory._watched[partition])
 
 
+@pytest.mark.plain("it replaces a method of an object whose class may be compiled")
 def test_what_comes_again_and_again_comes_again_after_it_failed(
     lines: StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
+import pytest
+
 from kohort.broker.cluster.fetch_sessions import FetchSession, FetchSessions
 from kohort.broker.cluster.moving import start_node, stop_node
 from kohort.protocol.errors import ErrorCode
@@ -108,6 +110,7 @@ def test_an_id_is_given_once() -> None:
     assert (ids[0], ids[8], len(sessions)) == (5, 6, 9)
 
 
+@pytest.mark.plain("it puts another log in the place of one, whose class may be compiled")
 def test_partitions_without_news_cost_no_look_into_their_logs() -> None:
     broker = Broker()
     ada = Fetcher(broker.client())

@@ -10,7 +10,7 @@ from kohort.protocol.batches import EncodedRecords, encode_record
 from kohort.protocol.errors import ErrorCode as E
 from kohort.storage.placement import NO_LEADER
 from kohort.storage.refusal import Refusal
-from kohort.storage.topics import Topic
+from kohort.storage.topic import Topic
 from tests.support.broker import Broker
 
 EXPIRING = bytes.fromhex("0001 0000000000000007 0000 0000000000000005 7fffffffffffffff")

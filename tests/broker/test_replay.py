@@ -13,7 +13,7 @@ from kohort.coordinator.loading import Loading
 from kohort.coordinator.offsets_topic_records import expiring_offset_value, offset_key
 from kohort.protocol.batches import COMPRESSION_MASK
 from kohort.storage.log import PartitionLog
-from kohort.storage.topics import Topic
+from kohort.storage.topic import Topic
 from tests.support.batches import Pair, batch
 from tests.support.manual_clock import ManualClock
 

@@ -9,7 +9,7 @@ import pytest
 from kohort.broker.runtime.server import ListenError
 from kohort.control.app import make_app
 from kohort.control.routes import nodes_routes
-from kohort.storage.topics import Topic
+from kohort.storage.topic import Topic
 from tests.support.broker import Broker
 
 HERE = "http://localhost"
@@ -49,6 +49,7 @@ async def test_a_node_stops(control: httpx.AsyncClient, broker: Broker) -> None:
     assert (again.status_code, again.json()) == (422, {"detail": "node 2 is stopped already"})
 
 
+@pytest.mark.plain("it replaces a method of an object whose class may be compiled")
 async def test_a_node_starts(control: httpx.AsyncClient, broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = await control.post("/nodes/2/start")
     assert (runs.status_code, runs.json()) == (422, {"detail": "node 2 runs already"})

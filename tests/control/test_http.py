@@ -190,7 +190,7 @@ async def test_topics_are_made_grow_and_are_written_to(http: httpx.AsyncClient, 
     assert lab.laboratory.topics.values("parcels", partition=1) == [b"1", None, b"1", None]
 
 
-async def test_what_topics_refuse_is_said(http: httpx.AsyncClient, lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_topics_refuse_is_said(http: httpx.AsyncClient, lab: Lab) -> None:
     async def refused(path: str, body: object) -> tuple[int, str]:
         answer = await http.post(path, json=body)
         return answer.status_code, answer.json()["detail"]
@@ -215,10 +215,7 @@ async def test_what_topics_refuse_is_said(http: httpx.AsyncClient, lab: Lab, mon
         "topic parcels has partitions 0 to 0, not 3",
     )
 
-    def full(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(lab.laboratory.cluster, "append", full)
+    lab.laboratory.cluster.broken = OSError(28, "No space left on device")
     assert await refused("/topics/parcels/records", {"values": ["x"]}) == (
         422,
         "parcels-0 cannot be stored: No space left on device",

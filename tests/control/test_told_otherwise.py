@@ -8,7 +8,7 @@ import pytest
 
 from kohort.broker.cluster.moving import move_leader
 from kohort.control.control_errors import ControlError
-from kohort.storage.topics import Topic
+from kohort.storage.topic import Topic
 from tests.control.talking import Lab
 
 

@@ -21,7 +21,7 @@ from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.context import CoordinatorContext
 from kohort.coordinator.effects import Append
 from kohort.protocol.errors import ErrorCode as E
-from kohort.storage.topics import Topic
+from kohort.storage.topic import Topic
 from tests.simulation.classic_member import ClassicMember
 from tests.simulation.member import Member
 from tests.simulation.modern_member import ModernMember

@@ -15,7 +15,7 @@ from kohort.protocol.messages.fetch import FetchPartition, FetchTopic
 from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopic
 from kohort.protocol.messages.produce import PartitionProduceData, TopicProduceData
-from kohort.storage.topics import Topic
+from kohort.storage.topic import Topic
 from tests.simulation.restless import RestlessCluster
 from tests.support.seeds import SEEDS, STEPS
 

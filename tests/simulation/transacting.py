@@ -17,7 +17,7 @@ from kohort.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnTop
 from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopic
 from kohort.protocol.messages.produce import PartitionProduceData, TopicProduceData
 from kohort.protocol.messages.txn_offset_commit import TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic
-from kohort.storage.topics import Topic
+from kohort.storage.topic import Topic
 from tests.simulation.restless import RestlessCluster
 from tests.simulation.transactional_reader import AGAIN, PARTITIONS, TOPIC, Reader
 from tests.support.broker import Client

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kohort.protocol.batches import CONTROL, read_batches
 from kohort.protocol.errors import ErrorCode as E
-from kohort.storage.topics import Partition
+from kohort.storage.topic import Partition
 from tests.simulation.transacting import GROUPS, Bank
 
 

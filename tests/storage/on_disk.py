@@ -9,8 +9,9 @@ from uuid import UUID
 from kohort.storage.disk.directory import DataDirectory
 from kohort.storage.disk.files import Disk
 from kohort.storage.log import PartitionLog
+from kohort.storage.topic import Topic
 from kohort.storage.topic_configs import LogConfig
-from kohort.storage.topics import Topic, Topics
+from kohort.storage.topics import Topics
 
 NAME = "orders"
 ID = UUID(int=7)

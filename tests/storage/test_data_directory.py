@@ -7,7 +7,7 @@ import pytest
 
 from kohort.storage.disk.directory import DataDirectory
 from kohort.storage.disk.ownership import DataDirectoryError
-from kohort.storage.topics import Topic
+from kohort.storage.topic import Topic
 from tests.storage.on_disk import ID, NAME, OnDisk
 from tests.support.batches import batch
 

@@ -8,9 +8,10 @@ from kohort.protocol.errors import ErrorCode
 from kohort.storage.log import PartitionLog
 from kohort.storage.placement import MAX_PARTITIONS
 from kohort.storage.refusal import Refusal
+from kohort.storage.topic import Topic
 from kohort.storage.topic_configs import TOPIC_CONFIGS, refusal_of
 from kohort.storage.topic_names import name_refusal
-from kohort.storage.topics import PARTITIONS_AT_ONCE, Topic, Topics
+from kohort.storage.topics import PARTITIONS_AT_ONCE, Topics
 from tests.support.batches import batch, contents
 
 

@@ -9,7 +9,7 @@ from kohort.storage.transactions import before, end_of
 
 if TYPE_CHECKING:
     from kohort.storage.segment import Chunk
-    from kohort.storage.topics import Partition
+    from kohort.storage.topic import Partition
 
 
 def committed(

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from kohort.broker.slices import Work
     from kohort.broker.ticket import Ticket
     from kohort.protocol.messages.fetch import FetchTopic
-    from kohort.storage.topics import Partition, Topic
+    from kohort.storage.topic import Partition, Topic
 
     _TopicAnswer = tuple[UUID | None, str, list[PartitionData]]
 

@@ -17,8 +17,8 @@ from kohort.storage.validation import Rejection, Verdict, check_batch
 if TYPE_CHECKING:
     from kohort.protocol.batches import BatchInfo
     from kohort.protocol.messages.produce import PartitionProduceResponse
+    from kohort.storage.topic import Partition, Topic
     from kohort.storage.topic_configs import LogConfig
-    from kohort.storage.topics import Partition, Topic
 
 RECORDS_PER_TURN = 10_000
 """Records of one request that are checked at once: half a microsecond each, and more where something is wrong."""

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
     from kohort.broker.slices import Work
     from kohort.broker.ticket import Ticket
-    from kohort.storage.topics import Partition, Topic
+    from kohort.storage.topic import Partition, Topic
 
 ADMIN_CLIENT_ID = "__admin_client"
 """Kafka lets a client of this name write to internal topics."""

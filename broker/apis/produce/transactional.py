@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kohort.broker.slices import Slices
     from kohort.broker.ticket import Ticket
     from kohort.protocol.messages.produce import ProduceRequest
-    from kohort.storage.topics import Partition
+    from kohort.storage.topic import Partition
 
 ABORTABLE_SINCE = 11
 ADDS_BY_ITSELF_SINCE = 12

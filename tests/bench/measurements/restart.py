@@ -24,7 +24,8 @@ from kohort.coordinator.offsets_topic_records import (
 from kohort.protocol.batches import EncodedRecords, encode_record
 from kohort.storage.disk.checking import check_partition, partition_folders
 from kohort.storage.disk.directory import DataDirectory
-from kohort.storage.topics import Topic, Topics
+from kohort.storage.topic import Topic
+from kohort.storage.topics import Topics
 from tests.bench.bench import Bench, percentile
 from tests.bench.connection import drain
 from tests.bench.group import Group, form_in_lanes

@@ -15,6 +15,14 @@ class Clock(Protocol):
     epoch_ms: int
     """Add it to monotonic milliseconds for the wall clock (since 1970, UTC)."""
 
+    @property
+    def zero_ns(self) -> int | None:
+        """When this clock showed 0, in the machine's own nanoseconds; None: it does not always go as the machine does.
+
+        Whoever has looked at the machine's time need not ask for this one's, then.
+        """
+        ...
+
     def now_ms(self) -> int:
         """Monotonic milliseconds."""
         ...
@@ -37,18 +45,21 @@ class SystemClock:
     """The machine's clock."""
 
     def __init__(self) -> None:
-        self._start_ns = time.monotonic_ns()
+        self.zero_ns = time.monotonic_ns()
         self.epoch_ms = time.time_ns() // 1_000_000
 
     def now_ms(self) -> int:
         """Monotonic milliseconds since this clock was made."""
-        return (time.monotonic_ns() - self._start_ns) // 1_000_000
+        return (time.monotonic_ns() - self.zero_ns) // 1_000_000
 
     def now_us(self) -> int:
         """Monotonic microseconds."""
-        return (time.monotonic_ns() - self._start_ns) // 1_000
+        return (time.monotonic_ns() - self.zero_ns) // 1_000
 
-    machine_ns = staticmethod(time.monotonic_ns)  # looked at after every request of a turn, so nothing is put around it
+    @property
+    def machine_ns(self) -> Callable[[], int]:
+        """See `Clock`; looked at after every request of a turn, so nothing is put around it."""
+        return time.monotonic_ns
 
     def seconds_until(self, due_ms: int) -> float | None:
         """See `Clock`."""

@@ -21,6 +21,7 @@ class LabClock:
         self._machine = machine if machine is not None else SystemClock()
         self.epoch_ms = self._machine.epoch_ms
         self.machine_ns = self._machine.machine_ns
+        self.zero_ns = None
         self.changed: Callable[[], None] = lambda: None
         """Called when a moment may come earlier or later than was said before."""
         self._scale = 1.0

@@ -189,7 +189,8 @@ class Marker(NamedTuple):
 
 _MARKER_KEY: Final = Struct(">hh")
 _MARKER_VALUE: Final = Struct(">hi")
-_ABORT, _COMMIT = 0, 1
+_ABORT: Final = 0
+_COMMIT: Final = 1
 
 
 def marker_batch(marker: Marker, producer_id: int, producer_epoch: int, timestamp_ms: int) -> bytes:

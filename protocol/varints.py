@@ -8,8 +8,10 @@ from typing import Final
 from kohort.protocol.errors import DecodeError
 from kohort.protocol.wire import unsigned_varint
 
-INT_BYTES, LONG_BYTES = 5, 10
-_INT, _LONG = 0xFFFF_FFFF, 0xFFFF_FFFF_FFFF_FFFF
+INT_BYTES: Final = 5
+LONG_BYTES: Final = 10
+_INT: Final = 0xFFFF_FFFF
+_LONG: Final = 0xFFFF_FFFF_FFFF_FFFF
 
 
 def read_varint(data: bytes | bytearray, at: int) -> tuple[int, int]:

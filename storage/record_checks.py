@@ -21,13 +21,15 @@ from kohort.protocol.varints import read_varint, read_varlong
 _COMPILED: Final = not __file__.endswith(".py")
 _WORTH_A_LOOK: Final = 8
 """From so many records on it is looked whether they are of one size."""
-_FIRST_RUN, _LEAST_RUN = 64, 16
+_FIRST_RUN: Final = 64
+_LEAST_RUN: Final = 16
 """So many records are looked at together at most, at first and after others came; twice as many as the last time."""
 _MOST_HEADERS: Final = 8
 """Records of one size with more headers are not looked at together."""
 _ONE_BY_ONE: Final = 64
 """After so many records at most it is looked again whether the next ones are of one size."""
-_TWO_BYTES, _THREE_BYTES = 64, 8_192
+_TWO_BYTES: Final = 64
+_THREE_BYTES: Final = 8_192
 """From these numbers on an offset delta has so many bytes."""
 _OFFSETS_OF_ONE: Final[tuple[bytes, ...]] = (bytes(range(0, 128, 2)),)
 _OFFSETS_OF_TWO: Final[tuple[bytes, ...]] = (
@@ -63,7 +65,8 @@ _TIMES: Final = ((0x80, 0), (0x8080, 0x80))
 """Which bits tell that a time has one byte, or two, and what they are."""
 _LAST_BYTES, _OTHER_BYTES = bytes(range(128)), bytes(range(128, 256))
 """What a number may end in, and what may stand before that."""
-_NO_HEADERS, _NULL = 0, 1
+_NO_HEADERS: Final = 0
+_NULL: Final = 1
 
 
 class BadRecordsError(Exception):

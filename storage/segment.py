@@ -31,9 +31,10 @@ _HEAD: Final = Struct(">qi")
 _LENGTH: Final = Struct(">i")
 _LAST_OFFSET_DELTA: Final = Struct(">i")
 _TIMESTAMP: Final = Struct(">q")
-_DELTA_AND_TIMESTAMP: Final = Struct(">i8xq")
+_DELTA_AND_TIMESTAMP: Final = Struct(">i8xq").unpack_from
 """Last offset delta and largest timestamp, from `_LAST_OFFSET_DELTA_AT` on."""
-_LAST_OFFSET_DELTA_AT, _MAX_TIMESTAMP_AT = 23, 35
+_LAST_OFFSET_DELTA_AT: Final = 23
+_MAX_TIMESTAMP_AT: Final = 35
 
 Chunk = bytes | memoryview
 
@@ -126,7 +127,7 @@ class MemorySegment(Segment):
     def append(self, batch: bytes, base_offset: int, leader_epoch: int) -> None:
         """Adds one batch; see `Segment`."""
         size = len(batch)
-        delta, max_timestamp = _DELTA_AND_TIMESTAMP.unpack_from(batch, _LAST_OFFSET_DELTA_AT)
+        delta, max_timestamp = _DELTA_AND_TIMESTAMP(batch, _LAST_OFFSET_DELTA_AT)
         if self.size_bytes == 0:
             self.first_timestamp = max_timestamp
         if size >= LARGE_BATCH_BYTES:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, cast
 from kohort.broker.address import java_address, plain_host
 from kohort.broker.familiar_request import NOBODY
 from kohort.broker.logs import log
+from kohort.broker.runtime.connection_limits import LARGE_REPLY, REPLIES_TOGETHER, UNREAD_BYTES, WAITING_BYTES
 from kohort.broker.runtime.listener import PLAINTEXT_LISTENER, Listener
 from kohort.broker.runtime.turns import COUNTED_NS, JOINS, LITTLE_NS
 from kohort.broker.ticket import Ticket
@@ -27,20 +28,10 @@ if TYPE_CHECKING:
     from kohort.protocol.codec import Frame
     from kohort.security.sasl.login import Login
 
-WAITING_BYTES: Final = 65_536
-"""What a connection may hold of requests that cannot be handled yet; above, its socket is not read any more, and
-the client has to wait. Never reached by a client that waits for its replies."""
-
-UNREAD_BYTES: Final = 262_144
-"""What a client may leave unread; above, its requests are not handled before it reads. One reply may be larger."""
-
-REPLIES_TOGETHER: Final = 32
-"""Replies that are written at once at most, so that UNREAD_BYTES is noticed in time."""
-
-LARGE_REPLY: Final = 32_768
-"""Replies from this size on are written one by one, for the same reason; others are joined."""
-
-PARKED, UNREAD, IN_ROW, CLOSED = 1, 2, 4, 8
+PARKED: Final = 1
+UNREAD: Final = 2
+IN_ROW: Final = 4
+CLOSED: Final = 8
 """What may be in the way of the next request: one that waits, a client that does not read, others' turns, the end."""
 
 UNPARKED: Final = object()
@@ -186,14 +177,20 @@ class Connection:
         """Bytes have come."""
         server = self.server
         turns = server.turns
-        self.heard_at_ms = now_ms = server.clock.now_ms()
-        if self._obstacles or (turns.spent_ns and turns.is_full(self.load_ns)) or (data[5:6] in JOINS and turns.many()):
+        before_ns = turns.now_ns()
+        zero_ns = turns.zero_ns
+        now_ms = server.clock.now_ms() if zero_ns is None else (before_ns - zero_ns) // 1_000_000
+        self.heard_at_ms = now_ms
+        size = len(data) - 4
+        if (
+            self._obstacles
+            or (turns.spent_ns and turns.is_full(self.load_ns))
+            or (size > 1 and data[5] in JOINS and turns.many())
+        ):
             self._wait_with(data)
             return
         self.in_turn = True
-        before_ns = turns.now_ns()
         try:
-            size = len(data) - 4
             if not self._received and 0 < size == _SIZE.unpack_from(data)[0] <= self.frame_max_bytes:
                 # One whole frame and nothing else, as nearly always: clients wait for their replies.
                 self.handle(self, data, now_ms, 4)

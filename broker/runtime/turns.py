@@ -41,8 +41,8 @@ COUNTED_NS: Final = 200_000
 AT_A_TIME: Final = 8
 """So many requests of rebalances are handled, and so many connections served in a round, before sockets are read."""
 
-JOINS: Final = frozenset((b"\x0b", b"\x0e"))
-"""The API keys of JoinGroup and SyncGroup, but for their first byte. In a rebalance they come all at once."""
+JOINS: Final = frozenset((11, 14))
+"""The API keys of JoinGroup and SyncGroup. In a rebalance they come all at once."""
 
 LITTLE_NS: Final = 500_000
 """A connection that is served for less on average asks for little. It is handled at once after a full round, too."""
@@ -63,6 +63,8 @@ class Turns:
         self._rebalancing = 0
         """How many requests of rebalances there were since then."""
         self.now_ns = clock.machine_ns
+        self.zero_ns = clock.zero_ns
+        """See `Clock`."""
 
     def __bool__(self) -> bool:
         """Whether somebody stands in the row."""

@@ -1,12 +1,15 @@
 """Heartbeat (classic-groups §6.1). The most frequent request: one function, which looks only at what it needs."""
 
+from typing import Final
+
 from kohort.coordinator.classic.observer import UNOBSERVED
 from kohort.coordinator.classic.sessions import extend
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.protocol.errors import ErrorCode
 
-_NONE, _EMPTY = ErrorCode.none, State.EMPTY
+_NONE: Final = ErrorCode.none
+_EMPTY: Final = State.EMPTY
 
 
 def heartbeat(

@@ -8,7 +8,7 @@ import pytest
 
 from kohort.broker.address import java_address
 from kohort.broker.cluster.node import Node
-from kohort.broker.runtime.connection import WAITING_BYTES
+from kohort.broker.runtime.connection_limits import WAITING_BYTES
 from kohort.broker.runtime.paused_reading import LOOK_EVERY_MS, READ_ON_BYTES
 from kohort.broker.runtime.turns import TURN_US
 from kohort.broker.ticket import NO_REPLY, CloseConnection, Ticket

@@ -4,6 +4,8 @@
 class ManualClock:
     """A clock that stands still until somebody moves it."""
 
+    zero_ns = None
+
     def __init__(self, now_ms: int = 0, epoch_ms: int = 1_700_000_000_000) -> None:
         self._now_ms = now_ms
         self.epoch_ms = epoch_ms

@@ -32,9 +32,10 @@ def test_the_constants_that_it_names_have_these_values(name: str, file: str, val
     found = [
         node.value
         for node in ast.parse((ROOT / file).read_text()).body
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == name
+        if (isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name)
+        or (isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == name)
     ]
-    assert [eval(compile(ast.Expression(each), file, "eval"), {}) for each in found] == [int(value)]
+    assert [eval(ast.unparse(each)) for each in found if each is not None] == [int(value)]
 
 
 def test_every_line_of_its_tables_is_looked_at() -> None:

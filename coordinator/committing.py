@@ -326,18 +326,14 @@ def _check(group: ClassicGroup, commit: Commit, now_ms: int) -> ErrorCode:
             return _NONE  # from anybody: the id is not even looked at
         if not member_id and instance_id is None:
             return ErrorCode.unknown_member_id
-    if instance_id is not None:
-        error = group.check_member(member_id, instance_id)
-        if error is not _NONE:
-            return error
-    member = group.members.get(member_id)
-    if member is None:
-        return ErrorCode.unknown_member_id
+    error = group.check_member(member_id, instance_id)
+    if error is not _NONE:
+        return error
     if generation_id != group.generation_id:
         return ErrorCode.illegal_generation
     error = COMMIT[group.state]
     if error is _NONE:
-        extend(group, member, now_ms)
+        extend(group, group.members[member_id], now_ms)
     return error
 
 

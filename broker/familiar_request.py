@@ -6,9 +6,11 @@ rights each time, and whoever watches sees each of them.
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
 
-from kohort.protocol.familiar import AFTER_CORRELATION_ID, LONGEST_BYTES, Pattern
+from kohort.protocol.familiar import AFTER_CORRELATION_ID, GENERATION_BYTES, LONGEST_BYTES, OFFSET_BYTES, Pattern
+from kohort.protocol.wire import INT
 
 if TYPE_CHECKING:
     from kohort.protocol.headers import RequestHeader
@@ -19,17 +21,19 @@ PATIENCE: Final = 8
 SKIPPED: Final = 256
 """So many requests of its connection are just read then: many members share it, perhaps, and none comes again soon."""
 
-_NO_CONTENT: Final = object()
+JOIN_GROUP: Final = 11
+"""Its API key."""
 
 
 class Familiar:
     """The last request of one API, on one connection."""
 
     __slots__ = (
+        "_before",
         "_content",
+        "_generation_at",
         "_misses",
         "_pattern",
-        "_size",
         "api",
         "client_id",
         "kept",
@@ -44,57 +48,80 @@ class Familiar:
         self.version: int
         self.client_id: str
         self.request: Any = None
-        """As it was read the first time."""
+        """As it was read the first time, but for its generation."""
         self.numbers: tuple[int, ...] = ()
-        """Those of the request at hand that differ from it (see protocol/familiar.py)."""
+        """The offsets of the request at hand, which may differ from it (see protocol/familiar.py)."""
         self.kept: Any = None
         """What the API has made of it, to use that again."""
-        self._size = 0
+        self._before = 0
         self._misses = 0
-        self._content: object = _NO_CONTENT
+        self._content: bytes | None = None
+        self._generation_at = 0
         self._pattern: Pattern | None = None
 
     def comes_again(self, frame: bytes, start: int) -> bool:
         """Whether a frame is the same request, but for `numbers`. Key and version have been compared."""
         content = frame[start + AFTER_CORRELATION_ID :]
         pattern = self._pattern
-        if pattern is None:
-            if content != self._content:
-                return False
-        else:
+        if pattern is not None:
             numbers = pattern.numbers(content)
             if numbers is None:
                 return False
             self.numbers = numbers
+        elif content != self._content and not self._is_of_another_generation(content):
+            return False
         self._misses = 0
         return True
+
+    def _is_of_another_generation(self, content: bytes) -> bool:
+        """Whether nothing differs but the generation, which `request` then has."""
+        known, at = self._content, self._generation_at
+        after = at + GENERATION_BYTES
+        if not at or known is None or content[:at] != known[:at] or content[after:] != known[after:]:
+            return False
+        self._take_over()
+        self._content = content
+        (self.request.generation_id,) = INT.unpack_from(content, at)
+        return True
+
+    def _take_over(self) -> None:
+        """Makes the request one of our shape: kio's may not be changed, and converts its fields each time."""
+        shape = self.api.request
+        if type(self.request) is not shape:
+            self.request = shape(**{each.name: getattr(self.request, each.name) for each in fields(shape)})
 
     def is_tired_of(self, api: Any, request: Any, frame: bytes, start: int, header: RequestHeader) -> bool:
         """Takes note of a request that had to be read. Returns whether too many in a row had to be.
 
         It is remembered if the one before had the same length: what comes once, as a consumer's first OffsetFetch,
-        costs no memory that way.
+        costs no memory that way. A JoinGroup must have had the same bytes: Java's have other ones each time.
         """
         if self.request is not None:
-            self._content, self._pattern, self.request, self.kept = _NO_CONTENT, None, None, None
+            self._content, self._pattern, self.request, self.kept = None, None, None, None
         size = len(frame) - start
-        if size != self._size:
-            self._size = size
+        begin = start + AFTER_CORRELATION_ID
+        before = hash(frame[begin:]) if header.api_key == JOIN_GROUP else size
+        if before != self._before:
+            self._before = before
             return False
         self._misses += 1
         if self._misses > PATIENCE or size > LONGEST_BYTES:
             self._misses = PATIENCE - 1
             return True
-        places = api.numbers_at(header.api_version, frame, header.body_offset)
-        if places is None:
+        numbers = api.numbers_at(header.api_version, frame, header.body_offset)
+        if numbers is None:
+            self._misses = 0  # those between which it comes may come again
             return False
-        begin = start + AFTER_CORRELATION_ID
-        if places:
+        each, places = numbers
+        if each == OFFSET_BYTES and places:
             self._pattern = Pattern(frame[begin:], [place - begin for place in places])
         else:
             self._content = frame[begin:]
+            self._generation_at = places[0] - begin if places else 0
         self.api, self.version, self.client_id = api, header.api_version, header.client_id or ""
         self.request = request
+        if header.api_key == JOIN_GROUP:
+            self._take_over()
         return False
 
 

@@ -1,8 +1,9 @@
 """Requests that a client sends again and again: recognised by their bytes, without being read.
 
-A member's heartbeats differ in their correlation ids only; a consumer's commits differ in the offsets besides. Whatever
-is the same bytes as an earlier request of its connection is the same request, and need not be looked over and read once
-more. A request that differs in anything else, by one bit, is read.
+A member's heartbeats differ in their correlation ids only, and after a rebalance in the generation; a consumer's
+commits differ in the offsets. Who joins again mostly says the same as before. Whatever is the same bytes as an earlier
+request of its connection is the same request, and need not be looked over and read once more. A request that differs in
+anything else, by one bit, is read.
 
 `NUMBERS_AT` says which requests these are, and what may differ in them.
 """
@@ -10,7 +11,7 @@ more. A request that differs in anything else, by one bit, is read.
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from struct import Struct
-from typing import Final
+from typing import Final, NamedTuple
 
 from kohort.protocol.wire import read_unsigned_varint
 
@@ -23,15 +24,30 @@ KEY_AND_VERSION: Final = 4
 AFTER_CORRELATION_ID: Final = 8
 """Where a request begins to say what it wants."""
 
-NumbersAt = Callable[[int, bytes, int], Sequence[int] | None]
-"""Where in a request's body the numbers of eight bytes begin that may differ. None: it is to be read each time.
+GENERATION_BYTES: Final = 4
+OFFSET_BYTES: Final = 8
+
+
+class Numbers(NamedTuple):
+    """What may differ in a request."""
+
+    size: int
+    """How many bytes each number has: those of a generation, of which there is one, or of an offset."""
+    places: Sequence[int]
+    """Where in the frame they begin."""
+
+
+NumbersAt = Callable[[int, bytes, int], Numbers | None]
+"""Finds the numbers in a request that may differ. None: it is to be read each time.
 
 Gets the version, a frame that has been read, and where the body begins in it.
 """
 
+NO_NUMBERS: Final = Numbers(0, ())
+
 
 class Pattern:
-    """What requests have in common that differ in some numbers only."""
+    """What requests have in common that differ in some offsets only."""
 
     __slots__ = ("_mask", "_same", "_size", "_unpack")
 
@@ -54,17 +70,36 @@ def _layout(size: int, places: tuple[int, ...]) -> tuple[int, Callable[[bytes], 
     layout, mask, end = [">"], bytearray(b"\xff" * size), 0
     for place in places:
         layout.append(f"{place - end}xq")
-        end = place + 8
-        mask[place:end] = bytes(8)
+        end = place + OFFSET_BYTES
+        mask[place:end] = bytes(OFFSET_BYTES)
     layout.append(f"{size - end}x")
     return int.from_bytes(mask, "little"), Struct("".join(layout)).unpack
 
 
-def _nowhere(version: int, frame: bytes, at: int) -> Sequence[int]:
-    return ()
+def _nothing(version: int, frame: bytes, at: int) -> Numbers:
+    return NO_NUMBERS
 
 
-def _offsets_of_commit(version: int, frame: bytes, at: int) -> Sequence[int] | None:
+def _generation_of_heartbeat(version: int, frame: bytes, at: int) -> Numbers:
+    """It comes behind the group."""
+    after_string = _after_compact_string if version >= 4 else _after_string
+    return Numbers(GENERATION_BYTES, (after_string(frame, at),))
+
+
+def _generation_of_sync(version: int, frame: bytes, at: int) -> Numbers | None:
+    """It comes behind the group. Gives up at assignments: a leader's are others each time. Also at tagged fields."""
+    flexible = version >= 4
+    after_string = _after_compact_string if flexible else _after_string
+    place = after_string(frame, at)
+    at = after_string(frame, place + GENERATION_BYTES)  # the member
+    for since in (3, 5, 5):  # its instance id; protocol type and name
+        if version >= since:
+            at = after_string(frame, at)
+    nobody = b"\x01\x00" if flexible else bytes(4)
+    return Numbers(GENERATION_BYTES, (place,)) if frame[at:] == nobody else None
+
+
+def _offsets_of_commit(version: int, frame: bytes, at: int) -> Numbers | None:
     """Where the committed offset of each partition is.
 
     Goes along the bytes as kio and Kafka do. Gives up at what consumers don't send: tagged fields, and bytes behind the
@@ -93,7 +128,7 @@ def _offsets_of_commit(version: int, frame: bytes, at: int) -> Sequence[int] | N
         if flexible and frame[at - 1]:
             return None
     at += tags
-    return places if at == len(frame) and not (flexible and frame[-1]) else None
+    return Numbers(OFFSET_BYTES, places) if at == len(frame) and not (flexible and frame[-1]) else None
 
 
 def _after_string(frame: bytes, at: int) -> int:
@@ -116,8 +151,10 @@ def _compact_array(frame: bytes, at: int) -> tuple[int, int]:
 
 
 NUMBERS_AT: Final[dict[str, NumbersAt]] = {
-    "heartbeat": _nowhere,
-    "offset_fetch": _nowhere,
+    "heartbeat": _generation_of_heartbeat,
+    "offset_fetch": _nothing,
     "offset_commit": _offsets_of_commit,
+    "join_group": _nothing,
+    "sync_group": _generation_of_sync,
 }
 """The APIs whose requests may be familiar. In the others something differs each time, or they come once."""

@@ -13,6 +13,7 @@ from kohort.broker.logs import log
 from kohort.broker.runtime.error_response import error_response
 from kohort.broker.runtime.reading_aside import READ_AT_ONCE, read_aside
 from kohort.broker.runtime.registry import Api, Registry
+from kohort.broker.runtime.turns import JOINS
 from kohort.broker.short_text import short_text
 from kohort.broker.slices import is_work
 from kohort.broker.ticket import NO_REPLY, CloseConnection, Ticket
@@ -55,9 +56,11 @@ class Dispatcher:
             familiar = connection.familiar.get(frame[start : start + KEY_AND_VERSION])
             if (
                 familiar is not None
+                and self.cluster.interference is NO_INTERFERENCE  # otherwise somebody looks at each as it was sent
+                and not log.debug_enabled
                 and familiar.comes_again(frame, start)
-                and self._handle_familiar(connection, familiar, frame, now_ms, start)
             ):
+                self._handle_familiar(connection, familiar, frame, now_ms, start)
                 return
         try:
             header = read_header(frame, start)
@@ -100,11 +103,9 @@ class Dispatcher:
 
     def _handle_familiar(
         self, connection: Connection, familiar: Familiar, frame: bytes, now_ms: int, start: int
-    ) -> bool:
-        """Handles a request that this connection has sent before. False: somebody looks at each as it was sent."""
+    ) -> None:
+        """Handles a request that this connection has sent before."""
         cluster = self.cluster
-        if cluster.interference is not NO_INTERFERENCE or log.debug_enabled:
-            return False
         api: Api = familiar.api
         at = start + KEY_AND_VERSION
         answer: bytes | None = None
@@ -129,7 +130,6 @@ class Dispatcher:
         for coordinator in cluster.coordinators:
             if coordinator.effects:
                 perform(cluster, now_ms)
-        return True
 
     def _read_aside(self, connection: Connection, api: Api, header: RequestHeader, frame: bytes) -> None:
         interference = self.cluster.interference
@@ -306,9 +306,15 @@ class Dispatcher:
 
 
 def _meet(connection: Connection, api: Api, request: Any, frame: bytes, start: int, header: RequestHeader) -> None:
-    """Remembers a request that may come again. There is one of each API: other versions are forgotten."""
-    known = connection.familiar
+    """Remembers a request that may come again. There is one of each API: other versions are forgotten.
+
+    Those of a rebalance are not remembered before the connection has sent others: a member joins once, as a rule. They
+    are too few to be in anybody's way.
+    """
+    known, rebalances = connection.familiar, header.api_key in JOINS
     if known is NOBODY:
+        if rebalances:
+            return
         known = connection.familiar = {}
     name = frame[start : start + KEY_AND_VERSION]
     familiar = known.get(name)
@@ -316,7 +322,7 @@ def _meet(connection: Connection, api: Api, request: Any, frame: bytes, start: i
         for other in [each for each in known if each[:2] == name[:2]]:
             del known[other]
         familiar = known[name] = Familiar()
-    if familiar.is_tired_of(api, request, frame, start, header):
+    if familiar.is_tired_of(api, request, frame, start, header) and not rebalances:
         connection.skips = SKIPPED
 
 

@@ -36,6 +36,7 @@ class Api:
         "only_reads",
         "read",
         "readers",
+        "request",
         "response",
         "spec",
         "write",
@@ -58,12 +59,13 @@ class Api:
         """None: every answer is."""
         self.only_reads = spec.name.startswith(_READERS)
         """Whether a request need not be carried on when its connection is gone."""
+        self.request: type = message.request
         self.response: type = message.response
         self.handle: Callable[[Node, Any, Ticket], Any] = module.handle
         self.numbers_at: NumbersAt | None = NUMBERS_AT.get(spec.name)
         """None: its requests are never familiar."""
         self.again: Callable[[Node, Familiar, Ticket], Any] | None = getattr(module, "again", None)
-        """As `handle`, for a familiar request in which numbers differ; None: nothing ever does."""
+        """As `handle`, for a familiar request; None: `handle` does it, as no offsets differ."""
         self.answer: Callable[[Node, Familiar, int], bytes | None] | None = getattr(module, "answer", None)
         """Answers a familiar request that neither waits nor writes, without a ticket. Gets the time.
 

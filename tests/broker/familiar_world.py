@@ -17,15 +17,13 @@ from kohort.protocol.familiar import NUMBERS_AT
 from kohort.protocol.messages import message_of
 from kohort.protocol.messages.consumer_group_heartbeat import TopicPartitions
 from kohort.protocol.messages.create_partitions import CreatePartitionsTopic
-from kohort.protocol.messages.join_group import JoinGroupRequestProtocol
 from kohort.protocol.messages.leave_group import MemberIdentity
 from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from kohort.protocol.messages.offset_delete import OffsetDeleteRequestPartition, OffsetDeleteRequestTopic
 from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopic
-from kohort.protocol.messages.sync_group import SyncGroupRequestAssignment
 from kohort.storage.topic import Topic
+from tests.broker.repeating_member import Member, odd_protocols
 from tests.support.broker import Broker, Client
-from tests.support.coordinator_world import subscription
 from tests.support.data_requests import delete, given_topic
 from tests.support.frames import frame
 from tests.support.rights import allow, client_of, guarded_broker, take_back
@@ -35,6 +33,7 @@ GROUPS = ("one", "two", "three")
 TOPICS = ("t", "u", "v")  # the last one does not exist for long
 SERVED = {name: range(API_BY_NAME[name].min_version, API_BY_NAME[name].max_version + 1) for name in NUMBERS_AT}
 RIGHTS = ("User:ada Read group *", "User:ada Describe group *", "User:ada Read topic t", "User:ada Read topic u")
+GENERATIONS = (0, 1, 2, -1, (1 << 31) - 1)
 FILL_UP = (0, 1, -1, 1 << 40, -(1 << 63), (1 << 63) - 1)
 
 
@@ -53,21 +52,12 @@ class Storms(Interference):
         return ErrorCode.kafka_storage_error if self._chance.random() < 0.3 else None
 
 
-class Member:
-    """What somebody believes to be in a group."""
-
-    def __init__(self, group: str) -> None:
-        self.group = group
-        self.member_id = ""
-        self.generation = -1
-
-
 class Pair:
     """A client of each broker; both are told the same."""
 
     def __init__(self, world: World, node: int) -> None:
         self.world, self.node = world, node
-        self.member = Member(world.chance.choice(GROUPS))
+        self.member = Member(world.chance.choice(GROUPS), world.chance)
         self.favourites: list[tuple[str, int, dict[str, Any]]] = []
         """Requests that it has sent, and sends again."""
         self.asked: dict[int, tuple[str, int]] = {}
@@ -94,7 +84,9 @@ class Pair:
             self.connect()
 
     def _takes(self, name: str, response: Any) -> None:
-        if response.error_code is ErrorCode.none:
+        if response.error_code is ErrorCode.member_id_required:
+            self.member.member_id = response.member_id
+        elif response.error_code is ErrorCode.none:
             self.member.member_id = response.member_id
             self.member.generation = response.generation_id if name == "join_group" else response.member_epoch
 
@@ -116,16 +108,11 @@ class World:
         self.brokers = [guarded_broker(**settings) if guarded else Broker(**settings) for _ in range(2)]
         for name in NUMBERS_AT:
             self.brokers[1].api(name).numbers_at = None
-        self.repeated = 0
-        api = self.brokers[0].api("offset_commit")
-        again = api.again
-        assert again is not None
-
-        def counted(node: Any, familiar: Familiar, ticket: Any) -> Any:
-            self.repeated += familiar.kept is not None
-            return again(node, familiar, ticket)
-
-        api.again = counted
+        self.repeated = dict.fromkeys(("offset_commit", "join_group", "sync_group"), 0)
+        """How many requests were not read."""
+        self._count_repeated_commits()
+        for name in ("join_group", "sync_group"):
+            self._count_repeated(name)
         self.ids: dict[str, UUID] = {}
         self.allowed = dict.fromkeys(RIGHTS, True)
         for broker in self.brokers:
@@ -135,6 +122,28 @@ class World:
         for name in TOPICS[:2]:
             self.create(name)
         self.pairs = [Pair(self, number % 2) for number in range(5)]
+
+    def _count_repeated_commits(self) -> None:
+        api = self.brokers[0].api("offset_commit")
+        again = api.again
+        assert again is not None
+
+        def counted(node: Any, familiar: Familiar, ticket: Any) -> Any:
+            self.repeated["offset_commit"] += familiar.kept is not None
+            return again(node, familiar, ticket)
+
+        api.again = counted
+
+    def _count_repeated(self, name: str) -> None:
+        api, last = self.brokers[0].api(name), dict[Any, Any]()
+        handle = api.handle
+
+        def counted(node: Any, request: Any, ticket: Any) -> Any:
+            self.repeated[name] += last.get(ticket.requester) is request
+            last[ticket.requester] = request
+            return handle(node, request, ticket)
+
+        api.handle = counted
 
     message = staticmethod(message_of)
 
@@ -157,7 +166,8 @@ class World:
     # What happens
 
     def plays(self, steps: int) -> None:
-        kinds = [self.again] * 30 + [self.new] * 10 + [self.joins] * 2 + [self.syncs] * 2 + [self.strikes] * 2 + [
+        kinds = [self.again] * 30 + [self.new] * 10 + [self.joins] * 2 + [self.syncs] * 2 + [self.strikes] * 3 + [
+            *[self.rebalances] * 3,
             self.passes, self.grows, self.deletes, *[self.creates] * 4, self.forgets, self.leaves, self.moves,
             self.reconnects, self.interferes, self.rights, self.rights, self.consumes, self.removes_group,
         ]  # fmt: skip
@@ -187,6 +197,8 @@ class World:
         for _ in range(self.chance.choice((1, 1, 4, 9))):
             if name == "offset_commit" and self.chance.random() < 0.9:
                 fields = {**fields, "topics": tuple(self.with_offsets(topic) for topic in fields["topics"])}
+            elif name in ("heartbeat", "sync_group") and self.chance.random() < 0.5:
+                fields = {**fields, "generation_id": self.chance.choice((pair.member.generation, *GENERATIONS))}
             said.append(pair.frame(name, version, **fields))
         if self.chance.random() < 0.2:
             return pair.says(b"".join(said))
@@ -211,26 +223,34 @@ class World:
         pair.asked.clear()
 
     def joins(self, pair: Pair) -> None:
-        member = pair.member
-        metadata = JoinGroupRequestProtocol(name="range", metadata=subscription("t"))
-        pair.says(
-            pair.frame(
-                "join_group", 3, group_id=member.group, session_timeout_ms=20_000, rebalance_timeout_ms=5_000,
-                member_id=member.member_id, protocol_type="consumer", protocols=(metadata,),
-            )
-        )  # fmt: skip
-        for broker in self.brokers:
-            broker.loop.wait(5)
+        version = pair.member.join_version
+        pair.says(pair.frame("join_group", version, **pair.member.join(version)))
+        self.passes_a_while(5)
 
     def syncs(self, pair: Pair) -> None:
-        member = pair.member
-        share = SyncGroupRequestAssignment(member_id=member.member_id, assignment=b"share")
-        pair.says(
-            pair.frame(
-                "sync_group", 3, group_id=member.group, generation_id=member.generation, member_id=member.member_id,
-                assignments=(share,),
-            )
-        )  # fmt: skip
+        version, leads = pair.member.sync_version, self.chance.random() < 0.5
+        pair.says(pair.frame("sync_group", version, **pair.member.sync(version, leads=leads)))
+
+    def beats(self, pair: Pair) -> None:
+        pair.says(pair.frame("heartbeat", 4, **pair.member.heartbeat(4)))
+
+    def rebalances(self, pair: Pair) -> None:
+        """All members of a group join again, sync and beat; some of them don't, or do twice."""
+        together = [each for each in self.pairs if each.member.group == pair.member.group]
+        for _ in range(self.chance.choice((1, 3, 5))):
+            for action in (self.joins, self.syncs, self.beats):
+                for each in together:
+                    for _ in range(self.chance.choices((0, 1, 2), (1, 20, 1))[0]):
+                        action(each)
+                self.passes_a_while(5)
+
+    def passes_a_while(self, length_ms: int) -> None:
+        for broker in self.brokers:
+            broker.loop.wait(length_ms)
+            while broker.loop.run_soon():
+                pass
+        for each in self.pairs:
+            each.hears()
 
     def leaves(self, pair: Pair) -> None:
         member = MemberIdentity(member_id=pair.member.member_id, group_instance_id=None)
@@ -239,7 +259,7 @@ class World:
     def consumes(self, pair: Pair) -> None:
         """The member's group is one of the consumer protocol, if it can be."""
         if self.chance.random() < 0.5:
-            pair.member = Member("four")
+            pair.member = Member("four", self.chance)
         names = self.chance.choice((("t",), ("t", "u")))
         owned: tuple[TopicPartitions, ...] = ()
         epoch = max(pair.member.generation, 0)
@@ -255,7 +275,7 @@ class World:
         for broker in self.brokers:
             broker.loop.wait(length_ms)
         if length_ms == 25_000 and self.chance.random() < 0.5:
-            pair.member = Member(self.chance.choice(GROUPS))
+            pair.member = Member(self.chance.choice(GROUPS), self.chance)
 
     def grows(self, pair: Pair) -> None:
         found = self.brokers[0].cluster.topics.by_name("t")
@@ -328,8 +348,23 @@ class World:
         return member.group, member.member_id, member.generation + self.chance.choice((0, 0, 0, 0, 0, 1))
 
     def heartbeat(self, pair: Pair, version: int) -> dict[str, Any]:
-        group_id, member_id, generation = self.who(pair)
-        return {"group_id": group_id, "member_id": member_id, "generation_id": generation}
+        fields = pair.member.heartbeat(version)
+        fields["group_id"], fields["member_id"], fields["generation_id"] = self.who(pair)
+        return fields
+
+    def join_group(self, pair: Pair, version: int) -> dict[str, Any]:
+        fields = pair.member.join(version)
+        fields["group_id"], fields["member_id"], _ = self.who(pair)
+        if self.chance.random() < 0.2:
+            fields["protocols"] = odd_protocols(self.chance)
+        if self.chance.random() < 0.1:
+            fields["session_timeout_ms"] = self.chance.choice((-1, 0, 6_001))
+        return fields
+
+    def sync_group(self, pair: Pair, version: int) -> dict[str, Any]:
+        fields = pair.member.sync(version, leads=self.chance.random() < 0.2)
+        fields["group_id"], fields["member_id"], fields["generation_id"] = self.who(pair)
+        return fields
 
     def offset_fetch(self, pair: Pair, version: int) -> dict[str, Any]:
         topics = tuple(

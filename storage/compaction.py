@@ -45,8 +45,10 @@ LATEST_MS = 2**63 - 1
 """No timestamp is after this."""
 
 _END = 2**63
+_LENGTH = Struct(">i")
 _ATTRIBUTES = Struct(">h")
 _ATTRIBUTES_AT = 21
+_LAST_OF_ATTRIBUTES_AT = 22
 _BASE_TIMESTAMP = Struct(">q")
 _BASE_TIMESTAMP_AT = 27
 _COUNT = Struct(">i")
@@ -114,23 +116,25 @@ class Compaction:
         A batch may have millions of records: it is gone through a little at a step.
         """
         kept: list[Chunk] = []
-        batches = list(batches_of(chunk))
-        batches.reverse()
-        self.effort += _EFFORT_OF_CHUNK + len(batches)
-        for batch in batches:
-            if self._is_overtaken(batch):
-                continue
-            remaining = yield from self._compact_batch(batch)
-            if remaining is not None:
-                kept.append(remaining)
+        data = bytes(chunk)
+        view = memoryview(data)
+        starts = _starts_of_batches(data)
+        self.effort += _EFFORT_OF_CHUNK + len(starts)
+        end = len(data)
+        for at in reversed(starts):
+            if not self._is_overtaken(data, at, end):
+                remaining = yield from self._compact_batch(view[at:end])
+                if remaining is not None:
+                    kept.append(remaining)
+            end = at
         kept.reverse()
         return kept
 
-    def _is_overtaken(self, batch: memoryview) -> bool:
+    def _is_overtaken(self, data: bytes, at: int, end: int) -> bool:
         """Whether nothing of a batch would stay, as far as that is told at a glance."""
-        if _ATTRIBUTES.unpack_from(batch, _ATTRIBUTES_AT)[0] & _NOT_PLAIN:
+        if data[at + _LAST_OF_ATTRIBUTES_AT] & _NOT_PLAIN or not self._overtaken.has(data, at + HEADER_SIZE, end):
             return False
-        return self._overtaken.has(bytes(batch[HEADER_SIZE:])) and not self._is_last_of_its_producer(batch)
+        return not self._last_batches or not self._is_last_of_its_producer(memoryview(data)[at:end])
 
     @property
     def finished(self) -> bool:
@@ -232,6 +236,16 @@ class Compaction:
         header = read_batch(batch)
         last = self._last_batches.get(header.producer_id)
         return last is not None and last[1] == header.base_offset
+
+
+def _starts_of_batches(data: bytes) -> list[int]:
+    """Where the batches of a chunk begin."""
+    starts = []
+    at, end = 0, len(data)
+    while at < end:
+        starts.append(at)
+        at += 12 + _LENGTH.unpack_from(data, at + 8)[0]
+    return starts
 
 
 def _delete_horizon_ms(batch: Chunk) -> int | None:

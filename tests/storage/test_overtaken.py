@@ -8,7 +8,7 @@ import pytest
 
 from kohort.storage.batch_records import Newest
 from kohort.storage.compaction import Compaction
-from kohort.storage.overtaken import SHAPES, Overtaken
+from kohort.storage.overtaken import MOST_RECORDS, SHAPES, Overtaken
 from tests.storage.odd_batches import record
 from tests.support.batches import Pair, batch, result_of, split
 
@@ -43,6 +43,14 @@ def _damaged(random: Random, whole: bytes) -> bytes:
     return whole[:at] + bytes((whole[at] ^ 1 << random.randrange(8),)) + whole[at + 1 :]
 
 
+def has(overtaken: Overtaken, records: bytes) -> bool:
+    """What is told of records, which is the same wherever they stand."""
+    told = overtaken.has(records, 0, len(records))
+    for around in (b"", b"\0", b"\x06key", records):
+        assert overtaken.has(around + records + around, len(around), len(around + records)) == told
+    return told
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_at_a_glance_the_same_goes_as_when_all_is_looked_at(seed: int) -> None:
     chunk = b"".join(a_log(Random(seed)))
@@ -63,7 +71,7 @@ def test_what_is_overtaken_holds_no_other_key(seed: int) -> None:
     said = 0
     for whole in split([b"".join(batches)]):
         records = bytes(whole[61:])
-        if overtaken.has(records):
+        if has(overtaken, records):
             newest = Newest(records, ())
             result_of(newest.find())
             assert set(newest.by_key) <= seen
@@ -76,9 +84,13 @@ def test_what_it_remembers_is_bounded() -> None:
     overtaken = Overtaken(seen)
     for number in range(SHAPES + 10):
         pair = b"".join(record(n, b"%d" % number, b"v") for n in range(2))
-        assert overtaken.has(pair) == (number < SHAPES)
-    long = b"".join(record(n, b"1", bytes(200)) for n in range(50))
-    assert not Overtaken(seen).has(long)
+        assert has(overtaken, pair) == (number < SHAPES)
+        assert has(overtaken, record(0, b"1", bytes(number))), "the only record"
+    assert len(overtaken._firsts) <= SHAPES
+    assert not has(Overtaken(seen), b"".join(record(n, b"1", bytes(200)) for n in range(50)))
+    for count in (MOST_RECORDS, MOST_RECORDS + 1):
+        many = b"".join(record(n, b"1", b"") for n in range(count))
+        assert has(Overtaken(seen), many) == (count == MOST_RECORDS)
 
 
 WITHOUT_VALUE = b"\x0e\0\0\0\x06key"
@@ -87,15 +99,25 @@ VALUE_SIZE_CUT_SHORT = b"\x10\0\0\0\x06key\x80"
 
 @pytest.mark.parametrize(
     "records",
-    [b"", b"\x02", b"\xff" * 7, record(0, None, b"v"), record(300, b"key", b"v"), WITHOUT_VALUE, VALUE_SIZE_CUT_SHORT],
+    [b"", b"\x02", b"\xff" * 7, record(0, None, b"v"), WITHOUT_VALUE, VALUE_SIZE_CUT_SHORT],
 )
 def test_what_cannot_be_told_at_a_glance_is_looked_at(records: bytes) -> None:
-    assert not Overtaken({b"key", b""}).has(records)
+    assert not has(Overtaken({b"key", b""}), records)
+
+
+def test_a_record_begins_as_one_of_that_size_did_or_is_read_anew() -> None:
+    overtaken = Overtaken({b"key", b"longer key"})
+    for _ in range(2):
+        assert has(overtaken, record(300, b"key", b"v", time=700))
+        assert has(overtaken, record(0, b"longer key", bytes(8)))
+        assert has(overtaken, record(0, b"key", bytes(15)))
+        assert not has(overtaken, record(0, b"other one!", bytes(8)))
+        assert not has(overtaken, record(0, None, bytes(18)))
 
 
 def test_a_value_that_says_it_is_longer_is_another_shape() -> None:
     overtaken = Overtaken({b"key"})
     first, second = record(0, b"key", b""), record(1, b"key", b"")
-    assert overtaken.has(first + second)
+    assert has(overtaken, first + second)
     assert first.endswith(b"\0\0"), "no value, no headers"
-    assert not overtaken.has(first[:-2] + b"\x80\x80" + second)
+    assert not has(overtaken, first[:-2] + b"\x80\x80" + second)

@@ -3,6 +3,7 @@
 from collections.abc import Container, Generator
 from concurrent.futures import ThreadPoolExecutor
 from struct import Struct
+from typing import Final
 
 from kohort.protocol.batches import COMPRESSION_MASK, HEADER_SIZE, LOG_APPEND_TIME, BatchInfo, read_batch
 from kohort.protocol.compression import MAX_DECOMPRESSED_BYTES, CodecMissingError, TooLargeError, decompress
@@ -10,19 +11,19 @@ from kohort.protocol.errors import DecodeError
 from kohort.protocol.varints import read_varint, read_varlong, varint
 from kohort.storage.segment import Chunk
 
-COMPACTED_AT_ONCE = 2_000
+COMPACTED_AT_ONCE: Final = 2_000
 """Records of a batch that a compaction goes through in one step: two milliseconds."""
-DECOMPRESSED_AT_ONCE = 1 << 20
+DECOMPRESSED_AT_ONCE: Final = 1 << 20
 """What a compressed batch may come to that a compaction does not decompress in a thread."""
-SEARCHED_AT_ONCE = 2_000
+SEARCHED_AT_ONCE: Final = 2_000
 """Records of a batch that are looked at for a time in one step: half a millisecond."""
-SEARCHED_BYTES = 8 << 20
+SEARCHED_BYTES: Final = 8 << 20
 """What a compressed batch may come to that is looked into for a time: that takes 5 ms of zstd, and 30 ms of gzip."""
 
-_NEVER = 2**64
-_LONG_MAX = 2**63 - 1
-_ATTRIBUTES = Struct(">h")
-_ATTRIBUTES_AT = 21
+_NEVER: Final = 2**64
+_LONG_MAX: Final = 2**63 - 1
+_ATTRIBUTES: Final = Struct(">h")
+_ATTRIBUTES_AT: Final = 21
 
 
 def records_of(batch: Chunk, most_bytes: int = MAX_DECOMPRESSED_BYTES) -> bytes | None:

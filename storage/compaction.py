@@ -20,7 +20,7 @@ from bisect import bisect_right
 from collections.abc import Generator
 from operator import attrgetter
 from struct import Struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import google_crc32c
 
@@ -41,24 +41,24 @@ if TYPE_CHECKING:
     from kohort.storage.producers import Producers
     from kohort.storage.transactions import Aborted
 
-LATEST_MS = 2**63 - 1
+LATEST_MS: Final = 2**63 - 1
 """No timestamp is after this."""
 
-_END = 2**63
-_LENGTH = Struct(">i")
-_ATTRIBUTES = Struct(">h")
-_ATTRIBUTES_AT = 21
-_LAST_OF_ATTRIBUTES_AT = 22
-_BASE_TIMESTAMP = Struct(">q")
-_BASE_TIMESTAMP_AT = 27
-_COUNT = Struct(">i")
-_COUNT_AT = 57
-_NOT_PLAIN = COMPRESSION_MASK | CONTROL | TRANSACTIONAL
+_END: Final = 2**63
+_LENGTH: Final = Struct(">i")
+_ATTRIBUTES: Final = Struct(">h")
+_ATTRIBUTES_AT: Final = 21
+_LAST_OF_ATTRIBUTES_AT: Final = 22
+_BASE_TIMESTAMP: Final = Struct(">q")
+_BASE_TIMESTAMP_AT: Final = 27
+_COUNT: Final = Struct(">i")
+_COUNT_AT: Final = 57
+_NOT_PLAIN: Final = COMPRESSION_MASK | CONTROL | TRANSACTIONAL
 
-AT_ONCE = 400
+AT_ONCE: Final = 400
 """How much of what `Compaction.effort` counts is done in one step: a millisecond."""
-_EFFORT_OF_BATCH = 4
-_EFFORT_OF_CHUNK = 20
+_EFFORT_OF_BATCH: Final = 4
+_EFFORT_OF_CHUNK: Final = 20
 
 
 class Compaction:

@@ -10,13 +10,17 @@ from kohort.coordinator.offsets import CommittedOffset, GroupOffsets
 from kohort.coordinator.pending_offsets import PendingOffsets
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.offset_fetch import (
+    OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,
     OffsetFetchResponseGroup,
     OffsetFetchResponsePartition,
     OffsetFetchResponseTopic,
+    encoded,
 )
 
 NO_OFFSET: Final = -1
+
+_NOTHING: Final[dict[int, CommittedOffset]] = {}
 
 
 def offset_fetch(
@@ -52,6 +56,43 @@ def offset_fetch(
     if require_stable and group is not None and group.pending_offsets is not None:
         answers = tuple(_stable(answer, group.pending_offsets) for answer in answers)
     return OffsetFetchResponseGroup(group_id=group_id, topics=answers, error_code=ErrorCode.none)
+
+
+class RepeatedFetch:
+    """An OffsetFetch that is made again and again: its answer, ready but for what has been committed.
+
+    Tools that watch how far groups lag behind ask so, and consumers that ask for `committed()` offsets.
+    """
+
+    __slots__ = ("_group_id", "_parts", "_topics")
+
+    def __init__(self, asked: OffsetFetchRequestGroup, around: list[bytes]) -> None:
+        """`asked`: named topics. `around`: what the answer says around their partitions."""
+        self._group_id = asked.group_id
+        self._topics = [(topic.name, topic.partition_indexes) for topic in asked.topics or ()]
+        parts = [b""] * (2 * len(around) - 1)
+        parts[::2] = around
+        self._parts = parts
+        """At [1::2] the partitions."""
+
+    def answer(self, coordinator: GroupCoordinator) -> bytes | None:
+        """A response's bytes behind its header; None: that group needs a closer look."""
+        group = coordinator.groups.get(self._group_id)
+        if group is None or group.offsets is None or group.pending_offsets is not None:
+            return None
+        topics = group.offsets.topics
+        found: list[bytes] = []
+        for name, partitions in self._topics:
+            known = topics.get(name, _NOTHING)
+            for partition in partitions:
+                committed = known.get(partition)
+                if committed is None:
+                    answer = _never_committed(partition)
+                else:
+                    answer = committed.answer or _answer(partition, committed)
+                found.append(answer.encoded or encoded(answer))
+        self._parts[1::2] = found
+        return b"".join(self._parts)
 
 
 def _stable(answer: OffsetFetchResponseTopic, pending: PendingOffsets) -> OffsetFetchResponseTopic:

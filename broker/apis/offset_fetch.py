@@ -5,13 +5,15 @@ whole. v3: throttle time. v4: as v3. v5: KIP-320, leader epochs. v6: flexible. v
 v8: KIP-709, several groups. v9: KIP-848, member ids and epochs, not looked at for classic groups. v10: topics by id.
 """
 
+from typing import Final
+
 from kohort.broker.apis.parts import SHORT, changed
 from kohort.broker.cluster.access import Access
 from kohort.broker.cluster.node import Node
 from kohort.broker.familiar_request import Familiar
 from kohort.broker.slices import Slices
 from kohort.broker.ticket import Ticket
-from kohort.coordinator.fetching_offsets import offset_fetch
+from kohort.coordinator.fetching_offsets import RepeatedFetch, offset_fetch
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.offset_fetch import (
     MESSAGE,
@@ -22,8 +24,13 @@ from kohort.protocol.messages.offset_fetch import (
     OffsetFetchResponseGroup,
     OffsetFetchResponsePartition,
     OffsetFetchResponseTopic,
+    around_partitions,
 )
+from kohort.protocol.wire import frame
 from kohort.security.rights import DESCRIBE_GROUP, DESCRIBE_TOPIC
+
+FLEXIBLE_FROM: Final = 6
+IDS_FROM: Final = 10
 
 
 def handle(
@@ -38,11 +45,19 @@ def handle(
 
 def answer(node: Node, familiar: Familiar, now_ms: int) -> bytes | None:
     """As `handle` where nobody asks for rights, in bytes; see `Api.answer`."""
+    repeated: RepeatedFetch | None = familiar.kept
+    if repeated is not None:
+        body = repeated.answer(node.coordinator)
+        if body is not None:
+            return frame(0, True, body)
     request: OffsetFetchRequest = familiar.request
     if len(request.groups) != 1 or _is_long(node, request.groups[0]):
         return None
-    frame = MESSAGE.write(familiar.version, 0, _answered(node, request, familiar.version, None))
-    return frame if isinstance(frame, bytes) else None
+    if repeated is None and request.groups[0].topics and FLEXIBLE_FROM <= familiar.version < IDS_FROM:
+        around = around_partitions(familiar.version, request.groups[0])
+        familiar.kept = RepeatedFetch(request.groups[0], around)
+    written = MESSAGE.write(familiar.version, 0, _answered(node, request, familiar.version, None))
+    return written if isinstance(written, bytes) else None
 
 
 def _is_long(node: Node, asked: OffsetFetchRequestGroup) -> bool:
@@ -70,7 +85,7 @@ def _in_slices(node: Node, request: OffsetFetchRequest, ticket: Ticket) -> Slice
 
 def _answered(node: Node, request: OffsetFetchRequest, version: int, ticket: Ticket | None) -> OffsetFetchResponse:
     """`ticket`: None where nobody asks for rights."""
-    if version >= 10:
+    if version >= IDS_FROM:
         return OffsetFetchResponse(groups=tuple(_by_id(node, asked, request, ticket) for asked in request.groups))
     groups = tuple(
         [_fetch(node, asked, asked.topics, request, ticket) for asked in request.groups]

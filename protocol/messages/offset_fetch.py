@@ -3,12 +3,20 @@
 from collections.abc import Callable
 from dataclasses import field
 from struct import Struct
+from typing import Final
 from uuid import UUID
 
 from kohort.protocol.codec import Message, Older
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.shape import shape
-from kohort.protocol.wire import FLEXIBLE, INT, PLAIN, SHORT, Form, frame, uuid
+from kohort.protocol.wire import FLEXIBLE, INT, PLAIN, SHORT, Form, compact_string, frame, frame_header, uuid
+
+_WITH_EPOCH: Final = Struct(">iqi").pack
+_WITHOUT_EPOCH: Final = Struct(">iq").pack
+_END: Final = Struct(">hB").pack
+
+_MARK: Final = b"\xff\xff"
+"""Stands for a partition. No text has these bytes, and no length below 16,384."""
 
 
 @shape
@@ -131,33 +139,54 @@ def _writer(version: int) -> Callable[[int, OffsetFetchResponse], bytes]:
     return write
 
 
+def encoded(partition: OffsetFetchResponsePartition) -> bytes:
+    """A partition's bytes from version 6 on, which it keeps."""
+    metadata = partition.metadata
+    made = partition.encoded = b"".join(
+        (
+            _WITH_EPOCH(partition.partition_index, partition.committed_offset, partition.committed_leader_epoch),
+            compact_string(metadata) if metadata else b"\x00" if metadata is None else b"\x01",
+            _END(partition.error_code, 0),
+        )
+    )
+    return made
+
+
+def around_partitions(version: int, asked: OffsetFetchRequestGroup) -> list[bytes]:
+    """What a group's answer says before its first partition, between partitions, and after the last.
+
+    For versions 6 to 9 and named topics; without the length and the header that come before it.
+    """
+    topics = []
+    for topic in asked.topics or ():
+        partitions = []
+        for index in topic.partition_indexes:
+            partition = OffsetFetchResponsePartition(
+                partition_index=index, committed_offset=-1, metadata=None, error_code=ErrorCode.none
+            )
+            partition.encoded = _MARK
+            partitions.append(partition)
+        topics.append(OffsetFetchResponseTopic(name=topic.name, partitions=tuple(partitions)))
+    group = OffsetFetchResponseGroup(group_id=asked.group_id, topics=tuple(topics))
+    written = _writer(version)(0, OffsetFetchResponse(groups=(group,)))
+    return written[len(frame_header(0, True, 0)) :].split(_MARK)
+
+
 def _partitions_writer(
     version: int, form: Form
 ) -> Callable[[list[bytes], tuple[OffsetFetchResponsePartition, ...]], None]:
     string = form.string
-    with_epoch, without_epoch = Struct(">iqi").pack, Struct(">iq").pack
-    end = Struct(">hB").pack
 
     def newer(parts: list[bytes], partitions: tuple[OffsetFetchResponsePartition, ...]) -> None:
         for p in partitions:
-            encoded = p.encoded
-            if encoded is None:
-                metadata = p.metadata
-                encoded = p.encoded = b"".join(
-                    (
-                        with_epoch(p.partition_index, p.committed_offset, p.committed_leader_epoch),
-                        string(metadata) if metadata else b"\x00" if metadata is None else b"\x01",
-                        end(p.error_code, 0),
-                    )
-                )
-            parts.append(encoded)
+            parts.append(p.encoded or encoded(p))
 
     def older(parts: list[bytes], partitions: tuple[OffsetFetchResponsePartition, ...]) -> None:
         for p in partitions:
             if version >= 5:
-                parts.append(with_epoch(p.partition_index, p.committed_offset, p.committed_leader_epoch))
+                parts.append(_WITH_EPOCH(p.partition_index, p.committed_offset, p.committed_leader_epoch))
             else:
-                parts.append(without_epoch(p.partition_index, p.committed_offset))
+                parts.append(_WITHOUT_EPOCH(p.partition_index, p.committed_offset))
             parts += string(p.metadata), SHORT.pack(p.error_code)
 
     return newer if form is FLEXIBLE else older

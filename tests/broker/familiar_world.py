@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from random import Random
 from typing import Any
 from uuid import UUID
@@ -108,9 +109,10 @@ class World:
         self.brokers = [guarded_broker(**settings) if guarded else Broker(**settings) for _ in range(2)]
         for name in NUMBERS_AT:
             self.brokers[1].api(name).numbers_at = None
-        self.repeated = dict.fromkeys(("offset_commit", "join_group", "sync_group"), 0)
-        """How many requests were not read."""
-        self._count_repeated_commits()
+        self.repeated = Counter[str]()
+        """How many requests were not read, or what had been made of them before was of use."""
+        self._count_kept("offset_commit", "again")
+        self._count_kept("offset_fetch", "answer")
         for name in ("join_group", "sync_group"):
             self._count_repeated(name)
         self.ids: dict[str, UUID] = {}
@@ -123,16 +125,15 @@ class World:
             self.create(name)
         self.pairs = [Pair(self, number % 2) for number in range(5)]
 
-    def _count_repeated_commits(self) -> None:
-        api = self.brokers[0].api("offset_commit")
-        again = api.again
-        assert again is not None
+    def _count_kept(self, name: str, way: str) -> None:
+        api = self.brokers[0].api(name)
+        handler = getattr(api, way)
 
-        def counted(node: Any, familiar: Familiar, ticket: Any) -> Any:
-            self.repeated["offset_commit"] += familiar.kept is not None
-            return again(node, familiar, ticket)
+        def counted(node: Any, familiar: Familiar, *rest: Any) -> Any:
+            self.repeated[name] += familiar.kept is not None
+            return handler(node, familiar, *rest)
 
-        api.again = counted
+        setattr(api, way, counted)
 
     def _count_repeated(self, name: str) -> None:
         api, last = self.brokers[0].api(name), dict[Any, Any]()

@@ -79,16 +79,9 @@ class Familiar:
         after = at + GENERATION_BYTES
         if not at or known is None or content[:at] != known[:at] or content[after:] != known[after:]:
             return False
-        self._take_over()
         self._content = content
         (self.request.generation_id,) = INT.unpack_from(content, at)
         return True
-
-    def _take_over(self) -> None:
-        """Makes the request one of our shape: kio's may not be changed, and converts its fields each time."""
-        shape = self.api.request
-        if type(self.request) is not shape:
-            self.request = shape(**{each.name: getattr(self.request, each.name) for each in fields(shape)})
 
     def is_tired_of(self, api: Any, request: Any, frame: bytes, start: int, header: RequestHeader) -> bool:
         """Takes note of a request that had to be read. Returns whether too many in a row had to be.
@@ -119,9 +112,10 @@ class Familiar:
             self._content = frame[begin:]
             self._generation_at = places[0] - begin if places else 0
         self.api, self.version, self.client_id = api, header.api_version, header.client_id or ""
+        if each == GENERATION_BYTES or header.api_key == JOIN_GROUP:
+            # kio's may not be changed, and converts its fields each time.
+            request = api.request(**{field.name: getattr(request, field.name) for field in fields(api.request)})
         self.request = request
-        if header.api_key == JOIN_GROUP:
-            self._take_over()
         return False
 
 

@@ -127,7 +127,8 @@ class Turns:
         now_ms = self._clock.now_ms()
         row, self._row = self._row, deque()
         self.serve(row, now_ms)
-        self._row.extendleft(reversed(row))
+        row.extend(self._row)  # who came meanwhile stands behind those who are left
+        self._row = row
         self._served(now_ms)
         self._round_is_due = bool(self._row)
         if self._round_is_due:

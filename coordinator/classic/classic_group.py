@@ -17,6 +17,10 @@ from kohort.protocol.consumer_protocol import subscribed_topics
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
 
+_NONE: Final = ErrorCode.none
+_EMPTY: Final = State.EMPTY
+_PREPARING_REBALANCE: Final = State.PREPARING_REBALANCE
+
 CONSUMER: Final = "consumer"
 """The protocol type of groups whose members say which topics they subscribe to; of others they are not known."""
 
@@ -49,7 +53,7 @@ class ClassicGroup(Group):
     def __init__(self, coordinator: ClassicHost, group_id: str, partition: int, wall_ms: int) -> None:
         super().__init__(group_id, partition)
         self.coordinator = coordinator
-        self.state = State.EMPTY
+        self.state = _EMPTY
         self.previous_state = State.DEAD
         self.state_timestamp_ms = wall_ms
         """Wall clock of the last change of state; -1 where an old record does not say."""
@@ -81,7 +85,7 @@ class ClassicGroup(Group):
     @property
     def is_empty(self) -> bool:
         """Whether it is a group without members that may be deleted; one that rebalances without any may not."""
-        return self.state is State.EMPTY
+        return self.state is _EMPTY
 
     @property
     def version(self) -> int:
@@ -94,16 +98,16 @@ class ClassicGroup(Group):
 
     def refuses_offset_delete(self) -> ErrorCode:
         """NON_EMPTY_GROUP if it has members of whom it is not known what they subscribe to."""
-        allowed = self.state is State.EMPTY or self.protocol_type == CONSUMER
-        return ErrorCode.none if allowed else ErrorCode.non_empty_group
+        allowed = self.state is _EMPTY or self.protocol_type == CONSUMER
+        return _NONE if allowed else ErrorCode.non_empty_group
 
     def is_in_use(self, topic: str) -> bool:
         """Whether members subscribe to a topic, or may."""
-        return self.state is not State.EMPTY and self.is_subscribed_to(topic)
+        return self.state is not _EMPTY and self.is_subscribed_to(topic)
 
     def ages_since_ms(self, topic: str, committed: CommittedOffset) -> int | None:
         """Since the group became empty; those of a simple group, or that nobody needs, since they were committed."""
-        if self.state is State.EMPTY:
+        if self.state is _EMPTY:
             by_state = self.protocol_type is not None and self.state_timestamp_ms >= 0
             return self.state_timestamp_ms if by_state else committed.commit_timestamp_ms
         known = self.protocol_type == CONSUMER and self.subscribed_topics is not None
@@ -128,7 +132,7 @@ class ClassicGroup(Group):
     @property
     def is_simple(self) -> bool:
         """Holds offsets and never had a member."""
-        return self.protocol_type is None and self.state is State.EMPTY and not self.pending_joins
+        return self.protocol_type is None and self.state is _EMPTY and not self.pending_joins
 
     @property
     def supported_protocols(self) -> dict[str, int]:
@@ -141,19 +145,22 @@ class ClassicGroup(Group):
         Judged before membership is, and counting the own, old list of whoever asks: a sole member cannot trade its
         protocols for others.
         """
-        if self.state is State.EMPTY:
+        if self.state is _EMPTY:
             return bool(protocol_type) and bool(protocols)
         if protocol_type != self.protocol_type:
             return False
         count, supported = len(self.members), self.supported_protocols
-        return count in [supported.get(name, 0) for name, _ in protocols]
+        for name, _ in protocols:  # noqa: SIM110  # nearly always the first one, and `any` takes longer
+            if supported.get(name, 0) == count:
+                return True
+        return False
 
     def accepts(self, member_id: str, max_size: int) -> bool:
         """Whether there is room (classic-groups §3.8). In a rebalance the waiting joins count, not the members."""
-        if self.state is State.EMPTY:
+        if self.state is _EMPTY:
             return True
         member = self.members.get(member_id)
-        if self.state is State.PREPARING_REBALANCE:
+        if self.state is _PREPARING_REBALANCE:
             return (member is not None and member.join_ticket is not None) or self.waiting_joins < max_size
         return member is not None or len(self.members) < max_size
 
@@ -166,7 +173,7 @@ class ClassicGroup(Group):
             if known != member_id:
                 self.coordinator.observer.member_fenced(self, member_id, group_instance_id)
                 return ErrorCode.fenced_instance_id
-        return ErrorCode.none if member_id in self.members else ErrorCode.unknown_member_id
+        return _NONE if member_id in self.members else ErrorCode.unknown_member_id
 
     def static_member_id(self, group_instance_id: str | None) -> str | None:
         """The member that an instance id stands for."""

@@ -34,6 +34,11 @@ from kohort.coordinator.shared_values import Protocols
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
+_NONE: Final = ErrorCode.none
+_PREPARING_REBALANCE: Final = State.PREPARING_REBALANCE
+_COMPLETING_REBALANCE: Final = State.COMPLETING_REBALANCE
+_STABLE: Final = State.STABLE
+
 REVOKED: Final = "revoke partitions"
 """What Java's consumer says when it joins again only because it let go of partitions (KIP-429)."""
 
@@ -89,7 +94,7 @@ def join_group(
     group = coordinator.groups.get(request.group_id)
     if group is None:
         error = coordinator.availability(request.group_id) if member_id else coordinator.creatable(request.group_id)
-        if error is not ErrorCode.none:
+        if error is not _NONE:
             return join_refused(error, "")
         if member_id:
             return join_refused(ErrorCode.unknown_member_id, member_id)
@@ -120,7 +125,7 @@ def create(coordinator: GroupCoordinator, group_id: str, now_ms: int) -> Classic
 
     def written(error: ErrorCode, now_ms: int) -> None:
         # A group that has reached its first generation meanwhile does not need this record any more.
-        if error is not ErrorCode.none and group.generation_id == 0 and group.state is not State.DEAD:
+        if error is not _NONE and group.generation_id == 0 and group.state is not State.DEAD:
             for member in group.members.values():
                 answer_join(group, member, join_refused(error, ""))
             dissolve_but_for_offsets(group, error, Cause("group_store_failed"), now_ms)
@@ -147,7 +152,7 @@ def _admit(group: ClassicGroup, join: _Join) -> JoinGroupResponse | None:
             return join_refused(ErrorCode.unknown_server_error, "")
         return _add(group, member_id, join)
     error = group.check_member(member_id, join.request.group_instance_id)
-    if error is not ErrorCode.none:
+    if error is not _NONE:
         return join_refused(error, member_id)
     return _rejoin(group, group.members[member_id], join)
 
@@ -181,7 +186,7 @@ def _add(group: ClassicGroup, member_id: str, join: _Join) -> JoinGroupResponse 
         join.protocols,
     )
     member.is_new = True
-    if group.state is State.PREPARING_REBALANCE and group.previous_state is State.EMPTY:
+    if group.state is _PREPARING_REBALANCE and group.previous_state is State.EMPTY:
         group.new_member_added = True
     group.forget_pending(member_id)
     if not group.members:
@@ -196,34 +201,36 @@ def _add(group: ClassicGroup, member_id: str, join: _Join) -> JoinGroupResponse 
 
 def _rejoin(group: ClassicGroup, member: Member, join: _Join) -> JoinGroupResponse | None:
     """A known member (classic-groups §3.5). Nothing of the request counts where it is answered at once."""
-    error = REJOIN[group.state]
+    state = group.state
+    error = REJOIN[state]
     if error is not None:
         return join_refused(error, member.member_id)
+    if state is _PREPARING_REBALANCE:
+        _update(group, member, join)
+        maybe_complete_join(group, join.now_ms)
+        return None
     leads, same = member.member_id == group.leader_id, member.protocols == join.protocols
-    if group.state is State.COMPLETING_REBALANCE and same:
+    if state is _COMPLETING_REBALANCE and same:
         return joined(group, member.member_id, members_for_leader(group) if leads else ())
-    if group.state is State.STABLE and same and not leads:
+    if state is _STABLE and same and not leads:
         return joined(group, member.member_id)
     _update(group, member, join)
-    if group.state is State.PREPARING_REBALANCE:
-        maybe_complete_join(group, join.now_ms)
-    else:
-        name = "rejoin_leader" if same else "cooperative_followup" if REVOKED in join.reason else "metadata_changed"
-        prepare_rebalance(group, member.cause(name, join.reason), join.now_ms)
+    name = "rejoin_leader" if same else "cooperative_followup" if REVOKED in join.reason else "metadata_changed"
+    prepare_rebalance(group, member.cause(name, join.reason), join.now_ms)
     return None
 
 
 def _update(group: ClassicGroup, member: Member, join: _Join) -> None:
     """Takes over what the request says; its join waits."""
-    request, observer = join.request, group.coordinator.observer
-    rebalance_timeout_ms, session_timeout_ms = join.rebalance_timeout_ms, request.session_timeout_ms
+    observer = group.coordinator.observer
+    rebalance_timeout_ms, session_timeout_ms = join.rebalance_timeout_ms, join.request.session_timeout_ms
     comes_back = member.join_ticket is None and not member.is_new
     if observer is not UNOBSERVED:
         changed = (member.rebalance_timeout_ms, member.session_timeout_ms) != (rebalance_timeout_ms, session_timeout_ms)
         observer.metadata_changed(group, member, join.protocols, changed)
     group.update_member(member, join.protocols, rebalance_timeout_ms, session_timeout_ms)
     group.await_join(member, join.joiner.ticket)
-    if comes_back and group.state is State.PREPARING_REBALANCE:
+    if comes_back and observer is not UNOBSERVED and group.state is _PREPARING_REBALANCE:
         observer.member_rejoined(group, member, join.reason)
 
 
@@ -238,13 +245,13 @@ def _replace(group: ClassicGroup, member: Member, member_id: str, join: _Join) -
     group.rename_member(member, member_id)
     member.is_new = False
     _renew_session(group, member, join.now_ms)
-    if group.state is not State.STABLE:
+    if group.state is not _STABLE:
         observer.member_replaced(group, member, old_id, True, join.joiner.ticket, join.reason)
     _update(group, member, join)
-    if group.state is State.PREPARING_REBALANCE:
+    if group.state is _PREPARING_REBALANCE:
         maybe_complete_join(group, join.now_ms)
         return None
-    if group.state is State.COMPLETING_REBALANCE:
+    if group.state is _COMPLETING_REBALANCE:
         prepare_rebalance(group, member.cause("join_static", join.reason), join.now_ms)
         return None
     if group.choose_protocol() != group.protocol_name:
@@ -257,7 +264,7 @@ def _replace(group: ClassicGroup, member: Member, member_id: str, join: _Join) -
             return  # gone, or come back once more: then this join has been answered
         if member.session is None:
             _renew_session(group, member, now_ms)  # it ended while this was being written
-        if error is not ErrorCode.none:
+        if error is not _NONE:
             refusal = join_refused(error, "")
             refusal.generation_id = group.generation_id
             refusal.protocol_type, refusal.protocol_name = group.protocol_type, group.protocol_name

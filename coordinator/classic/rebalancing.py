@@ -19,6 +19,9 @@ from kohort.protocol.consumer_protocol import ImpossibleLengthError
 from kohort.protocol.errors import ErrorCode
 from kohort.purgatory import DelayedOperation
 
+_EMPTY: Final = State.EMPTY
+_PREPARING_REBALANCE: Final = State.PREPARING_REBALANCE
+
 UNFORESEEN: Final = (NoCommonProtocol, ImpossibleLengthError)
 """Kafka does not foresee this when a join phase ends: the group hangs in its new generation (classic-groups §2.4)."""
 
@@ -97,7 +100,7 @@ def rebalance_or_complete(group: ClassicGroup, cause: Cause, now_ms: int) -> int
 
 def maybe_complete_join(group: ClassicGroup, now_ms: int) -> int | None:
     """Ends the join phase if nobody is missing; an initial one goes on till its timer (classic-groups §4.2)."""
-    if group.state is not State.PREPARING_REBALANCE or group.previous_state is State.EMPTY:
+    if group.state is not _PREPARING_REBALANCE or group.previous_state is _EMPTY:
         return None
     return complete_join(group, now_ms) if group.has_all_members_joined else None
 

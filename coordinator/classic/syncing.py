@@ -1,5 +1,7 @@
 """SyncGroup (classic-groups §5)."""
 
+from typing import Final
+
 from kohort.coordinator.classic import pending_sync, sessions
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.classic_member import NO_ASSIGNMENT, Member
@@ -10,6 +12,10 @@ from kohort.coordinator.classic.states import SYNC, State
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+_NONE: Final = ErrorCode.none
+_COMPLETING_REBALANCE: Final = State.COMPLETING_REBALANCE
+_STABLE: Final = State.STABLE
 
 
 def sync_group(
@@ -26,15 +32,15 @@ def sync_group(
     group = coordinator.groups.get(request.group_id)
     if group is None:
         error = coordinator.availability(request.group_id)
-        return sync_refused(ErrorCode.unknown_member_id if error is ErrorCode.none else error)
+        return sync_refused(ErrorCode.unknown_member_id if error is _NONE else error)
     error = _check(group, request)
-    if error is not ErrorCode.none:
+    if error is not _NONE:
         return sync_refused(error)
     refusal = SYNC[group.state]
     if refusal is not None:
         return sync_refused(refusal)
     member = group.members[request.member_id]
-    if group.state is State.STABLE:
+    if group.state is _STABLE:
         first = group.pending_sync is not None and member.member_id in group.pending_sync
         pending_sync.received(group, member.member_id)
         if first:
@@ -46,13 +52,13 @@ def sync_group(
 
 def _check(group: ClassicGroup, request: SyncGroupRequest) -> ErrorCode:
     error = group.check_member(request.member_id, request.group_instance_id)
-    if error is not ErrorCode.none:
+    if error is not _NONE:
         return error
     if request.generation_id != group.generation_id:
         return ErrorCode.illegal_generation
     if _differ(request.protocol_type, group.protocol_type) or _differ(request.protocol_name, group.protocol_name):
         return ErrorCode.inconsistent_group_protocol
-    return ErrorCode.none
+    return _NONE
 
 
 def _differ(given: str | None, known: str | None) -> bool:
@@ -75,14 +81,14 @@ def _await_assignment(
     def written(error: ErrorCode, now_ms: int) -> None:
         stored(error)
         # Somebody may have joined meanwhile: then the assignment is of no use any more, though it is in the log.
-        if group.state is not State.COMPLETING_REBALANCE or group.generation_id != generation_id:
+        if group.state is not _COMPLETING_REBALANCE or group.generation_id != generation_id:
             return
-        if error is not ErrorCode.none:
+        if error is not _NONE:
             refuse_waiting_syncs(group, error, now_ms)
             rebalance_or_complete(group, member.cause("assignment_store_failed"), now_ms)
             return
         _hand_out(group, assignments, now_ms)
-        group.move(State.STABLE, member.cause("assignment_stored"), now_ms)
+        group.move(_STABLE, member.cause("assignment_stored"), now_ms)
         observer.rebalance_completed(group)
 
     append_group(group, now_ms, written, assignments)

@@ -133,12 +133,15 @@ def group_value(group: GroupValue) -> bytes:
         _LONG.pack(group.state_timestamp_ms),
         _INT.pack(len(group.members)),
     ]
+    written: dict[tuple[str, str], bytes] = {}  # members of one application have client id and host in common
     for member_id, instance_id, client_id, host, rebalance_ms, session_ms, subscription, assignment in group.members:
+        client = written.get((client_id, host))
+        if client is None:
+            client = written[client_id, host] = _string(client_id) + _string(host)
         parts += (
             _string(member_id),
             _NULL if instance_id is None else _string(instance_id),
-            _string(client_id),
-            _string(host),
+            client,
             _TIMEOUTS_AND_LENGTH.pack(rebalance_ms, session_ms, len(subscription)),
             subscription,
             _INT.pack(len(assignment)),

@@ -80,6 +80,9 @@ differential: $(VENV)/.test  ## a real Kafka and kohort hear SEQUENCES=200 of ea
 bench: $(VENV)/.test  ## figures of docs/performance.md, kohort's side; BENCH="--quick heartbeat" for less
 	$(BIN)/python -m tests.bench $(BENCH)
 
+bench-in-turns: $(VENV)/.test  ## kfake and kohort in turns of less than a second, with ../shared; TURNS="--rounds 3 'commit 16'" for less
+	$(BIN)/python -m tests.bench.in_turns --shared $(SHARED) $(if $(wildcard build/compiled/venv/bin/kohort),--with compiled=build/compiled/venv/bin/kohort) $(TURNS)
+
 curves: $(VENV)/.test  ## what one more group, connection or member costs, as a picture; the build of make check-compiled beside
 	$(BIN)/python -m tests.bench.curves docs/images/curves.svg --values tests/bench/curves.json $(if $(wildcard build/compiled/venv/bin/kohort),--compiled build/compiled/venv/bin/kohort)
 
@@ -99,4 +102,4 @@ clean:  ## remove what was made
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help demo serve test clients flakes lint check check-compiled crash fuzz conformance differential bench curves stalls bench-pipeline pictures clean
+.PHONY: help demo serve test clients flakes lint check check-compiled crash fuzz conformance differential bench bench-in-turns curves stalls bench-pipeline pictures clean

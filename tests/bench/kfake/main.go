@@ -51,7 +51,8 @@ func made() time.Duration {
 }
 
 func serve() {
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(1))
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.AllowAutoTopicCreation(), kfake.DefaultNumPartitions(4),
+		kfake.GroupMinSessionTimeout(100*time.Millisecond))
 	if err != nil {
 		panic(err)
 	}

@@ -100,10 +100,10 @@ class Familiar:
         self._misses += 1
         if self._misses > PATIENCE or size > LONGEST_BYTES:
             self._misses = PATIENCE - 1
-            return True
+            return header.api_key != JOIN_GROUP  # a long one says nothing of its member's other requests
         numbers = api.numbers_at(header.api_version, frame, header.body_offset)
         if numbers is None:
-            self._misses = 0  # those between which it comes may come again
+            self._misses = 0  # a leader's SyncGroup does not say that others never repeat
             return False
         each, places = numbers
         if each == OFFSET_BYTES and places:

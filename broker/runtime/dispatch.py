@@ -308,12 +308,11 @@ class Dispatcher:
 def _meet(connection: Connection, api: Api, request: Any, frame: bytes, start: int, header: RequestHeader) -> None:
     """Remembers a request that may come again. There is one of each API: other versions are forgotten.
 
-    Those of a rebalance are not remembered before the connection has sent others: a member joins once, as a rule. They
-    are too few to be in anybody's way.
+    Those of a rebalance are not remembered before the connection has sent others: a member joins once, as a rule.
     """
-    known, rebalances = connection.familiar, header.api_key in JOINS
+    known = connection.familiar
     if known is NOBODY:
-        if rebalances:
+        if header.api_key in JOINS:
             return
         known = connection.familiar = {}
     name = frame[start : start + KEY_AND_VERSION]
@@ -322,7 +321,7 @@ def _meet(connection: Connection, api: Api, request: Any, frame: bytes, start: i
         for other in [each for each in known if each[:2] == name[:2]]:
             del known[other]
         familiar = known[name] = Familiar()
-    if familiar.is_tired_of(api, request, frame, start, header) and not rebalances:
+    if familiar.is_tired_of(api, request, frame, start, header):
         connection.skips = SKIPPED
 
 

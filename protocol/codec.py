@@ -5,10 +5,10 @@ up, and the way to our shape compiled, when that version is first met.
 """
 
 from collections.abc import Callable, Generator
+from importlib import import_module
 from io import BytesIO
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-from kio.index import load_payload_module
 from kio.serial import entity_reader, entity_writer
 from kio.serial.errors import InvalidUnicode, NegativeByteLength
 from kio.static.constants import EntityType
@@ -227,7 +227,7 @@ class Message(Generic[RequestT, ResponseT]):
 
     def entity(self, version: int, kind: EntityType) -> Any:
         """kio's class for the whole request or response."""
-        module = load_payload_module(self.api.key, version, kind)  # type: ignore[arg-type]
+        module = import_module(f"kio.schema.{self.api.name}.v{version}.{kind.name}")
         return next(c for c in vars(module).values() if getattr(c, "__type__", None) is kind)
 
     @property

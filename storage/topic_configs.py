@@ -25,11 +25,11 @@ from kohort.storage.config_types import (
     split_list,
 )
 
-_THROTTLED = re.compile(r"\*|\d+:\d+(\s*,\s*\d+:\d+)*")
+_THROTTLED = r"\*|\d+:\d+(\s*,\s*\d+:\d+)*"
 
 
 def _throttled_replicas(name: str, value: str) -> str | None:
-    if not value.strip() or _THROTTLED.fullmatch(value.strip()):
+    if not value.strip() or re.fullmatch(_THROTTLED, value.strip()):
         return None
     return bad_value(
         name,

@@ -55,6 +55,7 @@ BY_NAME = {
     "broker.runtime.registry": ["f'kohort.broker.apis.{spec.name}'"],
     "cli.lazy": ["f'{self._package}.{name}'"],  # the folder that a group of commands is in
     "demo.workers.consuming": ["f'kohort.demo.workers.{module}'"],
+    "protocol.codec": ["f'kio.schema.{self.api.name}.v{version}.{kind.name}'"],  # kio's, not ours
     "protocol.messages": ["f'{__name__}.{api}'"],
 }
 """The imports that import-linter does not see: who imports which modules by name. None of them points upwards."""

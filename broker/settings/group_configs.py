@@ -17,14 +17,14 @@ from kohort.protocol.errors import ErrorCode
 from kohort.storage.config_types import BOOLEAN, INT, STRING, TRUE_OR_FALSE, Setting, Values, bad_value, number, one_of
 from kohort.storage.refusal import Refusal
 
-_DURATION = re.compile(r"(?i)\+?P(?=.)(\+?\d+D)?(T(?=.)(\+?\d+H)?(\+?\d+M)?(\+?\d+([.,]\d{0,9})?S)?)?")
+_DURATION = r"(?i)\+?P(?=.)(\+?\d+D)?(T(?=.)(\+?\d+H)?(\+?\d+M)?(\+?\d+([.,]\d{0,9})?S)?)?"
 """ISO 8601 as Java reads it (`Duration.parse`), without the negative ones."""
 
 
 def _offset_reset(name: str, value: str) -> str | None:
     word = value.strip()
     kind, _, duration = word.partition(":")
-    if word in ("earliest", "latest") or (kind == "by_duration" and _DURATION.fullmatch(duration)):
+    if word in ("earliest", "latest") or (kind == "by_duration" and re.fullmatch(_DURATION, duration)):
         return None
     problem = (
         f"Invalid value `{word}` for configuration {name}. The value must be either 'earliest', 'latest' or of the "

@@ -16,6 +16,8 @@ NOT_AT_START = {
     "fastapi": "only --control needs it",
     "hypothesis": "kio would describe its types to it",
     "http": "only --control and tokens need it",
+    "json": "commands print with it, and the event log",
+    "kio.index": "would find kio's module of a version, whose name says it all",
     "rich": "structlog would draw tracebacks with it",
     "_ssl": "asyncio and uvloop would load it",
     "structlog": "loaded with the first log line",

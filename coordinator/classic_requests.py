@@ -1,14 +1,13 @@
 """Requests of the classic protocol, for groups of either protocol: who serves them depends on the group.
 
-Whatever is the same for both is checked here, or in `classic/` before it finds out that there is no such group.
+Whatever is the same for both is checked here, or in `classic/` before it finds out that there is no such group. What
+serves consumer groups is loaded with the first request for one: most brokers in tests have none.
 """
 
 from kohort.coordinator.classic import joining, leaving, syncing
 from kohort.coordinator.classic.joining import Joiner
-from kohort.coordinator.consumer import classic_members
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.deleting import delete_group
-from kohort.coordinator.group_conversion import replace_empty_consumer_group
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from kohort.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
@@ -29,10 +28,16 @@ def join_group(
         if refusal is not None:
             return refusal
         if not group.is_empty:
+            from kohort.coordinator.consumer import classic_members
+
             return classic_members.join(group, request, joiner, now_ms)
         if request.member_id and not group.offsets and not group.pending_offsets and not group.commits_in_flight:
             delete_group(coordinator, request.group_id, now_ms, _ignored)
         else:
+            from kohort.coordinator.group_conversion import (
+                replace_empty_consumer_group,
+            )  # for groups that change theirs
+
             classic = joining.create(coordinator, request.group_id, now_ms)
             replace_empty_consumer_group(coordinator, group, classic, now_ms)
     return joining.join_group(coordinator, request, joiner, now_ms)
@@ -48,6 +53,8 @@ def sync_group(
     """None: it waits for the leader's, which members of consumer groups never do."""
     group = coordinator.consumer_groups.get(request.group_id)
     if group is not None:
+        from kohort.coordinator.consumer import classic_members
+
         return classic_members.sync(group, request, now_ms)
     return syncing.sync_group(coordinator, request, ticket, now_ms)
 
@@ -64,6 +71,8 @@ def heartbeat_in_consumer_group(
     group = coordinator.consumer_groups.get(group_id)
     if group is None:
         return ErrorCode.unknown_member_id
+    from kohort.coordinator.consumer import classic_members
+
     return classic_members.heartbeat(group, member_id, group_instance_id, generation_id, now_ms)
 
 
@@ -73,5 +82,7 @@ def leave_group(
     """None: answered when it is written that members are gone."""
     group = coordinator.consumer_groups.get(request.group_id)
     if group is not None:
+        from kohort.coordinator.consumer import classic_members
+
         return classic_members.leave(group, request, ticket, now_ms)
     return leaving.leave_group(coordinator, request, ticket, now_ms)

@@ -62,6 +62,14 @@ def test_a_plain_broker_has_loaded_nothing_that_its_first_client_does_not_need()
     assert loaded & NOT_AT_START.keys() == set()
 
 
+def test_a_first_member_of_a_classic_group_loads_nothing_that_serves_the_other_protocol() -> None:
+    code = "import sys, kohort.broker.apis.join_group, kohort.broker.apis.sync_group; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+    serving = "kohort.coordinator.group_conversion", "kohort.coordinator.consumer.classic_members"
+    assert "kohort.coordinator.classic_requests" in loaded
+    assert set(serving).isdisjoint(loaded)
+
+
 def listening_with_tls(before: str) -> str:
     """What goes wrong, in one line; empty: nothing."""
     code = f"import sys\n{before}\n{LISTENS_WITH_TLS}"

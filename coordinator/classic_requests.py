@@ -34,9 +34,7 @@ def join_group(
         if request.member_id and not group.offsets and not group.pending_offsets and not group.commits_in_flight:
             delete_group(coordinator, request.group_id, now_ms, _ignored)
         else:
-            from kohort.coordinator.group_conversion import (
-                replace_empty_consumer_group,
-            )  # for groups that change theirs
+            from kohort.coordinator.group_conversion import replace_empty_consumer_group
 
             classic = joining.create(coordinator, request.group_id, now_ms)
             replace_empty_consumer_group(coordinator, group, classic, now_ms)

@@ -173,22 +173,19 @@ def built(shared: Path) -> str:
     return str(program)
 
 
-def measure(peers: Sequence[Peer], loads: Sequence[str], rounds: int, groupload: str, failures: Failures) -> Turns:
-    """Lets all have their turns; what was measured before Ctrl-C counts."""
-    turns = Turns([each.name for each in peers])
+def measure(
+    peers: Sequence[Peer], loads: Sequence[str], rounds: int, groupload: str, turns: Turns, failures: Failures
+) -> None:
+    """Lets all have their turns."""
     chance = Random(rounds)
-    try:
-        for round_, load in product(range(1, rounds + 1), loads):
-            print(f"round {round_}/{rounds}  {load}", file=sys.stderr)
-            said = {peer.name: peer.load(groupload, LOADS[load][0]) for peer in chance.sample(peers, len(peers))}
-            turns.add(load, said)
-            for name, each in said.items():
-                if name != PEER:  # whose mistakes are its own
-                    for what, count in each["failures"].items():
-                        failures.add(f"{name}: {what}", load, count)
-    except KeyboardInterrupt:
-        print("\nstopped", file=sys.stderr)
-    return turns
+    for round_, load in product(range(1, rounds + 1), loads):
+        print(f"round {round_}/{rounds}  {load}", file=sys.stderr)
+        said = {peer.name: peer.load(groupload, LOADS[load][0]) for peer in chance.sample(peers, len(peers))}
+        turns.add(load, said)
+        for name, each in said.items():
+            if name != PEER:  # whose mistakes are its own
+                for what, count in each["failures"].items():
+                    failures.add(f"{name}: {what}", load, count)
 
 
 @click.command(epilog="Loads: " + ", ".join(LOADS) + ".")
@@ -205,20 +202,23 @@ def measure(peers: Sequence[Peer], loads: Sequence[str], rounds: int, groupload:
 def main(loads: tuple[str, ...], rounds: int, others: tuple[str, ...], shared: Path) -> None:
     """Measure kfake and kohort in turns of less than a second.
 
-    Ends with 1 when kohort answered something wrong.
+    Ends with 1 when kohort answered something wrong. After Ctrl-C the rounds so far are shown.
     """
     for unknown in set(loads) - LOADS.keys():
         raise click.UsageError(f"there is no load {unknown}; there are: {', '.join(LOADS)}")
     programs = {"kohort": None} | dict(_named(each) for each in others)
     allow_many_sockets()
-    failures = Failures()
+    turns, failures, stopped = Turns([PEER, *programs]), Failures(), False
     peers: list[Peer] = []
     try:
         groupload = built(shared.resolve())
         peers.append(Peer(PEER, [kfake(), "serve"], failures))
         for name, program in programs.items():
             peers.append(Peer(name, command(["--listen", "127.0.0.1:0", *split(SETTINGS)], program), failures))
-        turns = measure(peers, loads or list(LOADS), rounds, groupload, failures)
+        measure(peers, loads or list(LOADS), rounds, groupload, turns, failures)
+    except KeyboardInterrupt:
+        stopped = True
+        print("\nstopped", file=sys.stderr)
     except (Missing, UnmeasurableError) as problem:
         raise click.ClickException(str(problem)) from None
     finally:
@@ -227,7 +227,7 @@ def main(loads: tuple[str, ...], rounds: int, others: tuple[str, ...], shared: P
     Console().print(table(turns))
     for what, count in failures.counts.items():
         print(f"{count} x {what}")
-    sys.exit(1 if failures.counts else 0)
+    sys.exit(130 if stopped else 1 if failures.counts else 0)
 
 
 def _named(given: str) -> tuple[str, Path]:

@@ -6,7 +6,7 @@ import json
 from rich.console import Console
 
 from tests.bench.failures import Failures
-from tests.bench.in_turns import LOADS, at, measure, table
+from tests.bench.in_turns import LOADS, Turns, at, measure, table
 
 
 def said(requests: float, wrong: int = 0) -> dict[str, object]:
@@ -25,10 +25,16 @@ class Player:
         return next(self._answers)
 
 
+def taken_by(peers: list[Player], rounds: int, failures: Failures | None = None) -> Turns:
+    turns = Turns([each.name for each in peers])
+    measure(peers, ["heartbeat 64x1"], rounds, "groupload", turns, Failures() if failures is None else failures)  # type: ignore[arg-type]
+    return turns
+
+
 def test_ratios_are_those_of_one_round() -> None:
     """The machine is half as fast in the second round, for both; in the third for nobody else but kohort."""
     peers = [Player("kfake", said(100), said(50), said(100)), Player("kohort", said(120), said(60), said(50))]
-    turns = measure(peers, ["heartbeat 64x1"], 3, "groupload", Failures())  # type: ignore[arg-type]
+    turns = taken_by(peers, 3)
     assert turns.ratios("heartbeat 64x1", "requests, /s", "kohort") == [1.2, 1.2, 0.5]
     out = io.StringIO()
     Console(file=out, width=100).print(table(turns))
@@ -38,14 +44,14 @@ def test_ratios_are_those_of_one_round() -> None:
 
 def test_a_round_without_one_of_the_figures_is_left_out() -> None:
     peers = [Player("kfake", said(100), said(100)), Player("kohort", said(0), said(50))]
-    turns = measure(peers, ["heartbeat 64x1"], 2, "groupload", Failures())  # type: ignore[arg-type]
+    turns = taken_by(peers, 2)
     assert turns.ratios("heartbeat 64x1", "requests, /s", "kohort") == [0.5]
 
 
 def test_what_kohort_did_wrong_is_counted_and_what_its_peer_did_is_not() -> None:
     failures = Failures()
     peers = [Player("kfake", said(1, wrong=7)), Player("kohort", said(1, wrong=2))]
-    measure(peers, ["heartbeat 64x1"], 1, "groupload", failures)  # type: ignore[arg-type]
+    taken_by(peers, 1, failures)
     assert failures.counts == {"kohort: wrong error code": 2}
 
 

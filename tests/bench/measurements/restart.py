@@ -7,6 +7,7 @@ What it takes is told beside what one core needs to read the same files and chec
 import asyncio
 import shutil
 import tempfile
+from itertools import count, islice
 from pathlib import Path
 from time import perf_counter, perf_counter_ns, process_time, time
 from uuid import UUID
@@ -43,10 +44,11 @@ INTERVAL_NS = 500_000_000
 
 async def measure(bench: Bench) -> None:
     """Ready after a stop and after a kill; then compaction, from the start until the log grows smaller no more."""
-    groups, commits = (1_000, 20) if bench.quick else (10_000, 100)
+    # A short log is all in one partition: else no segment would be full, and there would be nothing to compact.
+    groups, commits, homes = (1_000, 20, 1) if bench.quick else (10_000, 100, PARTITIONS)
     with tempfile.TemporaryDirectory(prefix="kohort-bench-") as folder:
         path = Path(folder) / "data"
-        write(path, groups, commits)
+        write(path, groups, commits, homes)
         start = process_time()
         for each in partition_folders(path):
             assert not check_partition(each).faults
@@ -102,8 +104,11 @@ def size_of(path: Path) -> int:
     return sum(each.stat().st_size for each in path.glob("*/*.log"))
 
 
-def write(path: Path, groups: int, commits: int) -> None:
-    """Writes the log of groups of one member, who has committed so often; every commit is a batch of its own."""
+def write(path: Path, groups: int, commits: int, homes: int) -> None:
+    """Writes the log of groups of one member, who has committed so often; every commit is a batch of its own.
+
+    `homes`: how many partitions the groups are in, from the first one on.
+    """
     directory = DataDirectory(path)
     topics = Topics([1], lambda: TOPIC_ID, storage=directory)
     directory.begin()
@@ -116,7 +121,8 @@ def write(path: Path, groups: int, commits: int) -> None:
     topic = topics.create(OFFSETS_TOPIC, PARTITIONS, configs=configs)
     assert isinstance(topic, Topic)
     now_ms = int(time() * 1000)
-    names = [f"group-{number:05}" for number in range(groups)]
+    numbered = (f"group-{number:05}" for number in count())
+    names = list(islice((name for name in numbered if partition_for(name, PARTITIONS) < homes), groups))
     for name in names:
         record = encode_record(group_key(name), group_value(stable(name, now_ms)), 0)
         _append(topic, name, record, now_ms)

@@ -6,10 +6,10 @@ rights each time, and whoever watches sees each of them.
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
 
 from kohort.protocol.familiar import AFTER_CORRELATION_ID, GENERATION_BYTES, LONGEST_BYTES, OFFSET_BYTES, Pattern
+from kohort.protocol.shape import changed
 from kohort.protocol.wire import INT
 
 if TYPE_CHECKING:
@@ -112,10 +112,7 @@ class Familiar:
             self._content = frame[begin:]
             self._generation_at = places[0] - begin if places else 0
         self.api, self.version, self.client_id = api, header.api_version, header.client_id or ""
-        if each == GENERATION_BYTES or header.api_key == JOIN_GROUP:
-            # kio's may not be changed, and converts its fields each time.
-            request = api.request(**{field.name: getattr(request, field.name) for field in fields(api.request)})
-        self.request = request
+        self.request = changed(api.request, request)  # kio's may not be changed, and converts its fields each time
         return False
 
 

@@ -29,3 +29,9 @@ def shape(cls: type[T]) -> type[T]:
     made.__hash__ = None  # type: ignore[assignment]
     made.__repr__ = _shown  # type: ignore[method-assign]
     return made
+
+
+def changed(shape: type[T], value: Any, **changes: object) -> T:
+    """A copy of `value`, which passes for a `shape`, with other values for some of its fields."""
+    kept = {member.name: getattr(value, member.name) for member in fields(shape)}  # type: ignore[arg-type]
+    return shape(**{**kept, **changes})

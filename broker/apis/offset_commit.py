@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Final
 from uuid import UUID
 
-from kohort.broker.apis.parts import SHORT, changed, in_parts, runs
+from kohort.broker.apis.parts import SHORT, in_parts, runs
 from kohort.broker.cluster.access import Access
 from kohort.broker.cluster.node import Node
 from kohort.broker.familiar_request import Familiar
@@ -28,6 +28,7 @@ from kohort.protocol.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
+from kohort.protocol.shape import changed
 from kohort.security.rights import READ_GROUP, READ_TOPIC
 
 IDS_FROM: Final = 10

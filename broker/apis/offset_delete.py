@@ -5,7 +5,7 @@ Topics and partitions that do not exist are refused one by one, first in the ans
 
 from collections.abc import Iterable, Iterator
 
-from kohort.broker.apis.parts import SHORT, changed, in_parts, runs
+from kohort.broker.apis.parts import SHORT, in_parts, runs
 from kohort.broker.cluster.node import Node
 from kohort.broker.slices import Work
 from kohort.broker.ticket import Ticket
@@ -18,6 +18,7 @@ from kohort.protocol.messages.offset_delete import (
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
+from kohort.protocol.shape import changed
 from kohort.security.rights import DELETE_GROUP, READ_TOPIC
 
 

@@ -7,7 +7,7 @@ v8: KIP-709, several groups. v9: KIP-848, member ids and epochs, not looked at f
 
 from typing import Final
 
-from kohort.broker.apis.parts import SHORT, changed
+from kohort.broker.apis.parts import SHORT
 from kohort.broker.cluster.access import Access
 from kohort.broker.cluster.node import Node
 from kohort.broker.familiar_request import Familiar
@@ -26,10 +26,10 @@ from kohort.protocol.messages.offset_fetch import (
     OffsetFetchResponseTopic,
     around_partitions,
 )
+from kohort.protocol.shape import changed
 from kohort.protocol.wire import frame
 from kohort.security.rights import DESCRIBE_GROUP, DESCRIBE_TOPIC
 
-FLEXIBLE_FROM: Final = 6
 IDS_FROM: Final = 10
 
 
@@ -53,7 +53,7 @@ def answer(node: Node, familiar: Familiar, now_ms: int) -> bytes | None:
     request: OffsetFetchRequest = familiar.request
     if len(request.groups) != 1 or _is_long(node, request.groups[0]):
         return None
-    if repeated is None and request.groups[0].topics and FLEXIBLE_FROM <= familiar.version < IDS_FROM:
+    if repeated is None and request.groups[0].topics and MESSAGE.api.first_flexible <= familiar.version < IDS_FROM:
         around = around_partitions(familiar.version, request.groups[0])
         familiar.kept = RepeatedFetch(request.groups[0], around)
     written = MESSAGE.write(familiar.version, 0, _answered(node, request, familiar.version, None))

@@ -7,8 +7,7 @@ generation) is answered in the parts that come after it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from kohort.broker.ticket import NO_REPLY, CloseConnection, Ticket
 
@@ -18,14 +17,6 @@ if TYPE_CHECKING:
 
 SHORT = 256
 """Up to so many partitions are handled at once: some milliseconds."""
-
-ShapeT = TypeVar("ShapeT")
-
-
-def changed(shape: type[ShapeT], value: Any, **changes: object) -> ShapeT:
-    """A copy of `value`, which passes for a `shape`, with other values for some of its fields."""
-    kept = {member.name: getattr(value, member.name) for member in fields(shape)}  # type: ignore[arg-type]
-    return shape(**{**kept, **changes})
 
 
 def runs(topics: Sequence[Any], listed: str) -> Iterator[list[tuple[Any, tuple[Any, ...]]]]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from kohort.broker.apis.leadership import NO_EPOCH, refusal_to_lead
-from kohort.broker.apis.parts import SHORT, changed, in_parts, runs
+from kohort.broker.apis.parts import SHORT, in_parts, runs
 from kohort.broker.apis.produce.batch_checking import Candidate, candidate, check_all, check_in_a_turn
 from kohort.broker.ticket import NO_REPLY, CloseConnection
 from kohort.protocol.batches import NO_PRODUCER, TRANSACTIONAL, BatchInfo
@@ -31,6 +31,7 @@ from kohort.protocol.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
+from kohort.protocol.shape import changed
 from kohort.security.rights import WRITE_TOPIC, WRITE_TRANSACTIONAL_ID
 from kohort.storage.producers import Remembered, last_sequence
 from kohort.storage.validation import Rejection, Verdict, only_batch

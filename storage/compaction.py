@@ -35,7 +35,7 @@ from kohort.protocol.batches import (
 from kohort.protocol.errors import DecodeError
 from kohort.storage.batch_records import Newest, later_by, records_in_steps
 from kohort.storage.overtaken import Overtaken
-from kohort.storage.segment import Chunk, batches_of
+from kohort.storage.segment import Chunk, batches_of, starts_of_batches
 
 if TYPE_CHECKING:
     from kohort.storage.producers import Producers
@@ -45,7 +45,6 @@ LATEST_MS: Final = 2**63 - 1
 """No timestamp is after this."""
 
 _END: Final = 2**63
-_LENGTH: Final = Struct(">i")
 _ATTRIBUTES: Final = Struct(">h")
 _ATTRIBUTES_AT: Final = 21
 _LAST_OF_ATTRIBUTES_AT: Final = 22
@@ -118,7 +117,7 @@ class Compaction:
         kept: list[Chunk] = []
         data = bytes(chunk)
         view = memoryview(data)
-        starts = _starts_of_batches(data)
+        starts = starts_of_batches(data)
         self.effort += _EFFORT_OF_CHUNK + len(starts)
         end = len(data)
         for at in reversed(starts):
@@ -236,16 +235,6 @@ class Compaction:
         header = read_batch(batch)
         last = self._last_batches.get(header.producer_id)
         return last is not None and last[1] == header.base_offset
-
-
-def _starts_of_batches(data: bytes) -> list[int]:
-    """Where the batches of a chunk begin."""
-    starts = []
-    at, end = 0, len(data)
-    while at < end:
-        starts.append(at)
-        at += 12 + _LENGTH.unpack_from(data, at + 8)[0]
-    return starts
 
 
 def _delete_horizon_ms(batch: Chunk) -> int | None:

@@ -102,6 +102,16 @@ def batches_of(chunk: Chunk) -> Iterator[memoryview]:
         at = after
 
 
+def starts_of_batches(data: bytes) -> list[int]:
+    """Where the batches of a chunk begin."""
+    starts = []
+    at, end = 0, len(data)
+    while at < end:
+        starts.append(at)
+        at += 12 + _LENGTH.unpack_from(data, at + 8)[0]
+    return starts
+
+
 class MemorySegment(Segment):
     """A segment in memory."""
 

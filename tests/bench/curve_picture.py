@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 COLUMNS = 3
 WIDTH_IN, HEIGHT_IN = 4.0, 2.8
@@ -44,14 +44,16 @@ def draw(curves: Sequence[Curve], to: Path) -> None:
             panel.set_xscale("log")
             if cost.endswith("ms"):  # it grows with what there is: a straight line rises by one decade in each
                 panel.set_yscale("log")
+                panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+                panel.yaxis.set_minor_locator(NullLocator())
             sizes = [size for size, _ in lines[0].points]
             panel.set_xticks(sizes, [f"{size:,}" for size in sizes])
             panel.xaxis.set_minor_locator(NullLocator())
-            panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
             for line in lines:
                 panel.plot(*zip(*line.points, strict=True), marker="o", label=line.program)
             if panel.get_yscale() == "linear":
-                panel.set_ylim(bottom=0)
+                panel.set_ylim(0, 1.1 * max(value for line in lines for _, value in line.points))
             panel.grid(alpha=0.3)
             if len(lines) > 1:
                 panel.legend(frameon=False)

@@ -197,20 +197,17 @@ class Connection:
             else:
                 self._received += data  # which copies nothing where nothing was left
                 self._handle_received(now_ms)
-            out = self._out
-            if len(out) == 1 and self._obstacles < CLOSED:  # as `_write`, without a call for what is nearly always so
-                self._transport.write(out[0])
-                out.clear()
-            elif out:
-                self._write()
         except Exception:
             self.fail()
         self.in_turn = False
         if server.woken:
             server.end_turn(now_ms)
         took_ns = turns.now_ns() - before_ns
+        if self._out:
+            server.replies.write_soon(self)  # not counted: it may be others' turn to be written
         if took_ns > COUNTED_NS:
             turns.spend(took_ns)
+            server.replies.write()
         if took_ns > COUNTED_NS or self.load_ns > LITTLE_NS:
             turns.note(self, took_ns)
 
@@ -276,6 +273,7 @@ class Connection:
         self._work, self._work_ends_with_me = work, ends_with_me
         self._obstacles = (self._obstacles & ~PARKED) | IN_ROW
         if self.in_turn:
+            self.server.replies.write()
             self._carry_on(self.server.turns.end_ns())
         else:
             self.server.turns.stand_in_row(self)
@@ -285,14 +283,14 @@ class Connection:
         out = self._out
         out.append(frame)
         if len(frame) >= LARGE_REPLY or len(out) == REPLIES_TOGETHER:
-            self._write()
+            self.write()
 
     def send_frame(self, frame: Frame) -> None:
         """As `send`, for a frame that may be in pieces: the system gets them as they are."""
         if isinstance(frame, bytes):
             self.send(frame)
         elif not self.closed:
-            self._write()
+            self.write()
             self._transport.writelines(frame)
 
     def go_on(self, now_ms: int) -> None:
@@ -317,7 +315,7 @@ class Connection:
                 self._handle_received(now_ms, until_ns)
             if self._out:
                 self.heard_at_ms = now_ms
-                self._write()
+                self.write()
             if self._reading_paused and not self._obstacles and len(self._received) <= WAITING_BYTES:
                 self.server.paused.discard(self)
                 self.read_on()
@@ -331,18 +329,28 @@ class Connection:
             self._reading_paused = False
             self._transport.resume_reading()
 
+    def write(self) -> None:
+        """Writes what there is to write. Raises nothing."""
+        out = self._out
+        if not out:
+            return
+        try:
+            if self._obstacles < CLOSED:
+                self._transport.write(out[0] if len(out) == 1 else b"".join(out))
+            out.clear()
+        except Exception:
+            self.fail()
+
     def close(self, reason: str) -> None:
         """Hangs up, after what has been answered; one line in the log says why."""
         if self.closed:
             return
         log.info(f"{self.client}: connection closed, {reason}", client=self.client, reason=reason)
         self._received = b""
-        try:
-            self._write()
-        finally:
-            self._obstacles |= CLOSED
-            self._transport.close()
-            self._let_go()
+        self.write()
+        self._obstacles |= CLOSED
+        self._transport.close()
+        self._let_go()
 
     def abort(self) -> None:
         """Hangs up at once, whatever the client has not read."""
@@ -438,10 +446,3 @@ class Connection:
         now_ms = self.server.clock.now_ms()
         self.go_on(now_ms)
         self.server.end_turn(now_ms)
-
-    def _write(self) -> None:
-        out = self._out
-        if out:
-            if self._obstacles < CLOSED:
-                self._transport.write(out[0] if len(out) == 1 else b"".join(out))
-            out.clear()

@@ -16,6 +16,7 @@ from kohort.broker.runtime.connection import Connection
 from kohort.broker.runtime.dispatch import Dispatcher
 from kohort.broker.runtime.listener import PLAINTEXT_LISTENER, Listener
 from kohort.broker.runtime.paused_reading import PausedReading
+from kohort.broker.runtime.replies_together import Replies
 from kohort.broker.runtime.turns import Turns
 from kohort.purgatory import DelayedOperation
 
@@ -60,7 +61,8 @@ class Server:
         self.request_max_bytes = cluster.settings.socket_request_max_bytes
         self.connections: set[Connection] = set()
         self.paused = PausedReading(self)
-        self.turns = Turns(loop, cluster.clock, self._round_over)
+        self.replies = Replies(loop)
+        self.turns = Turns(loop, cluster.clock, self.replies.write, self._round_over)
         self.woken: deque[Connection] = deque()
         """Connections whose waiting request was answered from outside; they go on when the turn ends."""
         self._per_address: Counter[str] = Counter()
@@ -192,6 +194,7 @@ class Server:
 
     def act(self, action: Callable[[int], None]) -> None:
         """Lets something happen that no client has asked for, and what follows from it. `action` gets the time."""
+        self.replies.write()
         now_ms = self.clock.now_ms()
         try:
             action(now_ms)
@@ -275,6 +278,7 @@ class Server:
 
     def advance(self, now_ms: int, at_most: int | None = None) -> None:
         """Does what is due until `now_ms`, and what follows from it. `at_most`: so much now, and the rest soon."""
+        self.replies.write()
         self._ticking = True
         try:
             self.cluster.purgatory.advance(now_ms, at_most)

@@ -51,10 +51,19 @@ LITTLE_NS: Final = 500_000
 class Turns:
     """The row of connections that have more to do."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock, served: Callable[[int], None]) -> None:
-        """`served` is called after each round with the time: what followed from it is done then."""
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        clock: Clock,
+        begins: Callable[[], None],
+        served: Callable[[int], None],
+    ) -> None:
+        """`begins` is called before each round: nobody's reply waits for it. `served` is called after it with the time:
+        what followed from it is done then.
+        """
         self._loop = loop
         self._clock = clock
+        self._begins = begins
         self._served = served
         self._row: deque[Connection] = deque()
         self._round_is_due = False
@@ -124,6 +133,7 @@ class Turns:
             before_ns = now_ns
 
     def _round(self) -> None:
+        self._begins()
         now_ms = self._clock.now_ms()
         row, self._row = self._row, deque()
         self.serve(row, now_ms)

@@ -65,13 +65,15 @@ class Client:
         dialled: str = "10.0.0.1",
         listener: Listener = PLAINTEXT_LISTENER,
     ) -> None:
+        self._broker = broker
         self.connection = Connection(broker.server, broker.cluster.nodes[node], listener)
         self.wire = Wire(peer, (dialled, 9092 + node))
         self.connection.connection_made(self.wire)  # type: ignore[arg-type]
 
     def says(self, *data: bytes) -> None:
-        """Sends, all in one go."""
+        """Sends, all in one go. Its reply does not wait for others'."""
         self.connection.data_received(b"".join(data))
+        self._broker.loop.run_first(self._broker.server.replies.write)
 
     @property
     def closed(self) -> bool:

@@ -33,6 +33,12 @@ class StillLoop:
             function()
         return bool(functions)
 
+    def run_first(self, function: Callable[[], None]) -> None:
+        """Runs `function` now, if it was to run in the next turn."""
+        if function in self._soon:
+            self._soon = [each for each in self._soon if each != function]
+            function()
+
     def wait(self, length_ms: int) -> None:
         """Lets time pass; the timer rings when it is due."""
         end_ms = self._clock.now_ms() + length_ms

@@ -1,0 +1,140 @@
+"""Replies are written together, after the requests that the sockets have brought, but never behind what takes long."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from kohort.broker.cluster.node import Node
+from kohort.broker.runtime.replies_together import AT_ONCE
+from kohort.broker.runtime.turns import COUNTED_NS, TURN_US
+from kohort.broker.ticket import Ticket
+from kohort.protocol.messages.find_coordinator import FindCoordinatorResponse
+from tests.support.broker import Broker, Client, Stopwatch, Wire
+from tests.support.frames import frame, heartbeat
+
+
+def sends(client: Client, data: bytes) -> None:
+    """Only sends: `says` waits until all that was sent is handled."""
+    client.connection.data_received(data)
+
+
+def ids(client: Client) -> list[int]:
+    """The correlation ids of its heartbeats that are answered."""
+    return [correlation_id for correlation_id, _ in client.hears("heartbeat")]
+
+
+def long_request(correlation_id: int) -> bytes:
+    return frame("find_coordinator", 4, correlation_id, coordinator_keys=("g",))
+
+
+def test_requests_are_handled_before_replies_are_written() -> None:
+    broker = Broker()
+    one, other = broker.client(), broker.client()
+    sends(one, heartbeat(1))
+    sends(other, heartbeat(2))
+    assert (ids(one), ids(other)) == ([], [])
+    broker.loop.run_soon()
+    assert (ids(one), ids(other)) == ([1], [2])
+    assert not broker.loop.run_soon()
+
+
+def test_a_client_that_sends_again_before_its_reply_hears_both_in_one_write() -> None:
+    broker = Broker()
+    client = broker.client()
+    sends(client, heartbeat(1))
+    sends(client, heartbeat(2))
+    broker.loop.run_soon()
+    assert len(client.wire.writes) == 1
+    assert ids(client) == [1, 2]
+
+
+def test_no_reply_waits_for_more_than_so_many_requests() -> None:
+    broker = Broker()
+    clients = [broker.client() for _ in range(AT_ONCE + 1)]
+    for number, client in enumerate(clients):
+        sends(client, heartbeat(number))
+    assert [ids(client) for client in clients] == [[number] for number in range(AT_ONCE)] + [[]]
+    broker.loop.run_soon()
+    assert ids(clients[-1]) == [AT_ONCE]
+
+
+def test_no_reply_waits_for_a_long_request() -> None:
+    broker = Broker()
+    one, other = broker.client(), broker.client()
+    heard_at_each_step: list[list[int]] = []
+
+    def handle(node: Node, request: Any, ticket: Ticket) -> Iterator[None]:
+        for _ in range(2):
+            heard_at_each_step.append(ids(one))
+            yield
+        return FindCoordinatorResponse(coordinators=())  # type: ignore[return-value]
+
+    broker.api("find_coordinator").handle = handle
+    sends(one, heartbeat(1))
+    sends(other, long_request(2))
+    assert heard_at_each_step == [[1], []]
+
+
+def test_no_reply_waits_for_requests_behind_one_that_took_a_while() -> None:
+    broker = Broker()
+    Stopwatch(broker, COUNTED_NS // 1_000 + 1)
+    one, other = broker.client(), broker.client()
+    sends(one, heartbeat(1))
+    sends(other, heartbeat(2))
+    assert (ids(one), ids(other)) == ([1], [2])
+
+
+def test_no_reply_waits_for_a_round_of_the_row() -> None:
+    broker = Broker()
+    stopwatch = Stopwatch(broker, 1)
+    one, other = broker.client(), broker.client()
+    heard: list[list[int]] = []
+
+    def handle(node: Node, request: Any, ticket: Ticket) -> FindCoordinatorResponse:
+        heard.append(ids(one))
+        stopwatch.passes(2 * TURN_US)
+        return FindCoordinatorResponse(coordinators=())
+
+    broker.api("find_coordinator").handle = handle
+    sends(other, long_request(1) + long_request(2))
+    sends(one, heartbeat(3))
+    broker.loop.run_soon()
+    assert heard == [[], [3]], "the second one stood in the row"
+
+
+def test_who_comes_last_is_not_charged_for_the_replies_of_all() -> None:
+    broker = Broker()
+    stopwatch = Stopwatch(broker, 1)
+
+    class Slow(Wire):
+        def write(self, data: bytes) -> None:
+            stopwatch.passes(100)
+            super().write(data)
+
+    for number in range(AT_ONCE):
+        client = broker.client()
+        client.connection.connection_made(Slow("10.0.0.7", ("10.0.0.1", 9092)))  # type: ignore[arg-type]
+        sends(client, heartbeat(number))
+    assert broker.server.turns.spent_ns == 0
+
+
+def test_no_reply_waits_for_what_is_due() -> None:
+    broker = Broker()
+    client = broker.client()
+    sends(client, heartbeat(1))
+    broker.server.advance(broker.clock.now_ms())
+    assert ids(client) == [1]
+
+
+def test_a_reply_that_cannot_be_written_ends_its_own_connection_only() -> None:
+    broker = Broker()
+    one, other = broker.client(), broker.client()
+    one.wire.write = fail  # type: ignore[method-assign]
+    sends(one, heartbeat(1))
+    sends(other, heartbeat(2))
+    broker.loop.run_soon()
+    assert (one.closed, other.closed) == (True, False)
+    assert ids(other) == [2]
+
+
+def fail(data: bytes) -> None:
+    raise OSError("no")

@@ -133,10 +133,9 @@ class Play:
         def answered(response: Any) -> None:
             self.busy_topics.discard(name)
             after = there[0] if there else topic_facts(self.life, name)
+            self.truth.topics.asked(name, after)
             if self.heard(error_of(response)):
                 self.truth.topics.acknowledged(name, after)
-            else:
-                self.truth.topics.asked(name, after)
 
         try:
             self.life.asks(api, version, answered, **fields)

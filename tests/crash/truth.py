@@ -35,12 +35,14 @@ class Registers(Generic[V]):
         self._values.setdefault(key, [self._initial]).append(value)
 
     def acknowledged(self, key: Hashable, value: V) -> None:
-        """What was asked for earlier does not count any more."""
-        values = self._values.setdefault(key, [value])
+        """It was asked for, and what was asked for before it does not count any more.
+
+        Clients that ask on connections of their own may hear in another order than they have asked. So it may be one of
+        those that do not count: then there is nothing to learn.
+        """
+        values = self._values[key]
         if value in values:
             del values[: values.index(value)]
-        else:
-            self._values[key] = [value]
 
     def found(self, key: Hashable, value: V) -> None:
         """It is what counts from now on. Fails if it cannot be."""

@@ -201,6 +201,7 @@ class Connection:
             self.fail()
         self.in_turn = False
         if server.woken:
+            self.write()
             server.end_turn(now_ms)
         took_ns = turns.now_ns() - before_ns
         if self._out:

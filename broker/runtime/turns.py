@@ -58,8 +58,8 @@ class Turns:
         begins: Callable[[], None],
         served: Callable[[int], None],
     ) -> None:
-        """`begins` is called before each round: nobody's reply waits for it. `served` is called after it with the time:
-        what followed from it is done then.
+        """`begins` is called before connections are served one after the other: nobody's reply waits for them.
+        `served` is called with the time after a round of the row: what followed from it is done then.
         """
         self._loop = loop
         self._clock = clock
@@ -117,6 +117,7 @@ class Turns:
 
     def serve(self, waiting: deque[Connection], now_ms: int) -> None:
         """Lets connections go on one after the other: AT_A_TIME, for ROUND_US. Who is left stays in `waiting`."""
+        self._begins()
         before_ns = self.now_ns()
         until_ns = before_ns + ROUND_US * 1_000
         left = AT_A_TIME
@@ -133,7 +134,6 @@ class Turns:
             before_ns = now_ns
 
     def _round(self) -> None:
-        self._begins()
         now_ms = self._clock.now_ms()
         row, self._row = self._row, deque()
         self.serve(row, now_ms)

@@ -40,10 +40,6 @@ class Doorman:
         broker.server.end_turn(broker.clock.now_ms())
 
 
-def ids(client: Client) -> list[int]:
-    return [correlation_id for correlation_id, _ in client.hears("heartbeat")]
-
-
 def test_a_request_in_one_piece_is_answered_with_one_write() -> None:
     client = Broker().client()
     client.says(heartbeat(5))
@@ -55,7 +51,7 @@ def test_pipelined_requests_are_answered_in_order_with_one_write() -> None:
     client = Broker().client()
     client.says(*(heartbeat(n) for n in range(10)))
     assert len(client.wire.writes) == 1
-    assert ids(client) == list(range(10))
+    assert client.ids() == list(range(10))
 
 
 @pytest.mark.parametrize("size", [1, 3, 4, 5, 17, 50])
@@ -64,7 +60,7 @@ def test_it_does_not_matter_in_which_pieces_requests_come(size: int) -> None:
     data = b"".join(heartbeat(n) for n in range(5))
     for start in range(0, len(data), size):
         client.says(data[start : start + size])
-    assert ids(client) == [0, 1, 2, 3, 4]
+    assert client.ids() == [0, 1, 2, 3, 4]
 
 
 def test_a_half_sent_request_waits_for_its_other_half() -> None:
@@ -83,7 +79,7 @@ def test_what_is_sent_behind_a_waiting_request_waits_too() -> None:
     assert doorman.waiting() == [1]
     assert client.heard() == []
     doorman.answer(broker)
-    assert ids(client) == [1]
+    assert client.ids() == [1]
     assert doorman.waiting() == [2]
     doorman.answer(broker)
     assert [frame[:4] for frame in client.heard()] == [bytes((0, 0, 0, 2)), bytes((0, 0, 0, 3))]
@@ -95,7 +91,7 @@ def test_a_request_answered_while_it_is_handled_holds_nobody_up() -> None:
     client = broker.client()
     client.says(heartbeat(1), heartbeat(2), heartbeat(3))
     assert len(client.wire.writes) == 1
-    assert ids(client) == [1, 2, 3]
+    assert client.ids() == [1, 2, 3]
 
 
 def test_the_next_request_is_not_handled_in_the_middle_of_somebody_elses() -> None:
@@ -115,7 +111,7 @@ def test_the_next_request_is_not_handled_in_the_middle_of_somebody_elses() -> No
     bob.says(frame("list_groups", 0, 9))
     assert seen == [[]]
     assert doorman.waiting() == [2]
-    assert ids(ada) == [1]
+    assert ada.ids() == [1]
 
 
 def test_a_client_that_hangs_up_is_not_answered_any_more() -> None:
@@ -155,7 +151,7 @@ def test_reading_pauses_when_too_much_waits_and_goes_on_after_the_reply() -> Non
     while broker.loop._soon:
         broker.loop.run_soon()
     assert client.wire.reading
-    assert ids(client) == list(range(count + 1))
+    assert client.ids() == list(range(count + 1))
 
 
 def test_a_client_that_leaves_while_its_socket_is_not_read_is_noticed() -> None:
@@ -203,7 +199,7 @@ def test_a_client_that_does_not_read_is_not_served_until_it_does() -> None:
     client.says(*[heartbeat(3)] * 3_000)
     assert not client.wire.reading
     client.connection.resume_writing()
-    assert ids(client)[:3] == [1, 2, 3]
+    assert client.ids()[:3] == [1, 2, 3]
 
 
 def test_a_client_that_pipelines_much_lets_others_have_their_turn() -> None:
@@ -211,15 +207,15 @@ def test_a_client_that_pipelines_much_lets_others_have_their_turn() -> None:
     client = broker.client()
     busy = Stopwatch(broker, us_a_look=100)
     client.says(*(heartbeat(n) for n in range(100)))
-    first = ids(client)
+    first = client.ids()
     assert first == list(range(TURN_US // busy.us_a_look))
     client.says(heartbeat(100))
     assert client.heard() == []
     broker.loop.run_soon()
-    assert ids(client) == list(range(len(first), 2 * len(first)))
+    assert client.ids() == list(range(len(first), 2 * len(first)))
     while broker.loop.run_soon():
         pass
-    assert ids(client) == list(range(2 * len(first), 101))
+    assert client.ids() == list(range(2 * len(first), 101))
 
 
 def test_no_reply_is_no_reply() -> None:
@@ -251,11 +247,11 @@ def test_bad_bytes_close_the_connection_with_one_log_line(data: bytes, reason: s
     ada, bob = broker.client(), broker.client()
     ada.says(heartbeat(1), data, heartbeat(2))
     assert ada.closed
-    assert ids(ada) == [1], "what came before is answered, what came after is not"
+    assert ada.ids() == [1], "what came before is answered, what came after is not"
     assert reason in lines.getvalue()
     assert len(lines.getvalue().splitlines()) == 1
     bob.says(heartbeat(3))
-    assert ids(bob) == [3]
+    assert bob.ids() == [3]
 
 
 def test_a_handler_may_hang_up(lines: StringIO) -> None:

@@ -8,53 +8,39 @@ from kohort.broker.runtime.replies_together import AT_ONCE
 from kohort.broker.runtime.turns import COUNTED_NS, TURN_US
 from kohort.broker.ticket import Ticket
 from kohort.protocol.messages.find_coordinator import FindCoordinatorResponse
-from tests.support.broker import Broker, Client, Stopwatch, Wire
-from tests.support.frames import frame, heartbeat
-
-
-def sends(client: Client, data: bytes) -> None:
-    """Only sends: `says` waits until all that was sent is handled."""
-    client.connection.data_received(data)
-
-
-def ids(client: Client) -> list[int]:
-    """The correlation ids of its heartbeats that are answered."""
-    return [correlation_id for correlation_id, _ in client.hears("heartbeat")]
-
-
-def long_request(correlation_id: int) -> bytes:
-    return frame("find_coordinator", 4, correlation_id, coordinator_keys=("g",))
+from tests.support.broker import Broker, Stopwatch, Wire
+from tests.support.frames import heartbeat, long_request
 
 
 def test_requests_are_handled_before_replies_are_written() -> None:
     broker = Broker()
     one, other = broker.client(), broker.client()
-    sends(one, heartbeat(1))
-    sends(other, heartbeat(2))
-    assert (ids(one), ids(other)) == ([], [])
+    one.sends(heartbeat(1))
+    other.sends(heartbeat(2))
+    assert (one.ids(), other.ids()) == ([], [])
     broker.loop.run_soon()
-    assert (ids(one), ids(other)) == ([1], [2])
+    assert (one.ids(), other.ids()) == ([1], [2])
     assert not broker.loop.run_soon()
 
 
 def test_a_client_that_sends_again_before_its_reply_hears_both_in_one_write() -> None:
     broker = Broker()
     client = broker.client()
-    sends(client, heartbeat(1))
-    sends(client, heartbeat(2))
+    client.sends(heartbeat(1))
+    client.sends(heartbeat(2))
     broker.loop.run_soon()
     assert len(client.wire.writes) == 1
-    assert ids(client) == [1, 2]
+    assert client.ids() == [1, 2]
 
 
 def test_no_reply_waits_for_more_than_so_many_requests() -> None:
     broker = Broker()
     clients = [broker.client() for _ in range(AT_ONCE + 1)]
     for number, client in enumerate(clients):
-        sends(client, heartbeat(number))
-    assert [ids(client) for client in clients] == [[number] for number in range(AT_ONCE)] + [[]]
+        client.sends(heartbeat(number))
+    assert [client.ids() for client in clients] == [[number] for number in range(AT_ONCE)] + [[]]
     broker.loop.run_soon()
-    assert ids(clients[-1]) == [AT_ONCE]
+    assert clients[-1].ids() == [AT_ONCE]
 
 
 def test_no_reply_waits_for_a_long_request() -> None:
@@ -64,13 +50,13 @@ def test_no_reply_waits_for_a_long_request() -> None:
 
     def handle(node: Node, request: Any, ticket: Ticket) -> Iterator[None]:
         for _ in range(2):
-            heard_at_each_step.append(ids(one))
+            heard_at_each_step.append(one.ids())
             yield
         return FindCoordinatorResponse(coordinators=())  # type: ignore[return-value]
 
     broker.api("find_coordinator").handle = handle
-    sends(one, heartbeat(1))
-    sends(other, long_request(2))
+    one.sends(heartbeat(1))
+    other.sends(long_request(2))
     assert heard_at_each_step == [[1], []]
 
 
@@ -78,9 +64,9 @@ def test_no_reply_waits_for_requests_behind_one_that_took_a_while() -> None:
     broker = Broker()
     Stopwatch(broker, COUNTED_NS // 1_000 + 1)
     one, other = broker.client(), broker.client()
-    sends(one, heartbeat(1))
-    sends(other, heartbeat(2))
-    assert (ids(one), ids(other)) == ([1], [2])
+    one.sends(heartbeat(1))
+    other.sends(heartbeat(2))
+    assert (one.ids(), other.ids()) == ([1], [2])
 
 
 def test_no_reply_waits_for_a_round_of_the_row() -> None:
@@ -90,15 +76,38 @@ def test_no_reply_waits_for_a_round_of_the_row() -> None:
     heard: list[list[int]] = []
 
     def handle(node: Node, request: Any, ticket: Ticket) -> FindCoordinatorResponse:
-        heard.append(ids(one))
+        heard.append(one.ids())
         stopwatch.passes(2 * TURN_US)
         return FindCoordinatorResponse(coordinators=())
 
     broker.api("find_coordinator").handle = handle
-    sends(other, long_request(1) + long_request(2))
-    sends(one, heartbeat(3))
+    other.sends(long_request(1) + long_request(2))
+    one.sends(heartbeat(3))
     broker.loop.run_soon()
     assert heard == [[], [3]], "the second one stood in the row"
+
+
+def test_no_reply_waits_for_those_whom_a_request_wakes() -> None:
+    broker = Broker()
+    one, other, waiting = broker.client(), broker.client(), broker.client()
+    tickets: list[Ticket] = []
+    heard: list[tuple[list[int], list[int]]] = []
+
+    def handle(node: Node, request: Any, ticket: Ticket) -> FindCoordinatorResponse | None:
+        if ticket.correlation_id == 1:
+            tickets.append(ticket)
+            return None
+        if ticket.correlation_id == 2:
+            heard.append((one.ids(), other.ids()))
+        else:
+            tickets.pop().reply(FindCoordinatorResponse(coordinators=()))
+        return FindCoordinatorResponse(coordinators=())
+
+    broker.api("find_coordinator").handle = handle
+    waiting.says(long_request(1), long_request(2))
+    one.sends(heartbeat(3))
+    other.sends(long_request(4))
+    assert heard == [([3], [4])], "what is behind the request that has waited is handled after both replies"
 
 
 def test_who_comes_last_is_not_charged_for_the_replies_of_all() -> None:
@@ -113,27 +122,27 @@ def test_who_comes_last_is_not_charged_for_the_replies_of_all() -> None:
     for number in range(AT_ONCE):
         client = broker.client()
         client.connection.connection_made(Slow("10.0.0.7", ("10.0.0.1", 9092)))  # type: ignore[arg-type]
-        sends(client, heartbeat(number))
+        client.sends(heartbeat(number))
     assert broker.server.turns.spent_ns == 0
 
 
 def test_no_reply_waits_for_what_is_due() -> None:
     broker = Broker()
     client = broker.client()
-    sends(client, heartbeat(1))
+    client.sends(heartbeat(1))
     broker.server.advance(broker.clock.now_ms())
-    assert ids(client) == [1]
+    assert client.ids() == [1]
 
 
 def test_a_reply_that_cannot_be_written_ends_its_own_connection_only() -> None:
     broker = Broker()
     one, other = broker.client(), broker.client()
     one.wire.write = fail  # type: ignore[method-assign]
-    sends(one, heartbeat(1))
-    sends(other, heartbeat(2))
+    one.sends(heartbeat(1))
+    other.sends(heartbeat(2))
     broker.loop.run_soon()
     assert (one.closed, other.closed) == (True, False)
-    assert ids(other) == [2]
+    assert other.ids() == [2]
 
 
 def fail(data: bytes) -> None:

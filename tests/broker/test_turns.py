@@ -15,7 +15,7 @@ from kohort.protocol.messages.heartbeat import HeartbeatResponse
 from kohort.protocol.messages.join_group import JoinGroupRequestProtocol
 from tests.support.broker import Broker, Client, Stopwatch
 from tests.support.data_requests import given_topic
-from tests.support.frames import frame, heartbeat
+from tests.support.frames import frame, heartbeat, long_request
 
 STEP_US = 100
 NONE = HeartbeatResponse(error_code=ErrorCode.none)
@@ -36,16 +36,8 @@ class Long:
         return FindCoordinatorResponse(coordinators=())  # type: ignore[return-value]
 
 
-def long_request(correlation_id: int = 1) -> bytes:
-    return frame("find_coordinator", 4, correlation_id, coordinator_keys=("g",))
-
-
 def sync_request(correlation_id: int) -> bytes:
     return frame("sync_group", 3, correlation_id, group_id="g", generation_id=1, member_id="m", assignments=())
-
-
-def ids(client: Client) -> list[int]:
-    return [int.from_bytes(each[:4]) for each in client.heard()]
 
 
 def run_out(broker: Broker) -> int:
@@ -66,7 +58,7 @@ def test_a_long_request_is_worked_on_in_slices_and_others_come_between() -> None
     while eve.heard() == []:
         before = long.done
         bob.says(heartbeat(2))
-        assert ids(bob) == [2]
+        assert bob.ids() == [2]
         broker.loop.run_soon()
         assert long.done - before <= (ROUND_US + TURN_US) // STEP_US
     assert long.done == long.steps
@@ -79,9 +71,9 @@ def test_what_is_sent_behind_a_long_request_is_answered_after_it() -> None:
     eve = broker.client()
     eve.says(long_request(1), heartbeat(2))
     eve.says(heartbeat(3))
-    assert ids(eve) == []
+    assert eve.ids() == []
     run_out(broker)
-    assert ids(eve) == [1, 2, 3]
+    assert eve.ids() == [1, 2, 3]
 
 
 def test_a_short_one_of_the_same_api_is_answered_at_once() -> None:
@@ -90,7 +82,7 @@ def test_a_short_one_of_the_same_api_is_answered_at_once() -> None:
     Long(broker, steps=3)
     eve = broker.client()
     eve.says(long_request(1), heartbeat(2))
-    assert ids(eve) == [1, 2]
+    assert eve.ids() == [1, 2]
 
 
 def test_many_who_ask_for_much_share_the_rounds() -> None:
@@ -133,12 +125,12 @@ def test_many_whose_single_requests_take_long_are_no_more_in_the_way_than_one() 
     assert long == [0, 1], "a round is full"
     bob.says(heartbeat(2))
     newcomer.says(heartbeat(3))
-    assert (ids(bob), ids(newcomer)) == ([2], [])
+    assert (bob.ids(), newcomer.ids()) == ([2], [])
     broker.loop.run_soon()
     assert len(long) <= 4, "sockets are looked at after each round"
     run_out(broker)
     assert long == list(range(50))
-    assert ids(newcomer) == [3]
+    assert newcomer.ids() == [3]
 
 
 def test_nobody_is_handled_at_once_after_two_full_rounds() -> None:
@@ -170,7 +162,7 @@ def test_all_who_are_answered_at_once_are_answered_a_round_at_a_time() -> None:
     at_once = sum(bool(each.heard()) for each in members)
     assert 0 < at_once <= ROUND_US // STEP_US
     run_out(broker)
-    rest = [ids(each) for each in members if each.wire.writes]
+    rest = [each.ids() for each in members if each.wire.writes]
     assert rest == [[1, 2]] * (len(members) - at_once)
 
 
@@ -209,7 +201,7 @@ def test_an_answer_without_end_is_not_given(lines: StringIO) -> None:
     assert eve.heard() == []
     assert "kohort.response.max.bytes" in lines.getvalue()
     bob.says(heartbeat(1))
-    assert ids(bob) == [1]
+    assert bob.ids() == [1]
 
 
 @pytest.mark.parametrize("problem", [ZeroDivisionError, OSError, CloseConnection])
@@ -226,9 +218,9 @@ def test_a_long_request_that_fails_on_its_way(problem: type[Exception], lines: S
     broker.api("find_coordinator").handle = handle
     eve.says(long_request(1), heartbeat(2))
     run_out(broker)
-    assert eve.closed if problem is CloseConnection else ids(eve) == [1, 2]
+    assert eve.closed if problem is CloseConnection else eve.ids() == [1, 2]
     bob.says(heartbeat(1))
-    assert ids(bob) == [1]
+    assert bob.ids() == [1]
 
 
 def test_reading_ends_with_the_connection_and_changing_does_not() -> None:
@@ -316,18 +308,18 @@ def test_a_rebalance_lets_others_have_their_turn_between_a_handful_of_its_reques
     members = [broker.client() for _ in range(3 * AT_A_TIME)]
     for number, each in enumerate(members):
         each.says(sync_request(number))
-    answered = [number for number, each in enumerate(members) if ids(each)]
+    answered = [number for number, each in enumerate(members) if each.ids()]
     assert answered == list(range(AT_A_TIME))
     bob = broker.client()
     bob.says(heartbeat(1))
-    assert ids(bob) == [1], "whoever asks for something else is served at once"
+    assert bob.ids() == [1], "whoever asks for something else is served at once"
     for turn in (1, 2):
         broker.loop.run_soon()
-        now = [number for number, each in enumerate(members) if ids(each)]
+        now = [number for number, each in enumerate(members) if each.ids()]
         assert now == list(range(turn * AT_A_TIME, (turn + 1) * AT_A_TIME))
     run_out(broker)
     members[0].says(sync_request(77))
-    assert ids(members[0]) == [77], "later there is room again"
+    assert members[0].ids() == [77], "later there is room again"
 
 
 def test_the_answers_of_a_rebalance_leave_a_handful_at_a_time() -> None:
@@ -343,6 +335,6 @@ def test_the_answers_of_a_rebalance_leave_a_handful_at_a_time() -> None:
             ticket.reply(FindCoordinatorResponse(coordinators=()))
 
     broker.server.act(answer)
-    assert [number for number, each in enumerate(members) if ids(each)] == list(range(AT_A_TIME))
+    assert [number for number, each in enumerate(members) if each.ids()] == list(range(AT_A_TIME))
     run_out(broker)
-    assert [number for number, each in enumerate(members) if ids(each)] == list(range(AT_A_TIME, len(members)))
+    assert [number for number, each in enumerate(members) if each.ids()] == list(range(AT_A_TIME, len(members)))

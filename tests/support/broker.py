@@ -70,9 +70,13 @@ class Client:
         self.wire = Wire(peer, (dialled, 9092 + node))
         self.connection.connection_made(self.wire)  # type: ignore[arg-type]
 
-    def says(self, *data: bytes) -> None:
-        """Sends, all in one go. Its reply does not wait for others'."""
+    def sends(self, *data: bytes) -> None:
+        """Sends, all in one go. A reply is written when the loop runs, together with others'."""
         self.connection.data_received(b"".join(data))
+
+    def says(self, *data: bytes) -> None:
+        """Sends, all in one go, and what is answered at once is written."""
+        self.sends(*data)
         self._broker.loop.run_first(self._broker.server.replies.write)
 
     @property
@@ -89,6 +93,10 @@ class Client:
             data = data[4 + size :]
         self.wire.writes.clear()
         return frames
+
+    def ids(self) -> list[int]:
+        """The correlation ids of what it has been sent since it last listened."""
+        return [int.from_bytes(each[:4]) for each in self.heard()]
 
     def hears(self, name: str, version: int = 0) -> list[tuple[int, Any]]:
         """The same as responses of one API, with their correlation ids."""

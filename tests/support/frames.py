@@ -20,3 +20,8 @@ def frame(
 def heartbeat(correlation_id: int = 0, version: int = 0) -> bytes:
     """The smallest request there is."""
     return frame("heartbeat", version, correlation_id, group_id="g", generation_id=1, member_id="m")
+
+
+def long_request(correlation_id: int = 1) -> bytes:
+    """A FindCoordinator request: tests of turns give it a handler that takes long."""
+    return frame("find_coordinator", 4, correlation_id, coordinator_keys=("g",))

@@ -27,6 +27,7 @@ Frame = bytes | list[bytes | memoryview]
 """A whole frame, in one piece or in several that follow one another."""
 
 API_VERSIONS: Final = 18
+"""Its API key. Whatever its version, the header of its answer is the oldest one, so that every client can read it."""
 
 MAX_ANSWER_ELEMENTS: Final = 2_000_000
 """Array elements that a broker's answer may hold: the partitions of the largest clusters are a tenth of it."""

@@ -17,7 +17,7 @@ from kohort.broker.runtime.turns import JOINS
 from kohort.broker.short_text import short_text
 from kohort.broker.slices import is_work
 from kohort.broker.ticket import NO_REPLY, CloseConnection, Ticket
-from kohort.protocol.codec import ResponseTooLargeError
+from kohort.protocol.codec import API_VERSIONS, ResponseTooLargeError
 from kohort.protocol.errors import DecodeError, ErrorCode, TooManyElementsError
 from kohort.protocol.familiar import KEY_AND_VERSION
 from kohort.protocol.headers import RequestHeader, read_header
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from kohort.broker.cluster.interference import Handler
     from kohort.broker.runtime.connection import Connection
     from kohort.broker.slices import Slices, Work
-
-API_VERSIONS: Final = 18
 
 _CORRELATION_ID: Final = Struct(">i").unpack_from
 

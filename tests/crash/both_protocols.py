@@ -39,6 +39,8 @@ class BothProtocols:
         """By group, the highest epoch that a member was told."""
         self._last: dict[str, tuple[int, bool]] = {}
         """By group, its epoch when somebody looked last, and whether it had no members."""
+        self._asked_before: set[Member] = set()
+        """Those who wait for an answer of the group that was there before theirs began anew."""
         self._names: dict[UUID, str] = {}
         self._started = 0
         self._known: dict[tuple[str, str], CurrentAssignment] = {}
@@ -107,6 +109,7 @@ class BothProtocols:
             epoch = self._epoch_of(group_id)
             if epoch < self._last.get(group_id, (0, False))[0] and self._last[group_id][1]:
                 self.epochs[group_id] = 0  # an empty group that changes its protocol begins anew, in Kafka too
+                self._asked_before |= {each for each in self.members if each.group == group_id and each.asked}
             self._last[group_id] = epoch, self._is_empty(group_id)
         nobody_consumes_what_another_one_does(self)
         one_owner_each(self._play.life.cluster.nodes[0].coordinator)
@@ -114,7 +117,10 @@ class BothProtocols:
     def _heard(self, member: Member, before: tuple[str, int]) -> None:
         """A member was perhaps told another epoch than `before`."""
         member_id, epoch = now = _as_told(member)
-        if now == before or epoch <= 0:
+        of_the_group_before = member in self._asked_before
+        if member.asked is None:
+            self._asked_before.discard(member)
+        if now == before or epoch <= 0 or of_the_group_before:
             return
         if member_id == before[0]:
             assert epoch >= before[1], f"{member} was at {before[1]}"
@@ -131,7 +137,7 @@ class BothProtocols:
         for member in self.members:
             group = coordinator.consumer_groups.get(member.group)
             known = None if group is None else group.members.get(member.member_id)
-            if known is not None and member.asked is None and known.current.epoch == member.epoch > 0:
+            if known is not None and member.asked is None and known.current.epoch == _as_told(member)[1] > 0:
                 self._known[member.group, member.member_id] = known.current
 
     def looks(self) -> None:
@@ -148,6 +154,7 @@ class BothProtocols:
             else:
                 assert classic is not None
                 assert member_id in classic.members, f"{group_id}: {member_id} is gone"
+        self._known.clear()  # from now on time passes, and members may be given up
 
     def _epoch_of(self, group_id: str) -> int:
         """Of the group as it is now; 0: there is none."""

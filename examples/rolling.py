@@ -23,7 +23,7 @@ class Fleet:
         self._running: dict[str, Worker] = {}
         self.read: set[bytes] = set()
         """The values of all records that somebody has read."""
-        self._producer = threading.Thread(target=self._write)
+        self._producer = threading.Thread(target=self._write, daemon=True)
         self._enough = threading.Event()
         self._written = 0
 
@@ -86,7 +86,7 @@ class Worker:
         self._consumer.subscribe([topic], on_revoke=on_revoke)
         self._read = read
         self._enough = threading.Event()
-        self._thread = threading.Thread(target=self._run)
+        self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def _run(self) -> None:

@@ -10,14 +10,14 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from examples.rolling import Fleet
+from examples.rolling import PATIENCE_S, Fleet
 
 
 def test_the_group_names_who_holds_it_up(kafka: Any) -> None:
     kafka.topics.create("orders", partitions=4)
     group, let_go = kafka.group("billing"), threading.Event()
     with Fleet(kafka.bootstrap, "billing", "orders") as fleet:
-        fleet.start("ada", "consumer", on_revoke=lambda *_: let_go.wait())
+        fleet.start("ada", "consumer", on_revoke=lambda *_: let_go.wait(PATIENCE_S))
         group.wait_stable(members=1)
         fleet.start("bob", "consumer")
         group.wait_for(lambda: any(member.revoking for member in group.members))

@@ -1,17 +1,38 @@
-"""A consumer of librdkafka's that does nothing but poll."""
+"""Consumers that a thread of their own polls, as in an application."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
+from typing import Any
 
 from confluent_kafka import Consumer
 
 
 @contextmanager
+def polled(consumer: Any, wait: float) -> Iterator[None]:
+    """Polls it while this is entered, each time with `wait` in the consumer's own unit; then closes it."""
+    over = Event()
+
+    def poll() -> None:
+        while not over.is_set():
+            consumer.poll(wait)
+        consumer.close()
+
+    # A daemon: a consumer that hangs while it is closed fails its own test, and the run of all tests can still end.
+    thread = Thread(target=poll, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+@contextmanager
 def polling(bootstrap: str, group: str, client_id: str, topic: str = "orders") -> Iterator[None]:
-    """A member of a group while it is entered. It joins in a thread of librdkafka's, and lets go when it is polled."""
+    """A consumer of librdkafka's that does nothing but poll. It joins in a thread, and lets go when it is polled."""
     settings = {
         "bootstrap.servers": bootstrap,
         "group.id": group,
@@ -21,17 +42,5 @@ def polling(bootstrap: str, group: str, client_id: str, topic: str = "orders") -
     }
     consumer = Consumer(settings)
     consumer.subscribe([topic])
-    over = Event()
-
-    def poll() -> None:
-        while not over.is_set():
-            consumer.poll(0.05)
-        consumer.close()
-
-    thread = Thread(target=poll)
-    thread.start()
-    try:
+    with polled(consumer, 0.05):
         yield
-    finally:
-        over.set()
-        thread.join()

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import pytest
@@ -17,6 +16,7 @@ from kafka import KafkaConsumer
 
 from kohort.control.jump import PATIENCE_S
 from kohort.testing import Cluster, SyncCluster, SyncGroup
+from tests.clients.polling import polled
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(180)]
 logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
@@ -43,37 +43,13 @@ def with_consumer_protocol(bootstrap: str, name: str) -> Any:
     return with_librdkafka(bootstrap, name, **{"group.protocol": "consumer"})
 
 
-class Service:
-    """A consumer that is polled in a thread of its own, as in an application."""
-
-    def __init__(self, consumer: Any, wait: Any) -> None:
-        self.consumer = consumer
-        self._wait = wait
-        self._ends = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-
-    def _run(self) -> None:
-        while not self._ends.is_set():
-            self.consumer.poll(self._wait)
-        self.consumer.close()
-
-    def stop(self) -> None:
-        self._ends.set()
-        self._thread.join()
-
-
 @contextmanager
-def services(kafka: SyncCluster, make: Callable[[str, str], Any], wait: Any) -> Iterator[SyncGroup]:
-    """Ada and bob are in group `billing`."""
-    running = [Service(make(kafka.bootstrap, name), wait) for name in ("ada", "bob")]
-    try:
+def services(kafka: SyncCluster, make: Callable[[str, str], Any], wait: float) -> Iterator[SyncGroup]:
+    """Ada and bob are in group `billing`, and polled in threads of their own."""
+    with polled(make(kafka.bootstrap, "ada"), wait), polled(make(kafka.bootstrap, "bob"), wait):
         group = kafka.group("billing")
         group.wait_stable(members=2, timeout=60)
         yield group
-    finally:
-        for each in running:
-            each.stop()
 
 
 def removed(group: SyncGroup) -> list[str | None]:
@@ -115,13 +91,14 @@ def test_a_jump_over_a_rebalance_of_a_consumer_group_leaves_nobody_behind() -> N
     """Eve joins when the jump begins: ada and bob have to give up partitions before their rebalance timeouts end."""
     with Cluster() as kafka:
         kafka.topics.create("orders", partitions=6)
-        with services(kafka, with_consumer_protocol, 0.1) as group:
-            eve = Service(with_consumer_protocol(kafka.bootstrap, "eve"), 0.1)
+        with (
+            services(kafka, with_consumer_protocol, 0.1) as group,
+            polled(with_consumer_protocol(kafka.bootstrap, "eve"), 0.1),
+        ):
             group.wait_for(lambda: any(each.revoking for each in group.members))
             kafka.clock.advance(hours=1)
             group.wait_stable(members=3)
             assert removed(group) == [], group.timeline()
-            eve.stop()
 
 
 @contextmanager
@@ -129,14 +106,12 @@ def left_by_bob() -> Iterator[tuple[SyncCluster, SyncGroup]]:
     """Bob leaves the group. Ada is alive, and is not polled any more."""
     with Cluster() as kafka:
         kafka.topics.create("orders", partitions=6)
-        ada = with_kafka_python(kafka.bootstrap, "ada")
-        bob = Service(with_kafka_python(kafka.bootstrap, "bob"), 100)
         group = kafka.group("billing")
-        while not (group.state == "Stable" and len(group.members) == 2):
-            ada.poll(50)
-        bob.stop()
-        yield kafka, group
-        ada.close()
+        with closing(with_kafka_python(kafka.bootstrap, "ada")) as ada:
+            with polled(with_kafka_python(kafka.bootstrap, "bob"), 100):
+                while not (group.state == "Stable" and len(group.members) == 2):
+                    ada.poll(50)
+            yield kafka, group
 
 
 def test_whom_a_jump_did_not_wait_for_any_longer_is_told() -> None:
@@ -161,9 +136,11 @@ def test_without_patience_a_jump_waits_for_nobody() -> None:
 def test_nobody_waits_for_a_member_whose_request_the_test_holds() -> None:
     with Cluster() as kafka:
         kafka.topics.create("orders", partitions=6)
-        with services(kafka, with_kafka_python, 100) as group, kafka.faults.on("JoinGroup", client_id="ada").hold():
-            eve = Service(with_kafka_python(kafka.bootstrap, "eve"), 100)
+        with (
+            services(kafka, with_kafka_python, 100) as group,
+            kafka.faults.on("JoinGroup", client_id="ada").hold(),
+            polled(with_kafka_python(kafka.bootstrap, "eve"), 100),
+        ):
             group.wait_state("PreparingRebalance")
             kafka.clock.advance(minutes=6)
             assert "ada" not in [each.client_id for each in group.members]
-            eve.stop()

@@ -31,6 +31,7 @@ def test_one_seed_is_played_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_run_names_its_new_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KOHORT_NEW_SEEDS", "0")
     assert seeds.new_seeds_line() == ""
     monkeypatch.setenv("KOHORT_NEW_SEEDS", "2")
     monkeypatch.setenv("KOHORT_NEW_SEEDS_FROM", "70")

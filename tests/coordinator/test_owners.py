@@ -2,7 +2,7 @@
 
 from itertools import product
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kohort.coordinator.owners import Owners
@@ -181,7 +181,6 @@ def even(owners: dict[TopicPartition, str], members: tuple[str, ...]) -> bool:
     return max(counts) - min(counts) <= 1
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from(MEMBERS), min_size=1, max_size=5), st.integers(1, 3))
 def test_no_even_distribution_moves_fewer(owned_by: list[str], left: int) -> None:
     """Compared with all that there are."""

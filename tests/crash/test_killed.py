@@ -1,4 +1,4 @@
-"""Twenty times `kill -9` under load; `make crash` does so more often."""
+"""Some times `kill -9` under load; `make crash` does so more often."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 from kohort.cli.admin import admin
 from tests.crash.killing import Killing
+from tests.support.effort import EFFORT
 
-ROUNDS = 20
 SEED = int(os.environ.get("KOHORT_SEED", SystemRandom().randrange(1 << 20)))
 
 
@@ -21,7 +21,7 @@ SEED = int(os.environ.get("KOHORT_SEED", SystemRandom().randrange(1 << 20)))
 async def test_nothing_acknowledged_is_lost_by_kill_9(tmp_path: Path) -> None:
     killing = Killing(tmp_path, SEED)
     try:
-        for number in range(ROUNDS):
+        for number in range(EFFORT.kills):
             await killing.round(number)
         await killing.ends()
     except Exception:

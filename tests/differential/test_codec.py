@@ -14,6 +14,7 @@ from tests.differential.codec import Unreadable, read_answer, request_of, respon
 from tests.differential.making import make_version
 from tests.differential.sides import Known
 from tests.protocol.strategies import entities
+from tests.support.effort import examples
 from tests.talk.values import fill
 
 VERSIONS = [
@@ -47,7 +48,7 @@ def test_requests_are_read_by_kio_to_their_last_byte(api: ApiSpec, version: int)
 def test_answers_are_read_to_their_last_byte(api: ApiSpec, version: int) -> None:
     name = name_of(api)
 
-    @settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+    @settings(examples(0.05, without=HealthCheck), database=None)
     @given(st.data())
     def check(data: Any) -> None:
         response = data.draw(entities(response_of(name, version)))

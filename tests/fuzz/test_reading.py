@@ -4,9 +4,8 @@ import pytest
 
 from tests.fuzz.reading import Case, fails, fuzz
 from tests.protocol.messages import VERSIONS, load
+from tests.support.effort import EFFORT
 from tests.support.seeds import seeds
-
-FRAMES = 10_000
 
 
 @pytest.mark.parametrize(
@@ -29,7 +28,7 @@ def test_nobody_can_ask_for_memory(name: str, version: int, body: str) -> None:
 
 @pytest.mark.parametrize("seed", seeds(2))
 def test_made_up_and_damaged_requests(seed: int) -> None:
-    problem = fuzz(seed, FRAMES)
+    problem = fuzz(seed, EFFORT.frames)
     assert problem is None, f"KOHORT_SEED={seed}: {problem}"
 
 

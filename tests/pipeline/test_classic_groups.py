@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kohort.pipeline.records.classic_groups import ClassicGroup, GroupReader, plain_group
@@ -22,6 +22,7 @@ from kohort.protocol.consumer_protocol import (
     write_assignment,
     write_subscription,
 )
+from tests.support.effort import examples
 
 KEY = encode_key(2, {"group": "g"})
 NAMES = st.sampled_from(["", "a", "b", "c-1", "ü"])
@@ -91,7 +92,7 @@ def plainly(value: bytes) -> ClassicGroup | None:
     return plain_group(found.version, found.value)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(3)
 @given(st.lists(values(), max_size=6))
 def test_the_fast_way_says_what_the_plain_one_says(found: list[bytes]) -> None:
     reader = GroupReader()
@@ -180,7 +181,7 @@ def read_or_none(read: Any, blob: bytes) -> Any:
         return None
 
 
-@settings(max_examples=200, deadline=None)
+@examples(2)
 @given(st.lists(values(), max_size=5), st.integers(1, 5))
 def test_the_rows_one_would_write_by_hand(found: list[bytes], at_once: int) -> None:
     silver = SilverRows("k", 1)

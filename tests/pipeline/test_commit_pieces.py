@@ -7,7 +7,7 @@ import random
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kohort.pipeline.history.commit_history import CommitHistory, distinct
@@ -84,7 +84,6 @@ def test_a_partition_number_that_a_damaged_record_has() -> None:
     assert list(columns([piece(row(1, ("t", -1)), row(2, ("t", 2**31 - 1)))])) == [("t", -1), ("t", 2**31 - 1)]
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 3), st.integers(0, 99)), max_size=40),
     st.lists(st.integers(0, 40), max_size=4),
@@ -98,7 +97,6 @@ def test_however_they_are_cut(commits: list[tuple[str, int, int]], cuts: list[in
     assert columns(pieces) == columns([piece(*rows)])
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(st.integers(-5, 5), max_size=8), max_size=4))
 def test_distinct_values(parts: list[list[int]]) -> None:
     found = distinct([np.array(part, np.int64) for part in parts])

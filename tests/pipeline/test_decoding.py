@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kohort.pipeline.records.layouts import KEYS, VALUES
 from kohort.pipeline.records.offset_commits import read_commits, spans_of
 from kohort.pipeline.records.record_codec import decode, encode_key, encode_value
 from kohort.pipeline.records.schema import Array, RecordError, Struct
+from tests.support.effort import examples
 
 TEXT = st.text(max_size=12)
 BITS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
@@ -47,7 +48,6 @@ def records(draw: st.DrawFn, types: list[int] | None = None) -> tuple[int, int, 
     return kind, version, draw(values_of(KEYS[kind], 0)), draw(values_of(layout.body, version))
 
 
-@settings(deadline=None)
 @given(records())
 def test_what_is_written_is_read(record: tuple[int, int, dict[str, Any], dict[str, Any]]) -> None:
     kind, version, key, value = record
@@ -58,7 +58,6 @@ def test_what_is_written_is_read(record: tuple[int, int, dict[str, Any], dict[st
     assert encode_value(kind, version, decoded.value, decoded.dialect) == raw
 
 
-@settings(deadline=None)
 @given(records(), st.data())
 def test_every_prefix_is_read_or_refused(
     record: tuple[int, int, dict[str, Any], dict[str, Any]], data: st.DataObject
@@ -72,7 +71,6 @@ def test_every_prefix_is_read_or_refused(
             decode(k, v)
 
 
-@settings(deadline=None)
 @given(st.sampled_from(sorted(KEYS)), st.binary(max_size=200))
 def test_any_bytes_are_read_or_refused(kind: int, junk: bytes) -> None:
     for key, value in ((encode_key(kind, {"group": "g", "groupId": "g", "topic": "t", "partition": 0, "memberId": "m",
@@ -119,7 +117,7 @@ def plain(key: bytes | None, value: bytes | None) -> tuple[Any, ...] | None:
     )  # fmt: skip
 
 
-@settings(max_examples=200, deadline=None)
+@examples(2)
 @given(st.lists(commit_rows(), max_size=12))
 def test_the_fast_way_says_what_the_plain_one_says(rows: list[tuple[bytes | None, bytes | None]]) -> None:
     keys = pa.array([key for key, _ in rows], pa.binary())

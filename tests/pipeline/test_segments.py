@@ -8,7 +8,7 @@ from pathlib import Path
 import google_crc32c
 import numpy as np
 import pyarrow.parquet as pq
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kohort.pipeline.records.record_codec import encode_key, encode_value
@@ -49,7 +49,6 @@ BATCHES = st.lists(
 )  # fmt: skip
 
 
-@settings(deadline=None)
 @given(BATCHES, st.integers(1, 10))
 def test_reads_what_the_broker_writes(
     batches: list[list[tuple[bytes | None, bytes | None, int]]], at_once: int
@@ -107,7 +106,6 @@ def test_a_record_that_cannot_be_read_is_named_among_many_like_it() -> None:
     assert damage(data) == ["record 0 of the batch can't be read; it and those after it are left out"] * 2
 
 
-@settings(deadline=None)
 @given(BATCHES, st.data())
 def test_damage_is_named_and_never_raised(
     batches: list[list[tuple[bytes | None, bytes | None, int]]], data: st.DataObject

@@ -1,14 +1,15 @@
 """Requests are read in every version, and whatever nobody should send is refused, quickly."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from kohort.protocol.errors import DecodeError
 from kohort.protocol.wire import compact_length, compact_string, unsigned_varint
 from tests.protocol.messages import VERSIONS, load, request_bodies
+from tests.support.effort import examples
 
-quick = settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+quick = examples(0.06, without=HealthCheck)
 
 HUGE = [b"\x7f\xff\xff\xff", b"\x80\x00\x00\x00", b"\xff\xff\xff\xff\x07", b"\xff\xff\xff\xff\x0f", b"\xff" * 6]
 """Counts in the thousands of millions, as four bytes and compactly."""

@@ -1,13 +1,14 @@
 """Responses written by hand are the bytes kio writes, in every version."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from kio.static.constants import EntityType
 
 from kohort.protocol.wire import INT
 from tests.protocol.messages import VERSIONS, load
 from tests.protocol.strategies import entities
+from tests.support.effort import examples
 
 BY_HAND = [(name, version) for name, version in VERSIONS if load(name).written_by_hand]
 
@@ -20,7 +21,7 @@ def test_the_hot_replies_are_written_by_hand() -> None:
 
 
 @pytest.mark.parametrize(("name", "version"), BY_HAND)
-@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(0.1, without=HealthCheck)
 @given(data=st.data(), correlation_id=st.integers(-(2**31), 2**31 - 1))
 def test_hand_writers(name: str, version: int, data: st.DataObject, correlation_id: int) -> None:
     message = load(name)
@@ -32,7 +33,7 @@ def test_hand_writers(name: str, version: int, data: st.DataObject, correlation_
 
 
 @pytest.mark.parametrize(("name", "version"), VERSIONS)
-@settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(0.03, without=HealthCheck)
 @given(data=st.data())
 def test_what_is_written_is_read_again(name: str, version: int, data: st.DataObject) -> None:
     message = load(name)

@@ -4,7 +4,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from kio.static.constants import EntityType
 
@@ -16,6 +16,7 @@ from kohort.protocol.messages.metadata import MESSAGE, MetadataResponse, Metadat
 from kohort.protocol.messages.metadata import MetadataResponseTopic as Topic
 from tests.protocol.messages import VERSIONS, load
 from tests.protocol.strategies import entities
+from tests.support.effort import examples
 
 ONE_ONLY = {"add_partitions_to_txn": 3, "find_coordinator": 3, "leave_group": 2, "offset_fetch": 7}
 """Up to these versions there was room for one element."""
@@ -44,7 +45,7 @@ def lengthened(value: Any, more: int) -> Any:
 
 
 @pytest.mark.parametrize(("name", "version"), VERSIONS)
-@settings(max_examples=2, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(0.02, without=HealthCheck)
 @given(data=st.data(), more=st.sampled_from([0, 5, 34]))
 def test_in_every_version_of_every_api(name: str, version: int, data: st.DataObject, more: int) -> None:
     message = load(name)
@@ -55,7 +56,7 @@ def test_in_every_version_of_every_api(name: str, version: int, data: st.DataObj
     assert written(message.write_in_steps(version, 5, response, 1 << 30))[1] == at_once
 
 
-@settings(max_examples=30, deadline=None)
+@examples(0.3)
 @given(st.lists(st.integers(0, 80), max_size=60), st.integers(0, 13))
 def test_lists_in_lists(lengths: list[int], version: int) -> None:
     def topic(number: int, length: int) -> Topic:

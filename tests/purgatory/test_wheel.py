@@ -1,10 +1,10 @@
 """The timing wheel against a sorted list: whatever is added, cancelled and waited for, both say the same."""
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, MultipleResults, RuleBasedStateMachine, consumes, invariant, multiple, rule
 
 from kohort.purgatory import TimerEntry, TimingWheel
+from tests.support.effort import examples
 
 NEAR = st.integers(-5, 45)
 FAR = st.integers(0, 20**6)
@@ -82,7 +82,7 @@ class WheelAndList(RuleBasedStateMachine):
 
 
 TestWheelAndList = WheelAndList.TestCase
-TestWheelAndList.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)
+TestWheelAndList.settings = examples(0.25, steps=25)
 
 
 def test_entries_of_one_moment_come_in_the_order_in_which_they_were_added() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kohort.security.acls import CLUSTER_NAME, AclBinding, Operation, PatternType, Permission, ResourceType
@@ -24,6 +24,7 @@ from kohort.security.rights import (
     Right,
 )
 from tests.security.acls_as_text import acl
+from tests.support.effort import examples
 
 ALICE, BOB = Principal("User", "alice"), Principal("User", "bob")
 HERE = "127.0.0.1"
@@ -245,7 +246,8 @@ def walked(acls: list[AclBinding], who: Principal, host: str, right: Right, name
     return open_to_all and not about
 
 
-@settings(max_examples=150, deadline=None)
+@pytest.mark.long
+@examples(1.5)
 @given(st.lists(ACLS, max_size=12), st.lists(ACLS, max_size=6), st.booleans(), st.data())
 def test_index_and_memory_change_no_decision(
     first: list[AclBinding], toggled: list[AclBinding], open_to_all: bool, data: st.DataObject

@@ -18,6 +18,7 @@ from kohort.protocol.api_keys import APIS
 from kohort.security.sasl.login import State
 from kohort.security.sasl.scram import ScramMechanism, credential_of, salted_password
 from tests.support.broker import Broker, Client
+from tests.support.effort import EFFORT
 from tests.support.frames import frame
 
 WALKS, STEPS = 150, 14
@@ -149,7 +150,7 @@ class Walker:
             assert connection.handle == self.world.server.gate.handle, self.steps
 
 
-@pytest.mark.parametrize("block", range(8))
+@pytest.mark.parametrize("block", range(EFFORT.walks // 4))
 def test_nobody_comes_in_without_a_password_and_nothing_fails(block: int, lines: Any) -> None:
     log.configure(level="warning", stream=lines)
     came_in = 0

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kohort.protocol.batches import DELETE_HORIZON, LOG_APPEND_TIME, iterate_records, read_batch
@@ -218,7 +218,6 @@ keys = st.sampled_from([b"a", b"b", b"c", b"d"])
 values = st.one_of(st.none(), st.just(b""), st.binary(max_size=300))
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     batches=st.lists(st.tuples(st.lists(st.tuples(keys, values), min_size=1, max_size=5), st.booleans()), max_size=60)
 )

@@ -6,7 +6,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kohort.storage.disk.files import Disk
@@ -14,6 +14,7 @@ from kohort.storage.log import PartitionLog
 from kohort.storage.topic_configs import LogConfig
 from tests.storage.on_disk import OnDisk
 from tests.support.batches import Pair, batch, contents
+from tests.support.effort import examples
 
 EVERYTHING = 1 << 30
 COMPACTED: dict[str, Any] = {"compact": True, "delete": False, "segment_bytes": 600}
@@ -59,7 +60,7 @@ def last_values(log: PartitionLog) -> dict[bytes | None, bytes | None]:
     return {key: value for _, key, value in contents(log.read(log.log_start_offset, EVERYTHING))}
 
 
-@settings(max_examples=60, deadline=None)
+@examples(0.6)
 @given(st.lists(pairs, max_size=40), st.lists(pairs, max_size=10))
 def test_files_keep_what_memory_keeps(story: list[Pair], more: list[Pair]) -> None:
     memory = PartitionLog(LogConfig(**COMPACTED))
@@ -94,6 +95,7 @@ def interrupted(path: Path, after: int) -> tuple[OnDisk, dict[bytes | None, byte
     return there, before, done
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ends", [OnDisk.dies_and_comes_back, OnDisk.stops_and_comes_back])
 def test_a_compaction_that_is_interrupted_anywhere_loses_nothing(
     tmp_path: Path, ends: Callable[[OnDisk], list[str]]

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kohort.storage.disk.checking import check_segment
@@ -12,13 +12,14 @@ from kohort.storage.disk.file_segment import FileSegment
 from kohort.storage.disk.files import Disk
 from kohort.storage.segment import Chunk, MemorySegment
 from tests.support.batches import batch
+from tests.support.effort import examples
 
 BASE = 5
 SIZES = st.lists(st.tuples(st.sampled_from([1, 40, 1500, 5000, 9000]), st.integers(0, 3)), max_size=12)
 READS = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 20_000), st.booleans()), max_size=8)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(0.6)
 @given(SIZES, READS)
 def test_reads_are_those_of_memory(sizes: list[tuple[int, int]], reads: list[tuple[int, int, bool]]) -> None:
     with TemporaryDirectory() as folder:

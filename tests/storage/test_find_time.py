@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kohort.protocol.batches import LOG_APPEND_TIME, iterate_records, read_batch
@@ -24,7 +24,6 @@ def found(data: bytes, timestamp: int, least_offset: int = 0) -> tuple[tuple[int
             return end.value, steps
 
 
-@settings(deadline=None)
 @given(
     times=st.lists(st.integers(-100, 10_000), min_size=1, max_size=60),
     timestamp=st.integers(BASE - 200, BASE + 10_100),

@@ -13,6 +13,7 @@ from kohort.storage.disk.files import Disk
 from kohort.storage.disk.journal import JOURNAL, Journal, JournalError
 from kohort.storage.disk.ownership import DataDirectoryError
 from tests.crash.life import Life, process_is_gone
+from tests.support.effort import EFFORT
 from tests.support.folders import contents
 
 ID, OTHER = "AAAAAAAAAAAAAAAAAAAABw", "AAAAAAAAAAAAAAAAAAAACA"
@@ -171,7 +172,7 @@ def _starts(path: Path) -> str | None:
     return None
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(EFFORT.walks // 4))
 def test_no_change_of_a_journal_ends_in_a_traceback(seed: int, ours: Path) -> None:
     random = Random(seed)
     started = 0

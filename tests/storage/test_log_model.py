@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kohort.storage.log import PartitionLog
 from kohort.storage.topic_configs import LogConfig
 from tests.storage.on_disk import OnDisk
 from tests.support.batches import batch, contents, found_at, offsets
+from tests.support.effort import examples
 
 
 @dataclass
@@ -65,7 +66,7 @@ comebacks = st.tuples(st.just("back"), st.booleans())
 Steps = list[tuple]  # type: ignore[type-arg]
 
 
-@settings(max_examples=150, deadline=None)
+@examples(1.5)
 @given(
     steps=st.lists(st.one_of(appends, appends, reads, times, deletes), max_size=40),
     segment_bytes=st.sampled_from([10_000, 50_000, 1 << 30]),
@@ -76,7 +77,6 @@ def test_the_log_is_a_list_of_batches(steps: Steps, segment_bytes: int) -> None:
         _take(step, log, model)
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     steps=st.lists(st.one_of(appends, appends, reads, times, deletes, comebacks), max_size=30),
     segment_bytes=st.sampled_from([10_000, 50_000, 1 << 30]),

@@ -11,6 +11,7 @@ from kohort.storage.compaction import Compaction
 from kohort.storage.overtaken import MOST_RECORDS, SHAPES, Overtaken
 from tests.storage.odd_batches import record
 from tests.support.batches import Pair, batch, result_of, split
+from tests.support.effort import EFFORT
 
 CHUNK_BATCHES = 300
 
@@ -51,7 +52,7 @@ def has(overtaken: Overtaken, records: bytes) -> bool:
     return told
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(EFFORT.walks))
 def test_at_a_glance_the_same_goes_as_when_all_is_looked_at(seed: int) -> None:
     chunk = b"".join(a_log(Random(seed)))
     quick, thorough = Compaction(0, 1_000), Compaction(0, 1_000)
@@ -62,7 +63,7 @@ def test_at_a_glance_the_same_goes_as_when_all_is_looked_at(seed: int) -> None:
     assert quick.effort < thorough.effort
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(EFFORT.walks))
 def test_what_is_overtaken_holds_no_other_key(seed: int) -> None:
     random = Random(seed)
     batches = a_log(random)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kohort.protocol.errors import DecodeError, ErrorCode
@@ -82,7 +82,6 @@ def by_the_book(body: bytes, count: int, compressed: bool) -> Survey:
 
 PARTS = st.none() | st.sampled_from([0, 1, 5, 50, 54, 55, 62, 63, 64, 65]).map(bytes)
 LARGE = st.sampled_from([8_000, 8_191, 8_192]).map(bytes)
-quick = settings(deadline=None)
 TIMES = st.sampled_from([0, 0, 0, 1, 63, 64, -1, -64, -65, 8_191, 8_192, 2**40, -(2**40), 2**63 - 1, -(2**63)])
 STEPS = st.sampled_from([0, 1, 1, 7, 700, -1])
 SIZES = st.sampled_from([[100], range(30, 90), range(40, 50), range(100, 1_000), range(50, 5_000), range(8_100, 8_300)])
@@ -125,7 +124,6 @@ def spoiled(draw: Callable[[Any], Any]) -> tuple[bytes, int]:
     return bytes(data[: len(data) - cut]), count + draw(st.sampled_from([0, 0, 0, -1, 1]))
 
 
-@quick
 @given(bodies(), st.booleans())
 @example((b"".join(record(n, None, b"1234") for n in range(8_300)), 8_300), False)
 def test_proper_records_are_known_by_the_book(of: tuple[bytes, int], compressed: bool) -> None:
@@ -133,7 +131,6 @@ def test_proper_records_are_known_by_the_book(of: tuple[bytes, int], compressed:
     assert survey(body, count, compressed=compressed) == by_the_book(body, count, compressed)
 
 
-@quick
 @given(spoiled(), st.booleans())
 def test_spoiled_records_are_judged_by_the_book(of: tuple[bytes, int], compressed: bool) -> None:
     body, count = of
@@ -148,7 +145,6 @@ def test_spoiled_records_are_judged_by_the_book(of: tuple[bytes, int], compresse
         assert survey(body, count, compressed=compressed) == expected
 
 
-@quick
 @given(bodies())
 def test_records_in_short_are_those_of_the_book(of: tuple[bytes, int]) -> None:
     body, count = of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kohort.protocol.batches import CONTROL, TRANSACTIONAL, BatchInfo, Marker, marker_batch, read_batches
@@ -13,6 +13,7 @@ from kohort.storage.producers import Producers, Remembered
 from kohort.storage.topic_configs import LogConfig
 from tests.storage.on_disk import OnDisk
 from tests.support.batches import batch, contents, split
+from tests.support.effort import examples
 
 EVERYTHING = 1 << 30
 ADA, BOB, CYD = 7, 8, 9
@@ -259,7 +260,7 @@ what_happens = st.one_of(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@examples(2)
 @given(st.lists(what_happens, max_size=60), st.integers(1, 400))
 def test_readers_of_committed_records_find_the_last_value_of_each_key(story_of: list[tuple], segment: int) -> None:  # type: ignore[type-arg]
     story, plain = Story(segment, delete_retention_ms=1_000), Story(EVERYTHING)

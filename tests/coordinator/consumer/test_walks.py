@@ -10,6 +10,7 @@ from kohort.protocol.errors import ErrorCode as E
 from tests.coordinator.consumer.promises import log_and_coordinator_agree
 from tests.coordinator.consumer.world import ClassicClient, Consumer, ConsumerWorld
 from tests.support.consumer_groups import left_to_nobody, one_owner_each
+from tests.support.effort import EFFORT
 
 Actor = Consumer | ClassicClient
 
@@ -206,17 +207,17 @@ def walk(seed: int, *, failing: bool, steps: int = 120) -> Walk:
     return this
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(EFFORT.walks))
 def test_whatever_happens_the_group_comes_to_rest(seed: int) -> None:
     walk(seed, failing=False)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(EFFORT.walks))
 def test_so_it_does_when_writes_fail(seed: int) -> None:
     walk(seed, failing=True)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(EFFORT.walks // 3))
 def test_the_short_answers_are_the_long_ones(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A member that has nothing new to say is answered in a shorter way: the same is written, and the same is told."""
     short = walk(seed, failing=False)

@@ -1,0 +1,70 @@
+"""How much a run of the tests plays: one table, and `KOHORT_EFFORT` chooses the row.
+
+`fast` is for every change, `ci` for what lands, `deep` for a release. Variables that name one thing only
+(`KOHORT_SEEDS`, `KOHORT_NEW_SEEDS`, `KOHORT_STEPS`: `seeds.py`) go before the row.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from hypothesis import HealthCheck, settings
+
+
+class Effort(NamedTuple):
+    """One row of the table. A property is a test that hypothesis makes up examples for."""
+
+    examples: int
+    """Examples of a property with the share 1."""
+    seeds: int
+    """Fixed seeds of a simulated world."""
+    seeds_on_disk: int
+    """Fixed seeds of a world with a disk, which is slower."""
+    new_seeds: int
+    """Seeds beside them that nobody has played before."""
+    steps: int
+    """Steps of a simulated world."""
+    walks: int
+    """Random walks of one kind: consumers of a group, logins, rules."""
+    kills: int
+    """How often a broker under load is killed."""
+    frames: int
+    """Damaged frames that are read without a broker."""
+
+
+EFFORTS = {
+    "fast": Effort(
+        examples=50, seeds=5, seeds_on_disk=3, new_seeds=1, steps=2_000, walks=20, kills=12, frames=10_000
+    ),
+    "ci": Effort(
+        examples=100, seeds=5, seeds_on_disk=3, new_seeds=2, steps=2_000, walks=30, kills=20, frames=10_000
+    ),
+    "deep": Effort(
+        examples=1_000, seeds=20, seeds_on_disk=10, new_seeds=10, steps=4_000, walks=300, kills=60, frames=100_000
+    ),
+}  # fmt: skip
+
+
+CHOSEN = os.environ.get("KOHORT_EFFORT") or "fast"
+if CHOSEN not in EFFORTS:
+    raise ValueError(f"KOHORT_EFFORT={CHOSEN}: there are {', '.join(EFFORTS)}")
+
+EFFORT = EFFORTS[CHOSEN]
+
+
+def examples(share: float, *, without: Iterable[HealthCheck] = (), steps: int = 50) -> settings:
+    """Settings of a property that gets another share of the examples than 1.
+
+    share: more than 1 for what is cheap, less for what is slow or is asked once for each version of each API.
+    without: health checks that are left out.
+    steps: of a state machine, at most.
+    """
+    most = max(2, round(EFFORT.examples * share))
+    return settings(max_examples=most, suppress_health_check=list(without), stateful_step_count=steps)
+
+
+for _name, _effort in EFFORTS.items():
+    settings.register_profile(_name, max_examples=_effort.examples, deadline=None)
+settings.load_profile(CHOSEN)  # a property whose decorators name no settings has these

@@ -57,9 +57,7 @@ def clients(group: Any) -> set[str]:
     return {member.client_id for member in group.members}
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_itemcollected(item: pytest.Item) -> None:
     """Real clients on real sockets."""
-    for item in items:
-        if "examples" in item.path.parts:
-            item.add_marker(pytest.mark.clients)
-            item.add_marker(pytest.mark.timeout(180))
+    item.add_marker(pytest.mark.clients)
+    item.add_marker(pytest.mark.timeout(180))

@@ -14,6 +14,10 @@ import pytest
 
 from kohort.broker.logs import log
 from tests.support.compiled import is_compiled, listed
+from tests.support.kafka_recording import unpacked_recording
+from tests.support.lacking import lacks, look_for_needs
+from tests.support.progress import Progress
+from tests.support.scheduling import arrange, check_groups
 from tests.support.seeds import choose_new_seeds, new_seeds_line
 
 
@@ -24,22 +28,34 @@ def pytest_configure() -> None:
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
 
 
-@pytest.hookimpl(trylast=True)  # folders mark their tests first
+def pytest_sessionstart(session: pytest.Session) -> None:
+    option = session.config.option
+    if getattr(option, "dist", "no") == "loadgroup":
+        terminal = session.config.pluginmanager.getplugin("terminalreporter")
+        session.config.pluginmanager.register(Progress(terminal.write, quiet=option.verbose > 0))
+
+
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist looks for groups after this
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Programs of others may be too slow once on a busy machine: such a test is asked twice, and the summary says so.
 
     What runs on a clock of our own is asked once. `-p no:rerunfailures` asks everything once.
     """
-    if not config.pluginmanager.hasplugin("rerunfailures"):
-        return
-    for item in items:
-        if any(item.get_closest_marker(name) for name in ("clients", "spark", "libraries")):
-            item.add_marker(pytest.mark.flaky(reruns=1))
+    if config.pluginmanager.hasplugin("rerunfailures"):
+        for item in items:
+            if any(item.get_closest_marker(name) for name in ("clients", "spark", "libraries")):
+                item.add_marker(pytest.mark.flaky(reruns=1))
+    arrange(items)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    check_groups(session.config, session.items)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    look_for_needs(item)
     if (plain := item.get_closest_marker("plain")) and any(map(is_compiled, listed())):
-        pytest.skip(f"only on plain Python: {plain.args[0]}")
+        lacks("plain", plain.args[0])
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -66,10 +82,16 @@ def _nobody_is_left_behind() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """43 groups in trouble on a real three-broker Kafka 4.3."""
+    return unpacked_recording(tmp_path_factory.mktemp("recording"))
+
+
+@pytest.fixture(scope="session")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A certificate for 127.0.0.1 that signs itself, with its key."""
     if shutil.which("openssl") is None:
-        pytest.skip("openssl makes the certificate, and is not installed")
+        lacks("openssl")
     file = tmp_path_factory.mktemp("tls") / "broker.pem"
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=broker", "-addext",

@@ -132,6 +132,7 @@ def recipe(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     return runpy.run_path(str(RECIPE))["KohortContainer"]
 
 
+@pytest.mark.long
 async def test_clients_are_told_the_mapped_port(recipe: Any) -> None:
     kafka = recipe("kohort", "--set", "group.max.size=2")
     kafka.start()

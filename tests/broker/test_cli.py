@@ -118,6 +118,7 @@ def test_a_plain_broker_loads_nothing_of_logins_and_tls() -> None:
     assert [each for each in loaded if each.startswith(LOADED_LATER)] == []
 
 
+@pytest.mark.long
 def test_a_running_cluster_is_administered() -> None:
     command = [*KOHORT, "serve", "--listen", "127.0.0.1:0", "--nodes", "2", "--profile", "test", "--control", ":0"]
     command += ["--log-level", "debug"]  # not even then the token
@@ -166,6 +167,7 @@ def test_help_and_version_and_settings() -> None:
     assert run("health", "nonsense").returncode == 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1, 2)])
 def test_a_broker_serves_whatever_streams_are_closed(closed: tuple[int, ...], tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -196,6 +198,7 @@ def test_a_full_disk_behind_stdout_ends_with_a_sentence() -> None:
     assert (ended.returncode, ended.stderr) == (1, "kohort: cannot write: No space left on device\n")
 
 
+@pytest.mark.long
 def test_a_pipe_that_nobody_reads_freezes_nobody() -> None:
     """More lines than a pipe of 64 KiB holds; then the broker answers, and ends when it is told to."""
     command = [*KOHORT, "serve", "--listen", "127.0.0.1:0", "--log-level", "debug"]

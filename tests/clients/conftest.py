@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -12,18 +11,16 @@ from tests.clients.company import LONG_SESSION_MS, Company
 from tests.clients.kafkas_own import class_path
 from tests.clients.libraries import OTHERS, PYTHON, Library, Missing, usable
 from tests.clients.serving import ELSEWHERE, serving
+from tests.support.lacking import lacks
 
-HERE = Path(__file__).parent
 TIMEOUT_S = 600
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_itemcollected(item: pytest.Item) -> None:
     """Everything here is slow, and may not hang."""
-    for item in items:
-        if item.path.is_relative_to(HERE):
-            item.add_marker(pytest.mark.clients)
-            if item.get_closest_marker("timeout") is None:
-                item.add_marker(pytest.mark.timeout(TIMEOUT_S))
+    item.add_marker(pytest.mark.clients)
+    if item.get_closest_marker("timeout") is None:
+        item.add_marker(pytest.mark.timeout(TIMEOUT_S))
 
 
 @pytest.fixture(scope="session")
@@ -42,7 +39,7 @@ def kafkas_tools() -> None:
     try:
         class_path()
     except Missing as reason:
-        pytest.skip(f"Kafka's own tools: {reason}")
+        lacks("program", f"Kafka's own tools: {reason}")
 
 
 @pytest.fixture(params=[library.name for library in PYTHON])

@@ -17,9 +17,8 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
-import pytest
-
 from kohort.demo.libraries import LIBRARIES as PYTHON_LIBRARIES
+from tests.support.lacking import lacks
 
 HERE = Path(__file__).parent
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kohort-clients"
@@ -153,7 +152,7 @@ def usable(name: str) -> str:
     try:
         command_of(name)
     except Missing as reason:
-        pytest.skip(f"{name}: {reason}")
+        lacks("program", f"{name}: {reason}")
     return name
 
 

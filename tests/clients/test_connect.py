@@ -17,6 +17,7 @@ import pytest
 from tests.clients.kafkas_own import class_path, command, jars
 from tests.clients.libraries import Missing
 from tests.clients.processes import Process, eventually
+from tests.support.lacking import lacks
 
 pytestmark = [pytest.mark.libraries, pytest.mark.timeout(400)]
 
@@ -143,7 +144,7 @@ def workers(bootstrap: str, tmp_path: Path) -> Iterator[Workers]:
     try:
         class_path()
     except Missing as reason:
-        pytest.skip(f"Kafka Connect: {reason}")
+        lacks("program", f"Kafka Connect: {reason}")
     made = Workers(bootstrap, tmp_path)
     yield made
     for process in made.running.values():

@@ -18,8 +18,8 @@ from tests.clients.company import (
     Member,
 )
 from tests.clients.libraries import BY_NAME, usable
-from tests.clients.serving import ELSEWHERE
 from tests.restarting import SERVE, kill, restart, start
+from tests.support.lacking import lacks
 
 LIBRARY = "confluent-kafka"
 
@@ -103,7 +103,7 @@ def test_a_pattern_finds_its_topic(group: Company, modern_library: str) -> None:
 
 def test_a_static_member_comes_back_to_its_partitions(group: Company, modern_library: str) -> None:
     if not BY_NAME[modern_library].steps_out:
-        pytest.skip(f"{modern_library} steps out without its group instance id, which Kafka refuses, too")
+        lacks("feature", f"{modern_library} steps out without its group instance id, which Kafka refuses, too")
     miss_after(group, LONGEST_CONSUMER_SESSION_MS)
     ada = joins(group, "ada", modern_library, instance="i-ada")
     bob = joins(group, "bob", modern_library, instance="i-bob")
@@ -245,7 +245,7 @@ def crew(company: Company, modern: tuple[str, ...], classic: str) -> list[Member
     return members
 
 
-@pytest.mark.skipif(bool(ELSEWHERE), reason="an Apache Kafka has no control address")
+@pytest.mark.needs("our own broker")
 @pytest.mark.parametrize(("modern", "classic"), CREWS)
 def test_the_coordinator_moves(cluster: tuple[Company, Admin], modern: tuple[str, ...], classic: str) -> None:
     """Nobody has to join again. A group of both protocols goes on too."""
@@ -265,7 +265,7 @@ def test_the_coordinator_moves(cluster: tuple[Company, Admin], modern: tuple[str
     company.assert_never_two_owners()
 
 
-@pytest.mark.skipif(bool(ELSEWHERE), reason="somebody else's broker is not ours to kill")
+@pytest.mark.needs("our own broker")
 @pytest.mark.parametrize("fsync", ["never", "always"])
 @pytest.mark.parametrize(("modern", "classic"), CREWS)
 def test_members_go_on_after_a_kill_as_if_nothing_had_been(

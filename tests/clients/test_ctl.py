@@ -14,9 +14,9 @@ from confluent_kafka import Consumer
 from kafka.admin import KafkaAdminClient, NewTopic
 
 from kohort.broker.settings.broker_settings import STANDARD_AUTHORIZER
-from tests.clients.serving import ELSEWHERE, serving
+from tests.clients.serving import serving
 
-pytestmark = pytest.mark.skipif(bool(ELSEWHERE), reason="an Apache Kafka has no control address")
+pytestmark = pytest.mark.needs("our own broker")
 
 
 class Ctl:

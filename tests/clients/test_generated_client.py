@@ -16,9 +16,9 @@ import pytest
 from confluent_kafka import Consumer
 from kafka.admin import KafkaAdminClient, NewTopic
 
-from tests.clients.serving import ELSEWHERE, serving
+from tests.clients.serving import serving
 
-pytestmark = pytest.mark.skipif(bool(ELSEWHERE), reason="an Apache Kafka has no control address")
+pytestmark = pytest.mark.needs("our own broker")
 
 PACKAGE = "generated_for_kohort"
 

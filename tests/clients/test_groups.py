@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.clients.company import Company, Member
 from tests.clients.libraries import BY_NAME
+from tests.support.lacking import lacks
 
 
 def test_members_join_late_and_leave(company: Company, any_library: str) -> None:
@@ -62,7 +61,7 @@ def test_a_whole_group_stops_and_resumes_from_its_commits(company: Company, any_
 
 def test_a_static_member_comes_back_and_nothing_moves(company: Company, any_library: str) -> None:
     if not BY_NAME[any_library].static:
-        pytest.skip(f"{any_library} has no static membership")
+        lacks("feature", f"{any_library} has no static membership")
     ada = company.join("ada", any_library, instance="desk-1")
     bob = company.join("bob", any_library, instance="desk-2")
     company.until_shared_by(ada, bob)
@@ -94,7 +93,7 @@ def comes_back(company: Company, ada: Member, library: str) -> Member:
 
 def test_cooperative_members_keep_what_they_own(company: Company, any_library: str) -> None:
     if not BY_NAME[any_library].cooperative:
-        pytest.skip(f"{any_library} has no cooperative assignor")
+        lacks("feature", f"{any_library} has no cooperative assignor")
     ada, bob = (company.join(name, any_library, cooperative=True) for name in ("ada", "bob"))
     company.until_shared_by(ada, bob)
     company.until_calm()

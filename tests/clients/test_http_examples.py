@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.clients.libraries import Missing, http_examples, tool
-from tests.clients.serving import ELSEWHERE, serving
+from tests.clients.serving import serving
+from tests.support.lacking import lacks
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 STORIES = sorted(path.name for path in (EXAMPLES / "http").glob("*.test.js"))
@@ -21,7 +22,7 @@ STORY_S = 100
 pytestmark = [
     pytest.mark.libraries,
     pytest.mark.timeout(1_500),  # of which a compiler may take most, once
-    pytest.mark.skipif(bool(ELSEWHERE), reason="an Apache Kafka has no control address"),
+    pytest.mark.needs("our own broker"),
 ]
 
 
@@ -41,13 +42,13 @@ def folder() -> Path:
         tool("node")
         return http_examples()
     except Missing as reason:
-        pytest.skip(str(reason))
+        lacks("program", reason)
 
 
 @pytest.mark.parametrize("story", STORIES)
 def test_a_story(story: str, folder: Path, addresses: dict[str, str]) -> None:
     if story.startswith(NATIVE) and not (folder / "node_modules" / "node-rdkafka").exists():
-        pytest.skip("node-rdkafka could not be compiled here")
+        lacks("native addon")
     # Forced, since kafkajs sometimes keeps a connection that it has lost and closed, and node waits for it for ever.
     command = [tool("node"), "--test", "--test-force-exit", "--test-reporter=tap", story]
     told = subprocess.run(

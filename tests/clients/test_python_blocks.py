@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
 import threading
@@ -23,14 +25,29 @@ def test_every_block_is_a_test_or_a_script() -> None:
     assert SCRIPTS
 
 
-@pytest.mark.parametrize("block", TESTS, ids=str)
-def test_a_test_passes(block: Block, tmp_path: Path) -> None:
-    (tmp_path / "test_block.py").write_text(block.text)
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What became of each block, by the name of its file: one run of pytest for all, as it starts slowly."""
+    folder = tmp_path_factory.mktemp("blocks")
+    for number, block in enumerate(TESTS):
+        (folder / f"test_block_{number}.py").write_text(block.text)
     loops = ["-o", "asyncio_mode=auto", "-o", "asyncio_default_fixture_loop_scope=function"]
-    options = ["-q", "-p", "no:cacheprovider", *loops, "-W", "error::UserWarning"]
-    command = [sys.executable, "-m", "pytest", *options, "--rootdir", str(tmp_path), "test_block.py"]
-    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=250)
-    assert run.returncode == 0, run.stdout + run.stderr
+    plugins = ["--disable-plugin-autoload", "-p", "kohort.testing.plugin", "-p", "pytest_asyncio.plugin"]
+    options = ["-rA", "-p", "no:cacheprovider", *loops, *plugins, "-W", "error::UserWarning"]
+    command = [sys.executable, "-m", "pytest", *options, "--rootdir", str(folder), str(folder)]
+    # Options meant for these tests, `-n 2` say, are not theirs.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
+    run = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=550)
+    told: dict[str, str] = {}
+    for outcome, name in re.findall(r"^(PASSED|FAILED|ERROR|SKIPPED) (test_block_\d+\.py)", run.stdout, re.MULTILINE):
+        told[name] = outcome if told.get(name, "PASSED") == "PASSED" else told[name]
+    told["all"] = run.stdout + run.stderr
+    return told
+
+
+@pytest.mark.parametrize("number", range(len(TESTS)), ids=[str(block) for block in TESTS])
+def test_a_test_passes(number: int, outcomes: dict[str, str]) -> None:
+    assert outcomes.get(f"test_block_{number}.py") == "PASSED", outcomes["all"]
 
 
 def produce(kafka: SyncCluster, ends: threading.Event) -> None:

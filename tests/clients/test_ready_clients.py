@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients.libraries import Missing, fresh_folder, run, tool
-from tests.clients.serving import ELSEWHERE
+from tests.support.lacking import lacks
 
 CLIENTS = Path(__file__).parent.parent.parent / "clients"
 KOHORT = Path(sys.executable).parent / "kohort"
@@ -21,7 +21,7 @@ TESTS_S = 300
 pytestmark = [
     pytest.mark.libraries,
     pytest.mark.timeout(1_500),  # of which fetching may take most, once
-    pytest.mark.skipif(bool(ELSEWHERE), reason="an Apache Kafka has no control address"),
+    pytest.mark.needs("our own broker"),
 ]
 
 
@@ -40,7 +40,7 @@ def fetched(command: list[str], folder: Path) -> None:
         try:
             run(command, folder)
         except Missing as reason:
-            pytest.skip(str(reason))
+            lacks("program", reason)
         (folder / "fetched").touch()
 
 

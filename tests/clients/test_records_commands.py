@@ -17,9 +17,12 @@ from kafka.partitioner.default import murmur2
 from kohort.testing import Cluster, SyncCluster
 from tests.clients.processes import Process, eventually
 from tests.differential.brokers import real_kafka, warm_up, why_not
+from tests.support.lacking import lacks
 from tests.support.shared_folder import SHARED
 
 pytestmark = pytest.mark.timeout(600)
+
+REAL_KAFKA = SHARED / "conformance" / "kafka"
 
 PATIENCE_S = 100
 """For members that find each other, on a machine that has much else to do."""
@@ -42,17 +45,17 @@ def said(*words: str, told: str = "") -> str:
 
 @pytest.fixture(
     scope="module",
-    params=["kohort", pytest.param("a real Kafka", marks=pytest.mark.libraries)],
+    # The second one where the material beside the checkout can start it.
+    params=["kohort", *([pytest.param("a real Kafka", marks=pytest.mark.libraries)] if REAL_KAFKA.exists() else [])],
 )
 def cluster(request: pytest.FixtureRequest) -> Iterator[str]:
     """Its bootstrap addresses; of what KOHORT_CLIENTS_BOOTSTRAP names, if it does."""
     if request.param == "kohort":
         yield request.getfixturevalue("bootstrap")
         return
-    script = SHARED / "conformance" / "kafka"
-    if reason := why_not(script):
-        pytest.skip(reason)
-    with real_kafka(script) as address:
+    if reason := why_not(REAL_KAFKA):
+        lacks("program", reason)
+    with real_kafka(REAL_KAFKA) as address:
         warm_up(address)
         yield address
 

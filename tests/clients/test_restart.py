@@ -9,10 +9,9 @@ import pytest
 
 from kohort.demo.libraries import LIBRARIES
 from tests.clients.company import LONG_SESSION_MS, Company
-from tests.clients.serving import ELSEWHERE
 from tests.restarting import SERVE, kill, restart, start
 
-pytestmark = pytest.mark.skipif(bool(ELSEWHERE), reason="somebody else's broker is not ours to kill")
+pytestmark = pytest.mark.needs("our own broker")
 
 
 @pytest.fixture(params=["never", "always"])

@@ -12,6 +12,7 @@ import pytest
 from kohort.testing import Cluster, SyncCluster
 from tests.clients.libraries import Missing
 from tests.clients.secured_trips import TRIPS, Done, Trip
+from tests.support.lacking import lacks
 
 pytestmark = [pytest.mark.libraries, pytest.mark.timeout(1_500)]
 
@@ -29,7 +30,7 @@ def travel(library: str, trip: Trip, folder: Path) -> Done:
     try:
         return TRIPS[library](trip, folder)
     except Missing as reason:
-        pytest.skip(f"{library}: {reason}")
+        lacks("program", f"{library}: {reason}")
 
 
 def trip_of_alice(kafka: SyncCluster, mechanism: str, password: str = "alice-secret") -> Trip:

@@ -19,6 +19,7 @@ from tests.clients.company import PATIENCE_S
 from tests.clients.kafkas_own import class_path, command
 from tests.clients.libraries import Missing
 from tests.clients.processes import Process, eventually
+from tests.support.lacking import lacks
 
 pytestmark = [pytest.mark.libraries, pytest.mark.timeout(300)]
 
@@ -173,7 +174,7 @@ def application(request: pytest.FixtureRequest, bootstrap: str, tmp_path: Path) 
     try:
         class_path()
     except Missing as reason:
-        pytest.skip(f"Kafka Streams: {reason}")
+        lacks("program", f"Kafka Streams: {reason}")
     made = Application(bootstrap, request.param, tmp_path)
     yield made
     for instance in made.instances:

@@ -106,6 +106,7 @@ def test_a_jump_spares_members_of_consumer_groups_that_live(lab: Lab) -> None:
         """)
 
 
+@pytest.mark.long
 def test_a_jump_of_days_passes_over_the_housekeeping_it_misses(lab: Lab) -> None:
     """Retention and compaction come thousands of times a day; in a jump they come in its last minute."""
     topics = lab.laboratory.cluster.topics

@@ -13,11 +13,11 @@ import pytest
 
 from tests.clients.polling import polling
 from tests.clients.serving import serving
-from tests.support.chromium_tab import Tab, chromium, tab
+from tests.support.chromium_tab import Tab, tab
 
 pytestmark = [
     pytest.mark.clients,  # slow, like all that is spoken with over sockets
-    pytest.mark.skipif(chromium() is None, reason="Chromium is not installed (Debian: apt install chromium)"),
+    pytest.mark.needs("chromium"),
     pytest.mark.timeout(180),
 ]
 PHONE, SCREEN = 390, 1400

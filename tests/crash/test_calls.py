@@ -12,6 +12,7 @@ LIVES = 12
 """Of each way to sync."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fsync", FSYNC)
 def test_nothing_acknowledged_is_lost_whichever_call_fails(fsync: str) -> None:
     calls = calls_of(fsync)

@@ -16,10 +16,6 @@ from kohort.protocol.errors import ErrorCode as E
 from kohort.protocol.messages.offset_fetch import OffsetFetchRequestGroup
 from kohort.storage.disk.files import Disk
 from tests.crash.life import Life
-from tests.support.shared_folder import SHARED
-
-RECORDING = SHARED / "data" / "kafka-4.3"
-pytestmark = pytest.mark.skipif(not RECORDING.is_dir(), reason=f"{RECORDING}, a recording of Apache Kafka, is not here")
 
 RECORDED_MS = 1_795_213_800_000
 """About when the recording ended: what was committed has not expired."""
@@ -69,14 +65,14 @@ class Dump:
 
 
 @pytest.fixture(scope="module")
-def dump() -> Dump:
-    with gzip.open(RECORDING / "dump-log-segments.txt.gz", "rt") as file:
+def dump(recording: Path) -> Dump:
+    with gzip.open(recording / "dump-log-segments.txt.gz", "rt") as file:
         return Dump(file.read().splitlines())
 
 
 @pytest.fixture
-def life(tmp_path: Path) -> Life:
-    shutil.copytree(RECORDING / "segments", tmp_path / "data")
+def life(recording: Path, tmp_path: Path) -> Life:
+    shutil.copytree(recording / "segments", tmp_path / "data")
     return Life(tmp_path / "data", Disk(), at_ms=RECORDED_MS, offsets_topic_num_partitions=50)
 
 

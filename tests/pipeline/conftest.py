@@ -1,4 +1,4 @@
-"""What the pipeline's tests share: the recording of a real cluster where it is at hand, and one Spark for all."""
+"""What the pipeline's tests share: the recording of a real cluster as silver, stores, and one Spark for all."""
 
 from __future__ import annotations
 
@@ -15,16 +15,6 @@ from kohort.pipeline.silver.read_sources import ingest
 from kohort.pipeline.sources.found import find_sources
 from tests.pipeline.local_groups import load_groups
 from tests.pipeline.stores import bucket_in, s3_server, use
-from tests.support.shared_folder import SHARED
-
-
-@pytest.fixture(scope="session")
-def recording() -> Path:
-    """43 groups in trouble on a real three-broker Kafka 4.3; not part of the project."""
-    folder = SHARED / "data" / "kafka-4.3"
-    if not folder.is_dir():
-        pytest.skip("the recording of a real cluster is not beside this checkout")
-    return folder
 
 
 @pytest.fixture(scope="session")

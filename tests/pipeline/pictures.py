@@ -1,4 +1,4 @@
-"""The picture of the report in the README, made anew: `make pictures`. Wants the recording of a real cluster."""
+"""The picture of the report in the README, made anew: `make pictures`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kohort.pipeline.sources.found import find_sources
 from tests.pipeline.browser import picture
 from tests.pipeline.gold_tables import write_gold, write_report
 from tests.pipeline.local_groups import load_groups
-from tests.support.shared_folder import SHARED
+from tests.support.kafka_recording import unpacked_recording
 
 GROUP = "one-slow-member"
 WIDTH, HEIGHT = 1_100, 1_240
@@ -23,7 +23,7 @@ def main() -> None:
     to = Path(sys.argv[1])
     with tempfile.TemporaryDirectory() as folder:
         silver, gold = Path(folder) / "silver", Path(folder) / "gold"
-        sources, _ = find_sources([str(SHARED / "data" / "kafka-4.3")])
+        sources, _ = find_sources([str(unpacked_recording(Path(folder)))])
         with Writer(silver, "0") as writer:
             ingest([source for source in sources if source.kind != "dump"], "", writer)
         publish(silver, "0", [writer.task])

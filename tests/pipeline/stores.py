@@ -18,8 +18,9 @@ BUCKET = "broker-backups"
 @contextmanager
 def s3_server() -> Iterator[str]:
     """The address of a store in this process. It forgets everything at the end."""
-    server = pytest.importorskip("moto.server", reason="moto comes with the extra `test`")
-    store = server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    from moto.server import ThreadedMotoServer
+
+    store = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     store.start()
     host, port = store.get_host_and_port()
     try:

@@ -92,6 +92,7 @@ def run(command: list[str], **options: Any) -> None:
     assert "report: " in done.stdout
 
 
+@pytest.mark.deep
 def test_a_cluster_gives_the_same_tables(logs: Path, expected: dict[str, list[str]], tmp_path: Path) -> None:
     """Its workers run in folders of their own: what is named from here, relative to here, must be found there."""
     command = [*COMMAND, logs.name, "--out", os.path.relpath(tmp_path, logs.parent)]
@@ -99,6 +100,7 @@ def test_a_cluster_gives_the_same_tables(logs: Path, expected: dict[str, list[st
     same(gold(tmp_path / "tables" / "gold"), expected)
 
 
+@pytest.mark.deep
 def test_spark_submit_gives_the_same_tables(logs: Path, expected: dict[str, list[str]], tmp_path: Path) -> None:
     job = tmp_path / "analyse.py"
     job.write_text("from kohort.cli.analyze import analyze\n\nanalyze()\n")
@@ -106,6 +108,7 @@ def test_spark_submit_gives_the_same_tables(logs: Path, expected: dict[str, list
     same(gold(tmp_path / "out" / "tables" / "gold"), expected)
 
 
+@pytest.mark.deep
 def test_spark_connect_gives_the_same_tables(
     logs: Path, expected: dict[str, list[str]], connect: str, tmp_path: Path
 ) -> None:
@@ -114,6 +117,7 @@ def test_spark_connect_gives_the_same_tables(
     same(gold(tmp_path / "tables" / "gold"), expected)
 
 
+@pytest.mark.deep
 def test_following_over_spark_connect_prints_alerts_here(connect: str, tmp_path: Path) -> None:
     with Cluster(seed=1) as kafka:
         world = World(kafka, 1)

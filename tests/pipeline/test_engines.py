@@ -67,6 +67,7 @@ def test_the_same_tables_of_incidents(spark: Any, name: str, tmp_path: Path) -> 
     compare((LocalEngine(), SparkEngine(spark)), sources, tmp_path)
 
 
+@pytest.mark.deep
 @pytest.mark.spark
 def test_the_same_tables_of_three_brokers(spark: Any, recording: Path, tmp_path: Path) -> None:
     """With every kind of source, so that each record comes several times."""
@@ -91,6 +92,7 @@ main()
 """
 
 
+@pytest.mark.long
 def test_a_small_analysis_needs_neither_spark_nor_java(tmp_path: Path) -> None:
     """In a process of its own: Arrow remembers for good that there is no pandas."""
     source, out = unpacked("kohort", tmp_path / "recording"), tmp_path / "out"

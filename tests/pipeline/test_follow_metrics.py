@@ -5,6 +5,7 @@ from __future__ import annotations
 import urllib.request
 from pathlib import Path
 
+import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -79,6 +80,7 @@ def test_the_documentation_names_each_metric() -> None:
     assert named == {family.name: family.documentation for family in families if not family.name.endswith("_created")}
 
 
+@pytest.mark.long
 def test_they_are_served_and_the_port_is_free_again() -> None:
     metrics = FollowMetrics()
     metrics.stream("silver", True, 7)

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import Consumer
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from kohort.pipeline.job.watching_groups import GroupWatch
 from kohort.pipeline.live.last_generations import LastGenerations
@@ -94,20 +96,18 @@ def test_what_an_event_log_says_of_an_open_rebalance_is_known(tmp_path: Path) ->
 @pytest.mark.clients
 @pytest.mark.timeout(500)
 def test_a_consumer_that_does_not_poll_is_named_while_the_other_waits(tmp_path: Path) -> None:
-    confluent = pytest.importorskip("confluent_kafka")
-    admin_api = pytest.importorskip("confluent_kafka.admin")
     with serving(nodes=2) as bootstrap:
-        admin = admin_api.AdminClient({"bootstrap.servers": bootstrap})
-        admin.create_topics([admin_api.NewTopic("orders", 2, 1)])["orders"].result(PATIENCE_S)
+        admin = AdminClient({"bootstrap.servers": bootstrap})
+        admin.create_topics([NewTopic("orders", 2, 1)])["orders"].result(PATIENCE_S)
         config = {"bootstrap.servers": bootstrap, "group.id": "g", "partition.assignment.strategy": "range"}
-        slow = confluent.Consumer({**config, "client.id": "slow"})
+        slow = Consumer({**config, "client.id": "slow"})
         slow.subscribe(["orders"])
         until = time.monotonic() + PATIENCE_S
         while len(slow.assignment()) < 2:
             slow.poll(0.2)
             assert time.monotonic() < until
         until = time.monotonic() + PATIENCE_S
-        waiting = confluent.Consumer({**config, "client.id": "waiting"})
+        waiting = Consumer({**config, "client.id": "waiting"})
         waiting.subscribe(["orders"])
         source = SourceGroups(bootstrap)
         while not (seen := source.look()).groups or len(seen.groups[0].members) < 2:

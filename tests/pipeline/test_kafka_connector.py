@@ -11,10 +11,12 @@ import pytest
 
 from kohort.testing import Cluster
 from tests.clients.libraries import Missing, run
+from tests.support.lacking import lacks
 
 POM = Path(__file__).parent / "connector_jars"
 
 
+@pytest.mark.deep
 @pytest.mark.spark
 @pytest.mark.timeout(1500)
 def test_sparks_own_connector_reads_a_topic(tmp_path: Path) -> None:
@@ -22,7 +24,7 @@ def test_sparks_own_connector_reads_a_topic(tmp_path: Path) -> None:
     try:
         run(["mvn", "-q", "-B", "dependency:copy-dependencies", f"-DoutputDirectory={jars}"], POM)
     except Missing as reason:
-        pytest.skip(f"the connector's jars can't be had: {reason}")
+        lacks("program", f"the connector's jars: {reason}")
     with Cluster(nodes=2) as kafka:
         kafka.topics.create("orders", partitions=2)
         for number in range(20):

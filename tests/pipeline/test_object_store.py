@@ -34,6 +34,7 @@ def test_what_lies_in_a_store_is_recognised_as_in_a_folder(store: fs.S3FileSyste
     assert without_place(there, f"{scheme}://{BUCKET}/recognised") == without_place(here, str(recording))
 
 
+@pytest.mark.long
 def test_an_analysis_of_a_store(store: fs.S3FileSystem, tmp_path: Path) -> None:
     recording = unpacked("kohort", tmp_path / "recording")
     put(store, recording, "analysed")

@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pytest
 
 from kohort.pipeline.gold.group_tables import analyse_group, as_tables
 from kohort.pipeline.history.inputs import GroupInput
-
-duckdb = pytest.importorskip("duckdb", reason="DuckDB is the second opinion here")
 
 COMMITS = """
     select group_id, topic, part, "offset", ts_ms, committed_offset from (

@@ -61,6 +61,7 @@ def compare(source: Path, prefix: str, store: fs.S3FileSystem, tmp_path: Path) -
         assert f"s3a{place}" in views or name == "duckdb.sql"
 
 
+@pytest.mark.long
 def test_the_same_tables_as_in_a_folder(store: fs.S3FileSystem, tmp_path: Path) -> None:
     recording = unpacked("kohort", tmp_path / "recording")
     sources, issues = find_sources([str(recording)])
@@ -69,6 +70,7 @@ def test_the_same_tables_as_in_a_folder(store: fs.S3FileSystem, tmp_path: Path) 
     compare(recording, "alike", store, tmp_path)
 
 
+@pytest.mark.deep
 @pytest.mark.spark
 @pytest.mark.timeout(1000)
 def test_the_same_tables_by_spark(store: fs.S3FileSystem, tmp_path: Path) -> None:
@@ -86,6 +88,7 @@ def test_the_same_tables_by_spark(store: fs.S3FileSystem, tmp_path: Path) -> Non
     compare(logs, "by-spark", store, tmp_path)
 
 
+@pytest.mark.long
 def test_views_lead_to_the_tables(store: fs.S3FileSystem, tmp_path: Path) -> None:
     """As an analyst opens them, but for the store: DuckDB fetches its way into S3 from the network."""
     source = unpacked("kohort", tmp_path / "recording")
@@ -124,6 +127,7 @@ def shown_tables(out: StoredPlace) -> list[str]:
     return [str(path) for layer in ("gold", "silver") for path in (run / layer).glob("*/*/*.parquet")]
 
 
+@pytest.mark.long
 def test_readers_find_whole_tables_whatever_happens_to_the_next_run(store: fs.S3FileSystem, tmp_path: Path) -> None:
     sources, issues = find_sources([str(unpacked("kohort", tmp_path / "recording"))])
     out = StoredPlace(f"s3://{BUCKET}/whole")
@@ -168,6 +172,7 @@ def test_runs_of_others_are_left_alone_for_a_day(store: fs.S3FileSystem) -> None
     assert runs_in(out) == {at_work.name, mine.name} - {died.name}
 
 
+@pytest.mark.long
 def test_a_store_in_which_nothing_may_be_removed(
     store: fs.S3FileSystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

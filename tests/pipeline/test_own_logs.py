@@ -75,6 +75,7 @@ def test_the_event_log_alone_is_enough_to_name_the_culprit(logs: Path, tmp_path:
     assert "bob" in found["R01"]["clients"]
 
 
+@pytest.mark.deep
 @pytest.mark.spark
 def test_through_spark(spark: Any, logs: Path, tmp_path: Path) -> None:
     from kohort.pipeline.analysis.analysis_run import analyse

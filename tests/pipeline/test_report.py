@@ -116,6 +116,7 @@ def test_every_figure_has_a_word_on_how_sure_it_is(recorded_groups: dict[str, Gr
     assert '<dt>total wait</dt><dd>34.0 s <small class="sure">exact</small>' in text
 
 
+@pytest.mark.long
 def test_many_restless_groups_make_no_endless_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many groups with many generations, members and partitions: what has no room is said, not shown."""
     monkeypatch.setattr(html, "FULL_PAGES_CHARS", 1)
@@ -133,6 +134,7 @@ def test_many_restless_groups_make_no_endless_file(tmp_path: Path, monkeypatch: 
     assert all(link[1:] in page.ids for link in page.links)
 
 
+@pytest.mark.long
 def test_five_thousand_groups_are_less_than_three_megabytes(tmp_path: Path) -> None:
     """All of them in trouble, each with ten rebalances."""
     group = restless("g", 10)

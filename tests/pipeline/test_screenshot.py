@@ -10,11 +10,10 @@ from kohort.pipeline.history.inputs import GroupInput
 from kohort.pipeline.report.results import add_issues, findings
 from tests.pipeline.browser import DARK, LIGHT, ask, picture
 from tests.pipeline.gold_tables import write_gold, write_report
-from tests.support.chromium_tab import chromium
 
 pytestmark = [
     pytest.mark.spark,  # slow, like what needs Spark; run by `make test`
-    pytest.mark.skipif(chromium() is None, reason="Chromium is not installed (Debian: apt install chromium)"),
+    pytest.mark.needs("chromium"),
     pytest.mark.timeout(900),
 ]
 PHONE, SCREEN = 390, 1280

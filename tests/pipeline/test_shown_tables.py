@@ -58,6 +58,7 @@ def test_a_snapshot_keeps_what_was_there_whatever_is_rolled_or_written_again(tmp
     assert rows(silver) == sorted([*expected, str(FEWEST)])
 
 
+@pytest.mark.long
 def test_a_row_is_written_anew_a_few_times_not_at_every_roll(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And there are few files, whatever number of batches came."""
     written: list[int] = []

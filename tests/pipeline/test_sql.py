@@ -86,6 +86,7 @@ def test_how_often_groups_committed(out: Path) -> None:
     assert answers(out)[2] == expected
 
 
+@pytest.mark.deep
 @pytest.mark.spark
 def test_spark_gives_the_same_answers(spark: Any, out: Path) -> None:
     for statement in (out / "tables" / "spark.sql").read_text().split(";\n")[:-1]:

@@ -76,6 +76,7 @@ def to_its_end(start: Callable[[], Any]) -> Any:
             return query
 
 
+@pytest.mark.deep
 def test_a_stream_with_limits_and_restarts_is_a_batch(spark: Any, world: World, tmp_path: Path) -> None:
     from kohort.pipeline.job.follow import silver_stream
     from kohort.pipeline.job.formats import register

@@ -7,6 +7,8 @@ import threading
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from kohort.pipeline.history.group_analysis import analyse
 from kohort.pipeline.silver.parquet_files import Writer, publish
@@ -19,16 +21,14 @@ from tests.pipeline.local_groups import load_groups
 @pytest.mark.clients
 @pytest.mark.timeout(300)
 def test_a_consumer_of_kohort_is_seen(tmp_path: Path) -> None:
-    confluent = pytest.importorskip("confluent_kafka")
-    admin_api = pytest.importorskip("confluent_kafka.admin")
     with serving(nodes=2) as bootstrap:
-        admin = admin_api.AdminClient({"bootstrap.servers": bootstrap})
-        admin.create_topics([admin_api.NewTopic("orders", 2, 1)])["orders"].result(120)
-        producer = confluent.Producer({"bootstrap.servers": bootstrap})
+        admin = AdminClient({"bootstrap.servers": bootstrap})
+        admin.create_topics([NewTopic("orders", 2, 1)])["orders"].result(120)
+        producer = Producer({"bootstrap.servers": bootstrap})
         for n in range(20):
             producer.produce("orders", f"{n}", partition=n % 2)
         producer.flush(120)
-        consumer = confluent.Consumer(
+        consumer = Consumer(
             {"bootstrap.servers": bootstrap, "group.id": "g", "client.id": "c-1", "auto.offset.reset": "earliest"}
         )
         consumer.subscribe(["orders"])

@@ -8,7 +8,6 @@ from click.testing import CliRunner
 from kohort.cli.admin import admin
 from kohort.storage.disk.checking import check_partition, check_segment, partition_folders
 from tests.support.batches import batch
-from tests.support.shared_folder import SHARED
 
 BATCHES = [batch(b"a", b"b"), batch(b"c", base_offset=2), batch(b"d" * 50, b"e", base_offset=7)]
 ENDS = [0, 2, 3, 9]
@@ -118,10 +117,7 @@ def test_a_directory_without_partitions(tmp_path: Path) -> None:
     assert "holds no partitions" in output
 
 
-def test_segments_that_apache_kafka_wrote() -> None:
-    folder = SHARED / "data" / "kafka-4.3" / "segments"
-    if not folder.is_dir():
-        pytest.skip(f"no recorded segments in {folder}")
-    folders = partition_folders(folder)
+def test_segments_that_apache_kafka_wrote(recording: Path) -> None:
+    folders = partition_folders(recording / "segments")
     assert len(folders) > 1
     assert [state for state in map(check_partition, folders) if state.faults] == []

@@ -68,6 +68,7 @@ def test_what_unfolds_too_far_stays_as_it_is() -> None:
     assert kept == data
 
 
+@pytest.mark.long
 def test_a_million_records_of_few_keys_cost_nothing() -> None:
     body = record(0, b"k", b"v") * 200_000
     tracemalloc.start()

@@ -105,7 +105,7 @@ def test_so_is_one_of_the_whole_run(pytester: pytest.Pytester) -> None:
 
 def test_workers_of_xdist_do_not_meet(pytester: pytest.Pytester) -> None:
     pytester.copy_example(str(Path(__file__).with_name("in_use.py")))
-    result = run(pytester, "", "-n", "2", "in_use.py")
+    result = run(pytester, "", "-n", "2", "in_use.py", plugins=("xdist.plugin", "pytest_timeout"))
     result.assert_outcomes(passed=6)
 
 

@@ -6,8 +6,17 @@ from textwrap import dedent
 
 import pytest
 
+PLUGINS = ("kohort.testing.plugin", "pytest_asyncio.plugin")
+"""What such a file needs. The others of this environment take longer to load than most of these tests take."""
 
-def run(pytester: pytest.Pytester, text: str, *options: str) -> pytest.RunResult:
-    """A user's test file, in a process of its own."""
+
+def run(pytester: pytest.Pytester, text: str, *options: str, plugins: tuple[str, ...] = ()) -> pytest.RunResult:
+    """A user's test file, in a process of its own.
+
+    plugins: more of them, by the names of their modules.
+    """
     pytester.makepyfile(dedent(text))
-    return pytester.runpytest_subprocess("-p", "no:cacheprovider", "-o", "asyncio_mode=auto", *options)
+    loaded = [word for plugin in (*PLUGINS, *plugins) for word in ("-p", plugin)]
+    return pytester.runpytest_subprocess(
+        "--disable-plugin-autoload", *loaded, "-p", "no:cacheprovider", "-o", "asyncio_mode=auto", *options
+    )

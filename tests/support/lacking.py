@@ -1,0 +1,74 @@
+"""What tests may lack, and where: a missing tool skips a test on a reader's machine, and fails it in CI.
+
+Every skip of the tests goes through here; `tests/test_lacking.py` checks that. The variable CI says where we are: the
+forges set it.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable
+from typing import NamedTuple, NoReturn
+
+import pytest
+
+from tests.support.chromium_tab import chromium
+
+
+class Lack(NamedTuple):
+    """Something that some tests need."""
+
+    text: str
+    """Why they are skipped, in the summary."""
+    in_ci: bool = False
+    """Whether it may be missing in CI, too."""
+    is_there: Callable[[], bool] | None = None
+    """Looks for it, for the mark `needs`."""
+
+
+def _ipv6() -> bool:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        return False
+    return True
+
+
+LACKS = {
+    "chromium": Lack(
+        "Chromium is not installed (Debian: apt install chromium)", is_there=lambda: chromium() is not None
+    ),
+    "openssl": Lack("openssl makes the certificate, and is not installed"),
+    "program": Lack("a program or library of others can't be had"),
+    "native addon": Lack("node-rdkafka could not be compiled", in_ci=True),
+    "ipv6": Lack("there is no IPv6 loopback", in_ci=True, is_there=_ipv6),
+    "feature": Lack("the library does not have it", in_ci=True),
+    "plain": Lack("only on plain Python", in_ci=True),
+    "our own broker": Lack(
+        "an Apache Kafka has no control address, and is not ours to stop",
+        is_there=lambda: not os.environ.get("KOHORT_CLIENTS_BOOTSTRAP"),
+    ),
+}
+
+
+def lacks(what: str, detail: object = "") -> NoReturn:
+    """Skips the test; fails it in CI, unless this may be missing there.
+
+    what: a key of `LACKS`.
+    """
+    lack = LACKS[what]
+    text = f"{lack.text}: {detail}" if str(detail) else lack.text
+    if os.environ.get("CI") and not lack.in_ci:
+        pytest.fail(f"missing in CI: {text}", pytrace=False)
+    pytest.skip(text)
+
+
+def look_for_needs(item: pytest.Item) -> None:
+    """What the marks `needs` of a test name must be there."""
+    for mark in item.iter_markers("needs"):
+        for what in mark.args:
+            is_there = LACKS[what].is_there
+            assert is_there is not None, f"nothing looks for {what}"
+            if not is_there():
+                lacks(what)

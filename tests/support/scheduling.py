@@ -1,0 +1,77 @@
+"""Which tests go together to a worker process of a run, and in which order.
+
+With `--dist loadgroup` a group of tests stays in one worker. What waits goes first, several at a time; what computes
+fills the processors behind it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+AT_MOST = 40
+"""Tests of a file that go to a worker together. Fewer keep the controller busy, more make the last worker late."""
+
+SECONDS = {"spark": 20.0, "libraries": 15.0, "clients": 2.5, "long": 2.0, "fast": 0.04}
+"""How long a test of a kind takes, about: its mark is the kind. What takes longest goes first."""
+
+_RECORDED = {"recorded_silver", "recorded_groups"}
+"""Fixtures that take seconds to make: the tests that want them stay in one worker."""
+
+
+def arrange(items: list[pytest.Item]) -> None:
+    """Sorts the tests, and marks each with its group."""
+    items.sort(key=_turn)  # stable: the tests of a file stay in their order
+    seen: Counter[str] = Counter()
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(_group(item, seen)))
+
+
+def _turn(item: pytest.Item) -> int:
+    return list(SECONDS).index(_kind(item))
+
+
+def check_groups(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Fails a run whose tests pytest-xdist has not grouped: it would be slow, and four Sparks would start at a time."""
+    if getattr(config.option, "loadgroup", False) and any(without_group(item.nodeid) == item.nodeid for item in items):
+        raise pytest.UsageError("pytest-xdist can't group tests under this pytest: see constraints.txt")
+
+
+def without_group(nodeid: str) -> str:
+    """The name by which pytest finds the test: pytest-xdist writes the group behind it."""
+    name, at, _ = nodeid.rpartition("@")
+    return name if at and "]" not in nodeid[len(name) :] else nodeid
+
+
+def kind_of(nodeid: str) -> str:
+    """What kind of test this is, by the group behind its name: a key of `SECONDS`."""
+    return nodeid.rpartition("@")[2].partition(" ")[0]
+
+
+def _kind(item: pytest.Item) -> str:
+    return next((kind for kind in SECONDS if item.get_closest_marker(kind)), "fast")
+
+
+def _group(item: pytest.Item, seen: Counter[str]) -> str:
+    """The kind of the test, and what tells this group from others of its kind."""
+    kind, file = _kind(item), item.nodeid.partition("::")[0]
+    if kind == "spark":
+        return kind
+    names = getattr(item, "fixturenames", ())
+    if _RECORDED & set(names):
+        return f"{kind} recording"
+    if _shares_a_fixture(item):
+        return f"{kind} {file}"
+    number = seen[file] // (AT_MOST if kind == "fast" else 1)
+    seen[file] += 1
+    return f"{kind} {file} {number}"
+
+
+def _shares_a_fixture(item: pytest.Item) -> bool:
+    """Whether a fixture of its module or class is made for several tests."""
+    info = getattr(item, "_fixtureinfo", None)
+    return info is not None and any(
+        definitions[-1].scope in ("module", "class", "package") for definitions in info.name2fixturedefs.values()
+    )

@@ -4,7 +4,8 @@
 
 For each profile a broker is started with its settings, and `conformance/converse` of the shared folder talks to it. The
 profile `restart` gets one with a data directory, which is killed and started again; `--data-dir` gives all one. What
-kohort does not do yet (later.py) is left out. Takes as long as its slowest conversation, five minutes.
+kohort does not do yet (later.py) is left out. Takes as long as its slowest conversation, five minutes; `--quick` leaves
+out the profiles that wait for minutes, and says so.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from tests.restarting import READY, kill, start
 
 KOHORT = Path(sys.executable).parent / "kohort"
 SLOWEST_FIRST = ("slow", "retention")
+"""Profiles whose conversations wait for minutes."""
+
 AT_A_TIME = 3
 """Profiles played together: the slow ones only wait, so that one at a time does the work."""
 
@@ -53,6 +56,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shared", type=Path, default=Path("../shared"), help="the folder that has `conformance`")
     parser.add_argument("--profile", action="append", help="play only these; may be repeated")
+    parser.add_argument("--quick", action="store_true", help=f"without {' and '.join(SLOWEST_FIRST)}")
+    parser.add_argument("--kohort", type=Path, default=KOHORT, help="the program, if another than beside this Python")
     parser.add_argument("--data-dir", action="store_true", help="brokers keep their logs on disk")
     options = parser.parse_args()
     conformance: Path = options.shared / "conformance"
@@ -62,11 +67,19 @@ def main() -> None:
     files = conversations(conformance / "scenarios")
     profiles = yaml.safe_load((conformance / "profiles.yaml").read_text())
     chosen = [profile for profile in order(files) if not options.profile or profile in options.profile]
+    if options.quick:
+        for profile in set(SLOWEST_FIRST).intersection(chosen):
+            print(f"left out: profile {profile} with {len(files[profile])} conversations, which wait", flush=True)
+        chosen = [profile for profile in chosen if profile not in SLOWEST_FIRST]
     passed = failed = 0
     with ThreadPoolExecutor(AT_A_TIME) as pool:
         plays = {
             pool.submit(
-                play, conformance, profile, {**profiles[profile], "on_disk": options.data_dir}, files[profile]
+                play,
+                conformance,
+                profile,
+                {**profiles[profile], "on_disk": options.data_dir, "kohort": str(options.kohort)},
+                files[profile],
             ): profile
             for profile in chosen
         }
@@ -152,11 +165,11 @@ def serve(about: dict[str, Any]) -> list[str]:
     if "config" in about:
         names = str(about["listeners"]).split()
         anywhere = ",".join(f"{name}://127.0.0.1:0" for name in names)
-        command = [str(KOHORT), "serve", "--log-level", "warning", "--config", str(about["config"])]
+        command = [about["kohort"], "serve", "--log-level", "warning", "--config", str(about["config"])]
         return [*command, "--set", f"listeners={anywhere}", "--set", "advertised.listeners="]
     settings = about.get("settings") or {}
     assert isinstance(settings, dict)
-    command = [str(KOHORT), "serve", "--log-level", "warning", "--nodes", str(about.get("nodes", 1))]
+    command = [about["kohort"], "serve", "--log-level", "warning", "--nodes", str(about.get("nodes", 1))]
     for name, value in settings.items():
         command += ["--set", f"{name}={str(value).lower()}"]
     return command

@@ -1,0 +1,283 @@
+"""What must pass before a change lands, and before a release, in stages; CONTRIBUTING.md has the table.
+
+    python -m tests.stages ci      # what .ci/run does after installing
+    python -m tests.stages deep    # make deep
+
+Two rows of stages run beside each other, since many tests wait. What each prints is kept in `build/stages`; of a stage
+that fails the end is shown. The last lines are a table with seconds, what was left out and why, and all tests' sum.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+LOGS = ROOT / "build" / "stages"
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kohort"
+SPARK_IS_FOR = ("pipeline", "client", "protocol", "tests/pipeline", "constraints.txt")
+"""What the tests that start Spark depend on."""
+MOST_CI_S = 25 * 60
+"""A run that takes longer fails: then a stage is too heavy."""
+SHOWN_LINES = 60
+EVERY_S = 30.0
+
+COMPILED = "build/compiled/venv/bin/kohort"
+COMPILED_ROOMS = (
+    "tests/protocol tests/purgatory tests/coordinator tests/storage tests/broker tests/crash tests/simulation "
+    "tests/test_conversations.py tests/test_compiled.py"
+)
+"""Tests of the rooms that have compiled modules, and of all that goes through them."""
+
+COUNTS = re.compile(r"(\d+) (passed|failed|error|skipped|rerun|deselected)")
+RERUN = re.compile(r"^RERUN (\S+)", re.MULTILINE)
+
+
+@dataclass
+class Stage:
+    """A command, and how it went."""
+
+    name: str
+    what: str
+    make: str
+    """Arguments of make."""
+    missing: Callable[[], str] = lambda: ""
+    """Why it is left out; empty: it is not."""
+    environment: dict[str, str] = field(default_factory=dict)
+    left_out: str = ""
+    code: int | None = None
+    wall_s: float = 0.0
+    cpu_s: float = 0.0
+    counts: Counter[str] = field(default_factory=Counter)
+    reruns: list[str] = field(default_factory=list)
+
+    @property
+    def log(self) -> Path:
+        return LOGS / f"{self.name.replace(' ', '-')}.log"
+
+    @property
+    def result(self) -> str:
+        if self.left_out:
+            return "left out"
+        if self.code is None:
+            return "not run"
+        counted = ", ".join(f"{number} {what}" for what, number in self.counts.items() if what != "deselected")
+        return ("ok" if self.code == 0 else f"FAILED ({self.code})") + (f": {counted}" if counted else "")
+
+    def run(self) -> None:
+        """Runs it to its end."""
+        self.left_out = self.missing()
+        if self.left_out:
+            say(f"left out: {self.name}: {self.left_out}")
+            return
+        say(f"begins:   {self.name}")
+        began = time.monotonic()
+        with self.log.open("w") as log:
+            process = subprocess.Popen(
+                ["make", "--no-print-directory", *self.make.split(" ", 1)],
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=os.environ | self.environment,
+            )
+            try:
+                _, status, used = os.wait4(process.pid, 0)
+            except BaseException:
+                process.terminate()
+                raise
+            process.returncode = self.code = os.waitstatus_to_exitcode(status)
+        self.wall_s, self.cpu_s = time.monotonic() - began, used.ru_utime + used.ru_stime
+        text = self.log.read_text(errors="replace")
+        closing = [line for line in text.splitlines() if " passed" in line and COUNTS.search(line)]
+        self.counts = Counter({what: int(number) for number, what in COUNTS.findall(closing[-1])} if closing else {})
+        self.reruns = RERUN.findall(text)
+        say(f"ended:    {self.name} after {self.wall_s:.0f} s, {self.result}")
+
+
+def say(line: str) -> None:
+    print(line, flush=True)
+
+
+def no_compiler() -> str:
+    return "" if shutil.which(os.environ.get("CC", "cc")) else "there is no C compiler"
+
+
+def not_compiled() -> str:
+    return "" if (ROOT / COMPILED).exists() else "there is no compiled build"
+
+
+def no_recordings(shared: Path) -> Callable[[], str]:
+    return lambda: (
+        "" if (shared / "conformance" / "converse").exists() else f"there are no recorded conversations in {shared}"
+    )
+
+
+def compiled_recordings(shared: Path) -> Callable[[], str]:
+    return lambda: no_recordings(shared)() or not_compiled()
+
+
+def no_kafka(shared: Path) -> Callable[[], str]:
+    def missing() -> str:
+        tools = [tool for tool in ("java", "mvn") if not shutil.which(tool)]
+        return no_recordings(shared)() or (f"a real Kafka needs {', '.join(tools)}" if tools else "")
+
+    return missing
+
+
+LINT = Stage("lint", "format, lint, types, import directions", "lint")
+COMPILE = Stage("compile", "a wheel with compiled modules", "compiled", no_compiler)
+
+
+def spark_is_known() -> str:
+    """Why the tests that start Spark need not run; they passed with the same files on this machine."""
+    return "nothing that Spark runs has changed since it passed here" if _spark_passed().exists() else ""
+
+
+def _spark_passed() -> Path:
+    digest = sha256()
+    listed = subprocess.run(["git", "ls-files", "-s", *SPARK_IS_FOR], cwd=ROOT, capture_output=True, check=True).stdout
+    changed = subprocess.run(
+        ["git", "diff", "HEAD", "--", *SPARK_IS_FOR], cwd=ROOT, capture_output=True, check=True
+    ).stdout
+    digest.update(listed + changed + sys.version.encode())
+    return CACHE / f"spark-passed-{digest.hexdigest()[:16]}"
+
+
+def ci(shared: Path) -> list[list[Stage]]:
+    """What a change must pass: two rows."""
+    effort = {"KOHORT_EFFORT": "ci"}
+    return [
+        [
+            LINT,
+            Stage("tests", "make test, with more examples", "test", environment=effort),
+            Stage("spark", "all tests that start Spark, if what they depend on has changed", "spark", spark_is_known),
+        ],
+        [
+            COMPILE,
+            Stage(
+                "conformance",
+                "recorded conversations that do not wait, with compiled modules",
+                f"conformance CONFORMANCE=--quick --kohort {COMPILED}",
+                compiled_recordings(shared),
+            ),
+            Stage(
+                "compiled rooms",
+                "rooms with compiled modules, crash, simulation, conversations",
+                f"fast-compiled TESTS={COMPILED_ROOMS}",
+                not_compiled,
+                effort,
+            ),
+            Stage("smoke", "one client in Java, Go, Node.js and Rust", "smoke"),
+            Stage("fuzz", "requests that nobody should send", "fuzz"),
+        ],
+    ]
+
+
+def deep(shared: Path) -> list[list[Stage]]:
+    """What a release must pass: all there is."""
+    return [
+        [
+            LINT,
+            Stage("tests", "all but other languages; all Spark", "everything", environment={"KOHORT_EFFORT": "deep"}),
+            COMPILE,
+            Stage("compiled tests", "the fast tests with compiled modules", "fast-compiled", not_compiled),
+            Stage("clients", "clients in other languages, Kafka's tools, Connect, Streams", "clients"),
+            Stage("crash", "a broker killed 200 times, each call to the disk failing once", "crash"),
+            Stage("fuzz", "requests that nobody should send, 100,000 of each kind", "fuzz FRAMES=100000"),
+            Stage("stalls", "how long others wait while somebody asks for much", "stalls"),
+            Stage("flakes", "the plugin's fixtures, again and again", "flakes TIMES=200"),
+            Stage("differential", "a real Kafka and kohort hear the same", "differential", no_kafka(shared)),
+            Stage(
+                "compiled conformance",
+                "recorded conversations, with compiled modules",
+                f"conformance CONFORMANCE=--kohort {COMPILED}",
+                compiled_recordings(shared),
+            ),
+        ],
+        [Stage("conformance", "recorded conversations, also those that wait", "conformance", no_recordings(shared))],
+    ]
+
+
+def run(rows: Sequence[Sequence[Stage]]) -> None:
+    """Runs the rows beside each other, and says now and then how far they are."""
+
+    def in_turn(row: Sequence[Stage]) -> None:
+        for stage in row:
+            stage.run()
+
+    threads = [threading.Thread(target=in_turn, args=(row,), daemon=True) for row in rows]
+    for thread in threads:
+        thread.start()
+    said = time.monotonic()
+    while any(thread.is_alive() for thread in threads):
+        time.sleep(0.2)
+        if time.monotonic() - said > EVERY_S:
+            said = time.monotonic()
+            for stage in (stage for row in rows for stage in row):
+                if stage.code is None and not stage.left_out and stage.log.exists():
+                    lines = stage.log.read_text(errors="replace").split("\n")
+                    say(f"          {stage.name}: {next((line for line in reversed(lines) if line.strip()), '')[:100]}")
+
+
+def tell(stages: Sequence[Stage], took_s: float) -> bool:
+    """Prints how it went; returns whether all is well."""
+    for stage in stages:
+        if stage.code and stage.log.exists():
+            lines = stage.log.read_text(errors="replace").splitlines()
+            say(f"\n== {stage.name} failed; the end of {stage.log.relative_to(ROOT)}:")
+            say("\n".join(lines[-SHOWN_LINES:]))
+    say(f"\n{'stage':22}{'wall s':>8}{'CPU s':>8}  result")
+    for stage in stages:
+        say(f"{stage.name:22}{stage.wall_s:8.0f}{stage.cpu_s:8.0f}  {stage.result}")
+    say(f"{'all, with installing':22}{took_s:8.0f}")
+    for stage in stages:
+        if stage.left_out:
+            say(f"left out: {stage.name} ({stage.what}): {stage.left_out}")
+    for test in (test for stage in stages for test in stage.reruns):
+        say(f"asked twice: {test}")
+    total = sum((stage.counts for stage in stages), Counter[str]())
+    total["failed"] += total["error"] + sum(1 for stage in stages if stage.code and not stage.counts)
+    say(f"\n{total['passed']} passed, {total['failed']} failed, {total['skipped']} skipped")
+    return all(stage.code == 0 or stage.left_out for stage in stages)
+
+
+def main() -> None:
+    """Exits with 1 when a stage failed or all took too long, with 130 when it was interrupted."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("which", choices=("ci", "deep"))
+    parser.add_argument("--shared", type=Path, default=Path("../shared"), help="the folder that has `conformance`")
+    parser.add_argument("--began", type=float, default=time.time(), help="when installing began, in seconds since 1970")
+    options = parser.parse_args()
+    shutil.rmtree(LOGS, ignore_errors=True)
+    LOGS.mkdir(parents=True)
+    rows = (ci if options.which == "ci" else deep)(options.shared)
+    stages = [stage for row in rows for stage in row]
+    try:
+        run(rows)
+    except KeyboardInterrupt:
+        tell(stages, time.time() - options.began)
+        sys.exit(130)
+    took_s = time.time() - options.began
+    well = tell(stages, took_s)
+    if well and any(stage.name == "spark" and stage.code == 0 for stage in stages):
+        CACHE.mkdir(parents=True, exist_ok=True)
+        _spark_passed().touch()
+    if options.which == "ci" and took_s > MOST_CI_S:
+        sys.exit(f"this took {took_s / 60:.0f} minutes, of {MOST_CI_S // 60}: a stage is too heavy")
+    sys.exit(0 if well else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""The stages that a change and a release must pass: what is told of them, and that nothing red is taken for green."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests import stages
+from tests.stages import ROOT, Stage, ci, deep, run, tell
+
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
+MAKEFILE = (ROOT / "Makefile").read_text()
+ALL = [("ci", stage) for row in ci(ROOT) for stage in row] + [("deep", stage) for row in deep(ROOT) for stage in row]
+
+
+@pytest.mark.parametrize(("run", "stage"), ALL, ids=lambda each: getattr(each, "name", each))
+def test_a_stage_is_told_of_and_there_is_such_a_target(run: str, stage: Stage) -> None:
+    command = ".ci/run" if run == "ci" else "make deep"
+    assert re.search(
+        rf"^\| `{re.escape(command)}` \| {stage.name} \| {re.escape(stage.what)} \|", CONTRIBUTING, re.MULTILINE
+    )
+    assert re.search(rf"^{stage.make.partition(' ')[0]}:", MAKEFILE, re.MULTILINE)
+
+
+def test_no_other_stage_is_told_of() -> None:
+    assert len(re.findall(r"^\| `(?:\.ci/run|make deep)` \|", CONTRIBUTING, re.MULTILINE)) == len(ALL)
+
+
+def test_every_library_that_is_asked_for_has_its_version() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    asked = [*project["dependencies"], *(each for extra in project["optional-dependencies"].values() for each in extra)]
+    names = {re.split(r"[\[<>=!~;]", each)[0].lower().replace("_", "-") for each in asked} - {"kohort"}
+    kept = {line.split("==")[0] for line in (ROOT / "constraints.txt").read_text().splitlines() if "==" in line}
+    assert names <= kept, "make constraints"
+
+
+@pytest.fixture
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A Makefile of our own, and where its stages write."""
+    (tmp_path / "Makefile").write_text(
+        "good:\n\t@echo '3 passed, 1 skipped, 2 rerun in 1.0s'; echo 'RERUN tests/a.py::b'\n"
+        "bad:\n\t@echo '1 failed, 4 passed in 1.0s'; exit 3\n"
+        "broken:\n\t@exit 1\n"
+    )
+    monkeypatch.setattr(stages, "ROOT", tmp_path)
+    monkeypatch.setattr(stages, "LOGS", tmp_path)
+    return tmp_path
+
+
+@pytest.mark.long
+def test_one_that_fails_is_red_and_the_others_are_run(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [[Stage("broken", "", "broken"), Stage("good", "", "good")], [Stage("bad", "", "bad")]]
+    run(rows)
+    broken, good, bad = *rows[0], *rows[1]
+    assert [stage.code for stage in (broken, good, bad)] == [2, 0, 2]
+    assert good.counts == Counter(passed=3, skipped=1, rerun=2)
+    assert not tell([broken, good, bad], 1.0)
+    told = capsys.readouterr().out
+    assert "asked twice: tests/a.py::b" in told
+    assert told.endswith("\n7 passed, 2 failed, 1 skipped\n")
+
+
+def test_what_is_left_out_is_said_with_the_reason(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    stage = Stage("compile", "a wheel", "good", lambda: "there is no C compiler")
+    run([[stage]])
+    assert tell([stage], 1.0)
+    assert "left out: compile (a wheel): there is no C compiler" in capsys.readouterr().out

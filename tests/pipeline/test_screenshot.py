@@ -12,7 +12,7 @@ from tests.pipeline.browser import DARK, LIGHT, ask, picture
 from tests.pipeline.gold_tables import write_gold, write_report
 
 pytestmark = [
-    pytest.mark.spark,  # slow, like what needs Spark; run by `make test`
+    pytest.mark.clients,  # slow, and a program of others
     pytest.mark.needs("chromium"),
     pytest.mark.timeout(900),
 ]

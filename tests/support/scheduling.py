@@ -57,9 +57,9 @@ def _kind(item: pytest.Item) -> str:
 def _group(item: pytest.Item, seen: Counter[str]) -> str:
     """The kind of the test, and what tells this group from others of its kind."""
     kind, file = _kind(item), item.nodeid.partition("::")[0]
-    if kind == "spark":
-        return kind
     names = getattr(item, "fixturenames", ())
+    if kind == "spark":
+        return "spark" if "spark" in names else "spark of its own"
     if _RECORDED & set(names):
         return f"{kind} recording"
     if _shares_a_fixture(item):

@@ -6,6 +6,7 @@ whose name was made to point here (DNS rebinding) says its own name as Host, one
 
 from __future__ import annotations
 
+import re
 import socket
 from collections.abc import Iterable
 from ipaddress import ip_address
@@ -20,6 +21,8 @@ from kohort.protocol.visible import visible
 
 LOOPBACK_NAME = "localhost"
 EVERYWHERE = ("", "0.0.0.0", "::")
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^][:/?#@\s]*)(?::\d*)?")
+"""A Host header, as RFC 9110 has it in 7.2: a name or an address in brackets, and a port."""
 
 
 class Admission:
@@ -42,7 +45,7 @@ class Admission:
             )
         if _is_from_elsewhere(request):
             return sentence(403, "pages of other sites may not control this broker")
-        if is_page(request.url.path):
+        if is_page(path_of(request)):
             return None  # it holds nothing of this broker, and asks its reader for the token
         if self._token and not is_shown(self._token, request.headers.get("authorization", "")):
             return sentence(401, "this broker wants its control token: Authorization: Bearer TOKEN")
@@ -57,6 +60,11 @@ class Admission:
         except ValueError:
             return False
         return self._everywhere or address.is_loopback
+
+
+def path_of(request: Request) -> str:
+    """The path as it was asked for. `request.url` is put together with the Host header, which its sender writes."""
+    return str(request.scope["path"])
 
 
 def sentence(status: int, text: str) -> Response:
@@ -88,10 +96,9 @@ def _is_from_elsewhere(request: Request) -> bool:
 
 
 def _name(host: str) -> str:
-    """The name in a Host header, without the port, as it is compared."""
-    if host.startswith("["):
-        return _plain(host.partition("]")[0])
-    return _plain(host.partition(":")[0] if host.count(":") == 1 else host)
+    """The name in a Host header, without the port, as it is compared; all of it where it is no name and port."""
+    match = _HOST.fullmatch(host)
+    return _plain(match[1] if match else host)
 
 
 def _plain(name: str) -> str:

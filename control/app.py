@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 
 from kohort.broker.logs import log
 from kohort.broker.runtime.server import Server
-from kohort.control.admission import Admission, sentence
+from kohort.control.admission import Admission, path_of, sentence
 from kohort.control.body import LARGEST_BYTES, knows_every_query
 from kohort.control.control_errors import ControlError, NotFoundError
 from kohort.control.documenting import BEARER, CANNOT_BE, NOT_ADMITTED, operation_id, refusals
@@ -117,8 +117,8 @@ async def _no_such_place(request: Request, problem: Exception) -> Response:
     """A path or a method that nobody has, beside refusals that are sentences already."""
     assert isinstance(problem, HTTPException)
     sentences = {
-        "Not Found": f"there is nothing at {request.url.path}; /openapi.json lists what there is",
-        "Method Not Allowed": f"{request.url.path} is not asked with {request.method}; /openapi.json says how",
+        "Not Found": f"there is nothing at {path_of(request)}; /openapi.json lists what there is",
+        "Method Not Allowed": f"{path_of(request)} is not asked with {request.method}; /openapi.json says how",
     }
     return JSONResponse(
         {"detail": sentences.get(problem.detail, problem.detail)}, problem.status_code, headers=problem.headers
@@ -148,5 +148,5 @@ async def _cannot_be(request: Request, problem: Exception) -> Response:
 
 
 async def _our_mistake(request: Request, problem: Exception) -> Response:
-    log.error(f"control: {request.method} {request.url.path} failed", problem)
+    log.error(f"control: {request.method} {path_of(request)} failed", problem)
     return sentence(500, "this is kohort's fault; its log says more")

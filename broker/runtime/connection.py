@@ -317,7 +317,8 @@ class Connection:
             if self._out:
                 self.heard_at_ms = now_ms
                 self.write()
-            if self._reading_paused and not self._obstacles and len(self._received) <= WAITING_BYTES:
+            if self._reading_paused and not self._obstacles:
+                # Whatever is left is the beginning of a request. Nobody else can bring the rest of it.
                 self.server.paused.discard(self)
                 self.read_on()
         except Exception:

@@ -4,7 +4,8 @@ from typing import Final
 
 WAITING_BYTES: Final = 65_536
 """What a connection may hold of requests that cannot be handled yet; above, its socket is not read any more, and
-the client has to wait. Never reached by a client that waits for its replies."""
+the client has to wait. It is read on when all whole requests have been handled, however much is there of the next
+one: a request may be much larger. A client that waits for its replies holds at most one."""
 
 UNREAD_BYTES: Final = 262_144
 """What a client may leave unread; above, its requests are not handled before it reads. One reply may be larger."""

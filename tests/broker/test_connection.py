@@ -10,7 +10,7 @@ from kohort.broker.address import java_address
 from kohort.broker.cluster.node import Node
 from kohort.broker.runtime.connection_limits import WAITING_BYTES
 from kohort.broker.runtime.paused_reading import LOOK_EVERY_MS, READ_ON_BYTES
-from kohort.broker.runtime.turns import TURN_US
+from kohort.broker.runtime.turns import ROUND_US, TURN_US
 from kohort.broker.ticket import NO_REPLY, CloseConnection, Ticket
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.heartbeat import HeartbeatResponse
@@ -152,6 +152,49 @@ def test_reading_pauses_when_too_much_waits_and_goes_on_after_the_reply() -> Non
         broker.loop.run_soon()
     assert client.wire.reading
     assert client.ids() == list(range(count + 1))
+
+
+@pytest.mark.parametrize("behind", [0, 1], ids=["alone", "behind one that waits"])
+def test_a_large_request_is_read_to_its_end_though_the_loop_is_busy(behind: int) -> None:
+    """What is paused in the middle of a request is read on: in its turn, or when what waited before it is answered."""
+    broker = Broker()
+    doorman = Doorman(broker)
+    client = broker.client()
+    whole: list[int] = []
+    if behind:
+        client.says(heartbeat(0))
+    size = 3 * READ_ON_BYTES
+    request = size.to_bytes(4, "big") + bytes(size)
+    pieces = [request[at : at + 200_000] for at in range(0, len(request), 200_000)]
+    handle = client.connection.handle
+    client.connection.handle = lambda _, data, now_ms, at: whole.append(len(data) - at)
+    for number, piece in enumerate(pieces):
+        broker.server.turns.spend(3 * ROUND_US * 1_000)  # others have asked for much
+        client.sends(piece)
+        if behind and number == 0:
+            assert not client.wire.reading
+            client.connection.handle = handle
+            doorman.answer(broker)
+            client.connection.handle = lambda _, data, now_ms, at: whole.append(len(data) - at)
+        while not client.wire.reading:
+            assert broker.loop.run_soon(), f"nobody reads on after {number + 1} of {len(pieces)} pieces"
+    while broker.loop.run_soon():
+        pass
+    assert whole == [size]
+    assert client.connection not in broker.server.paused._connections
+
+
+def test_requests_that_others_never_finish_keep_nobody_from_finishing() -> None:
+    """Eighty clients have sent the beginnings of requests. Theirs are not paused, and count against nobody."""
+    broker = Broker()
+    size = READ_ON_BYTES
+    for _ in range(80):
+        idle = broker.client()
+        broker.server.turns.spend(3 * ROUND_US * 1_000)
+        idle.sends(size.to_bytes(4, "big") + bytes(size - 1))
+    while broker.loop.run_soon():
+        pass
+    assert not broker.server.paused._connections, "no socket is paused that has sent no whole request"
 
 
 def test_a_client_that_leaves_while_its_socket_is_not_read_is_noticed() -> None:

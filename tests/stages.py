@@ -191,22 +191,24 @@ def deep(shared: Path) -> list[list[Stage]]:
         [
             LINT,
             Stage("tests", "all but other languages; all Spark", "everything", environment={"KOHORT_EFFORT": "deep"}),
+            Stage("stalls", "how long others wait while somebody asks for much", "stalls"),
+            Stage("differential", "a real Kafka and kohort hear the same", "differential", no_kafka(shared)),
+        ],
+        [
+            Stage("conformance", "recorded conversations, also those that wait", "conformance", no_recordings(shared)),
             COMPILE,
+            Stage(
+                "compiled conformance",
+                "recorded conversations that do not wait, with compiled modules",
+                f"conformance CONFORMANCE=--quick --kohort {COMPILED}",
+                compiled_recordings(shared),
+            ),
             Stage("compiled tests", "the fast tests with compiled modules", "fast-compiled", not_compiled),
             Stage("clients", "clients in other languages, Kafka's tools, Connect, Streams", "clients"),
             Stage("crash", "a broker killed 200 times, each call to the disk failing once", "crash"),
-            Stage("fuzz", "requests that nobody should send, 100,000 of each kind", "fuzz FRAMES=100000"),
-            Stage("stalls", "how long others wait while somebody asks for much", "stalls"),
-            Stage("flakes", "the plugin's fixtures, again and again", "flakes TIMES=200"),
-            Stage("differential", "a real Kafka and kohort hear the same", "differential", no_kafka(shared)),
-            Stage(
-                "compiled conformance",
-                "recorded conversations, with compiled modules",
-                f"conformance CONFORMANCE=--kohort {COMPILED}",
-                compiled_recordings(shared),
-            ),
+            Stage("fuzz", "requests that nobody should send, 50,000 of each kind", "fuzz FRAMES=50000"),
+            Stage("flakes", "the plugin's fixtures, again and again", "flakes TIMES=100"),
         ],
-        [Stage("conformance", "recorded conversations, also those that wait", "conformance", no_recordings(shared))],
     ]
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Iterable
 from pathlib import Path
 
 import google_crc32c
 import numpy as np
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +17,7 @@ from kohort.pipeline.records.record_codec import encode_key, encode_value
 from kohort.pipeline.records.segment_batches import HEADER_SIZE, read_segment
 from kohort.pipeline.silver.parquet_files import Writer, publish
 from kohort.pipeline.silver.read_sources import ingest
-from kohort.pipeline.sources.chunk import ABORTED, COMMITTED, NO_TRANSACTION, PENDING
+from kohort.pipeline.sources.chunk import ABORTED, COMMITTED, NO_TRANSACTION, PENDING, Chunk
 from kohort.pipeline.sources.found import find_sources
 from kohort.pipeline.sources.segments import read_partition
 from kohort.pipeline.synthetic import Plan, write_segments
@@ -241,3 +243,23 @@ def test_the_recording_agrees_with_the_tail_copy(recording: Path) -> None:
         for n in range(len(chunk))
     }
     assert found == copy
+
+
+@pytest.mark.long
+def test_the_dump_tools_text_of_the_recording_agrees_with_its_segments(recording: Path) -> None:
+    """Each record stands in both, with its key and with the outcome of its transaction."""
+    from kohort.pipeline.sources.export import read_dump
+
+    def rows(chunks: Iterable[Chunk]) -> dict[tuple[int, int], tuple[bytes | None, int]]:
+        return {
+            (int(chunk.partition[n]), int(chunk.offset[n])): (chunk.spans.key(n), int(chunk.transaction[n]))
+            for chunk in chunks
+            for n in range(len(chunk))
+        }
+
+    folders = (recording / "segments").iterdir()
+    numbered = ((int(folder.name.rpartition("-")[2]), sorted(folder.glob("*.log"))) for folder in folders)
+    read = rows(chunk for partition, files in numbered for chunk in read_partition(partition, files))
+    told = rows(read_dump(recording / "dump-log-segments.txt.gz"))
+    assert len(told) > 40_000
+    assert told == read

@@ -42,7 +42,7 @@ EFFORTS = {
         examples=100, seeds=5, seeds_on_disk=3, new_seeds=2, steps=2_000, walks=30, kills=20, frames=10_000
     ),
     "deep": Effort(
-        examples=1_000, seeds=20, seeds_on_disk=10, new_seeds=10, steps=4_000, walks=300, kills=60, frames=100_000
+        examples=400, seeds=12, seeds_on_disk=6, new_seeds=6, steps=3_000, walks=120, kills=40, frames=50_000
     ),
 }  # fmt: skip
 

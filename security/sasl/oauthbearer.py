@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
 from kohort.security.sasl.mechanism import BadCredentials, Identity, LoginRefused, Step
@@ -34,6 +35,22 @@ class Token(NamedTuple):
     name: str
     expires_at_ms: int
     """Wall-clock milliseconds."""
+
+
+def claimed_name(claims: Mapping[str, object], claim: str) -> str:
+    """The name that a claim gives.
+
+    Raises TokenRefused where it gives none, or one that UTF-8 can't write: JSON may hold half of a surrogate pair
+    (`"\\ud800"`), which no ACL, log line or event could name.
+    """
+    name = claims.get(claim)
+    if not isinstance(name, str) or not name.strip():
+        raise TokenRefused(f"it has no claim {claim}")
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise TokenRefused(f"its claim {claim} can't be written as UTF-8") from None
+    return name
 
 
 class TokenValidator(Protocol):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import jwt
 
-from kohort.security.sasl.oauthbearer import Token, TokenRefused
+from kohort.security.sasl.oauthbearer import Token, TokenRefused, claimed_name
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 """Signatures by a key of which the broker knows the public half. Never `none`, and no shared secrets."""
@@ -54,10 +54,7 @@ class SignedTokens:
         except (jwt.PyJWTError, KeyError, ValueError, TypeError, RecursionError) as problem:
             raise TokenRefused(f"it is not signed by a known key, or not for this broker: {problem}") from None
         expires_at_ms = self._checked_end(claims, wall_ms)
-        name = claims.get(self._rules.name_claim)
-        if not isinstance(name, str) or not name.strip():
-            raise TokenRefused(f"it has no claim {self._rules.name_claim}")
-        return Token(name.strip(), expires_at_ms)
+        return Token(claimed_name(claims, self._rules.name_claim).strip(), expires_at_ms)
 
     def _key(self, header: dict[str, object]) -> jwt.PyJWK:
         wanted, algorithm = header.get("kid"), header.get("alg")

@@ -11,7 +11,7 @@ from base64 import urlsafe_b64decode
 from collections.abc import Mapping
 from typing import Any
 
-from kohort.security.sasl.oauthbearer import Token, TokenRefused
+from kohort.security.sasl.oauthbearer import Token, TokenRefused, claimed_name
 
 
 class UnsecuredTokens:
@@ -35,9 +35,7 @@ class UnsecuredTokens:
         header, claims = _object(parts[0]), _object(parts[1])
         if header.get("alg") != "none":
             raise TokenRefused("its header does not say that nobody has signed it")
-        name = claims.get(self._name_claim)
-        if not isinstance(name, str) or not name:
-            raise TokenRefused(f"it has no claim {self._name_claim}")
+        name = claimed_name(claims, self._name_claim)
         expires_at_ms, issued_at_ms = _moment(claims, "exp"), _moment(claims, "iat")
         if expires_at_ms is None:
             raise TokenRefused("it has no claim exp")

@@ -87,10 +87,24 @@ def test_a_token_signed_by_a_known_key(path: Path) -> None:
         signed(iat=NOW_S + 31),
         signed(exp=None),
         signed(sub=None),
+        signed(sub="\ud800"),
         "x" * 500_000,
     ],
     # A signature is another one each time, and a test has one name.
-    ids=["unsigned", "key", "RSA", "HMAC", "audience", "issuer", "expired", "future", "no exp", "no sub", "long"],
+    ids=[
+        "unsigned",
+        "key",
+        "RSA",
+        "HMAC",
+        "audience",
+        "issuer",
+        "expired",
+        "future",
+        "no exp",
+        "no sub",
+        "half a pair",
+        "long",
+    ],
 )
 def test_what_does_not_count(path: Path, token: str) -> None:
     assert not comes_in(listener(path)(), token)

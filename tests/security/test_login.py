@@ -175,6 +175,8 @@ def test_a_token_ends_the_session_before_the_setting_does() -> None:
         {"iat": WALL_MS},
         {"sub": None},
         {"sub": ""},
+        {"sub": " "},
+        {"sub": "\ud800"},
         {"sub": 5},
         {"exp": None},
         {"exp": "soon"},

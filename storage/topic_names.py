@@ -3,6 +3,8 @@
 import re
 
 MAX_NAME_LENGTH = 249
+METADATA_TOPIC = "__cluster_metadata"
+"""The topic of the controllers, which nobody may create (`ControllerApis.createTopics`)."""
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 
 

@@ -25,7 +25,7 @@ from kohort.security.acls import CLUSTER_NAME
 from kohort.security.rights import CREATE_CLUSTER, CREATE_TOPIC, DESCRIBE_CONFIGS_TOPIC
 from kohort.storage.refusal import Refusal
 from kohort.storage.topic import Topic
-from kohort.storage.topic_names import name_refusal
+from kohort.storage.topic_names import METADATA_TOPIC, name_refusal
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
@@ -66,10 +66,12 @@ _NOT_ALLOWED = Refusal(ErrorCode.topic_authorization_failed, "Authorization fail
 
 def _not_allowed(node: Node, wanted: list[CreatableTopic], ticket: Ticket) -> set[str]:
     """The topics that who asks may not create, looked at before anything else of them."""
+    names = [topic.name for topic in wanted]
+    nobodys = {METADATA_TOPIC}.intersection(names)
     access = node.cluster.access
     if access is None or access.shows(ticket, CREATE_CLUSTER, CLUSTER_NAME):
-        return set()
-    return {topic.name for topic in wanted if not access.allows(ticket, CREATE_TOPIC, topic.name)}
+        return nobodys
+    return nobodys | {name for name in names if name not in nobodys and not access.allows(ticket, CREATE_TOPIC, name)}
 
 
 def _too_much(node: Node, wanted: list[CreatableTopic]) -> Refusal | None:

@@ -22,12 +22,11 @@ from kohort.protocol.messages.describe_quorum import (
     VoterNode,
 )
 from kohort.security.rights import DESCRIBE_CLUSTER
+from kohort.storage.topic_names import METADATA_TOPIC
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
     from kohort.broker.ticket import Ticket
-
-METADATA_TOPIC = "__cluster_metadata"
 
 
 def handle(node: Node, request: DescribeQuorumRequest, ticket: Ticket) -> DescribeQuorumResponse:

@@ -34,7 +34,7 @@ from kohort.security.acls import CLUSTER_NAME, ResourceType
 from kohort.security.rights import CREATE_CLUSTER, CREATE_TOPIC, DESCRIBE_TOPIC
 from kohort.storage.placement import NO_LEADER
 from kohort.storage.topic import Topic
-from kohort.storage.topic_names import name_refusal
+from kohort.storage.topic_names import METADATA_TOPIC, name_refusal
 from kohort.storage.topics import INTERNAL_TOPICS, Topics
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def _create(node: Node, name: str, ticket: Ticket) -> None:
     cluster = node.cluster
     if name == OFFSETS_TOPIC:
         cluster.offsets_topic.wanted(ticket.received_at_ms)
-    elif name not in INTERNAL_TOPICS:  # the others belong to what is not served here
+    elif name not in INTERNAL_TOPICS and name != METADATA_TOPIC:  # these belong to what is not served here
         cluster.topics.create(name)
 
 

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from kohort.storage.topic_names import METADATA_TOPIC
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -16,7 +18,7 @@ FORMAT = "1"
 """The format of our own files in a data directory. A format that older versions cannot read gets a new number."""
 LOCK = ".lock"
 PARTITION = re.compile(r"(?P<topic>[A-Za-z0-9._-]+)-(?P<index>\d+)")
-NOT_OURS_TO_SEE = frozenset({LOCK, "lost+found", "__cluster_metadata-0"})
+NOT_OURS_TO_SEE = frozenset({LOCK, "lost+found", f"{METADATA_TOPIC}-0"})
 """The last is what Kafka's controllers keep, which looks like a partition."""
 
 _held: set[Path] = set()

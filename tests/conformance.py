@@ -165,11 +165,25 @@ def serve(about: dict[str, Any]) -> list[str]:
     if "config" in about:
         names = str(about["listeners"]).split()
         anywhere = ",".join(f"{name}://127.0.0.1:0" for name in names)
-        command = [about["kohort"], "serve", "--log-level", "warning", "--config", str(about["config"])]
+        command = [
+            about.get("kohort", str(KOHORT)),
+            "serve",
+            "--log-level",
+            "warning",
+            "--config",
+            str(about["config"]),
+        ]
         return [*command, "--set", f"listeners={anywhere}", "--set", "advertised.listeners="]
     settings = about.get("settings") or {}
     assert isinstance(settings, dict)
-    command = [about["kohort"], "serve", "--log-level", "warning", "--nodes", str(about.get("nodes", 1))]
+    command = [
+        about.get("kohort", str(KOHORT)),
+        "serve",
+        "--log-level",
+        "warning",
+        "--nodes",
+        str(about.get("nodes", 1)),
+    ]
     for name, value in settings.items():
         command += ["--set", f"{name}={str(value).lower()}"]
     return command

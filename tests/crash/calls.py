@@ -159,6 +159,8 @@ class BrokenLife:
         if world.life.cluster.broken is None:
             world.play.finds_coordinators()
             world.settles()
+        # A sync that failed while nothing could be written may be noticed only by the next one, which ran just now.
+        if world.life.cluster.broken is None:
             world.play.looks()
         self._ends_life()
         world.is_killed() if world.fsync != "always" or len(self.hit) % 2 else world.loses_power()

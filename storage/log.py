@@ -115,6 +115,7 @@ class PartitionLog:
     def synced(self, offset: int) -> None:
         """What lies before `offset` would survive the machine: consumers may read it."""
         self.high_watermark = max(self.high_watermark, offset)
+        self._store.synced(offset)
 
     def start_epoch(self, leader_epoch: int) -> None:
         """Notes that records from here on are written under a new leader (KIP-101)."""

@@ -47,6 +47,10 @@ class Store(Protocol):
         """An empty segment. `alone`: nothing before it stays."""
         ...
 
+    def synced(self, offset: int) -> None:
+        """What lies before `offset` would survive the machine. Raises nothing."""
+        ...
+
     def dropped(self, segments: Sequence[Segment]) -> None:
         """These are not part of the log any more."""
         ...
@@ -81,6 +85,9 @@ class MemoryStore:
     def new_segment(self, base_offset: int, created_at_ms: int, *, alone: bool = False) -> Segment:
         """An empty segment; see `Store`."""
         return MemorySegment(base_offset, created_at_ms)
+
+    def synced(self, offset: int) -> None:
+        """Memory does not survive; see `Store`."""
 
     def dropped(self, segments: Sequence[Segment]) -> None:
         """They are gone with the last who reads them; see `Store`."""

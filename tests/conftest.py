@@ -61,6 +61,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if line := new_seeds_line():
         terminalreporter.write_line(line)
+    for report in terminalreporter.stats.get("rerun", []):
+        terminalreporter.section(f"asked twice, because: {report.nodeid}")
+        terminalreporter.write_line(report.longreprtext)
 
 
 @pytest.fixture

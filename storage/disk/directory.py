@@ -316,10 +316,10 @@ class DataDirectory:
             return
         self._closed = True
         try:
-            for store in self._stores.values():
-                store.close()
             for each in self.disk.take_unsynced():
                 each.sync()
+            for store in self._stores.values():  # what indexes name has been on the disk
+                store.close()
             if self.trusted:
                 self.disk.write_whole(self.path / CLEAN_SHUTDOWN, b"")
             self._journal.close()

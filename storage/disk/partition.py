@@ -10,7 +10,8 @@ from uuid import UUID
 from kohort.storage.disk.checkpoints import LEADER_EPOCHS, PARTITION_METADATA, checkpoint, partition_metadata
 from kohort.storage.disk.file_segment import FileSegment
 from kohort.storage.disk.files import Disk, File
-from kohort.storage.disk.indexes import OFFSET_INDEX, TIME_INDEX, offset_index, time_index
+from kohort.storage.disk.indexes import offset_index, time_index
+from kohort.storage.disk.missing import indexes_of
 from kohort.storage.disk.recovery import CLEANED, SWAP, segment_path
 from kohort.storage.segment import Segment
 from kohort.storage.store import Epochs, Found, Merged
@@ -41,6 +42,8 @@ class PartitionStore:
         """The one that is appended to."""
         self.start_moved = start_moved
         self._clean_moved = clean_moved
+        self._full: list[FileSegment] = []
+        """Those whose indexes are to be written once they are synced."""
         self._disk = disk
         self._topic_id = topic_id
         self._exists = False
@@ -61,8 +64,10 @@ class PartitionStore:
         """Begins a file; the one before it gets its indexes, if it stays. See `Store`."""
         self._make()
         if self.open_segment is not None and not alone:
-            self.write_indexes(self.open_segment)
-            self._write_epochs()
+            if self.open_segment not in self._full:  # it is when the new file could not be made
+                self._full.append(self.open_segment)
+            if not self.delays:
+                self._write_derived(base_offset)
         # The last that may fail: a file that stays behind would be in the way of the records that come next.
         file = self._disk.new_file(segment_path(self.folder, base_offset))
         self.open_segment = FileSegment(file, base_offset, created_at_ms)
@@ -82,17 +87,23 @@ class PartitionStore:
         """Writes down which topic this is a partition of."""
         self._disk.new_file(self.folder / PARTITION_METADATA).append(partition_metadata(self._topic_id))
 
-    def write_indexes(self, segment: FileSegment) -> None:
-        """Writes what Kafka keeps beside a segment that is closed."""
-        path = segment.file.path
-        self._disk.write_derived(path.with_suffix(OFFSET_INDEX), offset_index(segment))
-        self._disk.write_derived(path.with_suffix(TIME_INDEX), time_index(segment))
+    def synced(self, offset: int) -> None:
+        """What is before `offset` is on the disk; see `Store`. What indexes name has been there: see missing.py."""
+        if self._full and not self._removed:
+            with suppress(OSError):  # they can be worked out again
+                self._write_derived(offset)
 
-    def _write_indexes_anew(self, segment: FileSegment) -> None:
-        """As `write_indexes`, for a segment that replaces another, whose indexes must not stay."""
-        for ending in (OFFSET_INDEX, TIME_INDEX):
-            self._disk.remove(segment.file.path.with_suffix(ending))
-        self.write_indexes(segment)
+    def _write_derived(self, end_offset: int) -> None:
+        """Writes what Kafka keeps beside full segments, of those that end at `end_offset` or before."""
+        while self._full and self._full[0].next_offset <= end_offset:
+            self._write_indexes(self._full[0])
+            self._full.pop(0)
+            self._write_epochs()
+
+    def _write_indexes(self, segment: FileSegment) -> None:
+        offsets, times = indexes_of(segment.file.path)
+        self._disk.write_derived(offsets, offset_index(segment))
+        self._disk.write_derived(times, time_index(segment))
 
     def dropped(self, segments: Sequence[Segment]) -> None:
         """Removes their files; who is reading one may finish. See `Store`."""
@@ -100,10 +111,15 @@ class PartitionStore:
             self._remove(_of_files(segment).file.path)
 
     def _remove(self, path: Path) -> None:
-        if path.suffix == ".log":  # the log last: a segment without indexes is one, indexes without it are not
-            self._disk.remove(path.with_suffix(OFFSET_INDEX))
-            self._disk.remove(path.with_suffix(TIME_INDEX))
+        """A segment goes, with its indexes."""
+        # The log last: a segment without indexes is one, indexes without it tell of a loss (missing.py).
+        self._remove_indexes(path)
         self._disk.remove(path)
+        self._full = [each for each in self._full if each.file.path != path]
+
+    def _remove_indexes(self, path: Path) -> None:
+        for each in indexes_of(path):
+            self._disk.remove(each)
 
     def epochs_changed(self, epochs: Epochs) -> None:
         """Written when a segment is closed; until then they are in the batches. See `Store`."""
@@ -115,7 +131,8 @@ class PartitionStore:
     def close(self) -> None:
         """Writes what can be worked out again, for those who look at the files while nobody is here to do so."""
         if self._exists and not self._removed and self.open_segment is not None:
-            self.write_indexes(self.open_segment)
+            self._write_derived(self.open_segment.base_offset)
+            self._write_indexes(self.open_segment)
             self._write_epochs()
 
     def leaves_files(self) -> None:
@@ -161,7 +178,10 @@ class PartitionStore:
         return list(made)
 
     def put_merged(self, merged: Sequence[Merged], made: Sequence[Segment]) -> None:
-        """Renames the new files, removes the old ones. Whatever is interrupted, recovery finishes. See `Store`."""
+        """Renames the new files, removes the old ones. Whatever is interrupted, recovery finishes. See `Store`.
+
+        No index of an old file may stay: it names records that are not in the new one.
+        """
         for segment in made:
             file = _of_files(segment).file
             path = file.path.with_suffix(SWAP)
@@ -171,12 +191,15 @@ class PartitionStore:
             for old in each.segments[1:]:
                 self._remove(_of_files(old).file.path)
             file = _of_files(segment).file
-            self._disk.rename(file.path, file.path.with_suffix(""))
-            file.path = file.path.with_suffix("")
+            path = file.path.with_suffix("")
+            self._remove_indexes(path)
+            self._disk.rename(file.path, path)
+            file.path = path
+            self._full = [full for full in self._full if full.file.path != path]
         # The log is made of the new files from here on, whatever comes of that which can be worked out again.
         with suppress(OSError):
             for segment in made:
-                self._write_indexes_anew(_of_files(segment))
+                self._write_indexes(_of_files(segment))
             if made:
                 self._clean_moved(made[-1].next_offset)
 

@@ -9,6 +9,7 @@ Source: Kafka's `LogLoader`, `LogSegment.recover`.
 """
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from struct import Struct
 from typing import NamedTuple
@@ -21,6 +22,7 @@ from kohort.protocol.errors import DecodeError
 from kohort.storage.disk.checkpoints import CheckpointError, read_epochs
 from kohort.storage.disk.file_segment import FileSegment
 from kohort.storage.disk.files import Disk
+from kohort.storage.disk.missing import indexes_of, missing
 from kohort.storage.producers import Producers
 from kohort.storage.segment import Segment
 from kohort.storage.store import Epochs, Found
@@ -84,6 +86,7 @@ class Recovery:
         epochs: list[tuple[int, int]] = []
         paths = sorted(folder.glob("*" + LOG))
         paths = [path for path in paths if _NAME.fullmatch(path.name)]
+        mended: list[Path] = []
         for path in paths:
             last = path is paths[-1]
             if self._delays and not self._in_peace:
@@ -91,6 +94,7 @@ class Recovery:
             segment, holes = self._scan(path, producers, epochs, checked=not self._in_peace)
             if holes:
                 warnings.append(self._mend(segment, holes))
+                mended.append(path)
             segment.clean = segment.next_offset <= clean_before and not last
             if segments and segment.base_offset < segments[-1].next_offset:
                 raise RecoveryError(
@@ -98,15 +102,53 @@ class Recovery:
                     "two does not belong here; move it away"
                 )
             segments.append(segment)
-        start = segments[0].base_offset if segments else 0
-        end = segments[-1].next_offset if segments else 0
+        warnings += self._missing(folder, segments, log_start_offset, clean_before, mended)
+        start = max(log_start_offset, segments[0].base_offset if segments else 0)
+        end = segments[-1].next_offset if segments else log_start_offset
+        if end < start:  # where it starts was noted: these offsets have been given to records
+            warnings.append(
+                f"{folder.name}: the log starts at offset {start}, and its files end at {end}; it goes on at {start}"
+            )
+            segments[-1].next_offset = end = start
         return Found(
             segments,
-            min(max(log_start_offset, start), end),
+            start,
             _epochs(folder, epochs, end),
             producers if len(producers) or producers.transactions else None,
             warnings,
         )
+
+    def _missing(
+        self, folder: Path, segments: list[Segment], log_start_offset: int, clean_before: int, mended: list[Path]
+    ) -> Iterator[str]:
+        """What is missing of a log, one sentence each.
+
+        Raises RecoveryError where it was acknowledged, and nothing of it is kept: somebody has to decide.
+        """
+        ends = [(segment.base_offset, segment.next_offset) for segment in segments]
+        for each in missing(folder, ends, log_start_offset):
+            if each.path in mended:  # that has been said, and what was cut is kept
+                for index in indexes_of(each.path):
+                    self._disk.remove(index)
+            elif self._delays:
+                names = " and ".join(map(str, each.told_by))
+                raise RecoveryError(
+                    f"{each}; they were on the disk before they were acknowledged. Put the file back from a copy, or "
+                    f"remove {names}, and start again: then the log goes on without them"
+                )
+            else:
+                yield f"{each}; the log goes on without them"
+        for number, segment in enumerate(segments):
+            path = segment_path(folder, segment.base_offset)
+            if segment.size_bytes or segment.base_offset < clean_before or path in mended:
+                continue
+            if number < len(segments) - 1:
+                why = "a compaction has left nothing of it"
+            elif not self._in_peace and (number or not segment.base_offset):  # else everything before it was deleted
+                why = "the broker died before it wrote the first record to it"
+            else:
+                continue
+            yield f"{folder.name}/{path.name} is empty: {why}, or what it held is lost"
 
     def _scan(
         self, path: Path, producers: Producers, epochs: list[tuple[int, int]], *, checked: bool
@@ -172,8 +214,15 @@ class Recovery:
             end = self._end_of(path)
             for other in sorted(folder.glob("*" + LOG)):
                 if int(path.name[:20]) < int(other.name[:20]) < end:
-                    self._disk.remove(other)
+                    self._remove(other)
+            for index in indexes_of(path.with_suffix("")):
+                self._disk.remove(index)
             self._disk.rename(path, path.with_suffix(""))
+
+    def _remove(self, path: Path) -> None:
+        for index in indexes_of(path):
+            self._disk.remove(index)
+        self._disk.remove(path)
 
     def _end_of(self, path: Path) -> int:
         end = int(path.name[:20])

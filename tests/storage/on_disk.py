@@ -20,9 +20,10 @@ ID = UUID(int=7)
 class OnDisk:
     """The topic, as the broker that has the directory open knows it."""
 
-    def __init__(self, path: Path, disk: Disk | None = None, **config: Any) -> None:
+    def __init__(self, path: Path, disk: Disk | None = None, *, delays: bool = False, **config: Any) -> None:
         self.path = path
         self.disk = disk
+        self.delays = delays
         self._config = LogConfig(**config)
         self._open()
         made = self.topics.create(NAME, 1, topic_id=ID)
@@ -30,7 +31,7 @@ class OnDisk:
         self.log.config = self._config
 
     def _open(self) -> None:
-        self.directory = DataDirectory(self.path, disk=self.disk)
+        self.directory = DataDirectory(self.path, disk=self.disk, delays=self.delays)
         self.topics = Topics([1], lambda: ID, storage=self.directory)
         for saved in self.directory.saved.topics.values():
             partitions = [(each.replicas, each.leader_epoch) for each in saved.partitions]

@@ -1,0 +1,127 @@
+"""Files of a partition are lost: the others tell what was in them, and where it was acknowledged somebody decides."""
+
+from pathlib import Path
+
+import pytest
+
+from kohort.storage.disk.files import Disk
+from kohort.storage.disk.ownership import DataDirectoryError
+from tests.storage.on_disk import OnDisk
+from tests.support.batches import batch, offsets
+
+EVERYTHING = 1 << 30
+
+
+def log_of_three_segments(path: Path, *, delays: bool) -> OnDisk:
+    """Two records in each, all of them acknowledged."""
+    there = OnDisk(path, Disk(keeps_unsynced=delays), delays=delays, segment_bytes=100)
+    for number, value in enumerate((b"one", b"two", b"three")):
+        there.log.append(batch(value, value, at=1_000 + number), wall_ms=0)
+        syncs(there)
+    assert there.segments() == [name(0), name(2), name(4)]
+    return there
+
+
+def syncs(there: OnDisk) -> None:
+    for each in there.directory.disk.take_unsynced():
+        each.sync()
+    there.log.synced(there.log.log_end_offset)
+
+
+def name(base_offset: int, ending: str = ".log") -> str:
+    return f"{base_offset:020}{ending}"
+
+
+def bases(there: OnDisk) -> list[int]:
+    return offsets(there.log.read(there.log.log_start_offset, EVERYTHING))
+
+
+@pytest.mark.parametrize("how", ["emptied", "removed"])
+@pytest.mark.parametrize("base", [0, 2])
+def test_a_lost_segment_of_acknowledged_records_asks_for_a_decision(tmp_path: Path, base: int, how: str) -> None:
+    there = log_of_three_segments(tmp_path, delays=True)
+    path = there.folder / name(base)
+    data = path.read_bytes()
+    path.write_bytes(b"") if how == "emptied" else path.unlink()
+    told = f"orders-0: offsets {base} to {base + 1}, and perhaps later ones, are missing: {path.name} is "
+    with pytest.raises(DataDirectoryError, match=told) as refused:
+        there.dies_and_comes_back()
+    assert "Put the file back" in str(refused.value)
+    path.write_bytes(data)
+    assert there.dies_and_comes_back() == []
+    assert bases(there) == [0, 2, 4]
+
+
+def test_who_decides_to_go_on_removes_what_tells_of_the_loss(tmp_path: Path) -> None:
+    there = log_of_three_segments(tmp_path, delays=True)
+    (there.folder / name(2)).write_bytes(b"")
+    with pytest.raises(DataDirectoryError) as refused:
+        there.dies_and_comes_back()
+    index = there.folder / name(2, ".timeindex")
+    assert str(index) in str(refused.value)
+    index.unlink()
+    (told,) = there.dies_and_comes_back()
+    assert f"{name(2)} is empty: a compaction has left nothing of it, or what it held is lost" in told
+    assert bases(there) == [0, 4]
+
+
+def test_where_nothing_was_promised_the_log_goes_on_and_the_loss_is_told(tmp_path: Path) -> None:
+    there = log_of_three_segments(tmp_path, delays=False)
+    (there.folder / name(2)).unlink()
+    (told,) = there.dies_and_comes_back()
+    assert "offsets 2 to 3, and perhaps later ones, are missing" in told
+    assert "the log goes on without them" in told
+    assert bases(there) == [0, 4]
+
+
+def test_the_last_segment_is_missed_after_a_stop_too(tmp_path: Path) -> None:
+    there = log_of_three_segments(tmp_path, delays=True)
+    there.directory.close()
+    (there.folder / name(4)).write_bytes(b"")
+    with pytest.raises(DataDirectoryError, match="offsets 4 to 5"):
+        there.dies_and_comes_back()
+
+
+def test_of_an_empty_last_segment_nobody_knows_what_it_held(tmp_path: Path) -> None:
+    there = log_of_three_segments(tmp_path, delays=True)
+    (there.folder / name(4)).write_bytes(b"")
+    (told,) = there.dies_and_comes_back()
+    assert told.endswith("the broker died before it wrote the first record to it, or what it held is lost")
+    assert there.log.log_end_offset == 4
+
+
+def test_an_index_names_only_what_has_been_on_the_disk(tmp_path: Path) -> None:
+    there = OnDisk(tmp_path, Disk(keeps_unsynced=True), delays=True, segment_bytes=100)
+    for value in (b"one", b"two"):
+        there.log.append(batch(value, value), wall_ms=0)
+    assert not list(there.folder.glob("*index"))
+    syncs(there)
+    assert [path.name for path in there.folder.glob("*.timeindex")] == [name(0, ".timeindex")]
+
+
+def test_an_index_that_is_damaged_is_not_believed(tmp_path: Path) -> None:
+    there = log_of_three_segments(tmp_path, delays=True)
+    entry = (5_000).to_bytes(8, "big") + (1 << 20).to_bytes(4, "big")
+    (there.folder / name(0, ".timeindex")).write_bytes(entry + entry)
+    assert there.dies_and_comes_back() == []
+
+
+def test_a_segment_that_was_dropped_before_its_sync_leaves_no_index(tmp_path: Path) -> None:
+    there = OnDisk(tmp_path, Disk(keeps_unsynced=True), delays=True, segment_bytes=100)
+    for value in (b"one", b"two", b"three"):
+        there.log.append(batch(value, value), wall_ms=0)
+    there.log.delete_before(4)
+    syncs(there)
+    assert not list(there.folder.glob("*index"))
+    assert there.dies_and_comes_back() == []
+
+
+def test_a_log_whose_files_end_before_its_start_goes_on_at_its_start(tmp_path: Path) -> None:
+    there = log_of_three_segments(tmp_path, delays=False)
+    there.log.delete_before(5)
+    (there.folder / name(4)).write_bytes(b"")
+    (told,) = there.dies_and_comes_back()
+    assert "the log starts at offset 5, and its files end at 4; it goes on at 5" in told
+    assert there.log.append(batch(b"more"), wall_ms=0) == 5
+    assert there.dies_and_comes_back() == []
+    assert bases(there) == [5]

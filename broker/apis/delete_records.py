@@ -64,8 +64,9 @@ def _delete(node: Node, name: str, asked: DeleteRecordsPartition) -> DeleteRecor
     offset = log.high_watermark if asked.offset == ALL else asked.offset
     if not 0 <= offset <= log.high_watermark:
         return _refused(index, ErrorCode.offset_out_of_range)
-    if offset > log.log_start_offset:
-        log.delete_before(offset)
+    start = max(offset, log.log_start_offset)
+    if start:  # noted also where retention was there before: what it has dropped might come back with the power
+        log.delete_before(start)
     return DeleteRecordsPartitionResult(
         partition_index=index, low_watermark=log.log_start_offset, error_code=ErrorCode.none
     )

@@ -247,8 +247,9 @@ class DataDirectory:
     def _noting(self, offsets: dict[str, int], file: str, name: str) -> Callable[[int], None]:
         def note(offset: int) -> None:
             self._noted = True
-            self._write_offsets(file, {**offsets, name: offset})
-            offsets[name] = offset
+            if offsets.get(name) != offset:
+                self._write_offsets(file, {**offsets, name: offset})
+                offsets[name] = offset
 
         return note
 

@@ -19,7 +19,7 @@ _OFFSET_ENTRY = Struct(">ii")
 _TIME_ENTRY = Struct(">qi")
 """A timestamp, and an offset counted in the same way."""
 _DIGITS = 20
-"""Of a segment's name."""
+"""A segment's name has so many."""
 
 
 class Missing(NamedTuple):

@@ -111,6 +111,23 @@ def test_a_topic_is_not_hidden_by_what_was_noted_of_an_earlier_one(machine: Mach
     assert machine.values() == [b"d"]
 
 
+def test_deleted_records_stay_deleted_though_retention_was_there_first(machine: Machine) -> None:
+    machine.creates("rolls", **{"segment.ms": "1000", "retention.ms": "5000"})
+    for number in range(2):
+        machine.life.hears("produce", 9, **production(batch(b"%d" % number, at=EPOCH_MS + number * 9_000), "rolls"))
+    first = machine.path / "rolls-0" / f"{0:020}.log"
+    data = first.read_bytes()
+    machine.life.wait(11_000)
+    assert not first.exists()
+    part = DeleteRecordsTopic(name="rolls", partitions=(DeleteRecordsPartition(partition_index=0, offset=1),))
+    (answer,) = machine.life.hears("delete_records", 2, topics=(part,), timeout_ms=1).topics[0].partitions
+    assert (answer.error_code, answer.low_watermark) == (E.none, 1)
+    first.write_bytes(data)  # its removal was not synced, and the power went
+    machine.starts_again()
+    assert machine.values("rolls", start=1) == [b"1"]
+    assert machine.life.cluster.topics.by_name("rolls").partitions[0].log.log_start_offset == 1  # type: ignore[union-attr]
+
+
 @pytest.mark.parametrize("again", [True, False])
 def test_a_deleted_topic_stays_deleted_though_its_files_could_not_be_removed(machine: Machine, again: bool) -> None:
     machine.produces(b"a")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -14,6 +15,9 @@ from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 if TYPE_CHECKING:
     from kohort.control.laboratory import Laboratory
     from kohort.purgatory import DelayedOperation
+
+_UUID_LENGTH = 37
+"""A member id ends so, with a hyphen before it."""
 
 PATIENCE_S = 10.0
 """How long a halt lasts at most, in real seconds. Clients hear of a rebalance with their next heartbeat: most have one
@@ -43,19 +47,27 @@ async def jump(
     no patience, nobody is waited for. Returns a sentence for each member that a halt was too short for.
     """
     left_behind: set[Late] = set()
+    given_up: set[Late] = set()
+    """Those for whom the clock does not halt once more before it moves."""
     waits = patience_s > 0 and not expire_the_living
 
     def late(moment_ms: int) -> set[Late]:
-        return _who_is_late(laboratory, moment_ms) - left_behind
+        return _who_is_late(laboratory, moment_ms) - given_up
 
     with laboratory.clock.held():
         end_ms = laboratory.begin_jump(length_ms)
         while (moment_ms := laboratory.next_moment_ms(end_ms)) is not None:
             if waits and late(moment_ms):
-                left_behind |= await _halt(laboratory, partial(late, moment_ms), patience_s)
-            else:
-                laboratory.come_to(moment_ms, expire_the_living)
-        laboratory.come_to(end_ms, expire_the_living)
+                given_up |= await _halt(laboratory, partial(late, moment_ms), patience_s)
+                continue  # what they have done meanwhile may be due sooner
+            for _ in () if expire_the_living else laboratory.keep_alive(moment_ms):
+                await asyncio.sleep(0)  # clients are served; a clock that is held does not move by itself
+            if laboratory.next_moment_ms(moment_ms) == moment_ms and not (waits and late(moment_ms)):
+                laboratory.come_to(moment_ms)
+                left_behind |= given_up
+                given_up.clear()
+                await asyncio.sleep(0)
+        laboratory.come_to(end_ms)
     laboratory.waiters.look()
     return [_sentence(each, patience_s) for each in sorted(left_behind, key=str)]
 
@@ -90,6 +102,9 @@ def _who_is_late(laboratory: Laboratory, moment_ms: int) -> set[Late]:
 def _late_of(laboratory: Laboratory, group: object, moment_ms: int) -> Iterator[Late]:
     if isinstance(group, ClassicGroup):
         members = group.members.values()
+        for member_id, session in (group.pending_joins or {}).items():
+            if _is_due(session, moment_ms) and laboratory.can_join(group, member_id):
+                yield Late(group.group_id, member_id[:-_UUID_LENGTH], "joined")
         if group.state is State.PREPARING_REBALANCE and _is_due(group.join_phase, moment_ms):
             for member in members:
                 if member.join_ticket is None and laboratory.can_act(group, member):

@@ -84,6 +84,7 @@ class LabInterference(Interference):
                 self.oracle.forgotten(exchange, response)
         if self._zombies:
             self._zombies.mislead(node, exchange.facts, response)
+        self._liveness.told(exchange.facts, response, exchange.connection)
         self._conditions.passed(exchange, response)
         return self._gates.holds(exchange, response)
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING
 
+from kohort.broker.runtime.server import DUE_AT_ONCE
+from kohort.broker.slices import Slices, at_once
 from kohort.control.appends import Appends
 from kohort.control.brokers import Brokers
 from kohort.control.conditions import Conditions
@@ -27,7 +29,6 @@ from kohort.coordinator.classic.classic_member import Member
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.coordinator.consumer.progress import keep_alive
-from kohort.coordinator.group import Group
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.broker_cluster import BrokerCluster
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 
 HOUSEKEEPING_MS = 60_000
 """The end of a jump, in which logs are looked after: long enough for a compaction, which takes many steps."""
+
+MEMBERS_AT_ONCE = 64
+"""So many members keep their sessions before others are served: two milliseconds."""
 
 
 class Laboratory:
@@ -151,9 +155,15 @@ class Laboratory:
         """
         end_ms = self.begin_jump(length_ms)
         while (moment_ms := self.next_moment_ms(end_ms)) is not None:
-            self.come_to(moment_ms, expire_the_living)
-        self.come_to(end_ms, expire_the_living)
+            if not expire_the_living:
+                at_once(self.keep_alive(moment_ms))
+            self.come_to(moment_ms)
+        self.come_to(end_ms)
         self.waiters.look()
+
+    def can_join(self, group: ClassicGroup, member_id: str) -> bool:
+        """Whether a client that was given an id, and has not joined with it, is there to do so."""
+        return self._liveness.can_join(group, member_id)
 
     def begin_jump(self, length_ms: int) -> int:
         """Puts off housekeeping that a jump passes over. Returns the moment at which the jump ends."""
@@ -168,16 +178,41 @@ class Laboratory:
         wakeup_ms = self.cluster.purgatory.next_wakeup_ms
         return max(wakeup_ms, self.clock.now_ms()) if wakeup_ms is not None and wakeup_ms <= end_ms else None
 
-    def come_to(self, now_ms: int, expire_the_living: bool) -> None:
-        """One step of a jump: keeps the sessions of members that live, and does what is due."""
+    def come_to(self, now_ms: int) -> None:
+        """One step of a jump: does what is due, if it is very much a part of it, and the rest soon."""
         self.clock.move_to(now_ms)
         for connection in self.server.connections:
             connection.heard_at_ms = now_ms
-        if not expire_the_living:
-            for coordinator in self.cluster.coordinators:
-                for group in coordinator.all_groups():
-                    self._keep_alive(group, now_ms)
-        self.server.advance(now_ms)
+        self.server.advance(now_ms, DUE_AT_ONCE)
+
+    def keep_alive(self, moment_ms: int) -> Slices[None]:
+        """Gives every member that lives its session anew, if one of them would end at a moment that comes next."""
+        members = self._with_session()
+        if not any(member.session is not None and member.session.deadline_ms <= moment_ms for _, member in members):
+            return
+        for number, (group, member) in enumerate(members):
+            if number % MEMBERS_AT_ONCE == 0:
+                yield
+            if group.members.get(member.member_id) is member:
+                self._extend(group, member, moment_ms)
+
+    def _extend(self, group: ClassicGroup | ConsumerGroup, member: Member | ConsumerMember, moment_ms: int) -> None:
+        if not self.is_alive(group, member):
+            return
+        if isinstance(group, ConsumerGroup) and isinstance(member, ConsumerMember):
+            keep_alive(group, member, moment_ms)
+        elif isinstance(group, ClassicGroup) and isinstance(member, Member):
+            sessions.extend(group, member, moment_ms)
+
+    def _with_session(self) -> list[tuple[ClassicGroup | ConsumerGroup, Member | ConsumerMember]]:
+        return [
+            (group, member)
+            for coordinator in self.cluster.coordinators
+            for group in coordinator.all_groups()
+            if isinstance(group, ClassicGroup | ConsumerGroup)
+            for member in group.members.values()
+            if member.session is not None
+        ]
 
     def is_alive(self, group: ClassicGroup | ConsumerGroup, member: Member | ConsumerMember) -> bool:
         """Whether a member is there to beat: its connection is open, and nothing keeps it silent."""
@@ -186,14 +221,3 @@ class Laboratory:
     def can_act(self, group: ClassicGroup | ConsumerGroup, member: Member | ConsumerMember) -> bool:
         """Whether a member is alive and no gate and no rule has a request, or an answer, of its connection."""
         return self._liveness.can_act(group, member)
-
-    def _keep_alive(self, group: Group, now_ms: int) -> None:
-        """Gives every member that lives its session anew."""
-        if isinstance(group, ConsumerGroup):
-            for member in group.members.values():
-                if member.session is not None and self.is_alive(group, member):
-                    keep_alive(group, member, now_ms)
-        elif isinstance(group, ClassicGroup):
-            for each in group.members.values():
-                if each.session is not None and self.is_alive(group, each):
-                    sessions.extend(group, each, now_ms)

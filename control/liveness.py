@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kohort.control.request_facts import RequestFacts
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
@@ -45,10 +45,22 @@ class Liveness:
         if len(self._heard) >= self._prune_at:
             self._prune()
 
+    def told(self, facts: RequestFacts, response: object, connection: Connection) -> None:
+        """An answer is about to leave; it may tell its client which member it is."""
+        member_id = getattr(response, "member_id", None)
+        if member_id:
+            self._heard[facts.group, member_id] = connection
+
+    def _connection(self, group: ClassicGroup | ConsumerGroup, member: Member | ConsumerMember) -> Connection | None:
+        """Where a member was last heard; one that has no id yet, where it waits for it."""
+        heard = self._heard.get((group.group_id, member.member_id))
+        ticket: Any = getattr(member, "join_ticket", None)
+        return heard if heard is not None or ticket is None else getattr(ticket.requester, "connection", None)
+
     def is_alive(self, group: ClassicGroup | ConsumerGroup, member: Member | ConsumerMember) -> bool:
         """Whether a member is there to beat: its connection is open, and nothing keeps it silent."""
-        connection = self._heard.get((group.group_id, member.member_id))
-        if connection is None or connection.closed or connection not in self._brokers.server.connections:
+        connection = self._connection(group, member)
+        if connection is None or not self._is_open(connection):
             return False
         if self._zombies and connection.node.coordinator is not group.coordinator and self._zombies.haunt(group):
             return False  # it beats at another one, who thinks that the group is its own
@@ -56,8 +68,15 @@ class Liveness:
 
     def can_act(self, group: ClassicGroup | ConsumerGroup, member: Member | ConsumerMember) -> bool:
         """Whether a member is alive, and no gate and no rule has a request of its connection, or the answer."""
-        connection = self._heard.get((group.group_id, member.member_id))
-        return connection not in self._stopped and self.is_alive(group, member)
+        return self._connection(group, member) not in self._stopped and self.is_alive(group, member)
+
+    def can_join(self, group: ClassicGroup, member_id: str) -> bool:
+        """Whether a client that was given an id, and has not joined with it, is there to do so."""
+        connection = self._heard.get((group.group_id, member_id))
+        return connection is not None and connection not in self._stopped and self._is_open(connection)
+
+    def _is_open(self, connection: Connection) -> bool:
+        return not connection.closed and connection in self._brokers.server.connections
 
     def stopped(self, connection: Connection) -> None:
         """A gate or a rule has a request of the connection now, or its answer."""

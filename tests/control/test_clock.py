@@ -2,6 +2,7 @@
 
 import pytest
 
+from kohort.control.jump import jump
 from kohort.control.lab_clock import LabClock
 from tests.control.talking import Lab
 from tests.support.manual_clock import ManualClock
@@ -87,6 +88,21 @@ def test_a_jump_spares_those_who_live(lab: Lab) -> None:
         ada JoinGroup v9 {}
           <- NONE {generation_id: 4, members: [{member_id: $ada}]}
         """)
+
+
+async def test_a_jump_halts_for_who_hears_only_on_its_way_which_member_it_is(lab: Lab) -> None:
+    lab.talk("ada JoinGroup v2 {}")
+    (told,) = await jump(lab.laboratory, 3_600_000, patience_s=0.01)
+    assert "which lives and has not synced in group" in told
+
+
+async def test_a_jump_halts_for_who_was_given_an_id_and_has_not_joined_with_it(lab: Lab) -> None:
+    lab.talk("""
+        ada JoinGroup v9 {}
+          <- MEMBER_ID_REQUIRED
+        """)
+    (told,) = await jump(lab.laboratory, 3_600_000, patience_s=0.01)
+    assert "which lives and has not joined group" in told
 
 
 def test_a_jump_spares_members_of_consumer_groups_that_live(lab: Lab) -> None:

@@ -3,10 +3,11 @@
 `broker/runtime/turns.py` says when they do.
 """
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Hashable, Iterable
 from typing import Any, TypeVar
 
 ItemT = TypeVar("ItemT")
+NameT = TypeVar("NameT", bound=Hashable)
 ResultT = TypeVar("ResultT")
 
 Slices = Generator[None, None, ResultT]
@@ -35,5 +36,17 @@ def one_by_one(function: Callable[[ItemT], ResultT], items: Iterable[ItemT]) -> 
     results = []
     for item in items:
         results.append(function(item))
+        yield
+    return tuple(results)
+
+
+def once_each(function: Callable[[NameT], ResultT], names: Iterable[NameT]) -> Slices[tuple[ResultT, ...]]:
+    """As `one_by_one`, for names: what comes of one that is there often takes its room once."""
+    known: dict[NameT, ResultT] = {}
+    results = []
+    for name in names:
+        if name not in known:
+            known[name] = function(name)
+        results.append(known[name])
         yield
     return tuple(results)

@@ -54,6 +54,8 @@ class Message(Generic[RequestT, ResponseT]):
 
     write_by_hand: for replies that have to be fast. Called once per version, gives the function that makes a whole
     frame of a correlation id and a response.
+
+    small: whether that is so quick. None: always, as such a response is about as large as its request.
     """
 
     def __init__(
@@ -65,12 +67,14 @@ class Message(Generic[RequestT, ResponseT]):
         older_request: Older | None = None,
         older_response: Older | None = None,
         write_by_hand: Callable[[int], Callable[[int, ResponseT], Frame]] | None = None,
+        small: Callable[[ResponseT], bool] | None = None,
     ) -> None:
         self.api = API_BY_NAME[name]
         self.request = request
         self.response = response
         self._older = {request: older_request, response: older_response}
         self._write_by_hand = write_by_hand
+        self._small = small
         self.readers: dict[int, Callable[[bytes, int, int], RequestT]] = {}
         """What `read` calls, by version, where one has been met."""
         self.writers: dict[int, Callable[[int, ResponseT], Frame]] = {}
@@ -111,7 +115,7 @@ class Message(Generic[RequestT, ResponseT]):
             known = self._step_writers[version] = self._step_writer(version)
         writer, to_older = known
         older = response if to_older is None else to_older(response)
-        if writer.is_short(older):
+        if writer.is_short(older) and (self._small is None or self._small(response)):
             return self.write(version, correlation_id, response)
         buffer = BytesIO()
         buffer.write(bytes(4) + INT.pack(correlation_id) + self._response_tags(version))
@@ -124,9 +128,9 @@ class Message(Generic[RequestT, ResponseT]):
         return [frame]
 
     def is_short(self, version: int, response: ResponseT) -> bool:
-        """Whether `write` takes no time worth mentioning. What is written by hand is taken for short."""
-        if self.written_by_hand:
-            return True
+        """Whether `write` takes no time worth mentioning."""
+        if self._write_by_hand is not None:
+            return self._small is None or self._small(response)
         known = self._step_writers.get(version)
         if known is None:
             known = self._step_writers[version] = self._step_writer(version)
@@ -235,6 +239,11 @@ class Message(Generic[RequestT, ResponseT]):
     def written_by_hand(self) -> bool:
         """Whether responses are written by more than kio."""
         return self._write_by_hand is not None
+
+    @property
+    def always_short(self) -> bool:
+        """Whether `is_short` holds for every response."""
+        return self._write_by_hand is not None and self._small is None
 
     def to_newest(self, version: int) -> Callable[[Any], ResponseT]:
         """What makes our response of kio's. For tests."""

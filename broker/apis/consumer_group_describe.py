@@ -5,7 +5,7 @@ v1: whether a member speaks the classic or the consumer protocol (KIP-1099).
 
 from kohort.broker.apis.authorized_operations import operations
 from kohort.broker.cluster.node import Node
-from kohort.broker.slices import Slices, one_by_one
+from kohort.broker.slices import Slices, once_each
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.consumer.checks import is_served
 from kohort.coordinator.consumer.consumer_describing import describe_consumer_group
@@ -40,7 +40,7 @@ def handle(node: Node, request: ConsumerGroupDescribeRequest, ticket: Ticket) ->
             group.authorized_operations = operations(node, ticket, ResourceType.GROUP, group_id)
         return group
 
-    groups = yield from one_by_one(described, request.group_ids)
+    groups = yield from once_each(described, request.group_ids)
     if access is not None:  # Kafka refuses first, and then asks the coordinator about the others
         groups = tuple(sorted(groups, key=lambda each: each.error_code is not ErrorCode.group_authorization_failed))
     return ConsumerGroupDescribeResponse(groups=groups)

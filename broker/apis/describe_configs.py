@@ -8,7 +8,7 @@ they mean something here; none can be changed while it runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from kohort.broker.apis.config_resources import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, NOT_ALLOWED, TOPIC
@@ -68,7 +68,8 @@ def handle(node: Node, request: DescribeConfigsRequest, ticket: Ticket) -> Slice
     """Describes the settings of topics, groups and brokers."""
     if any(resource.resource_type not in TYPES for resource in request.resources):
         return error_response(request, ErrorCode.invalid_request)
-    results = yield from one_by_one(lambda resource: _describe(node, resource, request, ticket), request.resources)
+    describing = _Describing(node, request, ticket)
+    results = yield from one_by_one(describing.result, request.resources)
     if node.cluster.access is not None:  # Kafka answers last what it refuses
         results = tuple(sorted(results, key=lambda result: result.error_code in _NOT_ALLOWED))
     return DescribeConfigsResponse(throttle_time_ms=0, results=results)
@@ -78,28 +79,48 @@ _NEEDED = {TOPIC: DESCRIBE_CONFIGS_TOPIC, GROUP: DESCRIBE_CONFIGS_GROUP}
 _NOT_ALLOWED = [refusal.error_code for refusal in NOT_ALLOWED.values()]
 
 
-def _describe(
-    node: Node, resource: DescribeConfigsResource, request: DescribeConfigsRequest, ticket: Ticket
-) -> DescribeConfigsResult:
-    configs = _not_allowed(node, resource, ticket) or _configs(node, resource)
-    result = DescribeConfigsResult(
-        error_code=ErrorCode.none,
-        error_message="",
-        resource_type=resource.resource_type,
-        resource_name=resource.resource_name,
-        configs=(),
-    )
-    if isinstance(configs, Refusal):
-        result.error_code, result.error_message = configs.error_code, configs.message
+class _Describing:
+    """One request: resources that have the same settings share them, however often they are named."""
+
+    def __init__(self, node: Node, request: DescribeConfigsRequest, ticket: Ticket) -> None:
+        self._node, self._request, self._ticket = node, request, ticket
+        self._known: dict[Hashable, tuple[DescribeConfigsResourceResult, ...]] = {}
+
+    def result(self, resource: DescribeConfigsResource) -> DescribeConfigsResult:
+        """The answer for one resource."""
+        configs = _not_allowed(self._node, resource, self._ticket) or _configs(self._node, resource)
+        result = DescribeConfigsResult(
+            error_code=ErrorCode.none,
+            error_message="",
+            resource_type=resource.resource_type,
+            resource_name=resource.resource_name,
+            configs=(),
+        )
+        if isinstance(configs, Refusal):
+            result.error_code, result.error_message = configs.error_code, configs.message
+            return result
+        key = _same_for(self._node, resource)
+        if key not in self._known:
+            self._known[key] = tuple(map(self._as_asked, configs))
+        wanted = set(resource.configuration_keys or ())
+        told = self._known[key]
+        result.configs = tuple(config for config in told if config.name in wanted) if wanted else told
         return result
-    wanted = set(resource.configuration_keys or ())
-    result.configs = tuple(config for config in configs if not wanted or config.name in wanted)
-    for config in result.configs:
-        if not request.include_synonyms:
+
+    def _as_asked(self, config: DescribeConfigsResourceResult) -> DescribeConfigsResourceResult:
+        if not self._request.include_synonyms:
             config.synonyms = ()
-        if not request.include_documentation:
+        if not self._request.include_documentation:
             config.documentation = None
-    return result
+        return config
+
+
+def _same_for(node: Node, resource: DescribeConfigsResource) -> Hashable:
+    """What a resource shares with all that have the same settings: `1` and `01` name one broker, for example."""
+    kind, name = resource.resource_type, resource.resource_name
+    if kind == BROKER:
+        return kind, bool(name)
+    return kind, name if kind == TOPIC else frozenset(node.cluster.group_configs.of(name).items())
 
 
 def _not_allowed(node: Node, resource: DescribeConfigsResource, ticket: Ticket) -> Refusal | None:

@@ -6,7 +6,7 @@ v5: flexible. v6: KIP-1043, a group that does not exist is an error with a messa
 
 from kohort.broker.apis.authorized_operations import operations
 from kohort.broker.cluster.node import Node
-from kohort.broker.slices import Slices
+from kohort.broker.slices import Slices, once_each
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.describing import describe_group
 from kohort.protocol.errors import ErrorCode
@@ -17,14 +17,8 @@ from kohort.security.rights import DESCRIBE_GROUP
 
 def handle(node: Node, request: DescribeGroupsRequest, ticket: Ticket) -> Slices[DescribeGroupsResponse]:
     """Groups that are missing, or not this node's, come first, as in Kafka."""
-    known: dict[str, DescribedGroup] = {}
-    for group_id in request.groups:
-        if group_id not in known:  # a large group that is named often takes its room once
-            known[group_id] = _describe(node, group_id, request, ticket)
-        yield
-    described = [known[group_id] for group_id in request.groups]
-    described.sort(key=lambda group: group.error_code is ErrorCode.none)
-    return DescribeGroupsResponse(groups=tuple(described))
+    described = yield from once_each(lambda group_id: _describe(node, group_id, request, ticket), request.groups)
+    return DescribeGroupsResponse(groups=tuple(sorted(described, key=lambda each: each.error_code is ErrorCode.none)))
 
 
 def _describe(node: Node, group_id: str, request: DescribeGroupsRequest, ticket: Ticket) -> DescribedGroup:

@@ -76,9 +76,16 @@ def _is_long(node: Node, asked: OffsetFetchRequestGroup) -> bool:
 
 def _in_slices(node: Node, request: OffsetFetchRequest, ticket: Ticket) -> Slices[OffsetFetchResponse]:
     groups: list[OffsetFetchResponseGroup] = []
+    whole: dict[tuple[str, str | None, int], OffsetFetchResponseGroup] = {}
+    """All that groups have committed takes its room once, however often somebody asks for it."""
     for asked in request.groups:
-        one = changed(OffsetFetchRequest, request, groups=(asked,))
-        groups += _answered(node, one, ticket.version, ticket).groups
+        who = asked.group_id, asked.member_id, asked.member_epoch
+        if asked.topics is not None or who not in whole:
+            one = changed(OffsetFetchRequest, request, groups=(asked,))
+            (answered,) = _answered(node, one, ticket.version, ticket).groups
+            if asked.topics is None:
+                whole[who] = answered
+        groups.append(answered if asked.topics is not None else whole[who])
         yield
     return OffsetFetchResponse(groups=tuple(groups))
 

@@ -91,6 +91,8 @@ class BrokerCluster:
         """What lets nothing be acknowledged that is not synced; None: nobody waits for the disk."""
         self.broken: OSError | None = None
         """Why nothing may be written any more: a sync has failed."""
+        self.unread_bytes = 0
+        """What was written to clients that do not read it, those to whom nothing more is said before they do."""
         self.interference = NO_INTERFERENCE
         """What may come between the brokers and what they do: the laboratory's."""
         self.nodes = [new_node(self, settings.node_id + number) for number in range(nodes)]

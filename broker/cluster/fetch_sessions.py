@@ -30,6 +30,9 @@ EVICTION_MS = 120_000
 """A session unused for longer makes room for any other; one younger than this for no larger one
 (`MIN_INCREMENTAL_FETCH_SESSION_EVICTION_MS`, which Kafka does not let anybody set)."""
 
+PARTITIONS_REMEMBERED = 50_000
+"""All sessions of a node together remember so many partitions: about 20 MB. Kafka has no such limit."""
+
 _LARGEST_EPOCH = 2**31 - 1
 
 
@@ -166,7 +169,7 @@ class FetchSession:
 class FetchSessions:
     """The sessions of a node."""
 
-    __slots__ = ("_next_shard", "_random", "_room", "_shards")
+    __slots__ = ("_next_shard", "_random", "_remembered", "_room", "_shards")
 
     def __init__(self, slots: int, random: Random) -> None:
         """`slots`: `max.incremental.fetch.session.cache.slots`. Each shard has an eighth, rounded down, as in Kafka."""
@@ -174,6 +177,8 @@ class FetchSessions:
         self._random = random
         self._shards: list[dict[int, FetchSession]] = [{} for _ in range(SHARDS)]
         self._next_shard = 0
+        self._remembered = 0
+        """The partitions of all sessions, as of their last use."""
 
     def __len__(self) -> int:
         """How many sessions there are."""
@@ -202,33 +207,51 @@ class FetchSessions:
         number = self._next_shard
         self._next_shard = (number + 1) % SHARDS
         shard = self._shards[number]
-        if len(shard) >= self._room and not _evict(shard, len(session.partitions), now_ms):
-            return
+        if len(shard) >= self._room:
+            gone = _evictable(shard, len(session.partitions), now_ms)
+            if gone is None:
+                return
+            self._forget(shard, gone)
         lowest = max(1, number * IDS_OF_A_SHARD)
         while session.id == NO_SESSION or session.id in shard:
             session.id = self._random.randrange(lowest, (number + 1) * IDS_OF_A_SHARD)
         session.created_at_ms = now_ms
         shard[session.id] = session
         self.use(session, now_ms)
+        if session.id not in shard:
+            session.id = NO_SESSION
 
     def use(self, session: FetchSession, now_ms: int) -> None:
-        """Notes that a client has used its session."""
+        """Notes that a client has used its session. One that wants too much remembered is over."""
         session.last_used_ms = now_ms
+        self._remembered += len(session.partitions) - session.size
         session.size = len(session.partitions)
         session.evictable = now_ms - session.created_at_ms > EVICTION_MS
+        if self._remembered > PARTITIONS_REMEMBERED:
+            for shard in self._shards:
+                for each in [each for each in shard.values() if now_ms - each.last_used_ms > EVICTION_MS]:
+                    self._forget(shard, each)
+        if self._remembered > PARTITIONS_REMEMBERED:
+            self.remove(session.id)
+
+    def _forget(self, shard: dict[int, FetchSession], session: FetchSession | None) -> None:
+        if session is not None:
+            self._remembered -= session.size
+            del shard[session.id]
 
     def remove(self, session_id: int) -> ErrorCode:
         """Ends a session, if there is such a one. UNKNOWN_SERVER_ERROR as for `find`."""
         shard = self._shard_of(session_id)
         if shard is None:
             return ErrorCode.unknown_server_error
-        shard.pop(session_id, None)
+        self._forget(shard, shard.get(session_id))
         return ErrorCode.none
 
     def clear(self) -> None:
         """Ends all: the node has stopped."""
         for shard in self._shards:
             shard.clear()
+        self._remembered = 0
 
     def _shard_of(self, session_id: int) -> dict[int, FetchSession] | None:
         number = abs(session_id) // IDS_OF_A_SHARD
@@ -237,17 +260,16 @@ class FetchSessions:
         return self._shards[number] if 0 <= number < SHARDS else None
 
 
-def _evict(shard: dict[int, FetchSession], size: int, now_ms: int) -> bool:
-    """Makes room for a session of `size` partitions, if any other is stale, or old enough and smaller."""
+def _evictable(shard: dict[int, FetchSession], size: int, now_ms: int) -> FetchSession | None:
+    """Which may make room for a session of `size` partitions: one that is stale, or old enough and smaller."""
     if not shard:
-        return False
+        return None
     gone = min(shard.values(), key=lambda each: (each.last_used_ms, each.id))
     if now_ms - gone.last_used_ms <= EVICTION_MS:
         evictable = [each for each in shard.values() if each.evictable]
         if not evictable:
-            return False
+            return None
         gone = min(evictable, key=lambda each: (each.size, each.id))
         if size <= gone.size:
-            return False
-    del shard[gone.id]
-    return True
+            return None
+    return gone

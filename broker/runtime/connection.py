@@ -218,10 +218,12 @@ class Connection:
     def pause_writing(self) -> None:
         """The client does not read fast enough."""
         self._obstacles |= UNREAD
+        self.server.unread.note(self, self._transport.get_write_buffer_size())
 
     def resume_writing(self) -> None:
         """The client has read."""
         self._obstacles &= ~UNREAD
+        self.server.unread.note(self)
         self._wake()
 
     # What the rest of the broker calls
@@ -363,8 +365,6 @@ class Connection:
         """Ends this connection, and nothing else, because serving it raised the exception that is being handled."""
         log.error(f"{self.client}: connection closed, serving this connection failed, which is kohort's fault")
         self.abort()
-
-    # Within
 
     def _let_go(self) -> None:
         action, self._when_gone = self._when_gone, None

@@ -55,7 +55,7 @@ class Api:
         self.readers = message.readers
         self.writers = message.writers
         self.write_in_steps: Callable[[int, int, Any, int], Generator[None, None, Frame]] = message.write_in_steps
-        self.is_short: Callable[[int, Any], bool] | None = None if message.written_by_hand else message.is_short
+        self.is_short: Callable[[int, Any], bool] | None = None if message.always_short else message.is_short
         """None: every answer is."""
         self.only_reads = spec.name.startswith(_READERS)
         """Whether a request need not be carried on when its connection is gone."""

@@ -18,6 +18,7 @@ from kohort.broker.runtime.listener import PLAINTEXT_LISTENER, Listener
 from kohort.broker.runtime.paused_reading import PausedReading
 from kohort.broker.runtime.replies_together import Replies
 from kohort.broker.runtime.turns import Turns
+from kohort.broker.runtime.unread import Unread
 from kohort.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class Server:
         self.request_max_bytes = cluster.settings.socket_request_max_bytes
         self.connections: set[Connection] = set()
         self.paused = PausedReading(self)
+        self.unread = Unread(cluster)
         self.replies = Replies(loop)
         self.turns = Turns(loop, cluster.clock, self.replies.write, self._round_over)
         self.woken: deque[Connection] = deque()
@@ -220,6 +222,7 @@ class Server:
 
     def forget(self, connection: Connection) -> None:
         """A connection is gone."""
+        self.unread.note(connection)
         if connection in self.connections:
             self.connections.remove(connection)
             self._per_address[connection.client_host] -= 1

@@ -121,4 +121,11 @@ def _add_members(parts: list[bytes], members: tuple[JoinGroupResponseMember, ...
         )
 
 
-MESSAGE = Message("join_group", JoinGroupRequest, JoinGroupResponse, write_by_hand=_writer)
+def _is_small(response: JoinGroupResponse) -> bool:
+    """The leader hears what all members have said, which may be a megabyte of each."""
+    return sum([len(member.metadata) for member in response.members]) <= _SMALL_BYTES
+
+
+_SMALL_BYTES = 1 << 20
+
+MESSAGE = Message("join_group", JoinGroupRequest, JoinGroupResponse, write_by_hand=_writer, small=_is_small)

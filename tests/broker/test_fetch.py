@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from kohort.broker.apis.fetch import reading
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.fetch import FetchPartition, FetchTopic
 from kohort.protocol.messages.join_group import JoinGroupRequestProtocol
@@ -113,6 +114,26 @@ def test_an_error_is_answered_at_once() -> None:
 
 def test_nothing_asked_for_is_answered_at_once() -> None:
     assert fetch(Broker().client(), max_wait_ms=5_000).responses == ()
+
+
+def test_what_clients_leave_unread_is_bounded_together_and_each_gets_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "ALL_UNREAD_BYTES", 1_000)
+    broker = Broker()
+    given_topic(broker.client(), partitions=1)
+    for _ in range(4):
+        produce(broker.client(), batch(b"x" * 400))
+    hogs = [broker.client() for _ in range(3)]
+    sizes = []
+    for hog in hogs:
+        hog.says(fetch_frame(("topic", 0, 0)))
+        sizes.append(hog.wire.get_write_buffer_size() // 400)
+        hog.connection.pause_writing()
+    assert sizes == [2, 1, 1]
+    hogs[0].connection.resume_writing()
+    hogs[1].connection.connection_lost(None)
+    assert broker.cluster.unread_bytes == hogs[2].wire.get_write_buffer_size()
+    hogs[2].connection.connection_lost(None)
+    assert broker.cluster.unread_bytes == 0
 
 
 def test_a_fetch_of_a_topic_that_is_deleted_waits_no_longer() -> None:

@@ -8,10 +8,10 @@ from random import Random
 
 import pytest
 
-from kohort.broker.cluster.fetch_sessions import FetchSession, FetchSessions
+from kohort.broker.cluster.fetch_sessions import PARTITIONS_REMEMBERED, FetchSession, FetchSessions
 from kohort.broker.cluster.moving import start_node, stop_node
 from kohort.protocol.errors import ErrorCode
-from kohort.protocol.messages.fetch import FetchPartition, FetchTopic
+from kohort.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from tests.support.batches import batch
 from tests.support.broker import Broker, Client
 from tests.support.data_requests import given_topic, produce, records
@@ -88,6 +88,34 @@ def test_a_node_that_stops_forgets_its_sessions() -> None:
     stop_node(cluster, cluster.nodes[0], 0)
     start_node(cluster, cluster.nodes[0], 0)
     assert ada.uses(session_id, 1) is E.fetch_session_id_not_found
+
+
+def test_all_sessions_together_remember_so_many_partitions_and_a_larger_one_is_over() -> None:
+    def wants(partitions: int) -> FetchSession:
+        session = FetchSession(by_id=False)
+        grow(session, partitions)
+        return session
+
+    def grow(session: FetchSession, partitions: int) -> None:
+        parts = tuple(
+            FetchPartition(partition=number, fetch_offset=0, partition_max_bytes=1) for number in range(partitions)
+        )
+        topics = (FetchTopic(topic="topic", partitions=parts),)
+        session.update(FetchRequest(max_wait_ms=0, min_bytes=0, session_id=session.id, topics=topics))
+
+    sessions = FetchSessions(1_000, Random(1))
+    first, second, too_large = wants(PARTITIONS_REMEMBERED // 2), wants(10), wants(PARTITIONS_REMEMBERED // 2)
+    for each in (first, second, too_large):
+        sessions.add(each, 0)
+    assert too_large.id == 0
+    assert sessions.find(second.id, 1, by_id=False) is second
+    grow(second, PARTITIONS_REMEMBERED // 2 + 1)
+    sessions.use(second, 1)
+    assert sessions.find(second.id, 1, by_id=False) is E.fetch_session_id_not_found
+    again = wants(PARTITIONS_REMEMBERED // 2 + 1)
+    sessions.add(again, TWO_MINUTES + 1)  # the first one is stale
+    assert again.id
+    assert sessions.find(first.id, 1, by_id=False) is E.fetch_session_id_not_found
 
 
 def test_an_id_is_given_once() -> None:

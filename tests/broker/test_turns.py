@@ -204,6 +204,37 @@ def test_an_answer_without_end_is_not_given(lines: StringIO) -> None:
     assert bob.ids() == [1]
 
 
+@pytest.mark.parametrize("version", [2, 9])
+def test_a_leader_is_not_told_of_more_than_an_answer_may_hold(version: int, lines: StringIO) -> None:
+    broker = Broker(kohort_response_max_bytes=3 << 20, group_initial_rebalance_delay_ms=1_000)
+    broker.client().asks("find_coordinator", 0, coordinator_keys=("g",))
+    broker.loop.wait(100)
+    for size, is_told in ((500_000, True), (900_000, False)):
+        members = [broker.client() for _ in range(4)]
+        for number, member in enumerate(members):
+            joins(member, version, f"g{size}", f"m{number}", bytes(size))
+        for _ in range(3):
+            broker.loop.wait(1_000)
+            run_out(broker)
+        leader, *others = members
+        assert leader.closed is not is_told
+        assert is_told is any(size * 4 < len(each) for each in leader.heard())
+        assert [len(each.heard()) for each in others] == [1] * 3
+    assert "the answer is too large: join_group" in lines.getvalue()
+
+
+def joins(client: Client, version: int, group: str, name: str, metadata: bytes) -> None:
+    """As a static member: it needs no member id."""
+    more = {"group_instance_id": name} if version >= 5 else {}
+    client.says(
+        frame(
+            "join_group", version, 1, group_id=group, session_timeout_ms=10_000, rebalance_timeout_ms=60_000,
+            member_id="", protocol_type="consumer",
+            protocols=(JoinGroupRequestProtocol(name="range", metadata=metadata),), **more,
+        )
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize("problem", [ZeroDivisionError, OSError, CloseConnection])
 def test_a_long_request_that_fails_on_its_way(problem: type[Exception], lines: StringIO) -> None:
     broker = Broker()

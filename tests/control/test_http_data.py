@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from kohort.control.app import make_app
+from kohort.control.routes.events_routes import EVENTS_AT_ONCE
 from kohort.testing import Cluster
 from tests.control.talking import Lab
 
@@ -117,6 +118,16 @@ async def test_past_events_are_rows_of_the_log(http: httpx.AsyncClient, lab: Lab
     assert [(each["kind"], each["cause"], each["client_id"]) for each in rows] == [("member_added", "join_new", "ada")]
     refused = await http.get("/events/past", params={"kind": "member_aded"})
     assert "did you mean member_added?" in refused.json()["detail"]
+
+
+async def test_past_events_come_a_few_at_a_time(http: httpx.AsyncClient, lab: Lab) -> None:
+    assert (await http.get("/events/past")).json() == []
+    lab.talk("given ada shares a stable group")
+    events = list(lab.laboratory.recorder)
+    for _ in range(EVENTS_AT_ONCE):
+        lab.laboratory.recorder._take(events[0])
+    rows = (await http.get("/events/past")).json()
+    assert [each["kind"] for each in rows] == [each.event.kind for each in (*events, *events[:1] * EVENTS_AT_ONCE)]
 
 
 async def test_a_reset_of_the_data_leaves_groups_with_members(http: httpx.AsyncClient, lab: Lab) -> None:

@@ -35,6 +35,9 @@ class Wire:
     def set_write_buffer_limits(self, high: int) -> None:
         """The test itself calls pause_writing and resume_writing."""
 
+    def get_write_buffer_size(self) -> int:
+        return sum(map(len, self.writes))
+
     def write(self, data: bytes) -> None:
         self.writes.append(bytes(data))
 

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 SHORT = 32
 """Up to so many partitions are read without a pause."""
 
+ALL_UNREAD_BYTES = 104_857_600
+"""What all clients together may leave unread before a Fetch is answered with one batch."""
+
 LEADERS_FROM = 16
 READ_COMMITTED = 1
 
@@ -50,6 +53,7 @@ class Reading:
 
     __slots__ = (
         "_committed_only",
+        "_limit",
         "_max_bytes",
         "_room",
         "_session_asked",
@@ -67,6 +71,8 @@ class Reading:
         self.node = node
         self._session_asked = request.session_id
         self._max_bytes = min(request.max_bytes, node.cluster.settings.fetch_max_bytes)
+        self._limit = 0
+        """`_max_bytes`, or less where clients have left much unread."""
         self._room = 0
         """How many bytes may still be read. A negative limit is the first partition's, as in Kafka."""
         self._committed_only = request.isolation_level == READ_COMMITTED
@@ -114,7 +120,8 @@ class Reading:
         raise NotImplementedError
 
     def _begin(self) -> None:
-        self._room = self._max_bytes
+        unread_bytes = self.node.cluster.unread_bytes
+        self._limit = self._room = min(self._max_bytes, max(ALL_UNREAD_BYTES - unread_bytes, 0))
         self.size_bytes = 0
         self.failed = self.full = self.forgotten = False
 
@@ -153,7 +160,7 @@ class Reading:
             records, aborted = committed(partition, offset, records)
         if records:
             self.size_bytes = size + sum(map(len, records))
-            self._room = max(self._max_bytes - self.size_bytes, 0)
+            self._room = max(self._limit - self.size_bytes, 0)
         return PartitionData(
             partition_index=part.partition,
             error_code=ErrorCode.none,

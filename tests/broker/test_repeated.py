@@ -1,0 +1,147 @@
+"""A request names something again and again: its answer takes memory for what is there, not for each time."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Iterator
+from dataclasses import fields
+from enum import Enum
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+from uuid import UUID
+
+import pytest
+
+from kohort.protocol.api_keys import APIS
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
+from tests.support.broker import Broker
+from tests.support.data_requests import given_topic
+from tests.support.frames import frame, message
+
+TIMES = 2_000
+BYTES_EACH = 2_500
+"""What one repetition may take: the objects of its request and its answer."""
+COPIES = 4
+"""Of the bytes of an answer: one is the broker's, the others are made by what stands here for a socket."""
+
+TOPIC, GROUP = "orders", "billing"
+PARTITIONS, MEMBERS = 60, 60
+NAMES = {
+    **dict.fromkeys(("topic", "name", "topic_name", "topic_names", "names"), TOPIC),
+    **dict.fromkeys(("group_id", "coordinator_keys", "groups", "group_ids", "groups_names"), GROUP),
+    "resource_name": "1",
+}
+"""What a field of that name names, so that there is much to answer."""
+NUMBERS = {"resource_type": 4, "timeout_ms": 1_000, "timeout_msec": 1_000, "count": 2, "validate_only": 1}
+STREAMS = {"fetch", "sasl_handshake", "sasl_authenticate", "api_versions"}
+"""Fetch answers with records, within limits of its own; the others name nothing, or begin a login."""
+
+
+def value(name: str, kind: Any, lengths: dict[str, int]) -> Any:
+    """Something for a field. `lengths`: how often what a list field holds is repeated; else once."""
+    if get_origin(kind) in (Union, UnionType):
+        kind = next(each for each in get_args(kind) if each is not type(None))
+        if get_origin(kind) is tuple and lengths.keys().isdisjoint({name, *lists_in(kind)}):
+            return None  # all there are
+    if get_origin(kind) is tuple:
+        return (value(name, get_args(kind)[0], lengths),) * lengths.get(name, 1)
+    if kind is str:
+        return NAMES.get(name, "x")
+    if kind is bytes:
+        return b""
+    if kind is UUID:
+        return None
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return next(iter(kind))
+    if kind in (int, bool, float):
+        return kind(NUMBERS.get(name, 0))
+    return kind(**filled(kind, lengths))
+
+
+def filled(shape: type, lengths: dict[str, int]) -> dict[str, Any]:
+    hints = get_type_hints(shape)
+    return {each.name: value(each.name, hints[each.name], lengths) for each in fields(shape)}
+
+
+def lists_of(shape: Any) -> Iterator[str]:
+    """The names of the list fields of a request, at every depth."""
+    for name, kind in get_type_hints(shape).items():
+        for part in get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,):
+            if get_origin(part) is tuple:
+                yield name
+                yield from lists_in(part)
+
+
+def lists_in(kind: Any) -> Iterator[str]:
+    """The names of the list fields of what a list holds."""
+    if hasattr(get_args(kind)[0], "__dataclass_fields__"):
+        yield from lists_of(get_args(kind)[0])
+
+
+CASES = [
+    (api.name, api.max_version, name)
+    for api in APIS
+    if api.name not in STREAMS
+    for name in dict.fromkeys(lists_of(message(api.name).request))
+]
+
+
+@pytest.fixture(scope="module")
+def busy() -> Broker:
+    """A broker with a topic and a group that there is something to say of."""
+    broker = Broker(group_initial_rebalance_delay_ms=0)
+    client = broker.client()
+    given_topic(client, TOPIC, PARTITIONS)
+    says(broker, frame("find_coordinator", 4, coordinator_keys=(GROUP,), key_type=0))
+    broker.loop.wait(1_000)
+    for number in range(MEMBERS):
+        answer = says(
+            broker,
+            frame(
+                "consumer_group_heartbeat", 1, group_id=GROUP, member_id=f"member-{number}", member_epoch=0,
+                rebalance_timeout_ms=60_000, subscribed_topic_names=(TOPIC,), topic_partitions=(),
+            ),
+        )  # fmt: skip
+        epoch = message("consumer_group_heartbeat").read_response(1, answer)[1].member_epoch
+        assert epoch > 0
+    parts = tuple(
+        OffsetCommitRequestPartition(partition_index=index, committed_offset=1, committed_metadata="")
+        for index in range(PARTITIONS)
+    )
+    topics = (OffsetCommitRequestTopic(name=TOPIC, partitions=parts),)
+    answer = says(
+        broker,
+        frame("offset_commit", 9, group_id=GROUP, member_id="member-59", topics=topics,
+              generation_id_or_member_epoch=epoch),
+    )  # fmt: skip
+    assert message("offset_commit").read_response(9, answer)[1].topics[0].partitions[0].error_code is ErrorCode.none
+    return broker
+
+
+@pytest.mark.parametrize(("api", "version", "name"), CASES)
+def test_what_is_named_often_takes_its_room_once(api: str, version: int, name: str, busy: Broker) -> None:
+    request = filled(message(api).request, {name: TIMES})
+    data = frame(api, version, **request)
+    once = frame(api, version, **filled(message(api).request, {}))
+    for each in (once, data):  # what is loaded, and what is made once
+        says(busy, each)
+    tracemalloc.start()
+    try:
+        answer = len(says(busy, data))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < TIMES * BYTES_EACH + COPIES * answer, f"{(peak - COPIES * answer) / TIMES:,.0f} bytes for each"
+
+
+def says(broker: Broker, data: bytes) -> bytes:
+    """What a client hears that sends this; nothing if it is hung up on."""
+    client = broker.client()
+    client.says(data)
+    for _ in range(100_000):
+        if not broker.loop.run_soon():
+            break
+    heard = client.heard()
+    client.connection.connection_lost(None)
+    return heard[0] if heard else b""

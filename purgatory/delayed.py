@@ -54,6 +54,8 @@ class Purgatory:
         """What the wheel has let go and `advance` has not come to yet; the next one is the last."""
         self._due_ms = now_ms
         """The moment to which it was let go."""
+        self._until_ms = now_ms
+        """The moment to which `advance` goes, or went the last time."""
         self._watched: dict[Hashable, dict[DelayedOperation, None]] = {}
         self._changed = changed
         self._failed = failed
@@ -75,6 +77,16 @@ class Purgatory:
         self._wheel.add(operation)
         if self._changed is not None:
             self._changed()
+
+    def wait_for_a_turn(self, operation: DelayedOperation) -> None:
+        """Lets one that completes by its deadline wait once more, so that others come in between.
+
+        It is due a millisecond after all that is due with it. After the deadline itself it would be the next to come,
+        again and again, where the time has gone on meanwhile.
+        """
+        operation.completed = False
+        operation.deadline_ms = self._until_ms + 1
+        self.wait(operation)
 
     def check(self, key: Hashable, now_ms: int) -> int:
         """Tries again what waits under `key`. Returns how many operations completed."""
@@ -122,6 +134,7 @@ class Purgatory:
         """
         count = looked_at = 0
         wheel = self._wheel
+        self._until_ms = now_ms
         while (wakeup_ms := self.next_wakeup_ms) is not None and wakeup_ms <= now_ms:
             if looked_at == at_most:
                 return count

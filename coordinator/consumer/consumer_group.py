@@ -52,6 +52,7 @@ class ConsumerGroup(Group):
         "event_state",
         "ids",
         "ids_version",
+        "matched_version",
         "members",
         "metadata_hash",
         "names",
@@ -99,6 +100,8 @@ class ConsumerGroup(Group):
         """The version of the topics when the group last looked at its own; None: it must look again."""
         self.resolving = False
         """Whether patterns are about to be resolved."""
+        self.matched_version = -1
+        """The topics' version at which this process has matched patterns the last time, for somebody who sees all."""
         self.event_state: ConsumerEventState | None = None
         """What whoever makes events of this has to remember."""
 

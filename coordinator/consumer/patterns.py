@@ -3,7 +3,7 @@
 Kafka uses RE2/J; the reasons for a refusal are put into its words.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 MAX_MEMORY = 8 << 20
 """Bytes that matching with one pattern may take; RE2's own default."""
@@ -30,10 +30,10 @@ def why_invalid(regex: str) -> str | None:
     return reason if isinstance(reason, str) else None
 
 
-def matching(regex: str, names: Iterable[str]) -> tuple[str, ...]:
-    """The names that a pattern matches as a whole, sorted. None, if it is no pattern."""
+def matcher(regex: str) -> Callable[[str], object]:
+    """What tells whether a pattern matches a name as a whole. What is no pattern matches nothing."""
     matches = _compiled(regex)
-    return () if isinstance(matches, str) else tuple(sorted(name for name in names if matches(name)))
+    return (lambda name: None) if isinstance(matches, str) else matches
 
 
 def _compiled(regex: str) -> "Callable[[str], object] | str":

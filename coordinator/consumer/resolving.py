@@ -1,10 +1,11 @@
 """Which topics the patterns of a group match, found beside its heartbeats (consumer-groups §12.3, §12.4)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from typing import NamedTuple
 
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_leaving import bump, current_hash
-from kohort.coordinator.consumer.patterns import matching
+from kohort.coordinator.consumer.patterns import matcher
 from kohort.coordinator.consumer.request_changes import Changes
 from kohort.coordinator.consumer.values import Kind, ResolvedRegex
 from kohort.coordinator.effects import Cause
@@ -19,6 +20,10 @@ def sees_all(name: str) -> bool:
     """Where nobody is kept from any topic."""
     return True
 
+
+NAMES_AT_ONCE = 48
+"""So many names are compared with a pattern before others are served. A pattern that takes long takes a millisecond for
+one of 249 characters."""
 
 AT_MOST_EVERY_MS = 10_000
 """How long a group's patterns are left alone after they were resolved."""
@@ -46,37 +51,81 @@ def resolve_if_due(group: ConsumerGroup, now_ms: int, sees_topic: SeesTopic = se
 
 
 class _Resolution(DelayedOperation):
-    """Comes at once, but after the heartbeat that asked for it is answered."""
+    """Comes after the heartbeat that asked for it is answered, and again and again until all patterns are through."""
 
-    __slots__ = ("_group", "_sees_topic")
+    __slots__ = ("_group", "_steps")
 
     def __init__(self, now_ms: int, group: ConsumerGroup, sees_topic: SeesTopic) -> None:
         super().__init__(now_ms)
         self._group = group
-        self._sees_topic = sees_topic
+        self._steps = _resolving(group, sees_topic)
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
-        """All patterns that somebody has."""
+        """Matches a few names; others are served before the next."""
         group = self._group
+        host = group.coordinator
         group.resolving = False
-        if group.coordinator.consumer_groups.get(group.group_id) is group:
-            resolve(group, now_ms, self._sees_topic)
+        if host.consumer_groups.get(group.group_id) is not group:
+            return
+        try:
+            next(self._steps)
+        except StopIteration as end:
+            _note(group, end.value, now_ms)
+        else:
+            group.resolving = True
+            host.purgatory.wait_for_a_turn(self)
 
 
-def resolve(group: ConsumerGroup, now_ms: int, sees_topic: SeesTopic = sees_all) -> None:
-    """Notes what each pattern matches now. The group has another epoch if that, or a topic, has changed."""
+class _Matched(NamedTuple):
+    """What patterns match, of the topics that there were at one moment."""
+
+    version: int
+    topics: dict[str, tuple[str, ...]]
+
+
+def _resolving(group: ConsumerGroup, sees_topic: SeesTopic) -> Generator[None, None, _Matched]:
+    """Matches all patterns that somebody has now. Those that this process has matched since a topic changed stay.
+
+    Yields after NAMES_AT_ONCE names, and not at all where there are no more.
+    """
     host = group.coordinator
-    names, version, wall_ms = list(host.topics.names()), host.topics.version, host.wall_ms(now_ms)
+    names, version = list(host.topics.names()), host.topics.version
+    known = group.regexes if group.matched_version == version and sees_topic is sees_all else {}
+    found: dict[str, tuple[str, ...]] = {}
+    left = NAMES_AT_ONCE
+    for regex in sorted(group.regex_counts):
+        before = known.get(regex)
+        if before is not None and before.version == version:
+            found[regex] = before.topics
+            continue
+        matches = matcher(regex)
+        matched: list[str] = []
+        for name in names:
+            if matches(name) and sees_topic(name):
+                matched.append(name)
+            left -= 1
+            if not left:
+                left = NAMES_AT_ONCE
+                yield
+        found[regex] = tuple(sorted(matched))
+    group.matched_version = version if sees_topic is sees_all else -1
+    return _Matched(version, found)
+
+
+def _note(group: ConsumerGroup, matched: _Matched, now_ms: int) -> None:
+    """Notes what each pattern matches. The group has another epoch if that, or a topic, has changed."""
+    wall_ms = group.coordinator.wall_ms(now_ms)
     changes = Changes(group)
     changed = False
-    for regex in sorted(group.regex_counts):
+    for regex, topics in matched.topics.items():
+        if regex not in group.regex_counts:
+            continue  # nobody has it any more
         before = group.regexes.get(regex)
-        topics = tuple(filter(sees_topic, matching(regex, names)))
         changed |= topics != (() if before is None else before.topics)
-        changes.make(Kind.REGEX, regex, ResolvedRegex(topics, version, wall_ms))
+        changes.make(Kind.REGEX, regex, ResolvedRegex(topics, matched.version, wall_ms))
     if changed or current_hash(group) != group.metadata_hash:
         bump(group, changes)
-        group.checked_version = version
+        group.checked_version = matched.version
         changes.epoch_cause = "regex_changed" if changed else "topic_metadata_changed"
     changes.write(now_ms, Cause("regex_changed"), _ignored)
 

@@ -102,6 +102,55 @@ def test_it_waits_for_as_many_bytes_as_it_asks_for() -> None:
     assert len(records(heard_fetch(ada))) == 1
 
 
+def test_what_is_much_and_not_enough_is_read_again_only_when_there_may_be_enough(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    broker = Broker()
+    ada, bob = broker.client(), broker.client()
+    given_topic(ada)
+    big = batch(b"x" * 100_000)
+    produce(ada, big)
+    looks = 0
+    read = reading.PlainReading.read
+
+    def counted(self: reading.PlainReading) -> Any:
+        nonlocal looks
+        looks += 1
+        return read(self)
+
+    monkeypatch.setattr(reading.PlainReading, "read", counted)
+    small = batch(b"y")
+    wanted = len(big) + 3 * len(small)
+    bob.says(fetch_frame(("topic", 0, 0), max_wait_ms=1_000, min_bytes=wanted))
+    for _ in range(2):
+        produce(ada, small)
+    assert (looks, bob.heard()) == (1, [])
+    produce(ada, small)
+    assert looks == 2
+    assert len(records(heard_fetch(bob))) == 4
+
+
+@pytest.mark.parametrize("what", ["deleted", "trimmed", "epoch"])
+def test_what_changes_otherwise_is_looked_at_at_once(what: str) -> None:
+    broker = Broker()
+    ada, bob = broker.client(), broker.client()
+    topic_id = given_topic(ada)
+    produce(ada, batch(b"x" * 100_000))
+    bob.says(fetch_frame(("topic", 0, 0), max_wait_ms=1_000, min_bytes=1 << 20))
+    partition = broker.cluster.topics.by_id(topic_id).partitions[0]  # type: ignore[union-attr]
+    if what == "deleted":
+        delete(ada)
+    elif what == "trimmed":
+        partition.log.delete_before(1)
+    else:
+        partition.leader = 9
+    broker.cluster.purgatory.check(partition, 0)
+    broker.server.end_turn(0)
+    expected = {"deleted": ErrorCode.unknown_topic_or_partition, "trimmed": ErrorCode.offset_out_of_range}
+    error = heard_fetch(bob).responses[0].partitions[0].error_code
+    assert error is expected.get(what, ErrorCode.not_leader_or_follower)
+
+
 def test_an_error_is_answered_at_once() -> None:
     ada = Broker().client()
     given_topic(ada, partitions=2)

@@ -246,3 +246,22 @@ def test_the_shell_hears_when_a_new_deadline_may_be_the_first() -> None:
     assert heard == ["changed"]  # a later one needs no other timer
     purgatory.postpone(operation, 100)
     assert heard == ["changed", "changed"]
+
+
+def test_who_waits_for_a_turn_comes_after_all_that_is_due_however_late_it_is() -> None:
+    purgatory = Purgatory()
+    turns: list[str] = []
+
+    def again(now_ms: int) -> None:
+        turns.append("worker")
+        purgatory.wait_for_a_turn(worker)
+
+    worker = Operation(10, again)
+    purgatory.wait(worker)
+    for deadline_ms in (11, 500, 900):
+        purgatory.wait(Operation(deadline_ms, lambda now_ms: turns.append("other")))
+    purgatory.advance(1_000)
+    assert turns == ["worker", "other", "other", "other"]
+    assert purgatory.next_wakeup_ms == 1_001
+    purgatory.advance(1_001)
+    assert turns[4:] == ["worker"]

@@ -126,6 +126,8 @@ class DelayedFetch(DelayedOperation):
     def can_complete(self, now_ms: int) -> bool:
         """Whether there is enough now. What was read is let go of otherwise: who waits holds offsets only."""
         reading = self.reading
+        if not reading.may_be_enough:
+            return False
         if reading.is_long:
             self._read_in_slices()
             return False

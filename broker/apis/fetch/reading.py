@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kohort.broker.apis.fetch.committed import committed
+from kohort.broker.apis.fetch.growth import MUCH_BYTES, Growth, only_grows
 from kohort.broker.apis.fetch.naming_leaders import name_leaders
 from kohort.broker.apis.leadership import NO_EPOCH, refusal_to_lead
 from kohort.broker.cluster.fetch_sessions import NO_SESSION, TOPIC_IDS_FROM
+from kohort.broker.runtime.connection_limits import ALL_UNREAD_BYTES
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.fetch import (
     AbortedTransaction,
@@ -22,7 +24,7 @@ from kohort.security.rights import READ_TOPIC
 from kohort.storage.transactions import before
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
     from uuid import UUID
 
     from kohort.broker.cluster.access import Access
@@ -38,9 +40,6 @@ if TYPE_CHECKING:
 SHORT = 32
 """Up to so many partitions are read without a pause."""
 
-ALL_UNREAD_BYTES = 104_857_600
-"""What all clients together may leave unread before a Fetch is answered with one batch."""
-
 LEADERS_FROM = 16
 READ_COMMITTED = 1
 
@@ -53,6 +52,7 @@ class Reading:
 
     __slots__ = (
         "_committed_only",
+        "_growth",
         "_limit",
         "_max_bytes",
         "_room",
@@ -71,21 +71,21 @@ class Reading:
         self.node = node
         self._session_asked = request.session_id
         self._max_bytes = min(request.max_bytes, node.cluster.settings.fetch_max_bytes)
-        self._limit = 0
-        """`_max_bytes`, or less where clients have left much unread."""
-        self._room = 0
+        self._limit = self._room = 0
         """How many bytes may still be read. A negative limit is the first partition's, as in Kafka."""
         self._committed_only = request.isolation_level == READ_COMMITTED
         self.min_bytes = min(request.min_bytes, self._max_bytes)
         self.size_bytes = 0
         self.failed = False
         """Whether a partition could not be read: that is answered at once."""
+        self._growth: Growth | None = None
+        """None: whether there is enough now is known only by reading again."""
         self.forgotten = False
         """Whether what was read was let go of."""
         self.full = False
         """Whether a limit left something out: waiting would not bring more."""
 
-    def keys(self) -> list[Hashable]:
+    def keys(self) -> list[Partition]:
         """The partitions there are: an append to one is announced under itself. Without any there is no wait."""
         raise NotImplementedError
 
@@ -112,8 +112,17 @@ class Reading:
         return self.failed or self.full or self.size_bytes >= self.min_bytes
 
     def forget(self) -> None:
-        """Lets go of what was read."""
-        raise NotImplementedError
+        """Lets go of what was read. Where that was much, it is read again when there may be enough."""
+        self.forgotten = True
+        partitions = self.keys() if self.size_bytes >= MUCH_BYTES else []
+        if all(only_grows(each, committed_only=self._committed_only) for each in partitions):
+            self._growth = Growth(partitions) if partitions else None
+
+    @property
+    def may_be_enough(self) -> bool:
+        """Whether it is worth reading again."""
+        grown = None if self._growth is None else self._growth.bytes_since()
+        return grown is None or self.size_bytes + grown >= self.min_bytes
 
     def response(self, now_ms: int) -> FetchResponse:
         """The answer made of what was read last."""
@@ -124,6 +133,7 @@ class Reading:
         self._limit = self._room = min(self._max_bytes, max(ALL_UNREAD_BYTES - unread_bytes, 0))
         self.size_bytes = 0
         self.failed = self.full = self.forgotten = False
+        self._growth = None
 
     def _read_partition(self, topic: Topic, part: FetchPartition, partition: Partition) -> PartitionData:
         node, room = self.node, self._room
@@ -246,7 +256,7 @@ class PlainReading(Reading):
             if topic is not None and known:
                 self._asked.append((asked, topic, known))
 
-    def keys(self) -> list[Hashable]:
+    def keys(self) -> list[Partition]:
         return [partition for _, _, known in self._asked for _, partition in known]
 
     @property
@@ -265,8 +275,8 @@ class PlainReading(Reading):
                 yield
 
     def forget(self) -> None:
+        super().forget()
         self._datas = []
-        self.forgotten = True
 
     def response(self, now_ms: int) -> FetchResponse:
         answers = zip(self._asked, self._datas, strict=True)
@@ -300,7 +310,7 @@ class SessionReading(Reading):
             self._leave_out_what_is_not_allowed(node.cluster.access)
         self._datas: list[tuple[SessionPartition, PartitionData]] = []
 
-    def keys(self) -> list[Hashable]:
+    def keys(self) -> list[Partition]:
         return [each.partition for each in self._cached if each.partition is not None]
 
     @property
@@ -336,8 +346,8 @@ class SessionReading(Reading):
             datas.append((cached, data))
 
     def forget(self) -> None:
+        super().forget()
         self._datas = []
-        self.forgotten = True
 
     def response(self, now_ms: int) -> FetchResponse:
         session = self._session

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kohort.coordinator.consumer.patterns import matching, why_invalid
+from kohort.coordinator.consumer.patterns import matcher, why_invalid
 
 
 @pytest.mark.parametrize(
@@ -22,8 +22,8 @@ def test_what_re2_does_not_have_is_refused_in_kafkas_words(regex: str, reason: s
 
 def test_a_pattern_matches_whole_names() -> None:
     assert why_invalid("fo+") is None
-    assert matching("fo+", ["foo", "fo", "food", "a-foo"]) == ("fo", "foo")
+    assert [name for name in ("foo", "fo", "food", "a-foo") if matcher("fo+")(name)] == ["foo", "fo"]
 
 
 def test_a_catastrophic_pattern_is_matched_in_linear_time() -> None:
-    assert matching("(a|aa|a?)*$", ["a" * 249 + "!"]) == ()
+    assert not matcher("(a|aa|a?)*$")("a" * 249 + "!")

@@ -1,0 +1,69 @@
+"""Patterns are matched a few names at a time, and not again while no topic changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from kohort.coordinator.consumer.patterns import matcher
+from kohort.coordinator.consumer.resolving import NAMES_AT_ONCE
+from tests.coordinator.consumer.world import ConsumerWorld
+
+TOPICS = 10 * NAMES_AT_ONCE
+
+
+@pytest.fixture
+def compared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names that were compared with a pattern."""
+    names: list[str] = []
+
+    def noting(regex: str) -> Callable[[str], object]:
+        matches = matcher(regex)
+
+        def noted(name: str) -> object:
+            names.append(name)
+            return matches(name)
+
+        return noted
+
+    monkeypatch.setattr("kohort.coordinator.consumer.resolving.matcher", noting)
+    return names
+
+
+@pytest.mark.plain("it looks over the shoulder of a module that may be compiled")
+def test_others_are_served_between_a_few_names(compared: list[str]) -> None:
+    world = ConsumerWorld()
+    for number in range(TOPICS):
+        world.topics.create(f"t{number}", 1)
+    ada = world.consumer("ada", names=(), regex="t.*")
+    ada.acts()
+    world.settle()
+    at_once = []
+    while len(compared) < TOPICS:
+        before = len(compared)
+        world.after(1)
+        at_once.append(len(compared) - before)
+    assert max(at_once[1:]) <= NAMES_AT_ONCE
+    world.converges(ada)
+    assert len(ada.owned_partitions()) == TOPICS
+
+
+@pytest.mark.plain("it looks over the shoulder of a module that may be compiled")
+def test_a_pattern_is_matched_once_while_no_topic_changes(compared: list[str]) -> None:
+    world = ConsumerWorld(foo=1, food=1, bar=1)
+    ada = world.consumer("ada", names=(), regex="foo.*")
+    world.converges(ada)
+    assert compared == ["foo", "food", "bar"]
+    world.converges(ada, rest=150)
+    compared.clear()
+    bob = world.consumer("bob", names=(), regex="b.*")
+    ada.acts()
+    world.converges(ada, bob, rest=200)
+    assert compared == ["foo", "food", "bar"], "bob's alone"
+    assert list(world.consumer_group.regexes["foo.*"].topics) == ["foo", "food"]
+    compared.clear()
+    world.topics.create("fool", 1)
+    world.converges(ada, bob, rest=200)
+    assert len(compared) == 8
+    assert list(world.consumer_group.regexes["foo.*"].topics) == ["foo", "food", "fool"]

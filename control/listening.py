@@ -16,6 +16,7 @@ from kohort.broker.logs import log
 from kohort.broker.runtime.server import ListenError, Server, bind
 from kohort.control.admission import is_loopback
 from kohort.control.app import make_app
+from kohort.control.impatient import ImpatientProtocol
 from kohort.control.lab_clock import LabClock
 from kohort.control.laboratory import Laboratory
 from kohort.control.safety import Budget
@@ -72,6 +73,7 @@ async def serve(app: FastAPI, host: str, port: int, certificate: Path | None = N
         access_log=False,
         lifespan="off",
         loop="none",
+        http=ImpatientProtocol,
         ws="none",
         timeout_graceful_shutdown=LAST_WORDS_S,
         ssl_certfile=certificate,

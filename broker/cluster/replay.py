@@ -14,7 +14,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from kohort.broker.logs import log
+from kohort.coordinator.offsets_topic_records import UnreadableRecord
 from kohort.protocol.batches import BatchInfo, read_batches
+from kohort.protocol.errors import DecodeError
 from kohort.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
@@ -104,6 +106,17 @@ class Replay:
             log.warning(
                 f"{self.name}: {problem.strerror or problem} at a record from offset {self._offset} on; until its "
                 "leadership moves, what it keeps is not coordinated here; see to the disk, and start again",
+                partition=self.name,
+                offset=self._offset,
+            )
+            return STEP_BYTES
+        except (UnreadableRecord, DecodeError) as problem:
+            self.over = True
+            self._loader.fail()
+            log.warning(
+                f"{self.name}: a record from offset {self._offset} on cannot be read: {problem}; until its leadership "
+                "moves, what it keeps is not coordinated here (Apache Kafka does not load it either); put its files "
+                "back from a copy",
                 partition=self.name,
                 offset=self._offset,
             )

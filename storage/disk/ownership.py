@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from kohort.storage.disk.journal import JOURNAL
 from kohort.storage.topic_names import METADATA_TOPIC
 
 if TYPE_CHECKING:
@@ -20,6 +21,9 @@ LOCK = ".lock"
 PARTITION = re.compile(r"(?P<topic>[A-Za-z0-9._-]+)-(?P<index>\d+)")
 NOT_OURS_TO_SEE = frozenset({LOCK, "lost+found", f"{METADATA_TOPIC}-0"})
 """The last is what Kafka's controllers keep, which looks like a partition."""
+
+_KAFKAS = frozenset({"node.id", "broker.id"})
+"""One of these is in Kafka's own file, the second in those of times with ZooKeeper."""
 
 _held: set[Path] = set()
 """Directories that this process has open: locks of the system are between processes."""
@@ -40,10 +44,15 @@ def owner_of(path: Path, ours: Iterable[str]) -> str | None:
         _refuse_other_things(path, frozenset(ours))
         return None
     written = meta.get("kohort.format")
-    if written is None:
+    if written is None and _KAFKAS & meta.keys() and not (path / JOURNAL).exists():
         raise DataDirectoryError(
             f"{path} belongs to an Apache Kafka broker: stop it, copy the folders of the partitions you want into a "
             "new directory, and name that"
+        )
+    if written is None:
+        raise DataDirectoryError(
+            f"{path / META} is damaged: it does not say whose directory this is. A file of kohort's has the lines "
+            f"version=1, cluster.id=…, node.id=… and kohort.format={FORMAT}; put it back from a copy, or mend it"
         )
     if written != FORMAT:
         raise DataDirectoryError(

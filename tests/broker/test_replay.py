@@ -147,6 +147,7 @@ def test_what_cannot_be_read_makes_it_no_coordinator(record: Pair, lines: String
     assert place.shard is None
     assert place.coordinator.groups == {}
     assert "kept-0: a record from offset 1 on cannot be read" in lines.getvalue()
+    assert "Traceback" not in lines.getvalue()
 
 
 def test_the_log_says_what_was_loaded(lines: StringIO) -> None:

@@ -94,6 +94,18 @@ def test_kafkas_own_directory_is_left_alone(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["meta.properties"]
 
 
+@pytest.mark.parametrize("lines", [0, 2, 3])
+def test_a_damaged_meta_file_is_not_taken_for_kafkas(tmp_path: Path, lines: int) -> None:
+    OnDisk(tmp_path).directory.close()
+    meta = tmp_path / "meta.properties"
+    whole = meta.read_text()
+    meta.write_text("".join(whole.splitlines(keepends=True)[:lines]))
+    with pytest.raises(DataDirectoryError, match=r"meta.properties is damaged.*kohort.format=1"):
+        DataDirectory(tmp_path)
+    meta.write_text(whole)
+    DataDirectory(tmp_path).close()
+
+
 def test_a_newer_format_is_left_to_the_version_that_wrote_it(tmp_path: Path) -> None:
     OnDisk(tmp_path).directory.close()
     meta = tmp_path / "meta.properties"

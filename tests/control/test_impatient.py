@@ -1,0 +1,60 @@
+"""A client of the control address that begins a request has to finish it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from fastapi import FastAPI
+
+from kohort.control import impatient
+from kohort.control.listening import serve
+
+HEAD = b"POST /echo HTTP/1.1\r\nHost: localhost\r\n"
+WHOLE = HEAD + b"Content-Length: 2\r\n\r\nab"
+
+
+def application() -> FastAPI:
+    app = FastAPI()
+
+    @app.post("/echo")
+    async def echo() -> str:
+        return "heard"
+
+    return app
+
+
+@pytest.mark.parametrize(
+    "half", [b"", b"POST /ec", HEAD, HEAD + b"Content-Length: 2\r\n\r\na", WHOLE + b"GET /"],
+    ids=["nothing", "a line", "headers", "a body", "the second request"],
+)  # fmt: skip
+async def test_half_a_request_is_hung_up_on(half: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(impatient, "REQUEST_S", 0.01)
+    async with serve(application(), "127.0.0.1", 0) as where:
+        reader, writer = await asyncio.open_connection(*where.split(":"))
+        writer.write(half)
+        heard = await reader.read(-1)
+        writer.close()
+    assert heard.count(b"heard") == half.count(WHOLE)
+
+
+async def test_whole_requests_may_follow_one_another_as_slowly_as_they_like(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(impatient, "REQUEST_S", 30.0)
+    started: list[object] = []
+    hurry = impatient.ImpatientProtocol._hurry
+
+    def noted(self: impatient.ImpatientProtocol) -> None:
+        started.append(self)
+        hurry(self)
+
+    monkeypatch.setattr(impatient.ImpatientProtocol, "_hurry", noted)
+    async with serve(application(), "127.0.0.1", 0) as where:
+        reader, writer = await asyncio.open_connection(*where.split(":"))
+        for _ in range(3):
+            writer.write(WHOLE)
+            head = await reader.readuntil(b"\r\n\r\n")
+            assert b"200 OK" in head
+            assert await reader.readexactly(7) == b'"heard"'
+            assert started[0]._timer is None  # type: ignore[attr-defined]
+        writer.close()
+    assert len(started) == 1, "nobody is hurried who asks in one piece"

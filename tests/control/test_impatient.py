@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 
 from kohort.control import impatient
 from kohort.control.listening import serve
@@ -18,7 +18,8 @@ def application() -> FastAPI:
     app = FastAPI()
 
     @app.post("/echo")
-    async def echo() -> str:
+    async def echo(request: Request) -> str:
+        await request.body()
         return "heard"
 
     return app

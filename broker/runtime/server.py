@@ -8,6 +8,7 @@ import socket
 from collections import Counter, deque
 from contextlib import suppress
 from functools import partial
+from resource import RLIMIT_NOFILE, getrlimit
 from typing import TYPE_CHECKING, Final, cast
 
 from kohort.broker.address import show_address
@@ -41,6 +42,9 @@ READING_S: Final = 0.05
 DUE_AT_ONCE: Final = 500
 """So many of those whose time is up are looked at before sockets are read: sessions of a large group end together."""
 
+DESCRIPTORS_KEPT: Final = 64
+"""A process that has no descriptors left can't load what it needs for the first time, nor open a log's file."""
+
 HANDSHAKE_S: Final = 10.0
 """How long a TLS handshake may take; a client that stalls in one is hung up on then."""
 
@@ -63,6 +67,8 @@ class Server:
         self.connections: set[Connection] = set()
         self.paused = PausedReading(self)
         self.unread = Unread(cluster)
+        self.descriptors = getrlimit(RLIMIT_NOFILE)[0]
+        """How many files and sockets the process may have open; the system gives the lowest number that is free."""
         self.replies = Replies(loop)
         self.turns = Turns(loop, cluster.clock, self.replies.write, self._round_over)
         self.woken: deque[Connection] = deque()
@@ -218,6 +224,11 @@ class Server:
             return f"there are {settings.max_connections} already (max.connections)"
         if self._per_address[connection.client_host] > settings.max_connections_per_ip:
             return f"there are {settings.max_connections_per_ip} from its address already (max.connections.per.ip)"
+        if connection.socket_number >= self.descriptors - DESCRIPTORS_KEPT:
+            return (
+                f"this process may open {self.descriptors} files and sockets, and keeps {DESCRIPTORS_KEPT} of them for "
+                "its own; raise the limit (ulimit -n) before you start it"
+            )
         return None
 
     def forget(self, connection: Connection) -> None:

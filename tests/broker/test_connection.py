@@ -10,6 +10,7 @@ from kohort.broker.address import java_address
 from kohort.broker.cluster.node import Node
 from kohort.broker.runtime.connection_limits import WAITING_BYTES
 from kohort.broker.runtime.paused_reading import LOOK_EVERY_MS, READ_ON_BYTES
+from kohort.broker.runtime.server import DESCRIPTORS_KEPT
 from kohort.broker.runtime.turns import ROUND_US, TURN_US
 from kohort.broker.ticket import NO_REPLY, CloseConnection, Ticket
 from kohort.protocol.errors import ErrorCode
@@ -365,6 +366,16 @@ def test_connections_from_one_address_are_counted() -> None:
     assert not broker.client(peer="10.0.0.7").closed
     assert not broker.client(peer="10.0.0.8").closed
     assert broker.client(peer="10.0.0.7").closed
+
+
+def test_the_last_descriptors_are_for_the_broker_itself(lines: StringIO) -> None:
+    broker = Broker()
+    broker.server.descriptors = 1_000
+    last = 1_000 - DESCRIPTORS_KEPT
+    assert not broker.client(descriptor=last - 1).closed
+    assert broker.client(descriptor=last).closed
+    assert "this process may open 1000 files and sockets" in lines.getvalue()
+    assert "ulimit -n" in lines.getvalue()
 
 
 def test_addresses_are_written_as_java_writes_them() -> None:

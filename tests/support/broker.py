@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from kohort.broker.address import parse_advertised
 from kohort.broker.cluster.broker_cluster import BrokerCluster
@@ -18,6 +18,15 @@ from kohort.storage.disk.directory import DataDirectory
 from tests.support.frames import frame, message
 from tests.support.manual_clock import ManualClock
 from tests.support.still_loop import StillLoop
+
+
+class NumberedSocket(NamedTuple):
+    """A socket, as far as its descriptor goes."""
+
+    number: int
+
+    def fileno(self) -> int:
+        return self.number
 
 
 class Wire:
@@ -67,10 +76,12 @@ class Client:
         peer: str = "10.0.0.7",
         dialled: str = "10.0.0.1",
         listener: Listener = PLAINTEXT_LISTENER,
+        descriptor: int = 3,
     ) -> None:
         self._broker = broker
         self.connection = Connection(broker.server, broker.cluster.nodes[node], listener)
         self.wire = Wire(peer, (dialled, 9092 + node))
+        self.wire.names["socket"] = NumberedSocket(descriptor)
         self.connection.connection_made(self.wire)  # type: ignore[arg-type]
 
     def sends(self, *data: bytes) -> None:

@@ -22,6 +22,7 @@ from kohort.coordinator.classic.states import State
 from kohort.coordinator.effects import OFFSETS_TOPIC
 from kohort.storage.disk.directory import DataDirectory
 from kohort.storage.disk.files import Disk, Unsynced
+from tests.support.broker import NumberedSocket
 from tests.support.manual_clock import ManualClock
 from tests.talk.profiles import Profile
 
@@ -137,7 +138,9 @@ class Line:
 
     abort = close
 
-    def get_extra_info(self, name: str) -> tuple[str, int]:
+    def get_extra_info(self, name: str) -> Any:
+        if name == "socket":
+            return NumberedSocket(3)
         return ("127.0.0.1", 50_000) if name == "peername" else ("127.0.0.1", self.port)
 
     def set_write_buffer_limits(self, high: int) -> None:

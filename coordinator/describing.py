@@ -1,10 +1,15 @@
 """DescribeGroups and ListGroups (classic-groups §8.1, §8.2; consumer-groups §16.2, §16.3)."""
 
+from collections.abc import Iterable
+
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.consumer.consumer_group import CONSUMER, ConsumerGroup
+from kohort.coordinator.consumer.java_order import in_map_order
 from kohort.coordinator.context import Shard
 from kohort.coordinator.coordinator import GroupCoordinator
+from kohort.coordinator.effects import OFFSETS_TOPIC
+from kohort.coordinator.group_placement import java_hash
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember
 from kohort.protocol.messages.list_groups import ListedGroup
@@ -22,6 +27,25 @@ def describe_group(coordinator: GroupCoordinator, group_id: str) -> DescribedGro
         what = "is not a classic group" if group_id in coordinator.consumer_groups else "not found"
         return _missing(group_id, ErrorCode.group_id_not_found, f"Group {group_id} {what}.", State.DEAD.value)
     return _missing(group_id, error, None, "")
+
+
+def as_answered(coordinator: GroupCoordinator, group_ids: Iterable[str]) -> list[str]:
+    """Groups in the order in which Kafka describes them: by their partition of the offsets topic, then as asked.
+
+    Partitions come as Java's hash map has them (Kafka: `GroupCoordinatorService.describeGroups`).
+    """
+    by_partition: dict[int, list[str]] = {}
+    for group_id in group_ids:
+        by_partition.setdefault(coordinator.partition_of(group_id), []).append(group_id)
+    return [group_id for each in in_map_order(by_partition, _hash_of_partition) for group_id in by_partition[each]]
+
+
+_TOPIC_HASH = java_hash(OFFSETS_TOPIC)
+
+
+def _hash_of_partition(partition: int) -> int:
+    """Java's hash of a partition of the offsets topic (Kafka: `TopicPartition.hashCode`)."""
+    return 31 * (31 + partition) + _TOPIC_HASH
 
 
 def groups_to_list(

@@ -9,6 +9,7 @@ from kohort.broker.slices import Slices, once_each
 from kohort.broker.ticket import Ticket
 from kohort.coordinator.consumer.checks import is_served
 from kohort.coordinator.consumer.consumer_describing import describe_consumer_group
+from kohort.coordinator.describing import as_answered
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
@@ -20,7 +21,7 @@ from kohort.security.rights import DESCRIBE_GROUP, DESCRIBE_TOPIC
 
 
 def handle(node: Node, request: ConsumerGroupDescribeRequest, ticket: Ticket) -> Slices[ConsumerGroupDescribeResponse]:
-    """Always answered at once. A group that is named twice is described twice."""
+    """Always answered at once, in Kafka's order. A group that is named twice is described twice."""
     if not is_served(node.coordinator.settings):
         return error_response(request, ErrorCode.unsupported_version)
 
@@ -40,7 +41,9 @@ def handle(node: Node, request: ConsumerGroupDescribeRequest, ticket: Ticket) ->
             group.authorized_operations = operations(node, ticket, ResourceType.GROUP, group_id)
         return group
 
-    groups = yield from once_each(described, request.group_ids)
+    nameless = [group_id for group_id in request.group_ids if not group_id]
+    named = as_answered(node.coordinator, (group_id for group_id in request.group_ids if group_id))
+    groups = yield from once_each(described, [*nameless, *named])
     if access is not None:  # Kafka refuses first, and then asks the coordinator about the others
         groups = tuple(sorted(groups, key=lambda each: each.error_code is not ErrorCode.group_authorization_failed))
     return ConsumerGroupDescribeResponse(groups=groups)

@@ -8,7 +8,7 @@ from kohort.broker.apis.authorized_operations import operations
 from kohort.broker.cluster.node import Node
 from kohort.broker.slices import Slices, once_each
 from kohort.broker.ticket import Ticket
-from kohort.coordinator.describing import describe_group
+from kohort.coordinator.describing import as_answered, describe_group
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
 from kohort.security.acls import ResourceType
@@ -16,15 +16,21 @@ from kohort.security.rights import DESCRIBE_GROUP
 
 
 def handle(node: Node, request: DescribeGroupsRequest, ticket: Ticket) -> Slices[DescribeGroupsResponse]:
-    """Groups that are missing, or not this node's, come first, as in Kafka."""
-    described = yield from once_each(lambda group_id: _describe(node, group_id, request, ticket), request.groups)
-    return DescribeGroupsResponse(groups=tuple(sorted(described, key=lambda each: each.error_code is ErrorCode.none)))
+    """In Kafka's order: groups that one may not see come first, then those of one partition after the other."""
+    names = as_answered(node.coordinator, request.groups)
+    described = yield from once_each(lambda group_id: _describe(node, group_id, request, ticket), names)
+    if node.cluster.access is not None:
+        described = tuple(sorted(described, key=lambda each: each.error_code is not _NOT_ALLOWED))
+    return DescribeGroupsResponse(groups=described)
+
+
+_NOT_ALLOWED = ErrorCode.group_authorization_failed
 
 
 def _describe(node: Node, group_id: str, request: DescribeGroupsRequest, ticket: Ticket) -> DescribedGroup:
     access = node.cluster.access
     if access is not None and not access.allows(ticket, DESCRIBE_GROUP, group_id):
-        return _refused(group_id, ErrorCode.group_authorization_failed)
+        return _refused(group_id, _NOT_ALLOWED)
     group = describe_group(node.coordinator, group_id)
     if ticket.version < 6 and group.error_code is ErrorCode.group_id_not_found:
         group.error_code, group.error_message = ErrorCode.none, None

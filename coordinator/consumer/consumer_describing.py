@@ -5,6 +5,7 @@ from uuid import UUID
 
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
+from kohort.coordinator.consumer.java_order import in_table_order
 from kohort.coordinator.consumer.refusing import group_missing, not_a_consumer_group
 from kohort.coordinator.consumer.targets import preferred_assignor
 from kohort.coordinator.coordinator import GroupCoordinator
@@ -36,8 +37,12 @@ def _described(group: ConsumerGroup) -> DescribedGroup:
         group_epoch=group.epoch,
         assignment_epoch=group.target_epoch,
         assignor_name=preferred_assignor(group),
-        members=tuple(_member(group, member) for member in group.members.values()),
+        members=tuple(_member(group, member) for member in in_table_order(group.members.values(), _hash_of)),
     )
+
+
+def _hash_of(member: ConsumerMember) -> int:
+    return member.java_hash
 
 
 def _member(group: ConsumerGroup, member: ConsumerMember) -> Member:

@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from kohort.storage.disk.journal import JOURNAL
 from kohort.storage.topic_names import METADATA_TOPIC
 
 if TYPE_CHECKING:
@@ -44,12 +43,14 @@ def owner_of(path: Path, ours: Iterable[str]) -> str | None:
         _refuse_other_things(path, frozenset(ours))
         return None
     written = meta.get("kohort.format")
-    if written is None and _KAFKAS & meta.keys() and not (path / JOURNAL).exists():
-        raise DataDirectoryError(
-            f"{path} belongs to an Apache Kafka broker: stop it, copy the folders of the partitions you want into a "
-            "new directory, and name that"
-        )
     if written is None:
+        from kohort.storage.disk.journal import JOURNAL  # not for a broker that keeps its logs in memory
+
+        if "directory.id" in meta or (_KAFKAS & meta.keys() and not (path / JOURNAL).exists()):
+            raise DataDirectoryError(
+                f"{path} belongs to an Apache Kafka broker: stop it, copy the folders of the partitions you want into "
+                "a new directory, and name that"
+            )
         raise DataDirectoryError(
             f"{path / META} is damaged: it does not say whose directory this is. A file of kohort's has the lines "
             f"version=1, cluster.id=…, node.id=… and kohort.format={FORMAT}; put it back from a copy, or mend it"

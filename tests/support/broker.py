@@ -32,8 +32,12 @@ class NumberedSocket(NamedTuple):
 class Wire:
     """A transport that goes nowhere, and what the connection did to it."""
 
-    def __init__(self, peer: str, listener: tuple[str, int]) -> None:
-        self.names: dict[str, object] = {"peername": (peer, 40_000), "sockname": listener}
+    def __init__(self, peer: str, listener: tuple[str, int], descriptor: int = 3) -> None:
+        self.names: dict[str, object] = {
+            "peername": (peer, 40_000),
+            "sockname": listener,
+            "socket": NumberedSocket(descriptor),
+        }
         self.writes: list[bytes] = []
         self.reading = True
         self.closed = False
@@ -80,8 +84,7 @@ class Client:
     ) -> None:
         self._broker = broker
         self.connection = Connection(broker.server, broker.cluster.nodes[node], listener)
-        self.wire = Wire(peer, (dialled, 9092 + node))
-        self.wire.names["socket"] = NumberedSocket(descriptor)
+        self.wire = Wire(peer, (dialled, 9092 + node), descriptor)
         self.connection.connection_made(self.wire)  # type: ignore[arg-type]
 
     def sends(self, *data: bytes) -> None:

@@ -32,12 +32,14 @@ def describe_group(coordinator: GroupCoordinator, group_id: str) -> DescribedGro
 def as_answered(coordinator: GroupCoordinator, group_ids: Iterable[str]) -> list[str]:
     """Groups in the order in which Kafka describes them: by their partition of the offsets topic, then as asked.
 
-    Partitions come as Java's hash map has them (Kafka: `GroupCoordinatorService.describeGroups`).
+    Partitions come as Java's hash map has them (Kafka: `GroupCoordinatorService.describeGroups`). Its `computeIfAbsent`
+    puts a new one before the others of its bucket.
     """
     by_partition: dict[int, list[str]] = {}
     for group_id in group_ids:
         by_partition.setdefault(coordinator.partition_of(group_id), []).append(group_id)
-    return [group_id for each in in_map_order(by_partition, _hash_of_partition) for group_id in by_partition[each]]
+    ordered = in_map_order(reversed(by_partition), _hash_of_partition)
+    return [group_id for partition in ordered for group_id in by_partition[partition]]
 
 
 _TOPIC_HASH = java_hash(OFFSETS_TOPIC)

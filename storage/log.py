@@ -13,6 +13,7 @@ from typing import Final
 from kohort.storage import leader_epochs, memory
 from kohort.storage.batch_records import find_time
 from kohort.storage.compaction import AT_ONCE, Compaction
+from kohort.storage.largest_timestamp import largest_timestamp, of_dropped
 from kohort.storage.memory import Memory
 from kohort.storage.producers import Producers
 from kohort.storage.segment import CHUNK_BYTES, NO_ROOM, Chunk, Segment, batches_of, first_at_or_after
@@ -33,6 +34,7 @@ class PartitionLog:
         "_config",
         "_epochs",
         "_memory",
+        "_open_that_went",
         "_roll_bytes",
         "_roll_ms",
         "_segments",
@@ -57,6 +59,8 @@ class PartitionLog:
         self.size_bytes = 0
         self._memory = room if room is not None else Memory()
         self._segments: list[Segment] | tuple[()] = ()
+        self._open_that_went: tuple[int, int] | None = None
+        """The largest timestamp, and its offset, of an open segment whose records were all deleted."""
         self._epochs: Epochs = leader_epochs.FIRST
         if found is not None:
             self._take_over(found)
@@ -128,6 +132,7 @@ class PartitionLog:
     def _roll(self, wall_ms: int) -> Segment:
         if self._segments:
             self._segments[-1].close()
+            self._open_that_went = None
         segment = self._store.new_segment(self.log_end_offset, wall_ms)
         self._segments = [*self._segments, segment]
         # By size at once, so that memory stays within it; by time only in `trim`, as in Kafka.
@@ -183,9 +188,13 @@ class PartitionLog:
                     break
         return None
 
-    def max_timestamp(self) -> int:
-        """The largest timestamp of all records; -1: there is none."""
-        return max((segment.max_timestamp for segment in self._segments), default=-1)
+    def offset_of_max_timestamp(self) -> Generator[None, None, tuple[int, int] | None]:
+        """The largest timestamp and the first offset that has it; None: there is none. A little at a step.
+
+        As in Kafka, it counts after its record was deleted, until its segment goes: the open one stays there. Here it
+        goes too, and what it held is remembered until the next one is full.
+        """
+        return (yield from largest_timestamp(self._segments, self._open_that_went))
 
     @property
     def latest_epoch(self) -> int:
@@ -258,6 +267,8 @@ class PartitionLog:
             gone.append(segments.pop(0))
             dropped += gone[-1].size_bytes
         if gone:
+            if not segments:
+                self._open_that_went = of_dropped(gone[-1], self._open_that_went)
             if not segments and not self._store.in_memory:
                 # The name of an empty file is what remembers where the log ends.
                 segments.append(self._store.new_segment(self.log_end_offset, gone[-1].created_at_ms, alone=True))

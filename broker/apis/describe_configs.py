@@ -2,8 +2,8 @@
 
 v1 sources and synonyms (KIP-226) · v2 as v1 · v3 types and documentation (KIP-569) · v4 tagged fields.
 
-Serves topics, groups and brokers. Left out: broker loggers and client metrics. Settings of a broker are described if
-they mean something here; none can be changed while it runs.
+Serves topics, groups, brokers, and subscriptions of clients' metrics as if nobody had made one. Left out: broker
+loggers. Settings of a broker are described if they mean something here; none can be changed while it runs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from kohort.protocol.messages.describe_configs import (
 )
 from kohort.security.acls import CLUSTER_NAME
 from kohort.security.rights import DESCRIBE_CONFIGS_CLUSTER, DESCRIBE_CONFIGS_GROUP, DESCRIBE_CONFIGS_TOPIC
-from kohort.storage.config_types import LIST
+from kohort.storage.config_types import INT, LIST
 from kohort.storage.refusal import Refusal
 from kohort.storage.topic import Topic
 from kohort.storage.topic_configs import TOPIC_CONFIGS
@@ -120,6 +120,8 @@ def _same_for(node: Node, resource: DescribeConfigsResource) -> Hashable:
     kind, name = resource.resource_type, resource.resource_name
     if kind == BROKER:
         return kind, bool(name)
+    if kind == CLIENT_METRICS:
+        return kind
     return kind, name if kind == TOPIC else frozenset(node.cluster.group_configs.of(name).items())
 
 
@@ -154,6 +156,10 @@ def _configs(node: Node, resource: DescribeConfigsResource) -> Iterable[Describe
         if not name:
             return Refusal(ErrorCode.invalid_request, "Group name must not be empty")
         return _of_group(node.cluster.group_configs, name)
+    if resource.resource_type == CLIENT_METRICS:
+        if not name:
+            return Refusal(ErrorCode.invalid_request, "Client metrics subscription name must not be empty")
+        return _of_client_metrics()
     return Refusal(ErrorCode.invalid_request, f"Unsupported resource type: {resource.resource_type}")
 
 
@@ -208,6 +214,28 @@ def _of_group(group_configs: GroupConfigs, group_id: str) -> Iterable[DescribeCo
             synonyms=tuple(synonyms),
             config_type=config.kind,
             documentation=config.documentation,
+        )
+
+
+_CLIENT_METRICS = (
+    ("interval.ms", "300000", INT, "Metrics push interval in milliseconds"),
+    ("match", "", LIST, "Client match criteria"),
+    ("metrics", "", LIST, "Telemetry metric name prefix list"),
+)
+"""What Kafka tells of any subscription of clients' metrics (KIP-714) that nobody has made: here there are no others."""
+
+
+def _of_client_metrics() -> Iterable[DescribeConfigsResourceResult]:
+    for name, value, kind, documentation in _CLIENT_METRICS:
+        yield DescribeConfigsResourceResult(
+            name=name,
+            value=value,
+            read_only=False,
+            config_source=DEFAULT_CONFIG,
+            is_sensitive=False,
+            synonyms=(),
+            config_type=kind,
+            documentation=documentation,
         )
 
 

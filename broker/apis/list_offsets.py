@@ -111,10 +111,9 @@ def _offset_at(log: PartitionLog, timestamp: int, end: int) -> Slices[tuple[int,
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         return -1, -1
     if timestamp == MAX_TIMESTAMP:
-        timestamp = log.max_timestamp()
-        if timestamp < 0:
-            return -1, -1
-    found = yield from log.offset_for_timestamp(timestamp)
+        found = yield from log.offset_of_max_timestamp()
+    else:
+        found = yield from log.offset_for_timestamp(timestamp)
     return (-1, -1) if found is None or found[1] >= end else found
 
 

@@ -37,7 +37,9 @@ def _described(group: ConsumerGroup) -> DescribedGroup:
         group_epoch=group.epoch,
         assignment_epoch=group.target_epoch,
         assignor_name=preferred_assignor(group),
-        members=tuple(_member(group, member) for member in in_table_order(group.members.values(), _hash_of)),
+        members=tuple(
+            _member(group, member) for member in in_table_order(group.members.values(), _hash_of, group.most_members)
+        ),
     )
 
 

@@ -55,6 +55,7 @@ class ConsumerGroup(Group):
         "matched_version",
         "members",
         "metadata_hash",
+        "most_members",
         "names",
         "owners",
         "regex_counts",
@@ -100,6 +101,8 @@ class ConsumerGroup(Group):
         """The version of the topics when the group last looked at its own; None: it must look again."""
         self.resolving = False
         """Whether patterns are about to be resolved."""
+        self.most_members = 0
+        """How many there have been at one time, which decides in which order Kafka walks over them."""
         self.matched_version = -1
         """The topics' version at which this process has matched patterns the last time, for somebody who sees all."""
         self.event_state: ConsumerEventState | None = None
@@ -228,6 +231,7 @@ class ConsumerGroup(Group):
             self.static_members[value.instance_id] = member_id
         if member is None:
             member = self.members[member_id] = ConsumerMember(member_id, value)
+            self.most_members = max(self.most_members, len(self.members))
             self.settled += member.has_reached(self.target_epoch)
         else:
             member.metadata = value
@@ -250,6 +254,7 @@ class ConsumerGroup(Group):
                 return None
             # In a log that was compacted a member's metadata may come behind its assignment.
             member = self.members[member_id] = ConsumerMember(member_id, UNKNOWN)
+            self.most_members = max(self.most_members, len(self.members))
             self._count(UNKNOWN, 1)
             self.settled += member.has_reached(self.target_epoch)
         before = member.current

@@ -7,8 +7,6 @@ from uuid import UUID
 T = TypeVar("T")
 
 _FEWEST_BUCKETS = 16
-_FEWEST_BITS = 4
-"""The fewest bits of a slot's number. Kafka's table may be smaller; a recorded conversation of 4.3.0 shows this."""
 _LOAD_FACTOR = 0.75
 _GOLDEN = -7046029254386353131
 """The multiplier of Fibonacci hashing in 64 bits."""
@@ -28,11 +26,16 @@ def in_map_order(items: Iterable[T], hash_of: Callable[[T], int]) -> list[T]:
     return sorted(found, key=bucket)
 
 
-def in_table_order(items: Iterable[T], hash_of: Callable[[T], int]) -> list[T]:
-    """The items as Kafka's `TimelineHashMap` is walked, in which a coordinator keeps its state."""
+def in_table_order(items: Iterable[T], hash_of: Callable[[T], int], most: int = 0) -> list[T]:
+    """The items as Kafka's `TimelineHashMap` is walked, in which a coordinator keeps its state.
+
+    By slot; within one the last that came is the first. `items`: in the order in which they came. `most`: how many
+    there have been at one time, as the table does not get smaller again. Confirmed with Apache Kafka 4.3.0.
+    """
     found = list(items)
-    bits = _FEWEST_BITS
-    while len(found) * _LOAD_FACTOR > 1 << bits:
+    found.reverse()
+    bits = 1
+    while (max(len(found), most) + 1) * _LOAD_FACTOR > 1 << bits:
         bits += 1
     return sorted(found, key=lambda item: (hash_of(item) * _GOLDEN & (1 << 64) - 1) >> 64 - bits)
 

@@ -49,7 +49,8 @@ def _in_order(group: ConsumerGroup) -> list[str]:
     """Members as Kafka's assignors get them. Who joins with this heartbeat is added last."""
     known = [member for member in group.members.values() if member.current is not FIRST]
     added = [member for member in group.members.values() if member.current is FIRST]
-    ordered = in_map_order([*in_table_order(known, _hash_of), *added], _hash_of)
+    most = group.most_members if group.most_members > len(group.members) else len(known)  # it is not in the table yet
+    ordered = in_map_order([*in_table_order(known, _hash_of, most), *added], _hash_of)
     return [member.member_id for member in ordered]
 
 

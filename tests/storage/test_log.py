@@ -6,7 +6,7 @@ from kohort.storage.log import PartitionLog
 from kohort.storage.memory import Memory
 from kohort.storage.segment import CHUNK_BYTES
 from kohort.storage.topic_configs import LogConfig
-from tests.support.batches import batch, contents, found_at, offsets, split
+from tests.support.batches import batch, contents, found_at, offsets, result_of, split
 
 EVERYTHING = 1 << 30
 
@@ -75,7 +75,18 @@ def test_an_offset_is_found_by_time() -> None:
     assert found_at(log, 2_000) == (3_000, 1)
     assert found_at(log, 5_000) == (6_000, 4)
     assert found_at(log, 6_001) is None
-    assert log.max_timestamp() == 6_000
+    assert result_of(log.offset_of_max_timestamp()) == (6_000, 4)
+
+
+def test_the_largest_timestamp_counts_after_its_record_was_deleted_as_long_as_kafka_keeps_its_segment() -> None:
+    log = log_of(batch(b"a", at=1_000), batch(b"b", at=3_000), batch(b"c", at=2_000))
+    for start in (2, 3):
+        log.delete_before(start)
+        assert result_of(log.offset_of_max_timestamp()) == (3_000, 1)
+    log.append(batch(b"d", at=2_500), wall_ms=0)
+    assert result_of(log.offset_of_max_timestamp()) == (3_000, 1)
+    log.append(batch(b"e", at=4_000), wall_ms=0)
+    assert result_of(log.offset_of_max_timestamp()) == (4_000, 4)
 
 
 def test_times_inside_compressed_batches_are_found() -> None:
@@ -91,7 +102,7 @@ def test_records_stamped_by_the_broker_have_their_batch_s_time() -> None:
 def test_an_empty_log_has_no_times() -> None:
     log = log_of()
     assert found_at(log, 0) is None
-    assert log.max_timestamp() == -1
+    assert result_of(log.offset_of_max_timestamp()) is None
     assert log.read(0, EVERYTHING) == []
     assert list(log.batches()) == []
 

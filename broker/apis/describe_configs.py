@@ -3,16 +3,16 @@
 v1 sources and synonyms (KIP-226) · v2 as v1 · v3 types and documentation (KIP-569) · v4 tagged fields.
 
 Serves topics, groups, brokers, and subscriptions of clients' metrics as if nobody had made one. Left out: broker
-loggers. Settings of a broker are described if they mean something here; none can be changed while it runs.
+loggers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from kohort.broker.apis.broker_configs import of_all_brokers, of_broker
 from kohort.broker.apis.config_resources import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, NOT_ALLOWED, TOPIC
-from kohort.broker.settings.broker_settings import SETTINGS
 from kohort.broker.settings.group_configs import GROUP_CONFIGS
 from kohort.broker.settings.topic_defaults import (
     DEFAULT_CONFIG,
@@ -44,9 +44,7 @@ from kohort.storage.topic_names import name_refusal
 
 if TYPE_CHECKING:
     from kohort.broker.cluster.node import Node
-    from kohort.broker.settings.broker_settings import Settings
     from kohort.broker.settings.group_configs import GroupConfigs
-    from kohort.broker.settings.setting import Setting
     from kohort.broker.ticket import Ticket
 
 TYPES = (TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP)
@@ -56,9 +54,6 @@ _INVALID_REQUEST = (
     "This most likely occurs because of a request being malformed by the client library or the message was sent to an "
     "incompatible broker. See the broker logs for more details."
 )
-
-INTERNAL = {"group.consumer.regex.refresh.interval.ms"}
-"""Settings of brokers that Kafka does not describe (`GroupCoordinatorConfig`, `defineInternal`)."""
 
 DYNAMIC_GROUP_CONFIG = 8
 """Source of a value that was set for a group; the others are in topic_defaults.py."""
@@ -88,7 +83,8 @@ class _Describing:
 
     def result(self, resource: DescribeConfigsResource) -> DescribeConfigsResult:
         """The answer for one resource."""
-        configs = _not_allowed(self._node, resource, self._ticket) or _configs(self._node, resource)
+        dialled = self._ticket.listener[0]
+        configs = _not_allowed(self._node, resource, self._ticket) or _configs(self._node, resource, dialled)
         result = DescribeConfigsResult(
             error_code=ErrorCode.none,
             error_message="",
@@ -135,7 +131,10 @@ def _not_allowed(node: Node, resource: DescribeConfigsResource, ticket: Ticket) 
     return None if allowed else NOT_ALLOWED.get(kind, NOT_ALLOWED[BROKER])
 
 
-def _configs(node: Node, resource: DescribeConfigsResource) -> Iterable[DescribeConfigsResourceResult] | Refusal:
+def _configs(
+    node: Node, resource: DescribeConfigsResource, dialled: str
+) -> Iterable[DescribeConfigsResourceResult] | Refusal:
+    """`dialled`: the host by which the client has reached the node."""
     name = resource.resource_name
     if resource.resource_type == TOPIC:
         problem = name_refusal(name)
@@ -145,13 +144,13 @@ def _configs(node: Node, resource: DescribeConfigsResource) -> Iterable[Describe
         return Refusal(ErrorCode.unknown_topic_or_partition, "") if topic is None else _of_topic(node, topic)
     if resource.resource_type == BROKER:
         if not name:
-            return _of_all_brokers(node.cluster.settings)
+            return of_all_brokers(node.cluster.settings)
         if not name.lstrip("-").isdecimal():
             return Refusal(ErrorCode.invalid_request, f"Broker id must be an integer, but it is: {name}")
         if int(name) != node.id:
             message = f"Unexpected broker id, expected {node.id} or empty string, but received {name}"
             return Refusal(ErrorCode.invalid_request, message)
-        return _of_broker(node.cluster.settings)
+        return of_broker(node, dialled)
     if resource.resource_type == GROUP:
         if not name:
             return Refusal(ErrorCode.invalid_request, "Group name must not be empty")
@@ -237,72 +236,6 @@ def _of_client_metrics() -> Iterable[DescribeConfigsResourceResult]:
             config_type=kind,
             documentation=documentation,
         )
-
-
-EMPTY_BY_DEFAULT = {"authorizer.class.name"}
-"""Texts whose default is empty in Kafka; others have none."""
-OF_THE_AUTHORIZER = {"super.users", "allow.everyone.if.no.acl.found"}
-"""Settings that brokers do not know in Kafka, but their authorizer: they are told if given, without what they say."""
-LISTS_AS_TEXT = {"advertised.listeners", "listeners", "sasl.enabled.mechanisms"}
-"""Lists in Kafka, and texts here."""
-UNKNOWN = 0
-"""As a type."""
-
-
-def _of_broker(settings: Settings) -> Iterable[DescribeConfigsResourceResult]:
-    for name, setting in sorted(SETTINGS.items()):
-        if name in INTERNAL:
-            continue
-        value = _told(name, setting, getattr(settings, name.replace(".", "_")))
-        default = _told(name, setting, setting.default)
-        synonyms = []
-        if value != default:
-            synonyms.append(DescribeConfigsSynonym(name=name, value=value, source=STATIC_BROKER_CONFIG))
-        if default is not None:
-            synonyms.append(DescribeConfigsSynonym(name=name, value=default, source=DEFAULT_CONFIG))
-        if name == SET_FOR_ALL_BROKERS:
-            synonyms.insert(0, DescribeConfigsSynonym(name=name, value=value, source=DYNAMIC_DEFAULT_BROKER_CONFIG))
-        if name in OF_THE_AUTHORIZER:
-            if value != default:
-                yield _of_authorizer(name)
-            continue
-        yield DescribeConfigsResourceResult(
-            name=name,
-            value=value,
-            read_only=True,
-            config_source=synonyms[0].source if synonyms else DEFAULT_CONFIG,
-            is_sensitive=False,
-            synonyms=tuple(synonyms),
-            config_type=LIST if name in LISTS_AS_TEXT else setting.kind,
-            documentation=setting.documentation,
-        )
-
-
-def _of_authorizer(name: str) -> DescribeConfigsResourceResult:
-    return DescribeConfigsResourceResult(
-        name=name,
-        value=None,
-        read_only=True,
-        config_source=STATIC_BROKER_CONFIG,
-        is_sensitive=True,
-        synonyms=(DescribeConfigsSynonym(name=name, value=None, source=STATIC_BROKER_CONFIG),),
-        config_type=UNKNOWN,
-        documentation=None,
-    )
-
-
-def _of_all_brokers(settings: Settings) -> Iterable[DescribeConfigsResourceResult]:
-    """What was set for all brokers at once."""
-    for config in _of_broker(settings):
-        if config.config_source == DYNAMIC_DEFAULT_BROKER_CONFIG:
-            config.synonyms = config.synonyms[:1]
-            yield config
-
-
-def _told(name: str, setting: Setting[Any], value: object) -> str | None:
-    """A value as Kafka answers it: null where there is none, but for lists and EMPTY_BY_DEFAULT."""
-    shown = setting.show(value)
-    return shown if shown or setting.kind == LIST or name in EMPTY_BY_DEFAULT else None
 
 
 def error_response(request: DescribeConfigsRequest, error_code: ErrorCode) -> DescribeConfigsResponse:

@@ -1,13 +1,16 @@
 """DescribeConfigs, AlterConfigs, IncrementalAlterConfigs: settings are told and changed."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kohort.broker.settings.kafkas_defaults import described
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages import alter_configs, incremental_alter_configs
 from kohort.protocol.messages.describe_client_quotas import ComponentData
 from kohort.protocol.messages.describe_configs import DescribeConfigsResource
+from kohort.storage.disk.directory import DataDirectory
 from tests.support.broker import Broker, Client
 from tests.support.data_requests import given_topic
 
@@ -25,6 +28,25 @@ def describes(client: Client, name: str = "topic", kind: int = TOPIC, version: i
 def given(client: Client, name: str = "topic") -> dict[str, str]:
     """What was set for a topic."""
     return {each.name: each.value for each in describes(client, name).configs if each.config_source == 1}
+
+
+def test_a_broker_tells_of_all_settings_that_kafka_s_does(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"num_io_threads": 4, "ssl_key_password": "secret"}
+    directory = DataDirectory(tmp_path)
+    ada = Broker(nodes=2, directory=directory, **given).client(node=1)
+    told = {each.name: each for each in describes(ada, "2", BROKER, include_synonyms=True).configs}
+    assert set(told) >= described().keys()
+    assert len([name for name in told if not name.startswith("kohort.")]) == 340
+    assert all(each.read_only for each in told.values())
+    values = {name: each.value for name, each in told.items()}
+    assert values["num.io.threads"] == "4"
+    assert [(each.value, each.source) for each in told["num.io.threads"].synonyms] == [("4", 4), ("8", 5)]
+    assert values["num.network.threads"] == "3"
+    assert (told["ssl.key.password"].is_sensitive, values["ssl.key.password"]) == (True, None)
+    assert (values["broker.id"], values["node.id"], values["process.roles"]) == ("2", "2", "broker,controller")
+    assert values["log.dirs"] == str(tmp_path.resolve())
+    assert values["listeners"] == values["advertised.listeners"] == "PLAINTEXT://10.0.0.1:9093"
+    directory.close()
 
 
 @pytest.mark.parametrize("version", range(1, 5))

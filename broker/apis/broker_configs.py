@@ -1,0 +1,149 @@
+"""A broker's settings as DescribeConfigs tells of them. None can be changed while it runs, so all are read-only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kohort.broker.address import show_address
+from kohort.broker.settings.broker_settings import SETTINGS
+from kohort.broker.settings.kafkas_defaults import described
+from kohort.broker.settings.topic_defaults import (
+    DEFAULT_CONFIG,
+    DYNAMIC_DEFAULT_BROKER_CONFIG,
+    SET_FOR_ALL_BROKERS,
+    STATIC_BROKER_CONFIG,
+)
+from kohort.protocol.messages.describe_configs import DescribeConfigsResourceResult, DescribeConfigsSynonym
+from kohort.storage.config_types import LIST
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kohort.broker.cluster.node import Node
+    from kohort.broker.settings.broker_settings import Settings
+    from kohort.broker.settings.setting import Setting
+
+_INTERNAL = {"group.consumer.regex.refresh.interval.ms"}
+"""Settings that Kafka does not describe (`GroupCoordinatorConfig`, `defineInternal`)."""
+
+_OF_THE_NODE = {"listeners", "advertised.listeners", "node.id"}
+"""Settings of ours that differ from node to node."""
+
+EMPTY_BY_DEFAULT = {"authorizer.class.name"}
+"""Texts whose default is empty in Kafka; others have none."""
+OF_THE_AUTHORIZER = {"super.users", "allow.everyone.if.no.acl.found"}
+"""Settings that brokers do not know in Kafka, but their authorizer: they are told if given, without what they say."""
+LISTS_AS_TEXT = {"advertised.listeners", "listeners", "sasl.enabled.mechanisms"}
+"""Lists in Kafka, and texts here."""
+UNKNOWN = 0
+"""As a type."""
+
+
+def of_broker(node: Node, dialled: str) -> Iterable[DescribeConfigsResourceResult]:
+    """Every setting that Kafka describes, those that mean nothing here with what was given or Kafka's default.
+
+    `dialled`: the host by which the client has reached the node.
+    """
+    yield from _ours(node.cluster.settings)
+    yield from _others(node, dialled)
+
+
+def _ours(settings: Settings) -> Iterable[DescribeConfigsResourceResult]:
+    for name, setting in sorted(SETTINGS.items()):
+        if name in _INTERNAL or name in _OF_THE_NODE:
+            continue
+        value = _told(name, setting, getattr(settings, name.replace(".", "_")))
+        default = _told(name, setting, setting.default)
+        synonyms = []
+        if value != default:
+            synonyms.append(DescribeConfigsSynonym(name=name, value=value, source=STATIC_BROKER_CONFIG))
+        if default is not None:
+            synonyms.append(DescribeConfigsSynonym(name=name, value=default, source=DEFAULT_CONFIG))
+        if name == SET_FOR_ALL_BROKERS:
+            synonyms.insert(0, DescribeConfigsSynonym(name=name, value=value, source=DYNAMIC_DEFAULT_BROKER_CONFIG))
+        if name in OF_THE_AUTHORIZER:
+            if value != default:
+                yield _of_authorizer(name)
+            continue
+        yield DescribeConfigsResourceResult(
+            name=name,
+            value=value,
+            read_only=True,
+            config_source=synonyms[0].source if synonyms else DEFAULT_CONFIG,
+            is_sensitive=False,
+            synonyms=tuple(synonyms),
+            config_type=LIST if name in LISTS_AS_TEXT else setting.kind,
+            documentation=setting.documentation,
+        )
+
+
+def _of_authorizer(name: str) -> DescribeConfigsResourceResult:
+    return DescribeConfigsResourceResult(
+        name=name,
+        value=None,
+        read_only=True,
+        config_source=STATIC_BROKER_CONFIG,
+        is_sensitive=True,
+        synonyms=(DescribeConfigsSynonym(name=name, value=None, source=STATIC_BROKER_CONFIG),),
+        config_type=UNKNOWN,
+        documentation=None,
+    )
+
+
+def of_all_brokers(settings: Settings) -> Iterable[DescribeConfigsResourceResult]:
+    """What was set for all brokers at once."""
+    for config in _ours(settings):
+        if config.config_source == DYNAMIC_DEFAULT_BROKER_CONFIG:
+            config.synonyms = config.synonyms[:1]
+            yield config
+
+
+def _told(name: str, setting: Setting[Any], value: object) -> str | None:
+    """A value as Kafka answers it: null where there is none, but for lists and EMPTY_BY_DEFAULT."""
+    shown = setting.show(value)
+    return shown if shown or setting.kind == LIST or name in EMPTY_BY_DEFAULT else None
+
+
+def _others(node: Node, dialled: str) -> Iterable[DescribeConfigsResourceResult]:
+    """What means nothing here; and what a node knows of itself, as if it stood in its server.properties."""
+    given, own = node.cluster.settings.given, _of_node(node, dialled)
+    names = {name: (each.kind, each.default, each.is_sensitive) for name, each in described().items()}
+    for name in _OF_THE_NODE:
+        names[name] = LIST if name in LISTS_AS_TEXT else SETTINGS[name].kind, None, False
+    for name, (kind, default, is_sensitive) in sorted(names.items()):
+        value = own.get(name, given.get(name))
+        synonyms = []
+        if value is not None:
+            synonyms.append((value, STATIC_BROKER_CONFIG))
+        if default is not None:
+            synonyms.append((default, DEFAULT_CONFIG))
+        told, source = synonyms[0] if synonyms else (None, DEFAULT_CONFIG)
+        yield DescribeConfigsResourceResult(
+            name=name,
+            value=None if is_sensitive else told,
+            read_only=True,
+            config_source=source,
+            is_sensitive=is_sensitive,
+            synonyms=tuple(
+                DescribeConfigsSynonym(name=name, value=None if is_sensitive else each, source=where)
+                for each, where in synonyms
+            ),
+            config_type=kind,
+            documentation=None,
+        )
+
+
+def _of_node(node: Node, dialled: str) -> dict[str, str]:
+    ports = node.ports or {"PLAINTEXT": node.port}
+    told = {
+        "broker.id": str(node.id),
+        "node.id": str(node.id),
+        "process.roles": "broker,controller",
+        "listeners": ",".join(f"{name}://{show_address(dialled, port)}" for name, port in ports.items()),
+        "advertised.listeners": ",".join(f"{name}://{show_address(*node.address(dialled, name))}" for name in ports),
+    }
+    if len(node.cluster.nodes) == 1:
+        told |= {name: text for name, text in node.cluster.settings.given.items() if name in _OF_THE_NODE}
+    if node.cluster.directory is not None:
+        told["log.dirs"] = str(node.cluster.directory.path.resolve())
+    return told

@@ -24,7 +24,7 @@ from kohort.coordinator.offsets_topic_records import is_storable
 from kohort.coordinator.topic_info import NoTopics, TopicView
 from kohort.protocol.batches import EncodedRecords
 from kohort.protocol.errors import ErrorCode
-from kohort.purgatory import Purgatory
+from kohort.purgatory import DelayedOperation, Purgatory
 
 if TYPE_CHECKING:
     from kohort.coordinator.consumer.consumer_member import ConsumerMember
@@ -65,6 +65,7 @@ class GroupCoordinator(CoordinatorContext):
         self.topics: TopicView = NoTopics()
         self.consumer_config: Callable[[str], ConsumerConfig] = _defaults
         self.shards: dict[int, Shard] = {}
+        self.resolution: DelayedOperation | None = None
         self.open_transactions: dict[tuple[int, int], set[str]] = {}
         """Partition and producer id of transactions that have committed offsets, and the groups whose they are."""
         self.observer: Observer = UNOBSERVED

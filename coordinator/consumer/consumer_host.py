@@ -8,6 +8,7 @@ from kohort.coordinator.effects import Cause
 from kohort.coordinator.group_host import GroupHost
 from kohort.coordinator.topic_info import TopicView
 from kohort.protocol.errors import ErrorCode
+from kohort.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
     from kohort.coordinator.classic.classic_group import ClassicGroup
@@ -36,6 +37,8 @@ class ConsumerHost(GroupHost, Protocol):
     """By group id, what is being written, also of groups that have changed their protocol meanwhile."""
     consumer_config: Callable[[str], ConsumerConfig]
     """The settings of a group, by its id."""
+    resolution: DelayedOperation | None
+    """What matches the patterns of a group with topics, if that takes long."""
     consumer_observer: "ConsumerObserver"
     appended_offset: int | None
 

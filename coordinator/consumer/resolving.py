@@ -61,19 +61,23 @@ class _Resolution(DelayedOperation):
         self._steps = _resolving(group, sees_topic)
 
     def on_complete(self, now_ms: int, *, expired: bool) -> None:
-        """Matches a few names; others are served before the next."""
+        """Matches a few names; others are served before the next. What takes long is done for one group at a time."""
         group = self._group
         host = group.coordinator
-        group.resolving = False
+        under_way, group.resolving = host.resolution, False
+        if under_way is self:
+            host.resolution = None
         if host.consumer_groups.get(group.group_id) is not group:
             return
-        try:
-            next(self._steps)
-        except StopIteration as end:
-            _note(group, end.value, now_ms)
-        else:
-            group.resolving = True
-            host.purgatory.wait_for_a_turn(self)
+        if under_way in (None, self):
+            try:
+                next(self._steps)
+            except StopIteration as end:
+                _note(group, end.value, now_ms)
+                return
+            host.resolution = self
+        group.resolving = True
+        host.purgatory.wait_for_a_turn(self)
 
 
 class _Matched(NamedTuple):

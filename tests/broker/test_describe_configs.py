@@ -31,9 +31,9 @@ def given(client: Client, name: str = "topic") -> dict[str, str]:
 
 
 def test_a_broker_tells_of_all_settings_that_kafka_s_does(tmp_path: Path) -> None:
-    given: dict[str, Any] = {"num_io_threads": 4, "ssl_key_password": "secret"}
+    settings: dict[str, Any] = {"num_io_threads": 4, "ssl_key_password": "secret"}
     directory = DataDirectory(tmp_path)
-    ada = Broker(nodes=2, directory=directory, **given).client(node=1)
+    ada = Broker(nodes=2, directory=directory, **settings).client(node=1)
     told = {each.name: each for each in describes(ada, "2", BROKER, include_synonyms=True).configs}
     assert set(told) >= described().keys()
     assert len([name for name in told if not name.startswith("kohort.")]) == 340

@@ -232,7 +232,8 @@ def test_an_interrupt_leaves_nothing_unwritten(cluster: str, topic: str) -> None
         assert producing.stdin is not None
         producing.stdin.write("1\n2\n")
         producing.stdin.flush()
-        assert said("consume", *at, "-q", "-c", "2").split() == ["1", "2"], "they are sent as they come"
+        # On a busy machine they are read from the pipe one by one, and sent to two partitions.
+        assert sorted(said("consume", *at, "-q", "-c", "2").split()) == ["1", "2"], "they are sent as they come"
         producing.send_signal(signal.SIGINT)
         _, told = producing.communicate(timeout=PATIENCE_S)
     assert (producing.returncode, told) == (130, f"2 records written to {topic}\n")

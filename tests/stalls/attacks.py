@@ -93,6 +93,27 @@ def _commit(group: str, count: int, topic: str = "narrow", start: int = 0) -> by
     )  # fmt: skip
 
 
+def many_topics(client: Client) -> None:
+    """Eight thousand topics with long names."""
+    for start in range(0, 8_000, 4_000):
+        made = tuple(
+            CreatableTopic(
+                name="a" * 190 + str(number), num_partitions=1, replication_factor=1, assignments=(), configs=()
+            )
+            for number in range(start, start + 4_000)
+        )
+        client.ask(frame("create_topics", 5, topics=made, timeout_ms=30_000))
+
+
+def _pattern(number: int) -> bytes:
+    """A member of a group of its own, with a pattern that takes long."""
+    return frame(
+        "consumer_group_heartbeat", 1, group_id=f"p{number}", member_id=f"m{number}", member_epoch=0,
+        rebalance_timeout_ms=60_000, subscribed_topic_regex=f".*(a|aa|b){{{number + 5}}}.*x?{number}",
+        topic_partitions=(),
+    )  # fmt: skip
+
+
 def _fetch(max_wait_ms: int, count: int = 2 * PARTITIONS) -> bytes:
     parts = tuple(
         FetchPartition(partition=number, fetch_offset=0, partition_max_bytes=1 << 20) for number in range(count)
@@ -193,6 +214,19 @@ ATTACKS: dict[str, Attack] = {
         ),
         prepare=wide_topic,
     ),
+    "describe-broker": Attack(
+        (
+            frame(
+                "describe_configs",
+                1,
+                resources=tuple(
+                    DescribeConfigsResource(resource_type=4, resource_name="1", configuration_keys=None)
+                    for _ in range(2_000)
+                ),
+            ),
+        ),
+    ),
+    "patterns": Attack(tuple(_pattern(number) for number in range(12)), prepare=many_topics),
     "create-topics": Attack(
         (
             frame("create_topics", 5, topics=(TOPIC,), timeout_ms=1),

@@ -67,3 +67,23 @@ def test_a_pattern_is_matched_once_while_no_topic_changes(compared: list[str]) -
     world.converges(ada, bob, rest=200)
     assert len(compared) == 8
     assert list(world.consumer_group.regexes["foo.*"].topics) == ["foo", "food", "fool"]
+
+
+@pytest.mark.plain("it looks over the shoulder of a module that may be compiled")
+def test_groups_wait_for_one_another(compared: list[str]) -> None:
+    world = ConsumerWorld()
+    for number in range(TOPICS):
+        world.topics.create(f"t{number}", 1)
+    members = [world.consumer(name, names=(), regex=f"t.*{name}?", group_id=name) for name in ("a", "b", "c")]
+    for each in members:
+        each.acts()
+    world.settle()
+    world.after(0)
+    while len(compared) < 3 * TOPICS:
+        before = len(compared)
+        world.after(1)
+        assert len(compared) - before <= NAMES_AT_ONCE
+    world.after(1)
+    assert {name: len(group.regexes) for name, group in world.coordinator.consumer_groups.items()} == {
+        "a": 1, "b": 1, "c": 1,
+    }  # fmt: skip

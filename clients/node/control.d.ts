@@ -676,7 +676,7 @@ export interface Control {
     pause(): Promise<ClockState>
     /** Let it go on. */
     run(body?: Run | null): Promise<ClockState>
-    /** Let it jump; everything that falls due on the way happens, in its order. Members that live go on living. */
+    /** Let it jump; everything that falls due on the way happens, in its order. Members that live go on living, and the jump halts while their group waits for them. */
     advance(body: Jump): Promise<AfterJump>
   }
   faults: {

@@ -75,7 +75,8 @@ async def run(laboratory: TheLaboratory, how: Run | None = None) -> ClockState:
 
 @router.post("/advance")
 async def advance(how: Jump, laboratory: TheLaboratory) -> AfterJump:
-    """Let it jump; everything that falls due on the way happens, in its order. Members that live go on living."""
+    """Let it jump; everything that falls due on the way happens, in its order. Members that live go on living, and the
+    jump halts while their group waits for them."""
     went_on_without = await jump(
         laboratory,
         length_ms(how.seconds, "a jump"),

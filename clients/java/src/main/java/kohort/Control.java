@@ -172,7 +172,7 @@ public final class Control {
             return address.ask("POST", "/clock/run", Map.of(), body, new TypeReference<ClockState>() {});
         }
 
-        /** Let it jump; everything that falls due on the way happens, in its order. Members that live go on living. */
+        /** Let it jump; everything that falls due on the way happens, in its order. Members that live go on living, and the jump halts while their group waits for them. */
         public AfterJump advance(Jump body) {
             return address.ask("POST", "/clock/advance", Map.of(), body, new TypeReference<AfterJump>() {});
         }

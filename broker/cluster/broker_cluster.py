@@ -57,6 +57,10 @@ class Coordinated(Protocol):
         ...
 
 
+ALL_UNREAD_BYTES = 104_857_600
+"""What all clients together may leave unread; above, a Fetch is answered with one batch."""
+
+
 class BrokerCluster:
     """One or several nodes in one process."""
 

@@ -10,9 +10,6 @@ one: a request may be much larger. A client that waits for its replies holds at 
 UNREAD_BYTES: Final = 262_144
 """What a client may leave unread; above, its requests are not handled before it reads. One reply may be larger."""
 
-ALL_UNREAD_BYTES: Final = 104_857_600
-"""What all clients together may leave unread; above, a Fetch is answered with one batch."""
-
 REPLIES_TOGETHER: Final = 32
 """Replies that are written at once at most, so that UNREAD_BYTES is noticed in time."""
 

@@ -8,8 +8,8 @@ from kohort.broker.apis.fetch.committed import committed
 from kohort.broker.apis.fetch.growth import MUCH_BYTES, Growth, only_grows
 from kohort.broker.apis.fetch.naming_leaders import name_leaders
 from kohort.broker.apis.leadership import NO_EPOCH, refusal_to_lead
+from kohort.broker.cluster.broker_cluster import ALL_UNREAD_BYTES
 from kohort.broker.cluster.fetch_sessions import NO_SESSION, TOPIC_IDS_FROM
-from kohort.broker.runtime.connection_limits import ALL_UNREAD_BYTES
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.fetch import (
     AbortedTransaction,

@@ -45,8 +45,11 @@ class SystemClock:
     """The machine's clock."""
 
     def __init__(self) -> None:
-        self.zero_ns = time.monotonic_ns()
-        self.epoch_ms = time.time_ns() // 1_000_000
+        now_ns = time.monotonic_ns()
+        # 0 is where a millisecond of the wall clock begins. Else our wall clock would be behind by a part of one, and a
+        # token that somebody has issued just now would be issued in the future.
+        self.epoch_ms, rest_ns = divmod(time.time_ns(), 1_000_000)
+        self.zero_ns = now_ns - rest_ns
 
     def now_ms(self) -> int:
         """Monotonic milliseconds since this clock was made."""

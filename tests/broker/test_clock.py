@@ -1,0 +1,22 @@
+"""The broker's wall clock is never behind the machine's: what somebody has just stamped is not of the future."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from kohort.broker.clock import SystemClock
+
+SECOND_NS = 1_000_000_000
+
+
+@pytest.mark.parametrize("rest_ns", [0, 1, 499_999, 999_999])
+def test_its_milliseconds_begin_where_those_of_the_machine_do(rest_ns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    made_ns, elapsed_ns = 1_800_000_000 * SECOND_NS - 5_000_000 + rest_ns, 0
+    monkeypatch.setattr(time, "time_ns", lambda: made_ns)
+    monkeypatch.setattr(time, "monotonic_ns", lambda: 777_777_777 + elapsed_ns)
+    clock = SystemClock()
+    assert clock.now_ms() == 0
+    for elapsed_ns in (0, 1, 4_999_999 - rest_ns, 5_000_000 - rest_ns, 5_000_001):
+        assert clock.now_ms() + clock.epoch_ms == (made_ns + elapsed_ns) // 1_000_000

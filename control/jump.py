@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from kohort.control.liveness import client_id_in
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
@@ -15,9 +16,6 @@ from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 if TYPE_CHECKING:
     from kohort.control.laboratory import Laboratory
     from kohort.purgatory import DelayedOperation
-
-_UUID_LENGTH = 37
-"""A member id ends so, with a hyphen before it."""
 
 PATIENCE_S = 10.0
 """How long a halt lasts at most, in real seconds. Clients hear of a rebalance with their next heartbeat: most have one
@@ -104,7 +102,7 @@ def _late_of(laboratory: Laboratory, group: object, moment_ms: int) -> Iterator[
         members = group.members.values()
         for member_id, session in (group.pending_joins or {}).items():
             if _is_due(session, moment_ms) and laboratory.can_join(group, member_id):
-                yield Late(group.group_id, member_id[:-_UUID_LENGTH], "joined")
+                yield Late(group.group_id, client_id_in(member_id), "joined")
         if group.state is State.PREPARING_REBALANCE and _is_due(group.join_phase, moment_ms):
             for member in members:
                 if member.join_ticket is None and laboratory.can_act(group, member):

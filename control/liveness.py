@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from kohort.control.request_facts import RequestFacts
+from kohort.control.request_facts import NO_GENERATION, RequestFacts
 from kohort.coordinator.consumer.consumer_member import ConsumerMember
 from kohort.protocol.errors import ErrorCode
 
@@ -19,6 +19,15 @@ if TYPE_CHECKING:
 
 REMEMBERED_AT_LEAST = 64
 """As many are remembered before those who are gone are looked for."""
+
+
+_UUID_LENGTH = 37
+"""A member id that a broker has made ends so, with a hyphen before it."""
+
+
+def client_id_in(member_id: str) -> str:
+    """The client id that a broker has made a member id of."""
+    return member_id[:-_UUID_LENGTH]
 
 
 class Liveness:
@@ -64,7 +73,7 @@ class Liveness:
             return False
         if self._zombies and connection.node.coordinator is not group.coordinator and self._zombies.haunt(group):
             return False  # it beats at another one, who thinks that the group is its own
-        return not self._silences(_Beat(group, member, connection.node.id))
+        return not self._silences(_beat(group, member, connection.node.id))
 
     def can_act(self, group: ClassicGroup | ConsumerGroup, member: Member | ConsumerMember) -> bool:
         """Whether a member is alive, and no gate and no rule has a request of its connection, or the answer."""
@@ -73,7 +82,9 @@ class Liveness:
     def can_join(self, group: ClassicGroup, member_id: str) -> bool:
         """Whether a client that was given an id, and has not joined with it, is there to do so."""
         connection = self._heard.get((group.group_id, member_id))
-        return connection is not None and connection not in self._stopped and self._is_open(connection)
+        if connection is None or connection in self._stopped or not self._is_open(connection):
+            return False
+        return not self._silences(_join(group, member_id, connection.node.id))
 
     def _is_open(self, connection: Connection) -> bool:
         return not connection.closed and connection in self._brokers.server.connections
@@ -111,26 +122,17 @@ class Liveness:
         return False
 
 
-class _Beat(RequestFacts):
-    """The heartbeat that a member would send."""
+class _Possible(RequestFacts):
+    """A request that might be sent."""
 
     __slots__ = ("_api", "_group")
-    _api: tuple[str, int]
 
-    def __init__(self, group: ClassicGroup | ConsumerGroup, member: Member | ConsumerMember, node: int) -> None:
+    def __init__(self, group: ClassicGroup | ConsumerGroup, node: int, api: str, version: int, client_id: str) -> None:
         self._group = group
+        self._api = api, version
         self.node = node
         self.group = group.group_id
-        self.members = (member.member_id,)
-        if isinstance(member, ConsumerMember):
-            metadata = member.metadata
-            self._api = ("Heartbeat", 4) if member.is_classic else ("ConsumerGroupHeartbeat", 1)
-            self.client_id, self.instances = metadata.client_id, (metadata.instance_id or "",)
-            self.generation = member.current.epoch
-        else:
-            self._api = ("Heartbeat", 4)
-            self.client_id, self.instances = member.client_id, (member.group_instance_id or "",)
-            self.generation = group.version
+        self.client_id = client_id
 
     @property
     def api(self) -> str:
@@ -143,3 +145,23 @@ class _Beat(RequestFacts):
     @property
     def state(self) -> str:
         return str(self._group.state.value)
+
+
+def _beat(group: ClassicGroup | ConsumerGroup, member: Member | ConsumerMember, node: int) -> RequestFacts:
+    """The heartbeat of a member."""
+    if isinstance(member, ConsumerMember):
+        metadata, api = member.metadata, ("Heartbeat", 4) if member.is_classic else ("ConsumerGroupHeartbeat", 1)
+        beat = _Possible(group, node, *api, metadata.client_id)
+        beat.instances, beat.generation = (metadata.instance_id or "",), member.current.epoch
+    else:
+        beat = _Possible(group, node, "Heartbeat", 4, member.client_id)
+        beat.instances, beat.generation = (member.group_instance_id or "",), group.version
+    beat.members = (member.member_id,)
+    return beat
+
+
+def _join(group: ClassicGroup, member_id: str, node: int) -> RequestFacts:
+    """The second JoinGroup of a client that was given an id."""
+    join = _Possible(group, node, "JoinGroup", 9, client_id_in(member_id))
+    join.members, join.instances, join.generation = (member_id,), (), NO_GENERATION
+    return join

@@ -11,8 +11,18 @@ from kohort.broker.settings.broker_settings import Settings
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "SECURITY.md").read_text()
 SETTINGS = {setting.name: setting.show(value) for setting, value in Settings([], "faithful", 3)}
-TOLD = dict(re.findall(r"^\| `([a-z.]+)` \| (-?\d+) \| .+ \|$", PAGE, re.MULTILINE))
-CONSTANTS = re.findall(r"^\| `([A-Z_]+)` \| `([\w/]+\.py)` \| (\d+) \| .+ \|$", PAGE, re.MULTILINE)
+TOLD = dict(re.findall(r"^\| `([a-z.]+)` \| (-?\d+) \| .+ \| `.+` \|$", PAGE, re.MULTILINE))
+CONSTANTS = re.findall(r"^\| `([A-Z_]+)` \| `([\w/]+\.py)` \| (\d+) \| .+ \| `.+` \|$", PAGE, re.MULTILINE)
+HELD_BY = re.findall(r"^\| `([\w.]+)` \| .+ \| `([\w/]+\.py)` \|$", PAGE, re.MULTILINE)
+
+IN_OTHER_WORDS = {
+    "log.retention.bytes": "retention.bytes",
+    "log.retention.hours": "retention.ms",
+    "LARGEST_BYTES": "at most 1048576 bytes",
+    "EVENTS_KEPT": "kept=",
+    "LARGEST_FILE": "has more than 262144 bytes",
+}
+"""How a test names a limit that it does not call by its name."""
 
 
 def test_the_settings_that_it_names_exist_with_these_defaults() -> None:
@@ -41,6 +51,17 @@ def test_the_constants_that_it_names_have_these_values(name: str, file: str, val
 def test_every_line_of_its_tables_is_looked_at() -> None:
     rows = [line for line in PAGE.splitlines() if line.startswith("| `")]
     assert len(rows) == len(TOLD) + len(CONSTANTS)
+
+
+def test_every_limit_is_held_by_a_test_that_speaks_of_it() -> None:
+    assert len(HELD_BY) == len(TOLD) + len(CONSTANTS)
+    silent = []
+    for name, file in HELD_BY:
+        words = IN_OTHER_WORDS.get(name, name)
+        text = (ROOT / file).read_text()
+        if words not in text and words.replace(".", "_") not in text:
+            silent.append((name, file))
+    assert silent == []
 
 
 def test_options_that_it_names_are_in_the_help() -> None:

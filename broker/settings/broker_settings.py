@@ -91,7 +91,6 @@ class Settings:
     offset_metadata_max_bytes = integer(4_096, "longest note a commit may carry")
     offsets_retention_minutes = integer(10_080, "how long offsets outlive their group", 1)
     offsets_retention_check_interval_ms = long_integer(600_000, "how often expired offsets are looked for", 1)
-    offsets_commit_timeout_ms = integer(5_000, "longest wait for a write of the coordinator", 1)
     offsets_topic_num_partitions = integer(50, "partitions of __consumer_offsets", 1)
     offsets_topic_replication_factor = integer(
         3, "copies of __consumer_offsets; at most the nodes there are", 1, SHORT_MAX

@@ -171,6 +171,7 @@ num.network.threads int 3
 num.recovery.threads.per.data.dir int 2
 num.replica.alter.log.dirs.threads int
 num.replica.fetchers int 1
+offsets.commit.timeout.ms int 5000
 offsets.load.buffer.size int 5242880
 offsets.topic.compression.codec int 0
 principal.builder.class class org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder

@@ -4,6 +4,7 @@ import pytest
 
 from kohort.control.jump import jump
 from kohort.control.lab_clock import LabClock
+from kohort.control.laboratory import MEMBERS_AT_ONCE
 from tests.control.talking import Lab
 from tests.support.manual_clock import ManualClock
 
@@ -103,6 +104,23 @@ async def test_a_jump_halts_for_who_was_given_an_id_and_has_not_joined_with_it(l
         """)
     (told,) = await jump(lab.laboratory, 3_600_000, patience_s=0.01)
     assert "which lives and has not joined group" in told
+
+
+async def test_a_jump_halts_for_nobody_who_was_given_an_id_and_is_kept_from_joining_with_it(lab: Lab) -> None:
+    lab.talk("""
+        ada JoinGroup v9 {}
+          <- MEMBER_ID_REQUIRED
+        """)
+    lab.faults.freeze(group=lab.name("group"), member="ada")
+    assert await jump(lab.laboratory, 3_600_000, patience_s=0.01) == []
+
+
+def test_a_jump_keeps_sessions_of_a_few_members_at_a_time(lab: Lab) -> None:
+    for number in range(MEMBERS_AT_ONCE + 1):
+        lab.talk(f"ada/{number} JoinGroup v2 {{group_id: group-{number}}}\n  <- NONE")
+    slices = list(lab.laboratory.keep_alive(lab.clock.now_ms() + 3_600_000))
+    assert len(slices) == 2
+    assert list(lab.laboratory.keep_alive(lab.clock.now_ms() + 3_600_000)) == [], "they have been kept"
 
 
 def test_a_jump_spares_members_of_consumer_groups_that_live(lab: Lab) -> None:

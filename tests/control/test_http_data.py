@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from kohort.control.app import make_app
+from kohort.control.routes import events_routes
 from kohort.control.routes.events_routes import EVENTS_AT_ONCE
 from kohort.testing import Cluster
 from tests.control.talking import Lab
@@ -128,6 +129,17 @@ async def test_past_events_come_a_few_at_a_time(http: httpx.AsyncClient, lab: La
         lab.laboratory.recorder._take(events[0])
     rows = (await http.get("/events/past")).json()
     assert [each["kind"] for each in rows] == [each.event.kind for each in (*events, *events[:1] * EVENTS_AT_ONCE)]
+
+
+async def test_a_reader_of_events_that_is_far_behind_is_hung_up_on(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events_routes, "WAITING_EVENTS", 5)
+    lab.laboratory.record()
+    listeners = list(lab.laboratory.recorder._listeners)
+    following = await events_routes.stream(lab.laboratory)
+    lab.talk("given ada shares a stable group")
+    assert len(list(lab.laboratory.recorder)) > 5
+    assert [piece async for piece in following.body_iterator] == []
+    assert lab.laboratory.recorder._listeners == listeners
 
 
 async def test_a_reset_of_the_data_leaves_groups_with_members(http: httpx.AsyncClient, lab: Lab) -> None:

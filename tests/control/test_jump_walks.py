@@ -42,7 +42,7 @@ class Walker:
 
     @property
     def is_in(self) -> bool:
-        return self.next == self.beats and self.asked is None
+        return self.next == self.beats
 
     def acts(self) -> None:
         """Hears what has come, or asks for what comes next."""
@@ -132,10 +132,13 @@ class Walk:
         assert jumping.result() == [], "somebody was left behind"
 
     def settles(self) -> None:
-        for _ in range(2_000):
-            if all(each.is_in for each in self.living):
+        for _ in range(100):
+            were_in = all(each.is_in for each in self.living)
+            for each in self.living:
+                each.acts()  # asks
+                each.acts()  # hears, if it is answered at once
+            if were_in and all(each.is_in for each in self.living):
                 return
-            self.random.choice(self.living).acts()
         raise AssertionError("the group is never stable")
 
 

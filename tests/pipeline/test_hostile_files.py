@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from kohort.pipeline.silver.record_rows import SilverRows
 from kohort.pipeline.silver.silver_schemas import table_of
-from kohort.pipeline.sources import text_log
+from kohort.pipeline.sources import lines, text_log
 from kohort.pipeline.sources.chunk import Issue, chunk_of_rows
 from kohort.pipeline.sources.event_lines import read_event_log
 from kohort.pipeline.sources.export import read_dump, read_export
@@ -166,6 +166,12 @@ def test_a_line_of_six_megabytes_is_over_soon(tmp_path: Path) -> None:
         line = TIME + text * (6_000_000 // len(text)) + " has failed, removing it Replacing previously mapped member"
         _, issues = read(read_text_log, tmp_path / "server.log", "events", line)
         assert len(issues) == 1
+
+
+def test_a_line_without_an_end_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lines, "LONGEST_LINE", 10)
+    (tmp_path / "log").write_bytes(b"x" * 25 + b"\nnext\n")
+    assert list(lines.read_lines(tmp_path / "log")) == ["x" * 10, "x" * 10, "x" * 5, "next"]
 
 
 @pytest.mark.timeout(180)

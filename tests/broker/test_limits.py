@@ -1,0 +1,208 @@
+"""Limits of SECURITY.md that no other test holds: what is within is served, what is beyond is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest.mock import AsyncMock
+
+import pytest
+
+from kohort.broker.apis.config_resources import GROUP
+from kohort.broker.runtime import paused_reading
+from kohort.broker.runtime.connection import Connection
+from kohort.broker.runtime.connection_limits import UNREAD_BYTES
+from kohort.broker.runtime.paused_reading import LOOK_EVERY_MS
+from kohort.protocol.errors import ErrorCode as E
+from kohort.protocol.messages.describe_topic_partitions import TopicRequest
+from kohort.protocol.messages.incremental_alter_configs import AlterableConfig, AlterConfigsResource
+from kohort.protocol.messages.join_group import JoinGroupRequestProtocol
+from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
+from tests.support.batches import batch
+from tests.support.broker import Broker, Wire
+from tests.support.data_requests import NOW_MS, given_topic, produce
+from tests.support.frames import frame, heartbeat
+
+DAY_MS = 86_400_000
+REFUSED = E.invalid_session_timeout
+
+
+def test_socket_request_max_bytes() -> None:
+    broker = Broker(socket_request_max_bytes=1_000)
+    ada, eve = broker.client(), broker.client()
+    ada.sends((1_000).to_bytes(4, "big"))
+    eve.sends((1_001).to_bytes(4, "big"))
+    assert (ada.closed, eve.closed) == (False, True)
+
+
+def test_max_request_partition_size_limit() -> None:
+    ada = Broker(max_request_partition_size_limit=2).client()
+    given_topic(ada, partitions=3)
+    asked: dict[str, Any] = {"topics": (TopicRequest(name="topic"),), "response_partition_limit": 2_000, "cursor": None}
+    answer = ada.asks("describe_topic_partitions", 0, **asked)
+    assert [each.partition_index for each in answer.topics[0].partitions] == [0, 1]
+    assert (answer.next_cursor.topic_name, answer.next_cursor.partition_index) == ("topic", 2)
+
+
+async def test_socket_listen_backlog_size() -> None:
+    server = Broker(socket_listen_backlog_size=7).server
+    server.loop = AsyncMock()
+    await server.listen("127.0.0.1", 0)
+    (call,) = server.loop.create_server.await_args_list
+    call.kwargs["sock"].close()
+    assert call.kwargs["backlog"] == 7
+
+
+def ready(**settings: Any) -> Broker:
+    """A broker that coordinates groups."""
+    broker = Broker(**settings)
+    broker.cluster.offsets_topic.create(0)
+    return broker
+
+
+def joins(broker: Broker, session_ms: int = 30_000) -> E:
+    """What a new member hears as soon as no time is waited for others."""
+    client = broker.client()
+    client.says(
+        frame(
+            "join_group",
+            2,
+            group_id="g",
+            session_timeout_ms=session_ms,
+            rebalance_timeout_ms=1_000,
+            member_id="",
+            protocol_type="consumer",
+            protocols=(JoinGroupRequestProtocol(name="range", metadata=b""),),
+        )
+    )
+    broker.loop.wait(1)
+    ((_, response),) = client.hears("join_group", 2)
+    error: E = response.error_code
+    return error
+
+
+def test_group_max_size() -> None:
+    broker = ready(group_max_size=1, group_initial_rebalance_delay_ms=0)
+    assert [joins(broker), joins(broker)] == [E.none, E.group_max_size_reached]
+
+
+def test_group_min_session_timeout_ms_and_group_max_session_timeout_ms() -> None:
+    for session_ms, error in ((1_999, REFUSED), (2_000, E.none), (3_000, E.none), (3_001, REFUSED)):
+        limits = {"group_min_session_timeout_ms": 2_000, "group_max_session_timeout_ms": 3_000}
+        assert joins(ready(**limits, group_initial_rebalance_delay_ms=0), session_ms) is error
+
+
+def test_group_consumer_max_size() -> None:
+    broker = ready(group_consumer_max_size=1)
+    given_topic(broker.client())
+    errors = [
+        broker.client()
+        .asks(
+            "consumer_group_heartbeat",
+            1,
+            group_id="g",
+            member_id=member_id,
+            member_epoch=0,
+            rebalance_timeout_ms=30_000,
+            subscribed_topic_names=("topic",),
+            topic_partitions=(),
+        )
+        .error_code
+        for member_id in ("ada", "bob")
+    ]
+    assert errors == [E.none, E.group_max_size_reached]
+
+
+@pytest.mark.parametrize(
+    ("limit", "name", "most_ms"),
+    [
+        ("group_consumer_max_session_timeout_ms", "consumer.session.timeout.ms", 50_000),
+        ("group_consumer_max_heartbeat_interval_ms", "consumer.heartbeat.interval.ms", 9_000),
+        ("group_consumer_max_assignment_interval_ms", "consumer.assignment.interval.ms", 9_000),
+    ],
+)
+def test_what_a_group_may_set_for_itself(limit: str, name: str, most_ms: int) -> None:
+    ada = ready(**{limit: most_ms}).client()
+    errors = []
+    for value in (most_ms, most_ms + 1):
+        config = AlterableConfig(name=name, config_operation=0, value=str(value))
+        resource = AlterConfigsResource(resource_type=GROUP, resource_name="g", configs=(config,))
+        answer = ada.asks("incremental_alter_configs", 1, resources=(resource,), validate_only=False)
+        errors.append(answer.responses[0].error_code)
+    assert errors == [E.none, E.invalid_config]
+
+
+def test_offset_metadata_max_bytes() -> None:
+    ada = ready(offset_metadata_max_bytes=4).client()
+    given_topic(ada)
+    errors = []
+    for note in ("four", "five5"):
+        part = OffsetCommitRequestPartition(partition_index=0, committed_offset=1, committed_metadata=note)
+        topics = (OffsetCommitRequestTopic(name="topic", partitions=(part,)),)
+        answer = ada.asks("offset_commit", 9, group_id="g", member_id="", topics=topics)
+        errors.append(answer.topics[0].partitions[0].error_code)
+    assert errors == [E.none, E.offset_metadata_too_large]
+
+
+def test_transaction_max_timeout_ms() -> None:
+    broker = Broker(transaction_max_timeout_ms=5_000)
+    broker.cluster.transaction_topic.create(0)
+    errors = [
+        broker.client().asks("init_producer_id", 4, transactional_id="x", transaction_timeout_ms=timeout_ms).error_code
+        for timeout_ms in (5_000, 5_001)
+    ]
+    assert errors == [E.none, E.invalid_transaction_timeout]
+
+
+@pytest.mark.parametrize(
+    ("limit", "direction"),
+    [("log_message_timestamp_after_max_ms", 1), ("log_message_timestamp_before_max_ms", -1)],
+)
+def test_how_far_the_time_of_a_record_may_be_from_now(limit: str, direction: int) -> None:
+    ada = ready(**{limit: 5_000}).client()
+    given_topic(ada)
+    near, far = (batch(b"x", at=NOW_MS + direction * away_ms) for away_ms in (5_000, 5_001))
+    assert [produce(ada, each).error_code for each in (near, far)] == [E.none, E.invalid_timestamp]
+
+
+def test_producer_id_expiration_ms() -> None:
+    """Whoever is forgotten may begin anywhere; whoever is known may not leave a number out."""
+    broker = Broker(producer_id_expiration_ms=DAY_MS)
+    ada = broker.client()
+    given_topic(ada)
+    assert produce(ada, batch(b"x", at=NOW_MS, producer=(7, 0, 0))).error_code is E.none
+    assert produce(ada, batch(b"x", at=NOW_MS, producer=(7, 0, 5))).error_code is E.out_of_order_sequence_number
+    broker.loop.wait(2 * DAY_MS)
+    bob = broker.client()
+    assert produce(bob, batch(b"x", at=NOW_MS, producer=(7, 0, 5))).error_code is E.none
+
+
+def test_all_read_on_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sockets that are not read are read a little all the same, until they hold so much together."""
+    monkeypatch.setattr(paused_reading, "ALL_READ_ON_BYTES", 1 << 20)
+    broker = Broker()
+    broker.api("heartbeat").handle = lambda node, request, ticket: None  # they wait
+    hogs = [broker.client() for _ in range(6)]
+    for hog in hogs:
+        while hog.wire.reading:
+            hog.says(heartbeat(0), *[heartbeat(1)] * 500)
+    for _ in range(60):
+        broker.loop.wait(LOOK_EVERY_MS)
+        for hog in hogs:
+            if hog.wire.reading:
+                hog.says(*[heartbeat(1)] * 4_000)
+    held = sum(hog.connection.held_bytes for hog in hogs)
+    assert (1 << 20) <= held < 3 << 20
+    assert not any(hog.wire.reading for hog in hogs)
+
+
+def test_unread_bytes() -> None:
+    """The transport says when so much has been written that its client does not read."""
+    told: list[int] = []
+
+    class Told(Wire):
+        def set_write_buffer_limits(self, high: int) -> None:
+            told.append(high)
+
+    broker, wire = Broker(), Told("10.0.0.7", ("10.0.0.1", 9092))
+    Connection(broker.server, broker.cluster.nodes[0]).connection_made(wire)  # type: ignore[arg-type]
+    assert told == [UNREAD_BYTES]

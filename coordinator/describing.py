@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.consumer.consumer_group import CONSUMER, ConsumerGroup
-from kohort.coordinator.consumer.java_order import in_map_order
+from kohort.coordinator.consumer.java_order import hash_of_partition, in_map_order, in_table_order
 from kohort.coordinator.context import Shard
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import OFFSETS_TOPIC
@@ -46,28 +46,49 @@ _TOPIC_HASH = java_hash(OFFSETS_TOPIC)
 
 
 def _hash_of_partition(partition: int) -> int:
-    """Java's hash of a partition of the offsets topic (Kafka: `TopicPartition.hashCode`)."""
-    return 31 * (31 + partition) + _TOPIC_HASH
+    return hash_of_partition(_TOPIC_HASH, partition)
 
 
-def groups_to_list(
-    coordinator: GroupCoordinator, states: tuple[str, ...], types: tuple[str, ...]
-) -> list[ClassicGroup | ConsumerGroup] | ErrorCode:
-    """The groups that this node coordinates, in the given states and of the given types; none given: all.
+def groups_by_partition(coordinator: GroupCoordinator) -> list[list[ClassicGroup | ConsumerGroup]] | ErrorCode:
+    """The groups that this node coordinates, by their partition of the offsets topic, as Kafka walks these.
 
-    States are compared without case and blanks, types without case; a name that does not exist matches nothing.
-    While one partition is loading the whole answer is COORDINATOR_LOAD_IN_PROGRESS.
+    While one partition is loading: COORDINATOR_LOAD_IN_PROGRESS.
     """
     if Shard.LOADING in coordinator.shards.values():
         return ErrorCode.coordinator_load_in_progress
+    shards = in_map_order(sorted(coordinator.shards), _hash_of_partition, concurrent=True)
+    found: dict[int, list[ClassicGroup | ConsumerGroup]] = {partition: [] for partition in shards}
+    for group in coordinator.groups.values():
+        found[group.partition].append(group)
+    for consumer_group in coordinator.consumer_groups.values():
+        found[consumer_group.partition].append(consumer_group)
+    return list(found.values())
+
+
+def to_list(
+    groups: Iterable[ClassicGroup | ConsumerGroup], states: tuple[str, ...], types: tuple[str, ...]
+) -> list[ClassicGroup | ConsumerGroup]:
+    """Those of one partition that are in the given states and of the given types; none given: all.
+
+    States are compared without case and blanks, types without case; a name that does not exist matches nothing. They
+    come as Kafka walks a table of their number; one that has been larger stays so there, but not here.
+    """
     wanted_states = {state.strip().lower() for state in states}
     wanted_types = {name.lower() for name in types}
-    found: list[ClassicGroup | ConsumerGroup] = []
-    if not wanted_types or CLASSIC in wanted_types:
-        found += coordinator.groups.values()
-    if not wanted_types or CONSUMER in wanted_types:
-        found += coordinator.consumer_groups.values()
-    return [group for group in found if group.state.value.lower() in wanted_states] if wanted_states else found
+    return [
+        group
+        for group in in_table_order(groups, _hash_of_id)
+        if (not wanted_types or _type_of(group) in wanted_types)
+        and (not wanted_states or group.state.value.lower() in wanted_states)
+    ]
+
+
+def _hash_of_id(group: ClassicGroup | ConsumerGroup) -> int:
+    return java_hash(group.group_id)
+
+
+def _type_of(group: ClassicGroup | ConsumerGroup) -> str:
+    return CONSUMER if isinstance(group, ConsumerGroup) else CLASSIC
 
 
 def listed(group: ClassicGroup | ConsumerGroup) -> ListedGroup:

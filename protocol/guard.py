@@ -58,8 +58,11 @@ Skip = Callable[[bytes, int, Walk | None], int]
 
 _SIZES: Final = {
     "bool": 1, "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "error_code": 2, "int32": 4, "uint32": 4,
-    "timedelta_i32": 4, "int64": 8, "uint64": 8, "float64": 8, "timedelta_i64": 8, "datetime_i64": 8, "uuid": 16,
+    "timedelta_i32": 4, "int64": 8, "uint64": 8, "float64": 8, "datetime_i64": 8, "uuid": 16,
 }  # fmt: skip
+
+_LONGEST_MS: Final = (1 << 63) // 1000
+"""The longest time that kio reads: 292,277 years. "For ever" is a number above it."""
 
 
 class _Part(NamedTuple):
@@ -150,6 +153,8 @@ def _without_none(hint: Any) -> tuple[Any, bool]:
 def _primitive(kafka_type: str, flexible: bool) -> _Part:
     if kafka_type == "bool":
         return _Part(_skip_bool, 1)
+    if kafka_type == "timedelta_i64":
+        return _Part(_skip_time, 8)
     if kafka_type in _SIZES:
         return _fixed(_SIZES[kafka_type])
     if kafka_type == "string":
@@ -165,6 +170,14 @@ def _skip_bool(frame: bytes, at: int, walk: Walk | None) -> int:
     if walk and walk.cuts is not None and frame[at] > 1:
         walk.cuts.append((at, at + 1, b"\x01"))
     return at + 1
+
+
+def _skip_time(frame: bytes, at: int, walk: Walk | None) -> int:
+    if walk and walk.cuts is not None:
+        ms = int.from_bytes(frame[at : at + 8], "big", signed=True)
+        if abs(ms) > _LONGEST_MS:
+            walk.cuts.append((at, at + 8, (_LONGEST_MS if ms > 0 else -_LONGEST_MS).to_bytes(8, "big", signed=True)))
+    return at + 8
 
 
 def _skip_compact_string(frame: bytes, at: int, walk: Walk | None) -> int:

@@ -43,9 +43,14 @@ create_acls                         0   0-1   0-2   0-3   0-3
 delete_acls                         0   0-1   0-2   0-3   0-3
 describe_configs                  0-1   0-2   0-4   0-4   0-4
 alter_configs                       0   0-1   0-2   0-2   0-2
+alter_replica_log_dirs              0   0-1   0-2   0-2   0-2
 describe_log_dirs                   0   0-1   0-2   0-4   0-4
 sasl_authenticate                   0   0-1   0-2   0-2   0-2
 create_partitions                   0   0-1   0-3   0-3   0-3
+create_delegation_token             0   0-2   0-2   0-3   0-3
+renew_delegation_token              0   0-1   0-2   0-2   0-2
+expire_delegation_token             0   0-1   0-2   0-2   0-2
+describe_delegation_token           0   0-1   0-2   0-3   0-3
 delete_groups                       0   0-2   0-2   0-2   0-2
 elect_leaders                       -   0-2   0-2   0-2   0-2
 incremental_alter_configs           -   0-1   0-1   0-1   0-1

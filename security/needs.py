@@ -120,6 +120,7 @@ NEEDS = (
     Need("alter_configs", (ALTER_CONFIGS_TOPIC,), TOPIC, "the topic", "of topics"),
     Need("alter_configs", (ALTER_CONFIGS_GROUP,), GROUP, "the group", "of groups"),
     Need("alter_configs", (ALTER_CONFIGS_CLUSTER,), CLUSTER, "the broker", "of brokers"),
+    Need("alter_replica_log_dirs", (ALTER_CLUSTER,), CLUSTER, "every partition"),
     Need("describe_log_dirs", (DESCRIBE_CLUSTER,), CLUSTER, "the top; before v3 there is no place for it"),
     Need("create_partitions", (ALTER_TOPIC,), TOPIC, "the topic"),
     Need("delete_groups", (DELETE_GROUP,), GROUP, "the group"),
@@ -152,5 +153,15 @@ NEEDS = (
     Need("describe_topic_partitions", (DESCRIBE_TOPIC,), HIDDEN, "the topic", "all topics are asked for"),
 )
 
-FOR_EVERYBODY = frozenset({"api_versions", "sasl_handshake", "sasl_authenticate"})
-"""The APIs that ask for no right."""
+FOR_EVERYBODY = frozenset(
+    {
+        "api_versions",
+        "sasl_handshake",
+        "sasl_authenticate",
+        "create_delegation_token",
+        "renew_delegation_token",
+        "expire_delegation_token",
+        "describe_delegation_token",
+    }
+)
+"""The APIs that ask for no right; only who wants a token for somebody else needs CREATE_TOKENS_USER, to hear a no."""

@@ -45,6 +45,8 @@ IDEMPOTENT_WRITE = Right(Operation.IDEMPOTENT_WRITE, ResourceType.CLUSTER)
 WRITE_TRANSACTIONAL_ID = Right(Operation.WRITE, ResourceType.TRANSACTIONAL_ID)
 DESCRIBE_TRANSACTIONAL_ID = Right(Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID)
 
+CREATE_TOKENS_USER = Right(Operation.CREATE_TOKENS, ResourceType.USER)
+
 TOLD: dict[ResourceType, tuple[Right, ...]] = {
     ResourceType.TOPIC: (
         READ_TOPIC,

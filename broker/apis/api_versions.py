@@ -7,9 +7,8 @@ v3  KIP-511: name and version of the client's software; KIP-584: features; flexi
 v4  a feature's lowest version may be 0 (KIP-1022)
 
 A version that is too new is answered in version 0, with UNSUPPORTED_VERSION and the range of this API alone, so that a
-client can begin again. Of Kafka's features (KIP-584) the answer names those that clients act upon and that are there:
-groups of the consumer protocol (KIP-848), and transactions whose end gives the producer its next epoch (KIP-890).
-`kohort.as.kafka` lets the answer be that of an older release.
+client can begin again. The features that the answer names are in protocol/features.py. `kohort.as.kafka` lets the
+answer be that of an older release.
 """
 
 import re
@@ -18,6 +17,7 @@ from functools import lru_cache
 from kohort.broker.cluster.node import Node
 from kohort.broker.ticket import Ticket
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.features import FEATURES
 from kohort.protocol.messages.api_versions import (
     MESSAGE,
     ApiVersion,
@@ -28,8 +28,8 @@ from kohort.protocol.messages.api_versions import (
 )
 from kohort.protocol.releases import CURRENT, api_versions_of, apis_of
 
-FEATURES = (("group.version", 1), ("transaction.version", 2))
-"""Names and levels, which begin at 0; the highest one counts."""
+FEATURES_FROM_0 = 4
+"""The version from which on a feature may begin at 0 (KIP-1022); before, Kafka leaves such a feature out."""
 
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 """What name and version of a client's software must look like. Source: KIP-511."""
@@ -65,17 +65,22 @@ def table(version: int, release: str) -> bytes:
         ApiVersion(api_key=api.key, min_version=api.min_version, max_version=api.max_version)
         for api in apis_of(release)
     )
-    features = FEATURES if release == CURRENT else ()
-    supported = tuple(SupportedFeatureKey(name=name, min_version=0, max_version=level) for name, level in features)
+    features = FEATURES.values() if release == CURRENT else ()
+    supported = tuple(
+        SupportedFeatureKey(name=each.name, min_version=each.lowest, max_version=each.highest)
+        for each in features
+        if version >= FEATURES_FROM_0 or (version >= 3 and each.lowest > 0)
+    )
     finalized = tuple(
-        FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level) for name, level in features
+        FinalizedFeatureKey(name=each.name, max_version_level=each.level, min_version_level=each.level)
+        for each in features
+        if version >= 3 and each.level > 0
     )
     response = ApiVersionsResponse(
         error_code=ErrorCode.none,
         api_keys=api_keys,
-        # Version 3 cannot say that a feature begins at 0 (KIP-1022), and so Kafka leaves it out there.
-        supported_features=supported if version >= 4 else (),
-        finalized_features=finalized if version >= 3 else (),
+        supported_features=supported,
+        finalized_features=finalized,
         finalized_features_epoch=0 if version >= 3 else -1,
     )
     frame = MESSAGE.write(version, 0, response)

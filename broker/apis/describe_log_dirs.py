@@ -53,9 +53,15 @@ def handle(node: Node, request: DescribeLogDirsRequest, ticket: Ticket) -> Slice
         )
         if partitions:
             topics.append(DescribeLogDirsTopic(name=topic.name, partitions=partitions))
-    result = DescribeLogDirsResult(error_code=ErrorCode.none, log_dir=IN_MEMORY, topics=tuple(topics))
+    result = DescribeLogDirsResult(error_code=ErrorCode.none, log_dir=path_of_directory(node), topics=tuple(topics))
     directory = node.cluster.directory
     if directory is not None:
         room = disk_usage(directory.path)
-        result.log_dir, result.total_bytes, result.usable_bytes = str(directory.path.resolve()), room.total, room.free
+        result.total_bytes, result.usable_bytes = room.total, room.free
     return DescribeLogDirsResponse(results=(result,))
+
+
+def path_of_directory(node: Node) -> str:
+    """The one directory of a node as clients know it."""
+    directory = node.cluster.directory
+    return IN_MEMORY if directory is None else str(directory.path.resolve())

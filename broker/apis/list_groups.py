@@ -6,22 +6,27 @@ v1: throttle time. v2: as v1. v3: flexible. v4: KIP-518, states, and a filter by
 from kohort.broker.cluster.node import Node
 from kohort.broker.slices import Slices, one_by_one
 from kohort.broker.ticket import Ticket
-from kohort.coordinator.describing import groups_to_list, listed
+from kohort.coordinator.describing import groups_by_partition, listed, to_list
 from kohort.protocol.errors import ErrorCode
-from kohort.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from kohort.protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 from kohort.security.acls import CLUSTER_NAME
 from kohort.security.rights import DESCRIBE_CLUSTER, DESCRIBE_GROUP
 
 
 def handle(node: Node, request: ListGroupsRequest, ticket: Ticket) -> Slices[ListGroupsResponse]:
-    """Clients ask all nodes to see all groups."""
-    groups = groups_to_list(node.coordinator, request.states_filter, request.types_filter)
-    if isinstance(groups, ErrorCode):
-        return error_response(request, groups)
+    """In Kafka's order. Clients ask all nodes to see all groups."""
+    tables = groups_by_partition(node.coordinator)
+    if isinstance(tables, ErrorCode):
+        return error_response(request, tables)
     access = node.cluster.access
-    if access is not None and not access.shows(ticket, DESCRIBE_CLUSTER, CLUSTER_NAME):
-        groups = [group for group in groups if access.shows(ticket, DESCRIBE_GROUP, group.group_id)]
-    return ListGroupsResponse(error_code=ErrorCode.none, groups=(yield from one_by_one(listed, groups)))
+    shows_all = access is None or access.shows(ticket, DESCRIBE_CLUSTER, CLUSTER_NAME)
+    answer: list[ListedGroup] = []
+    for table in tables:
+        groups = to_list(table, request.states_filter, request.types_filter)
+        if access is not None and not shows_all:
+            groups = [group for group in groups if access.shows(ticket, DESCRIBE_GROUP, group.group_id)]
+        answer += yield from one_by_one(listed, groups)
+    return ListGroupsResponse(error_code=ErrorCode.none, groups=tuple(answer))
 
 
 def error_response(request: ListGroupsRequest, error_code: ErrorCode) -> ListGroupsResponse:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kohort.broker.apis.acl_requests import needs_permission
-from kohort.broker.apis.api_versions import FEATURES
 from kohort.protocol.errors import ErrorCode
+from kohort.protocol.features import FEATURES
 from kohort.protocol.messages.update_features import (
     FeatureUpdateKey,
     UpdatableFeatureResult,
@@ -50,18 +50,19 @@ def handle(node: Node, request: UpdateFeaturesRequest, ticket: Ticket) -> Update
 
 
 def _problem(node: Node, update: FeatureUpdateKey) -> str | None:
-    level, wanted = dict(FEATURES).get(update.feature), update.max_version_level
+    feature, wanted = FEATURES.get(update.feature), update.max_version_level
     if wanted < 0:
         return "A feature version cannot be less than 0."
-    if level is None:
+    if feature is None:
         return f"Local controller {node.cluster.controller_id} does not support this feature."
-    if wanted > level:
-        return f"Local controller {node.cluster.controller_id} only supports versions 0-{level}"
-    if wanted == level:
+    if not feature.lowest <= wanted <= feature.highest:
+        levels = f"{feature.lowest}-{feature.highest}"
+        return f"Local controller {node.cluster.controller_id} only supports versions {levels}"
+    if wanted == feature.level:
         return None
-    if update.upgrade_type == UPGRADE and not update.allow_downgrade:
+    if wanted < feature.level and update.upgrade_type == UPGRADE and not update.allow_downgrade:
         return (
             "Can't downgrade the version of this feature without setting the upgrade type to either safe or unsafe "
             "downgrade."
         )
-    return f"kohort serves this feature at level {level} only."
+    return f"kohort serves this feature at level {feature.level} only."

@@ -12,11 +12,14 @@ _GOLDEN = -7046029254386353131
 """The multiplier of Fibonacci hashing in 64 bits."""
 
 
-def in_map_order(items: Iterable[T], hash_of: Callable[[T], int]) -> list[T]:
-    """The items as Java's `HashMap` is walked: by bucket. Within a bucket they stay as they are."""
+def in_map_order(items: Iterable[T], hash_of: Callable[[T], int], *, concurrent: bool = False) -> list[T]:
+    """The items as Java's `HashMap` is walked: by bucket. Within a bucket they stay as they are.
+
+    `concurrent`: as its `ConcurrentHashMap`, which grows one item earlier.
+    """
     found = list(items)
     buckets = _FEWEST_BUCKETS
-    while len(found) > _LOAD_FACTOR * buckets:
+    while len(found) + concurrent > _LOAD_FACTOR * buckets:
         buckets *= 2
 
     def bucket(item: T) -> int:
@@ -38,6 +41,11 @@ def in_table_order(items: Iterable[T], hash_of: Callable[[T], int], most: int = 
     while (max(len(found), most) + 1) * _LOAD_FACTOR > 1 << bits:
         bits += 1
     return sorted(found, key=lambda item: (hash_of(item) * _GOLDEN & (1 << 64) - 1) >> 64 - bits)
+
+
+def hash_of_partition(topic_hash: int, partition: int) -> int:
+    """The hash of a partition, by that of its topic's name (Kafka: `TopicPartition.hashCode`)."""
+    return 31 * (31 + partition) + topic_hash
 
 
 def hash_of_id(topic_id: UUID) -> int:

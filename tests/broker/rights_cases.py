@@ -292,6 +292,7 @@ CASES = (
     Case("alter_configs", 2, _altering(TOPIC_CONFIG, RETENTION, by_one=False), (), "of topics"),
     Case("alter_configs", 2, _altering(GROUP_CONFIG, SESSION, by_one=False), (), "of groups"),
     Case("alter_configs", 2, _altering(BROKER_CONFIG, CLEANER, by_one=False), (), "of brokers"),
+    Case("alter_replica_log_dirs", 2, {"dirs": [{"path": "/memory", "topics": T0}]}),
     Case("describe_log_dirs", 4, {"topics": None}),
     Case(
         "create_partitions",

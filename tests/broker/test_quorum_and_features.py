@@ -58,6 +58,8 @@ def test_a_level_that_a_feature_has_is_no_change() -> None:
         ("no.version", 1, 1, "Local controller 1 does not support this feature."),
         ("group.version", 0, 1, "without setting the upgrade type"),
         ("group.version", 0, 2, "kohort serves this feature at level 1 only."),
+        ("metadata.version", 6, 2, "Local controller 1 only supports versions 7-30"),
+        ("kraft.version", 1, 1, "kohort serves this feature at level 0 only."),
     ],
 )
 def test_another_level_is_refused(feature: str, level: int, upgrade_type: int, words: str) -> None:
@@ -66,3 +68,24 @@ def test_another_level_is_refused(feature: str, level: int, upgrade_type: int, w
     assert message is not None
     assert message.startswith("The update failed for all features since the following feature had an error: Invalid")
     assert words in message
+
+
+def test_clients_learn_the_levels_that_kafka_4_3_tells() -> None:
+    """Two of its features are not there: share.version and streams.version."""
+    about = {"client_software_name": "x", "client_software_version": "1"}
+    newer, older = (Broker().client().asks("api_versions", version, **about) for version in (4, 3))
+    assert [(each.name, each.min_version, each.max_version) for each in newer.supported_features] == [
+        ("group.version", 0, 1),
+        ("kraft.version", 0, 1),
+        ("metadata.version", 7, 30),
+        ("transaction.version", 0, 2),
+        ("eligible.leader.replicas.version", 0, 1),
+    ]
+    assert [each.name for each in older.supported_features] == ["metadata.version"], "it could not begin at 0"
+    for answer in (newer, older):
+        assert {each.name: each.max_version_level for each in answer.finalized_features} == {
+            "group.version": 1,
+            "transaction.version": 2,
+            "eligible.leader.replicas.version": 1,
+            "metadata.version": 30,
+        }

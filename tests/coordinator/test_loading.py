@@ -3,7 +3,7 @@
 import pytest
 
 from kohort.coordinator.context import Shard
-from kohort.coordinator.describing import groups_to_list
+from kohort.coordinator.describing import groups_by_partition
 from kohort.coordinator.loading import Loading
 from kohort.coordinator.offsets_topic_records import UnreadableRecord, group_key
 from kohort.protocol.errors import ErrorCode as E
@@ -25,7 +25,7 @@ def test_elsewhere_everything_is_refused() -> None:
     assert commit_error(ada.commits()) is E.not_coordinator
     assert world.deletes_group().error is E.not_coordinator
     assert world.deletes_offsets(("t", 0)).error is E.not_coordinator
-    assert groups_to_list(world.coordinator, (), ()) == []
+    assert groups_by_partition(world.coordinator) == []
 
 
 def test_while_it_loads_all_hear_so_but_heartbeats_are_fine() -> None:
@@ -39,7 +39,7 @@ def test_while_it_loads_all_hear_so_but_heartbeats_are_fine() -> None:
     assert ada.leaves().error is E.coordinator_load_in_progress
     assert commit_error(ada.commits()) is E.coordinator_load_in_progress
     assert world.deletes_group().error is E.coordinator_load_in_progress
-    assert groups_to_list(world.coordinator, (), ()) is E.coordinator_load_in_progress
+    assert groups_by_partition(world.coordinator) is E.coordinator_load_in_progress
     loading.finish(world.now_ms)
     assert ada.beats() is E.unknown_member_id
 

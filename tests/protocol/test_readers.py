@@ -4,6 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
+from kohort.protocol.codec import MAX_ANSWER_ELEMENTS
 from kohort.protocol.errors import DecodeError
 from kohort.protocol.wire import compact_length, compact_string, unsigned_varint
 from tests.protocol.messages import VERSIONS, load, request_bodies
@@ -105,6 +106,10 @@ def test_bytes_behind_a_request_are_not_looked_at() -> None:
         ("produce", 9, "8000 0001 00000001 01 00", "00 0001 00000001 01 00"),
         ("produce", 9, "00 0001 00000001 02 0274 02 00000007 8000 00 00 00",
          "00 0001 00000001 02 0274 02 00000007 00 00 00 00"),
+        ("offset_commit", 2, "0001 67 00000001 0001 6d 7fffffffffffffff 00000000",  # kept for ever
+         "0001 67 00000001 0001 6d 0020c49ba5e353f7 00000000"),
+        ("offset_commit", 2, "0001 67 00000001 0001 6d 8000000000000000 00000000",
+         "0001 67 00000001 0001 6d ffdf3b645a1cac09 00000000"),
     ],
 )  # fmt: skip
 def test_kio_is_helped_to_read_what_kafka_reads(name: str, version: int, body: str, plain: str) -> None:
@@ -187,3 +192,10 @@ def test_durations_are_milliseconds() -> None:
     request = load("join_group").read(0, bytes.fromhex("0001 67 00002710 0000 0001 63 00000000"), 0)
     assert (request.session_timeout_ms, request.rebalance_timeout_ms) == (10_000, -1)
     assert request.group_instance_id is None
+
+
+def test_an_answer_of_more_than_a_broker_has_is_not_read() -> None:
+    count = MAX_ANSWER_ELEMENTS + 1
+    frame = bytes(6) + count.to_bytes(4, "big") + bytes(6 * count)
+    with pytest.raises(DecodeError, match=f"more than {MAX_ANSWER_ELEMENTS} array elements"):
+        load("api_versions").read_answer(0, frame)

@@ -6,7 +6,7 @@ from kohort.security.acls import AclBinding, Operation, PatternType, Permission,
 
 _LINE = re.compile(
     r"(?P<permission>allow|deny) (?P<principal>\S+) (?P<operation>\w+) (?P<prefixed>prefixed )?"
-    r"(?P<type>topic|group|cluster|transactional id) (?P<name>\S+)(?: from (?P<host>\S+))?"
+    r"(?P<type>topic|group|cluster|transactional id|user) (?P<name>\S+)(?: from (?P<host>\S+))?"
 )
 
 

@@ -1,0 +1,85 @@
+"""AlterReplicaLogDirs (key 34), versions 1 and 2: into which directory of a broker replicas are to move.
+
+v1 (KIP-113) · v2 tagged fields.
+
+A broker has one directory, that which DescribeLogDirs names: what is to move there is there. Source: Kafka's
+`ReplicaManager.alterReplicaLogDirs`, and what 4.3.0 answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from kohort.broker.apis.describe_log_dirs import path_of_directory
+from kohort.coordinator.consumer.java_order import hash_of_partition, in_map_order
+from kohort.coordinator.group_placement import java_hash
+from kohort.protocol.errors import ErrorCode
+from kohort.protocol.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDirPartitionResult,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    AlterReplicaLogDirTopicResult,
+)
+from kohort.security.rights import ALTER_CLUSTER
+
+if TYPE_CHECKING:
+    from kohort.broker.cluster.node import Node
+    from kohort.broker.slices import Slices
+    from kohort.broker.ticket import Ticket
+
+
+def handle(node: Node, request: AlterReplicaLogDirsRequest, ticket: Ticket) -> Slices[AlterReplicaLogDirsResponse]:
+    """An answer for each partition; one that is named twice is answered once."""
+    access = node.cluster.access
+    if access is not None and not access.allows_on_cluster(ticket, ALTER_CLUSTER):
+        return error_response(request, ErrorCode.cluster_authorization_failed)
+    directories = {
+        (topic.name, index): each.path for each in request.dirs for topic in each.topics for index in topic.partitions
+    }
+    own = path_of_directory(node)
+    answers: dict[str, list[AlterReplicaLogDirPartitionResult]] = {}
+    for name, index in in_map_order(directories, _hash_of):
+        error = _error(node, name, index) if directories[name, index] == own else ErrorCode.log_dir_not_found
+        result = AlterReplicaLogDirPartitionResult(partition_index=index, error_code=error)
+        answers.setdefault(name, []).append(result)
+        yield
+    return AlterReplicaLogDirsResponse(results=_results(answers.items()))
+
+
+def _hash_of(partition: tuple[str, int]) -> int:
+    name, index = partition
+    return hash_of_partition(java_hash(name), index)
+
+
+def _error(node: Node, name: str, index: int) -> ErrorCode:
+    topic = node.cluster.topics.by_name(name)
+    if topic is None or not 0 <= index < len(topic.partitions):
+        return ErrorCode.unknown_topic_or_partition
+    here = node.id in topic.partitions[index].replicas
+    return ErrorCode.none if here else ErrorCode.replica_not_available
+
+
+def error_response(request: AlterReplicaLogDirsRequest, error_code: ErrorCode) -> AlterReplicaLogDirsResponse:
+    """What a request hears that failed as a whole: every partition as it was named."""
+    return AlterReplicaLogDirsResponse(
+        results=_results(
+            (
+                topic.name,
+                [
+                    AlterReplicaLogDirPartitionResult(partition_index=index, error_code=error_code)
+                    for index in topic.partitions
+                ],
+            )
+            for each in request.dirs
+            for topic in each.topics
+        )
+    )
+
+
+def _results(
+    answers: Iterable[tuple[str, list[AlterReplicaLogDirPartitionResult]]],
+) -> tuple[AlterReplicaLogDirTopicResult, ...]:
+    return tuple(
+        AlterReplicaLogDirTopicResult(topic_name=name, partitions=tuple(partitions)) for name, partitions in answers
+    )

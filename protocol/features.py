@@ -1,0 +1,37 @@
+"""The features of a cluster (KIP-584) that kohort tells, with the levels of Apache Kafka 4.3.
+
+Kafka has two more, `share.version` and `streams.version`: they stand for groups that are not served.
+"""
+
+from typing import NamedTuple
+
+
+class Feature(NamedTuple):
+    """A feature, the levels that there are, and the one that counts; a level of 0 is not told as one that counts."""
+
+    name: str
+    lowest: int
+    highest: int
+    level: int
+
+
+GROUP_VERSION = Feature("group.version", 0, 1, 1)
+"""Groups of the consumer protocol (KIP-848)."""
+
+TRANSACTION_VERSION = Feature("transaction.version", 0, 2, 2)
+"""Transactions whose end gives the producer its next epoch (KIP-890)."""
+
+KRAFT_VERSION = Feature("kraft.version", 0, 1, 0)
+"""Voters that can be exchanged (KIP-853): there are none to exchange."""
+
+METADATA_VERSION = Feature("metadata.version", 7, 30, 30)
+"""The release that the cluster's records are written for: 4.3."""
+
+ELIGIBLE_LEADER_REPLICAS = Feature("eligible.leader.replicas.version", 0, 1, 1)
+"""Which replicas may lead next (KIP-966); a leader is always there."""
+
+FEATURES = {
+    feature.name: feature
+    for feature in (GROUP_VERSION, KRAFT_VERSION, METADATA_VERSION, TRANSACTION_VERSION, ELIGIBLE_LEADER_REPLICAS)
+}
+"""In Kafka's order."""

@@ -1,0 +1,37 @@
+"""ListGroups names groups in the order in which Kafka walks its tables: recorded from Apache Kafka 4.3.0."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
+from tests.support.broker import Broker, Client
+
+
+def commits(client: Client, group_id: str) -> None:
+    """Makes a group without members."""
+    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=1, committed_metadata="")
+    topics = (OffsetCommitRequestTopic(name="t", partitions=(partition,)),)
+    response = client.asks(
+        "offset_commit", 2, group_id=group_id, generation_id_or_member_epoch=-1, member_id="", topics=topics
+    )
+    assert not response.topics[0].partitions[0].error_code
+
+
+def ready(**settings: Any) -> Broker:
+    broker = Broker(**settings)
+    broker.cluster.topics.create("t", 1, 1)
+    broker.cluster.offsets_topic.create(0)
+    return broker
+
+
+def listed(client: Client) -> list[str]:
+    return [group.group_id for group in client.asks("list_groups", 4, states_filter=()).groups]
+
+
+def test_partitions_of_the_offsets_topic_come_by_their_hash() -> None:
+    ada = ready().client()
+    for number in range(0, 12, 2):
+        commits(ada, f"g{number}")
+    commits(ada, "cg")
+    assert listed(ada) == ["g4", "g0", "g8", "g10", "g6", "g2", "cg"]

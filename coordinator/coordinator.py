@@ -65,7 +65,7 @@ class GroupCoordinator(CoordinatorContext):
         self.topics: TopicView = NoTopics()
         self.consumer_config: Callable[[str], ConsumerConfig] = _defaults
         self.shards: dict[int, Shard] = {}
-        self.resolution: DelayedOperation | None = None
+        self.beside: DelayedOperation | None = None
         self.open_transactions: dict[tuple[int, int], set[str]] = {}
         """Partition and producer id of transactions that have committed offsets, and the groups whose they are."""
         self.observer: Observer = UNOBSERVED

@@ -12,6 +12,7 @@ from kohort.storage.config_types import (
     BOOLEAN,
     DOUBLE,
     INT,
+    INT_MAX,
     LIST,
     LONG,
     LONG_MAX,
@@ -54,6 +55,9 @@ _NO_TIERS = (
 )
 _NOT_USED = "Kept, and without effect here."
 
+INTERNAL_SEGMENT_BYTES = "internal.segment.bytes"
+"""The one setting without a default: topics have it only where somebody sets it (Kafka: `LogConfig.segmentSize`)."""
+
 TOPIC_CONFIGS: dict[str, Setting[Any]] = {
     config.name: config
     for config in (
@@ -86,6 +90,12 @@ TOPIC_CONFIGS: dict[str, Setting[Any]] = {
         Setting("flush.ms", number(LONG, 0), LONG_MAX, _NOT_USED),
         Setting("follower.replication.throttled.replicas", _THROTTLED_REPLICAS, (), _NOT_USED),
         Setting("index.interval.bytes", number(INT, 0), 4_096, _NOT_USED, "log.index.interval.bytes"),
+        Setting(
+            INTERNAL_SEGMENT_BYTES,
+            number(INT, -INT_MAX - 1),
+            None,
+            "Counts in the place of segment.bytes where it is set, and may be smaller: for tests.",
+        ),
         Setting("leader.replication.throttled.replicas", _THROTTLED_REPLICAS, (), _NOT_USED),
         Setting("local.retention.bytes", number(LONG, -2), -2, _NOT_USED, "log.local.retention.bytes"),
         Setting("local.retention.ms", number(LONG, -2), -2, _NOT_USED, "log.local.retention.ms"),
@@ -179,6 +189,11 @@ TOPIC_CONFIGS: dict[str, Setting[Any]] = {
 """Every setting of a topic, by name."""
 
 
+def usual_values() -> dict[str, str]:
+    """What a topic has for which nothing is set, by the settings' names."""
+    return {name: config.default_text for name, config in TOPIC_CONFIGS.items() if config.default is not None}
+
+
 class LogConfig(NamedTuple):
     """What a log needs of its topic's settings. Shared by all logs of the topic."""
 
@@ -209,7 +224,7 @@ def log_config(values: Mapping[str, str]) -> LogConfig:
         delete="delete" in policy,
         retention_ms=int(values["retention.ms"]),
         retention_bytes=int(values["retention.bytes"]),
-        segment_bytes=int(values["segment.bytes"]),
+        segment_bytes=int(values.get(INTERNAL_SEGMENT_BYTES, values["segment.bytes"])),
         segment_ms=int(values["segment.ms"]),
         delete_retention_ms=int(values["delete.retention.ms"]),
         min_compaction_lag_ms=int(values["min.compaction.lag.ms"]),

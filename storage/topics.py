@@ -15,7 +15,7 @@ from kohort.storage.producers import Producers
 from kohort.storage.refusal import Refusal
 from kohort.storage.store import MemoryStorage, Storage
 from kohort.storage.topic import Partition, Topic
-from kohort.storage.topic_configs import TOPIC_CONFIGS, log_config, refusal_of
+from kohort.storage.topic_configs import TOPIC_CONFIGS, log_config, refusal_of, usual_values
 from kohort.storage.topic_names import name_refusal
 
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
@@ -75,8 +75,7 @@ class Topics:
         where logs are kept; None: in memory.
         """
         self.placement = Placement(node_ids)
-        self.defaults: dict[str, str] = {name: config.default_text for name, config in TOPIC_CONFIGS.items()}
-        self.defaults.update(defaults or {})
+        self.defaults: dict[str, str] = {**usual_values(), **(defaults or {})}
         self.memory = memory if memory is not None else Memory()
         self._new_id = new_id
         self._storage = storage if storage is not None else MemoryStorage()

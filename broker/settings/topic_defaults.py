@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kohort.broker.settings.broker_settings import SETTINGS
-from kohort.storage.topic_configs import TOPIC_CONFIGS
+from kohort.storage.topic_configs import TOPIC_CONFIGS, usual_values
 
 if TYPE_CHECKING:
     from kohort.broker.settings.broker_settings import Settings
@@ -29,10 +29,12 @@ _MS = {"ms": 1, "minutes": 60_000, "hours": 3_600_000}
 
 def topic_defaults(settings: Settings) -> dict[str, str]:
     """What topics have where nothing is set for them, as text, by the topics' names of the settings."""
-    defaults = {}
-    for name, config in TOPIC_CONFIGS.items():
-        value = None if config.synonym is None else _value(settings, config.synonym)
-        defaults[name] = config.default_text if value is None else value
+    defaults = usual_values()
+    for name in defaults:
+        synonym = TOPIC_CONFIGS[name].synonym
+        value = None if synonym is None else _value(settings, synonym)
+        if value is not None:
+            defaults[name] = value
     return defaults
 
 

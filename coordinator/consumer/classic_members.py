@@ -76,7 +76,7 @@ def join(group: ConsumerGroup, request: JoinGroupRequest, joiner: Joiner, now_ms
         return None
     wall_ms = group.coordinator.wall_ms(now_ms)
     if may_compute(group, wall_ms):
-        compute(group, changes, wall_ms, homogeneous=subscribed.homogeneous, own_vote=wanted.assignor)
+        compute(group, changes, now_ms, homogeneous=subscribed.homogeneous, own_vote=wanted.assignor)
     advance_member(group, member, changes, owned, subscribed.changed, now_ms)
     _answer_when_written(group, member, changes, request, joiner, now_ms)
     return None

@@ -29,6 +29,7 @@ from kohort.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from kohort.coordinator.consumer.consumer_host import ConsumerHost
+    from kohort.coordinator.consumer.preparing import Preparation
 
 FIRST_EPOCH = 1
 """The group epoch and target epoch of a group before anything was written (Kafka 4.3)."""
@@ -58,6 +59,7 @@ class ConsumerGroup(Group):
         "most_members",
         "names",
         "owners",
+        "preparation",
         "regex_counts",
         "regexes",
         "resolving",
@@ -99,6 +101,8 @@ class ConsumerGroup(Group):
         """Members that have reached the target."""
         self.checked_version: int | None = None
         """The version of the topics when the group last looked at its own; None: it must look again."""
+        self.preparation: Preparation | None = None
+        """A target that is computed beside heartbeats."""
         self.resolving = False
         """Whether patterns are about to be resolved."""
         self.most_members = 0

@@ -218,7 +218,7 @@ def _join_or_go_on(
     had = member.current.assigned
     wall_ms = group.coordinator.wall_ms(now_ms)
     if may_compute(group, wall_ms):
-        compute(group, changes, wall_ms, homogeneous=subscribed.homogeneous, own_vote=wanted.assignor)
+        compute(group, changes, now_ms, homogeneous=subscribed.homogeneous, own_vote=wanted.assignor)
     if not advance_member(group, member, changes, reported, subscribed.changed, now_ms):
         return UNKNOWN_STATE
     keep_alive(group, member, now_ms)

@@ -37,8 +37,8 @@ class ConsumerHost(GroupHost, Protocol):
     """By group id, what is being written, also of groups that have changed their protocol meanwhile."""
     consumer_config: Callable[[str], ConsumerConfig]
     """The settings of a group, by its id."""
-    resolution: DelayedOperation | None
-    """What matches the patterns of a group with topics, if that takes long."""
+    beside: DelayedOperation | None
+    """The work that goes on beside heartbeats, if there is any; see beside.py."""
     consumer_observer: "ConsumerObserver"
     appended_offset: int | None
 

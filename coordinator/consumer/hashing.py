@@ -3,7 +3,7 @@
 It is kept with the group's epoch. When it is another one than before, topics have come, gone or grown.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from struct import Struct
 
 from kohort.coordinator.topic_info import TopicInfo
@@ -25,11 +25,14 @@ def topic_hash(topic: TopicInfo) -> int:
     """The hash of one topic: its id, name, partitions and the racks of their replicas."""
     parts = [_MAGIC, topic.topic_id.bytes[7::-1], topic.topic_id.bytes[:7:-1], _text(topic.name)]
     parts.append(_INT.pack(topic.partitions))
-    for partition in range(topic.partitions):
-        parts.append(_INT.pack(partition))
-        if topic.racks:
-            for rack in sorted(topic.racks[partition]):
-                parts += _INT.pack(_units(rack)), _text(rack)
+    if not topic.racks:
+        parts.append(Struct(f"<{topic.partitions}i").pack(*range(topic.partitions)))
+        return _hash(b"".join(parts))
+    written: dict[Collection[str], bytes] = {}
+    for partition, racks in enumerate(topic.racks[: topic.partitions]):
+        if racks not in written:
+            written[racks] = b"".join(_INT.pack(_units(rack)) + _text(rack) for rack in sorted(racks))
+        parts += _INT.pack(partition), written[racks]
     return _hash(b"".join(parts))
 
 

@@ -13,8 +13,6 @@ from kohort.coordinator.consumer.targets import topic_ids
 from kohort.coordinator.consumer.timers import extend_session, start, stop
 from kohort.coordinator.consumer.values import Kind
 
-_NOBODY: dict[int, str] = {}
-
 
 def advance_member(
     group: ConsumerGroup,
@@ -27,7 +25,14 @@ def advance_member(
     """Takes a member as far as it can go now. Returns False for one that must be fenced."""
     if not subscription_changed and member.has_reached(group.target_epoch):
         return True
-    member_id, owners = member.member_id, group.owners
+    member_id = member.member_id
+
+    def free_of(topic_id: UUID, partitions: list[int]) -> list[int]:
+        owners = group.owners.get(topic_id)
+        if not owners:
+            return partitions
+        return [partition for partition in partitions if owners.get(partition, member_id) == member_id]
+
     following = reconcile(
         member.current,
         group.target_of(member_id),
@@ -35,7 +40,7 @@ def advance_member(
         reported=reported,
         subscription_changed=subscription_changed,
         subscribed=topic_ids(group, member.metadata),
-        is_taken=lambda topic_id, partition: owners.get(topic_id, _NOBODY).get(partition, member_id) != member_id,
+        free_of=free_of,
     )
     if following is None:
         return False

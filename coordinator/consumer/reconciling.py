@@ -13,6 +13,9 @@ from kohort.coordinator.consumer.values import CurrentAssignment, Owned, Target
 Reported = Mapping[UUID, Collection[int]]
 """The partitions that a member says it owns."""
 
+FreeOf = Callable[[UUID, list[int]], list[int]]
+"""Those of some partitions of a topic that nobody else has."""
+
 
 def reconcile(
     current: CurrentAssignment,
@@ -22,12 +25,11 @@ def reconcile(
     reported: Reported | None,
     subscription_changed: bool,
     subscribed: Collection[UUID],
-    is_taken: Callable[[UUID, int], bool],
+    free_of: FreeOf,
 ) -> CurrentAssignment | None:
     """The next step; `current` itself where there is none. None: the member must be fenced.
 
-    `reported`: None where the member did not say. `subscribed`: the topics it subscribes to. `is_taken`: whether
-    somebody else has a partition.
+    `reported`: None where the member did not say. `subscribed`: the topics it subscribes to.
     """
     state = current.state
     if state is MemberState.STABLE and current.epoch == target_epoch:
@@ -39,7 +41,7 @@ def reconcile(
         if reported is None or reported:
             return None
         current = CurrentAssignment(epoch=target_epoch, previous_epoch=current.epoch, assigned=current.assigned)
-    return _advance(current, target, target_epoch, reported, subscribed, is_taken)
+    return _advance(current, target, target_epoch, reported, subscribed, free_of)
 
 
 def _advance(
@@ -48,7 +50,7 @@ def _advance(
     target_epoch: int,
     reported: Reported | None,
     subscribed: Collection[UUID],
-    is_taken: Callable[[UUID, int], bool],
+    free_of: FreeOf,
 ) -> CurrentAssignment:
     kept: dict[UUID, dict[int, int]] = {}
     revoked: dict[UUID, dict[int, int]] = {}
@@ -63,8 +65,8 @@ def _advance(
         if len(keep) < len(assigned):
             revoked[topic_id] = {partition: epoch for partition, epoch in assigned.items() if partition not in aim}
         if len(keep) < len(aim):
-            missing = [partition for partition in aim if partition not in keep]
-            free = [partition for partition in missing if not is_taken(topic_id, partition)]
+            missing = [partition for partition in aim if partition not in keep] if keep else list(aim)
+            free = free_of(topic_id, missing)
             waiting |= len(free) < len(missing)
             if free:
                 wanted[topic_id] = free

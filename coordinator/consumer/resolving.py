@@ -1,8 +1,9 @@
 """Which topics the patterns of a group match, found beside its heartbeats (consumer-groups §12.3, §12.4)."""
 
 from collections.abc import Callable, Generator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from kohort.coordinator.consumer.beside import WorkBeside
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_leaving import bump, current_hash
 from kohort.coordinator.consumer.patterns import matcher
@@ -10,7 +11,6 @@ from kohort.coordinator.consumer.request_changes import Changes
 from kohort.coordinator.consumer.values import Kind, ResolvedRegex
 from kohort.coordinator.effects import Cause
 from kohort.protocol.errors import ErrorCode
-from kohort.purgatory import DelayedOperation
 
 SeesTopic = Callable[[str], bool]
 """Whether a topic may be found by who asks for a resolution: Kafka leaves out what they may not describe."""
@@ -47,37 +47,18 @@ def resolve_if_due(group: ConsumerGroup, now_ms: int, sees_topic: SeesTopic = se
         or wall_ms > last_ms + host.settings.group_consumer_regex_refresh_interval_ms
     ):
         group.resolving = True
-        host.purgatory.wait(_Resolution(now_ms, group, sees_topic))
+        host.purgatory.wait(_Resolution(now_ms, group, _resolving(group, sees_topic)))
 
 
-class _Resolution(DelayedOperation):
-    """Comes after the heartbeat that asked for it is answered, and again and again until all patterns are through."""
+class _Resolution(WorkBeside):
+    """Comes after the heartbeat that asked for it is answered."""
 
-    __slots__ = ("_group", "_steps")
+    __slots__ = ()
 
-    def __init__(self, now_ms: int, group: ConsumerGroup, sees_topic: SeesTopic) -> None:
-        super().__init__(now_ms)
-        self._group = group
-        self._steps = _resolving(group, sees_topic)
-
-    def on_complete(self, now_ms: int, *, expired: bool) -> None:
-        """Matches a few names; others are served before the next. What takes long is done for one group at a time."""
-        group = self._group
-        host = group.coordinator
-        under_way, group.resolving = host.resolution, False
-        if under_way is self:
-            host.resolution = None
-        if host.consumer_groups.get(group.group_id) is not group:
-            return
-        if under_way in (None, self):
-            try:
-                next(self._steps)
-            except StopIteration as end:
-                _note(group, end.value, now_ms)
-                return
-            host.resolution = self
-        group.resolving = True
-        host.purgatory.wait_for_a_turn(self)
+    def done(self, result: Any, now_ms: int) -> None:
+        """All patterns are through."""
+        self.group.resolving = False
+        _note(self.group, result, now_ms)
 
 
 class _Matched(NamedTuple):

@@ -2,13 +2,13 @@
 
 from uuid import UUID
 
-from kohort.coordinator.consumer.assignors import ASSIGNORS
 from kohort.coordinator.consumer.assignors.subscriber import Subscriber
 from kohort.coordinator.consumer.consumer_group import ConsumerGroup
 from kohort.coordinator.consumer.consumer_member import FIRST, ConsumerMember
 from kohort.coordinator.consumer.java_order import hash_of_id, in_map_order, in_table_order
+from kohort.coordinator.consumer.preparing import Inputs, targets_of
 from kohort.coordinator.consumer.request_changes import Changes
-from kohort.coordinator.consumer.values import Kind, MemberMetadata, TargetEpoch
+from kohort.coordinator.consumer.values import Kind, MemberMetadata, Target, TargetEpoch
 from kohort.coordinator.group_placement import java_hash
 
 
@@ -20,29 +20,36 @@ def may_compute(group: ConsumerGroup, wall_ms: int) -> bool:
     return not (group.target_timestamp_ms and interval_ms) or wall_ms >= group.target_timestamp_ms + interval_ms
 
 
-def compute(group: ConsumerGroup, changes: Changes, wall_ms: int, *, homogeneous: bool, own_vote: str | None) -> None:
+def compute(group: ConsumerGroup, changes: Changes, now_ms: int, *, homogeneous: bool, own_vote: str | None) -> None:
     """Computes the target for the group's epoch, and notes it for the members whose share changes.
 
-    `homogeneous`: whether all members count as subscribed to the same topics. `own_vote`: the assignor that
-    the member wants whose request it is.
+    It stays due where that takes long; see preparing.py. `homogeneous`: whether all members count as subscribed to the
+    same topics. `own_vote`: the assignor that the member wants whose request it is.
     """
     observer = group.coordinator.consumer_observer
     began_us = observer.measured_from_us()
     counts = _counts(group)
-    members = []
+    members: dict[str, Subscriber] = {}
     for member_id in _in_order(group):
         metadata = group.members[member_id].metadata
         topics = topic_ids(group, metadata)
-        members.append(Subscriber(member_id, metadata.instance_id, topics, group.target_of(member_id)))
-    assign = ASSIGNORS[preferred_assignor(group, own_vote)]
+        members[member_id] = Subscriber(member_id, metadata.instance_id, topics, group.target_of(member_id))
     ordered = {topic_id: counts[topic_id] for topic_id in in_map_order(sorted(counts), hash_of_id)}
-    targets = assign(members, ordered, homogeneous) if members else {}
-    for each in members:
-        target, had = targets.get(each.member_id, {}), group.targets.get(each.member_id)
+    before = group.preparation
+    targets: dict[str, Target] | None = {}
+    if members:
+        assignor = preferred_assignor(group, own_vote)
+        targets = targets_of(group, Inputs(assignor, members, ordered, homogeneous), now_ms)
+    if targets is None:
+        return
+    for member_id in members:
+        target, had = targets.get(member_id, {}), group.targets.get(member_id)
         if target is not had and target != had:
-            changes.make(Kind.TARGET, each.member_id, target)
-    changes.make(Kind.TARGET_EPOCH, None, TargetEpoch(group.epoch, wall_ms))
+            changes.make(Kind.TARGET, member_id, target)
+    changes.make(Kind.TARGET_EPOCH, None, TargetEpoch(group.epoch, group.coordinator.wall_ms(now_ms)))
     changes.assignor_us = observer.measured_us(began_us)
+    if before is not None and before.targets is targets:
+        changes.assignor_us += before.spent_us
 
 
 def _in_order(group: ConsumerGroup) -> list[str]:

@@ -11,8 +11,9 @@ from kohort.protocol.messages import alter_configs, incremental_alter_configs
 from kohort.protocol.messages.describe_client_quotas import ComponentData
 from kohort.protocol.messages.describe_configs import DescribeConfigsResource
 from kohort.storage.disk.directory import DataDirectory
+from tests.support.batches import batch
 from tests.support.broker import Broker, Client
-from tests.support.data_requests import given_topic
+from tests.support.data_requests import given_topic, produce
 
 TOPIC, BROKER = 2, 4
 SET, DELETE, APPEND, SUBTRACT = range(4)
@@ -175,6 +176,29 @@ def changes(client: Client, *steps: tuple[str, int, str | None], name: str = "to
     more = {"validate_only": False, **more}
     (answer,) = client.asks("incremental_alter_configs", version, resources=(resource,), **more).responses
     return answer.error_code, answer.error_message
+
+
+def test_segments_of_any_size_are_told_of_where_somebody_wants_them() -> None:
+    """`internal.segment.bytes` has no default. Heard from Kafka 4.3.0."""
+    broker = Broker()
+    ada = broker.client()
+    given_topic(ada, "usual")
+    given_topic(ada, "topic", internal_segment_bytes="100")
+    assert "internal.segment.bytes" not in {each.name for each in describes(ada, "usual").configs}
+    assert given(ada) == {"internal.segment.bytes": "100"}
+    topic = broker.cluster.topics.by_name("topic")
+    assert topic is not None
+    for _ in range(3):
+        produce(ada, batch(b"x" * 60))
+    assert [each.base_offset for each in topic.partitions[0].log._segments] == [0, 1, 2]
+    assert changes(ada, ("internal.segment.bytes", SET, "x")) == (
+        ErrorCode.invalid_config,
+        "Invalid value x for configuration internal.segment.bytes: Not a number of type INT",
+    )
+    assert changes(ada, ("internal.segment.bytes", DELETE, None)) == (ErrorCode.none, None)
+    produce(ada, batch(b"x"))
+    produce(ada, batch(b"x"))
+    assert [each.base_offset for each in topic.partitions[0].log._segments] == [0, 1, 2]
 
 
 @pytest.mark.parametrize("version", range(2))

@@ -35,3 +35,18 @@ def test_partitions_of_the_offsets_topic_come_by_their_hash() -> None:
         commits(ada, f"g{number}")
     commits(ada, "cg")
     assert listed(ada) == ["g4", "g0", "g8", "g10", "g6", "g2", "cg"]
+
+
+def test_groups_of_a_partition_come_by_theirs() -> None:
+    broker = ready(offsets_topic_num_partitions=1)
+    ada = broker.client()
+    for number in range(20):
+        commits(ada, f"group-{number}")
+    assert listed(ada) == [
+        f"group-{number}" for number in (15, 1, 6, 12, 3, 17, 8, 14, 0, 5, 19, 11, 16, 2, 7, 13, 4, 18, 10, 9)
+    ]
+    ada.asks("delete_groups", 2, groups_names=tuple(f"group-{number}" for number in range(0, 20, 2)))
+    commits(ada, "zoe")
+    commits(ada, "group-2")
+    left = [f"group-{number}" for number in (15, 1, 3, 17, 5, 19, 11, 2, 7, 13, 9)]
+    assert listed(ada) == [*left[:6], "zoe", *left[6:]]

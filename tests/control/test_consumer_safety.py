@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -77,7 +78,7 @@ def test_a_partition_that_is_given_before_it_was_given_up(
         given topic $topic with 2 partitions
         given ada shares a consumer group {topics: [$topic]}
         """)
-    monkeypatch.setattr(progress, "reconcile", lambda *each, **more: reconcile(*each, **more | {"is_taken": _nobody}))
+    monkeypatch.setattr(progress, "reconcile", lambda *each, **more: reconcile(*each, **more | {"free_of": _all}))
     lab.talk("""
         bob beats {topics: [$topic]}
           <- NONE
@@ -87,8 +88,8 @@ def test_a_partition_that_is_given_before_it_was_given_up(
     assert all("was given to" in each and "has not given it up" in each for each in found)
 
 
-def _nobody(*_: object) -> bool:
-    return False
+def _all(topic_id: UUID, partitions: list[int]) -> list[int]:
+    return partitions
 
 
 @pytest.mark.parametrize(("epoch", "told"), [(0, "without an epoch"), (99, "is at epoch 99, the group only at 2")])

@@ -7,7 +7,7 @@ heard as many answers.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kohort.protocol.messages import message_of
@@ -16,6 +16,7 @@ from kohort.protocol.messages.create_topics import CreatableTopic
 from kohort.protocol.messages.delete_topics import DeleteTopicState
 from kohort.protocol.messages.describe_configs import DescribeConfigsResource
 from kohort.protocol.messages.fetch import FetchPartition, FetchTopic
+from kohort.protocol.messages.incremental_alter_configs import AlterableConfig, AlterConfigsResource
 from kohort.protocol.messages.join_group import JoinGroupRequestProtocol
 from kohort.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsTopic
 from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
@@ -111,6 +112,24 @@ def _pattern(number: int) -> bytes:
         "consumer_group_heartbeat", 1, group_id=f"p{number}", member_id=f"m{number}", member_epoch=0,
         rebalance_timeout_ms=60_000, subscribed_topic_regex=f".*(a|aa|b){{{number + 5}}}.*x?{number}",
         topic_partitions=(),
+    )  # fmt: skip
+
+
+def loaded_member(client: Client) -> None:
+    """A consumer group whose targets are never put off, and one member that has 45,000 partitions of four topics."""
+    wide_topic(client)
+    for number in (1, 2, 3):
+        client.ask(frame("create_topics", 5, topics=(replace(TOPIC, name=f"wide{number}"),), timeout_ms=30_000))
+    interval = AlterableConfig(name="consumer.assignment.interval.ms", config_operation=0, value="0")
+    resource = AlterConfigsResource(resource_type=32, resource_name="loaded", configs=(interval,))
+    client.ask(frame("incremental_alter_configs", 1, resources=(resource,), validate_only=False))
+    client.ask(*[_comes("ada", "wide", "wide1", "wide2", "wide3")] * 3)
+
+
+def _comes(member_id: str, *topics: str) -> bytes:
+    return frame(
+        "consumer_group_heartbeat", 1, group_id="loaded", member_id=member_id, member_epoch=0,
+        rebalance_timeout_ms=60_000, subscribed_topic_names=topics, topic_partitions=(),
     )  # fmt: skip
 
 
@@ -227,6 +246,9 @@ ATTACKS: dict[str, Attack] = {
         ),
     ),
     "patterns": Attack(tuple(_pattern(number) for number in range(12)), prepare=many_topics),
+    "assignor": Attack(
+        tuple(_comes(f"m{number % 3}", "wide", f"wide{1 + number % 3}") for number in range(12)), prepare=loaded_member
+    ),
     "create-topics": Attack(
         (
             frame("create_topics", 5, topics=(TOPIC,), timeout_ms=1),

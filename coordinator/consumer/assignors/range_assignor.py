@@ -7,17 +7,17 @@ the same member. Source: Kafka's `RangeAssignor`.
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from kohort.coordinator.consumer.assignors.subscriber import Subscriber, subscribers_of
-from kohort.coordinator.consumer.values import Target
+from kohort.coordinator.consumer.assignors.subscriber import Assigning, Subscriber, subscribers_of
 
 
-def assign_ranges(members: Sequence[Subscriber], counts: Mapping[UUID, int], homogeneous: bool) -> dict[str, Target]:
-    """The target of each member, by its id."""
+def assign_ranges(members: Sequence[Subscriber], counts: Mapping[UUID, int], homogeneous: bool) -> Assigning:
+    """One topic after the other."""
     ordered = sorted(members, key=lambda each: (each.instance_id is None, each.instance_id or each.member_id))
     shares: list[dict[UUID, frozenset[int]]] = [{} for _ in ordered]
     everybody = range(len(ordered))
     subscribers = {} if homogeneous else subscribers_of(ordered, counts)
     for topic_id, count in counts.items():
+        yield count
         takers: Sequence[int] = subscribers.get(topic_id, ())
         if homogeneous and topic_id in ordered[0].topics:  # as in Kafka: the first one speaks for all
             takers = everybody

@@ -1,10 +1,14 @@
-"""A member as an assignor sees it, and who subscribes to what."""
+"""What assignors have in common: a member as they see it, and who subscribes to what."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Generator, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
 from kohort.coordinator.consumer.values import Target
+
+Assigning = Generator[int, None, dict[str, Target]]
+"""An assignor at work. It yields how much it has done since: a unit is a partition that was looked at, a tenth of a
+microsecond. It returns the target of each member, by its id."""
 
 
 class Subscriber(NamedTuple):

@@ -4,23 +4,24 @@ Where all members subscribe to the same topics their totals differ by one at mos
 among its subscribers. Source: Kafka's `UniformHomogeneousAssignmentBuilder`, `UniformHeterogeneousAssignmentBuilder`.
 """
 
+from bisect import insort
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from uuid import UUID
 
-from kohort.coordinator.consumer.assignors.subscriber import Subscriber, subscribers_of
+from kohort.coordinator.consumer.assignors.subscriber import Assigning, Subscriber, subscribers_of
 from kohort.coordinator.consumer.values import Target
 
 BALANCING_ROUNDS = 16
 """How often all topics are balanced at most, where subscriptions differ."""
 
+EFFORT_OF_A_MOVE = 40
+"""To move a partition from one member to another takes as long as to look at so many."""
 
-def assign_uniformly(members: Sequence[Subscriber], counts: Mapping[UUID, int], homogeneous: bool) -> dict[str, Target]:
-    """The target of each member, by its id. Members and topics are looked at in the order of the arguments.
 
-    In Kafka that order is the one of hash maps.
-    """
+def assign_uniformly(members: Sequence[Subscriber], counts: Mapping[UUID, int], homogeneous: bool) -> Assigning:
+    """Members and topics are looked at in the order of the arguments. In Kafka that is the order of hash maps."""
     return _Equal(members, counts).assign() if homogeneous else _Unequal(members, counts).assign()
 
 
@@ -29,36 +30,34 @@ class _Equal:
 
     def __init__(self, members: Sequence[Subscriber], counts: Mapping[UUID, int]) -> None:
         self._members = members
-        counts = {topic_id: count for topic_id, count in counts.items() if topic_id in members[0].topics}
-        self._counts = counts
+        self._counts = {topic_id: count for topic_id, count in counts.items() if topic_id in members[0].topics}
         self._targets: dict[str, Target] = {}
-        taken: dict[UUID, set[int]] = defaultdict(set)
-        for each in members:
-            for topic_id, partitions in each.target.items():
-                taken[topic_id] |= partitions
-        self._pool = [
-            (topic_id, partition)
-            for topic_id, count in counts.items()
-            for partition in range(count)
-            if partition not in taken.get(topic_id, ())
-        ]
+        self._pool: list[tuple[UUID, list[int]]] = []
         """What nobody had, then what is taken from those that had too much."""
 
-    def assign(self) -> dict[str, Target]:
+    def assign(self) -> Assigning:
         """Everybody keeps what fits its share; the pool fills the others up."""
+        taken: dict[UUID, set[int]] = defaultdict(set)
+        for each in self._members:
+            for topic_id, partitions in each.target.items():
+                taken[topic_id] |= partitions
+        for topic_id, count in self._counts.items():
+            yield count
+            self._pool.append((topic_id, _missing(count, taken.get(topic_id))))
         quota, extras = divmod(sum(self._counts.values()), len(self._members))
         unfilled: list[tuple[str, int]] = []
-        for number, each in enumerate(self._members):
+        for number, member in enumerate(self._members):
+            yield sum(map(len, member.target.values()))
             holds_extra = extras > 0
-            missing = self._keep(each, quota + holds_extra)
+            missing = self._keep(member, quota + holds_extra)
             if missing and holds_extra and len(self._members) - number > extras:
                 # A later member may own that many already; the last ones must take what is left.
                 missing -= 1
                 holds_extra = False
             if missing:
-                unfilled.append((each.member_id, missing))
+                unfilled.append((member.member_id, missing))
             extras -= holds_extra
-        self._fill(unfilled)
+        yield from self._fill(unfilled)
         return self._targets
 
     def _keep(self, member: Subscriber, quota: int) -> int:
@@ -72,23 +71,37 @@ class _Equal:
             ordered = sorted(partitions)
             if quota:
                 kept[topic_id] = frozenset(ordered[:quota])
-            self._pool += [(topic_id, partition) for partition in ordered[quota:]]
+            self._pool.append((topic_id, ordered[quota:]))
             quota -= min(quota, len(ordered))
         self._targets[member.member_id] = kept
         return 0
 
-    def _fill(self, unfilled: Iterable[tuple[str, int]]) -> None:
+    def _fill(self, unfilled: Iterable[tuple[str, int]]) -> Generator[int, None, None]:
         pool = iter(self._pool)
+        topic_id, partitions = next(pool, (_NO_TOPIC, []))
+        start = 0
         for member_id, missing in unfilled:
-            given: dict[UUID, set[int]] = defaultdict(set)
-            for _ in range(missing):
-                topic_id, partition = next(pool)
-                given[topic_id].add(partition)
-            before = self._targets[member_id]
-            self._targets[member_id] = {
-                **before,
-                **{topic_id: before.get(topic_id, frozenset()) | parts for topic_id, parts in given.items()},
-            }
+            yield missing
+            given = dict(self._targets[member_id])
+            while missing:
+                if start == len(partitions):
+                    topic_id, partitions = next(pool)
+                    start = 0
+                    continue
+                some = partitions[start : start + missing]
+                start += len(some)
+                missing -= len(some)
+                given[topic_id] = given.get(topic_id, _NO_PARTITIONS).union(some)
+            self._targets[member_id] = given
+
+
+_NO_TOPIC = UUID(int=0)
+_NO_PARTITIONS: frozenset[int] = frozenset()
+
+
+def _missing(count: int, taken: set[int] | None) -> list[int]:
+    """The partitions of a topic that are not taken, in order."""
+    return sorted(set(range(count)) - taken) if taken else list(range(count))
 
 
 class _Unequal:
@@ -102,14 +115,15 @@ class _Unequal:
         self._subscribers = subscribers_of(members, counts)
         self._changed = [False] * len(members)
 
-    def assign(self) -> dict[str, Target]:
+    def assign(self) -> Assigning:
         """Takes over what was, gives what nobody has, and balances."""
-        unassigned = self._take_over()
+        unassigned = yield from self._take_over()
         ordered = sorted((topic for topic in self._counts if self._subscribers[topic]), key=self._rank)
         for topic_id in ordered:
+            yield len(unassigned[topic_id])
             if unassigned[topic_id]:
                 self._give(topic_id, unassigned[topic_id])
-        self._balance([topic_id for topic_id in ordered if len(self._subscribers[topic_id]) > 1])
+        yield from self._balance([topic_id for topic_id in ordered if len(self._subscribers[topic_id]) > 1])
         return {
             each.member_id: {topic_id: frozenset(parts) for topic_id, parts in owned.items() if parts}
             if changed
@@ -117,20 +131,18 @@ class _Unequal:
             for each, owned, changed in zip(self._members, self._owned, self._changed, strict=True)
         }
 
-    def _take_over(self) -> dict[UUID, list[int]]:
+    def _take_over(self) -> Generator[int, None, dict[UUID, list[int]]]:
         """What members keep. Returns the partitions that nobody has, by topic."""
         taken: dict[UUID, set[int]] = defaultdict(set)
         for number, each in enumerate(self._members):
+            yield sum(map(len, each.target.values()))
             owned = {topic_id: set(parts) for topic_id, parts in each.target.items() if topic_id in each.topics}
             self._changed[number] = len(owned) < len(each.target)
             self._owned.append(owned)
             self._loads[number] = sum(map(len, owned.values()))
             for topic_id, parts in owned.items():
                 taken[topic_id] |= parts
-        return {
-            topic_id: [partition for partition in range(count) if partition not in taken.get(topic_id, ())]
-            for topic_id, count in self._counts.items()
-        }
+        return {topic_id: _missing(count, taken.get(topic_id)) for topic_id, count in self._counts.items()}
 
     def _rank(self, topic_id: UUID) -> tuple[float, int, int, int]:
         """Topics with many partitions for few subscribers first; ids compare as two signed halves."""
@@ -139,35 +151,38 @@ class _Unequal:
         return -self._counts[topic_id] / subscribers, subscribers, _signed(high), _signed(low)
 
     def _give(self, topic_id: UUID, partitions: Sequence[int]) -> None:
-        """Fills the least loaded subscribers level by level, from the first to the last."""
+        """Fills the least loaded subscribers level by level: on each, in turn, from the first to the last."""
         loads = self._loads
         order = sorted(self._subscribers[topic_id], key=loads.__getitem__)
-        level, position, width = loads[order[0]], 0, 1
-        while width < len(order) and loads[order[width]] == level:
-            width += 1
-        for partition in partitions:
-            self._move_to(order[position], topic_id, partition)
-            position += 1
-            if position == width:  # all stand one higher now; who stands there already joins them
-                position, level = 0, level + 1
-                while width < len(order) and loads[order[width]] == level:
-                    width += 1
+        start, width = 0, 1
+        while start < len(partitions):
+            level = loads[order[0]]
+            while width < len(order) and loads[order[width]] == level:
+                width += 1
+            end = len(partitions)
+            if width < len(order):  # then whoever stands next joins them
+                end = min(end, start + (loads[order[width]] - level) * width)
+            for position in range(min(width, end - start)):
+                self._add(order[position], topic_id, partitions[start + position : end : width])
+            start = end
 
-    def _move_to(self, number: int, topic_id: UUID, partition: int) -> None:
-        self._owned[number].setdefault(topic_id, set()).add(partition)
-        self._loads[number] += 1
+    def _add(self, number: int, topic_id: UUID, partitions: Collection[int]) -> None:
+        self._owned[number].setdefault(topic_id, set()).update(partitions)
+        self._loads[number] += len(partitions)
         self._changed[number] = True
 
-    def _balance(self, topics: Sequence[UUID]) -> None:
+    def _balance(self, topics: Sequence[UUID]) -> Generator[int, None, None]:
         """Rounds over all topics until a whole round has moved nothing."""
         unmoved = 0
         for _ in range(BALANCING_ROUNDS):
             for topic_id in topics:
-                unmoved = 0 if self._balance_topic(topic_id) else unmoved + 1
+                yield len(self._subscribers[topic_id])
+                moved = yield from self._balance_topic(topic_id)
+                unmoved = 0 if moved else unmoved + 1
                 if unmoved >= len(topics):
                     return
 
-    def _balance_topic(self, topic_id: UUID) -> bool:
+    def _balance_topic(self, topic_id: UUID) -> Generator[int, None, bool]:
         """Moves partitions from the most to the least loaded subscriber. Returns whether any was moved."""
         loads, owned, subscribers = self._loads, self._owned, self._subscribers[topic_id]
         subscribed = [loads[number] for number in subscribers]
@@ -178,24 +193,32 @@ class _Unequal:
         givers = [(-loads[number], -number) for number in subscribers if owned[number].get(topic_id)]
         heapify(takers)
         heapify(givers)
-        moved = False
+        in_order: dict[int, list[int]] = {}
+        """What those have who have given something, so that the last one is at hand."""
+        moved = 0
         while True:
             while takers[0][0] != loads[takers[0][1]]:
                 heappop(takers)
             while givers and (-givers[0][0] != loads[-givers[0][1]] or not owned[-givers[0][1]][topic_id]):
                 heappop(givers)
             if not givers or -givers[0][0] - takers[0][0] <= 1:
-                return moved
+                return moved > 0
             giver, taker = -givers[0][1], takers[0][1]
-            partition = max(owned[giver][topic_id])
+            if giver not in in_order:
+                in_order[giver] = sorted(owned[giver][topic_id])
+            partition = in_order[giver].pop()
             owned[giver][topic_id].remove(partition)
             loads[giver] -= 1
             self._changed[giver] = True
-            self._move_to(taker, topic_id, partition)
+            self._add(taker, topic_id, (partition,))
+            if taker in in_order:
+                insort(in_order[taker], partition)
             for number in (giver, taker):
                 heappush(takers, (loads[number], number))
                 heappush(givers, (-loads[number], -number))
-            moved = True
+            moved += 1
+            if moved % 100 == 0:
+                yield 100 * EFFORT_OF_A_MOVE
 
 
 def _signed(number: int) -> int:

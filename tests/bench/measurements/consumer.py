@@ -11,7 +11,7 @@ from statistics import fmean, median
 from time import thread_time
 from uuid import UUID
 
-from kohort.coordinator.consumer.assignors import ASSIGNORS
+from kohort.coordinator.consumer.assignors import ASSIGNORS, assign
 from kohort.coordinator.consumer.assignors.subscriber import Subscriber
 from tests.bench import replies
 from tests.bench.bench import Bench, percentile
@@ -79,15 +79,15 @@ async def assignors(bench: Bench) -> None:
         counts = {UUID(int=chance.getrandbits(128)): 10_000 // topics for _ in range(topics)}
         everything = frozenset(counts)
         half = [frozenset(chance.sample(sorted(counts), max(topics // 2, 1))) for _ in range(1000)]
-        for name, assign in ASSIGNORS.items():
+        for name in ASSIGNORS:
             for what, wanted in (("equal", [everything] * 1000), ("halves", half)):
                 members = [Subscriber(f"member-{n:04}", None, each, {}) for n, each in enumerate(wanted)]
                 start = thread_time()
-                shares = assign(members, counts, what == "equal")
+                shares = assign(name, members, counts, what == "equal")
                 first = thread_time()
                 had = [each._replace(target=shares[each.member_id]) for each in members[1:]]
                 left = thread_time()
-                assign(had, counts, what == "equal")
+                assign(name, had, counts, what == "equal")
                 title = f"{name}, {topics} x {10_000 // topics}, {what}"
                 bench.figure(f"{title}, first", "ms", (first - start) * 1000)
                 bench.figure(f"{title}, one left", "ms", (thread_time() - left) * 1000)

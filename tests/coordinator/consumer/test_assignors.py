@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kohort.coordinator.consumer.assignors import ASSIGNORS
+from kohort.coordinator.consumer.assignors import assign
 from kohort.coordinator.consumer.assignors.subscriber import Subscriber
 
 CASES = [json.loads(line) for line in (Path(__file__).parent / "assignments.jsonl").read_text().splitlines()]
@@ -57,7 +57,7 @@ def _assign(case: dict[str, Any], members: list[dict[str, Any]], topics: list[st
         for member in members
     ]
     equal = len({each.topics for each in subscribers}) == 1
-    targets = ASSIGNORS[case["assignor"]](subscribers, {ids[t]: counts[t] for t in topics if t in subscribed}, equal)
+    targets = assign(case["assignor"], subscribers, {ids[t]: counts[t] for t in topics if t in subscribed}, equal)
     names = {topic_id: name for name, topic_id in ids.items()}
     return _without_nothing(
         {
@@ -98,7 +98,7 @@ def groups(draw: st.DrawFn, *, equal: bool) -> tuple[list[Subscriber], dict[UUID
 @given(data=st.data(), equal=st.booleans())
 def test_every_partition_has_exactly_one_owner_who_wants_it(name: str, data: st.DataObject, equal: bool) -> None:
     members, counts = data.draw(groups(equal=equal))
-    targets = ASSIGNORS[name](members, counts, equal)
+    targets = assign(name, members, counts, equal)
     given_out = [
         (topic, partition) for target in targets.values() for topic, parts in target.items() for partition in parts
     ]
@@ -113,7 +113,7 @@ def test_uniform_is_even_and_takes_from_those_only_who_have_too_much(
     group: tuple[list[Subscriber], dict[UUID, int]],
 ) -> None:
     members, counts = group
-    targets = ASSIGNORS["uniform"](members, counts, True)
+    targets = assign("uniform", members, counts, True)
     sizes = [sum(map(len, targets[member.member_id].values())) for member in members]
     assert max(sizes) - min(sizes) <= 1
     for member, size in zip(members, sizes, strict=True):
@@ -129,7 +129,7 @@ def test_range_slices_go_to_static_members_first() -> None:
         Subscriber("b", "i2", frozenset({topic}), {}),
         Subscriber("c", "i1", frozenset({topic}), {}),
     ]
-    targets = ASSIGNORS["range"](members, {topic: 7}, True)
+    targets = assign("range", members, {topic: 7}, True)
     assert {member: sorted(target[topic]) for member, target in targets.items()} == {
         "c": [0, 1, 2],
         "b": [3, 4],

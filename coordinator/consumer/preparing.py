@@ -1,0 +1,103 @@
+"""An assignor at work: at once where that is soon done, beside the heartbeats where it is not.
+
+Kafka 4.3 computes every target in the heartbeat that finds it due, and lets everybody wait. Here a target that takes
+long is there for a later heartbeat, as in a group that is not due for one yet (KIP-1263).
+"""
+
+from collections.abc import Generator
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from kohort.coordinator.consumer.assignors import ASSIGNORS
+from kohort.coordinator.consumer.assignors.subscriber import Assigning, Subscriber
+from kohort.coordinator.consumer.beside import WorkBeside
+from kohort.coordinator.consumer.consumer_group import ConsumerGroup
+from kohort.coordinator.consumer.values import Target
+
+EFFORT_AT_ONCE = 200_000
+"""What an assignor may do within one heartbeat, counted in partitions that are looked at: some ten milliseconds."""
+
+EFFORT_OF_A_SLICE = 20_000
+
+
+class Inputs(NamedTuple):
+    """What a target follows from."""
+
+    assignor: str
+    members: dict[str, Subscriber]
+    """By id, in Kafka's order."""
+    counts: dict[UUID, int]
+    """The number of partitions of each topic, likewise."""
+    homogeneous: bool
+    """Whether all members subscribe to the same topics."""
+
+
+class Preparation:
+    """A target that is computed beside the heartbeats of its group."""
+
+    __slots__ = ("inputs", "spent_us", "targets")
+
+    def __init__(self, inputs: Inputs) -> None:
+        self.inputs = inputs
+        self.targets: dict[str, Target] | None = None
+        """None: it is not there yet."""
+        self.spent_us = 0
+        """The assignor's time, if somebody measures it."""
+
+
+def targets_of(group: ConsumerGroup, inputs: Inputs, now_ms: int) -> dict[str, Target] | None:
+    """The target of each member, by its id. None: it is computed beside, and is to be asked for again."""
+    preparation = group.preparation
+    if preparation is not None and preparation.inputs == inputs:
+        if preparation.targets is not None:
+            group.preparation = None
+        return preparation.targets
+    steps = ASSIGNORS[inputs.assignor](list(inputs.members.values()), inputs.counts, inputs.homogeneous)
+    targets = _worked(steps, EFFORT_AT_ONCE)
+    group.preparation = None
+    if targets is None:
+        group.preparation = Preparation(inputs)
+        group.coordinator.purgatory.wait(_Preparing(now_ms, group, group.preparation, steps))
+    return targets
+
+
+class _Preparing(WorkBeside):
+    """Ends without a result when members or topics have changed: then another one is at work."""
+
+    __slots__ = ("_preparation",)
+
+    def __init__(self, now_ms: int, group: ConsumerGroup, preparation: Preparation, steps: Assigning) -> None:
+        super().__init__(now_ms, group, _in_slices(group, preparation, steps))
+        self._preparation = preparation
+
+    def is_wanted(self) -> bool:
+        """Whether nobody has begun anew."""
+        return super().is_wanted() and self.group.preparation is self._preparation
+
+    def done(self, result: Any, now_ms: int) -> None:
+        """The next heartbeat finds it."""
+        self._preparation.targets = result
+
+
+def _in_slices(
+    group: ConsumerGroup, preparation: Preparation, steps: Assigning
+) -> Generator[None, None, dict[str, Target]]:
+    observer = group.coordinator.consumer_observer
+    while True:
+        began_us = observer.measured_from_us()
+        targets = _worked(steps, EFFORT_OF_A_SLICE)
+        preparation.spent_us += observer.measured_us(began_us)
+        if targets is not None:
+            return targets
+        yield
+
+
+def _worked(steps: Assigning, effort: int) -> dict[str, Target] | None:
+    """What has come of it; None: more than `effort` was not enough."""
+    while effort > 0:
+        try:
+            effort -= next(steps)
+        except StopIteration as end:
+            targets: dict[str, Target] = end.value
+            return targets
+    return None

@@ -1,6 +1,6 @@
 """A broker gives memory back when it has worked and comes to rest."""
 
-from kohort.broker.runtime.memory_trimmer import AT_REST_S, EVERY_S, LARGEST, WORKED_S, MemoryTrimmer
+from kohort.broker.runtime.memory_trimmer import AT_REST_S, EVERY_S, GROWN, LARGEST, WORKED_S, MemoryTrimmer
 from tests.support.manual_clock import ManualClock
 from tests.support.still_loop import StillLoop
 
@@ -50,3 +50,13 @@ def test_a_large_process_would_stand_still_for_too_long() -> None:
     assert process.works(0.0) == 0
     process.resident = LARGEST
     assert process.works(0.0) == 1
+
+
+def test_a_broker_that_has_grown_is_trimmed_once_however_little_it_has_worked() -> None:
+    process = Process()
+    process.resident += GROWN - 1
+    assert process.works(0.0, looks=3) == 0
+    process.resident += 1
+    assert process.works(0.0, looks=3) == 1, "what is left is in use"
+    process.resident += GROWN
+    assert process.works(0.0, looks=3) == 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from kohort.broker.address import HIGHEST_PORT, AddressError, parse_address, parse_advertised, show_address
@@ -61,11 +61,11 @@ def broker_of(options: ServeOptions) -> tuple[Settings, Entrances]:
     assignments, listen, users = options.assignments, options.listen, options.users
     if options.as_kafka is not None:
         assignments = (f"kohort.as.kafka={options.as_kafka}", *assignments)
-    given = read_settings(options.config, assignments)
+    given, from_file = read_settings(options.config, assignments)
     if options.secure is not None:
         secured = secured_in(options.secure, given, listen or DEFAULT_LISTEN)
         given, users, listen = given | secured.settings, (*secured.users, *users), None
-    settings = Settings(given, options.profile, options.nodes)
+    settings = Settings(given, options.profile, options.nodes, from_file=from_file)
     return settings, entrances_of(settings, listen, options.advertise, options.nodes, users)
 
 
@@ -137,21 +137,33 @@ def control_at(options: ServeOptions) -> Control:
         refuse(str(problem))
 
 
-def read_settings(config: str | None, assignments: tuple[str, ...]) -> dict[str, str]:
-    """What the file and then the command line set. Raises SettingError for what is no setting at all."""
-    given: dict[str, str] = {}
-    if config is not None:
-        import javaproperties
+def read_settings(config: str | None, assignments: tuple[str, ...]) -> tuple[dict[str, str], Set[str]]:
+    """What the file and then the command line set, and which names stand in the file alone. Raises SettingError."""
+    in_file, assigned = read_file(config), read_assignments(assignments)
+    return in_file | assigned, in_file.keys() - assigned.keys()
 
-        try:
-            with open(config, encoding="utf-8") as file:
-                given |= javaproperties.load(file)
-        except OSError as problem:
-            raise SettingError(f"cannot read {config}: {problem.strerror}; --config wants a file of settings") from None
-        except javaproperties.InvalidUEscapeError as problem:
-            raise SettingError(f"{config}: {problem.escape} is no character; write \\u and four digits") from None
-        except UnicodeDecodeError:
-            raise SettingError(f"{config} is not text; --config wants lines of NAME=VALUE") from None
+
+def read_file(config: str | None) -> dict[str, str]:
+    """What the file of `--config` sets. Raises SettingError for what is no such file."""
+    if config is None:
+        return {}
+    import javaproperties
+
+    try:
+        with open(config, encoding="utf-8") as file:
+            given: dict[str, str] = javaproperties.load(file)
+    except OSError as problem:
+        raise SettingError(f"cannot read {config}: {problem.strerror}; --config wants a file of settings") from None
+    except javaproperties.InvalidUEscapeError as problem:
+        raise SettingError(f"{config}: {problem.escape} is no character; write \\u and four digits") from None
+    except UnicodeDecodeError:
+        raise SettingError(f"{config} is not text; --config wants lines of NAME=VALUE") from None
+    return given
+
+
+def read_assignments(assignments: tuple[str, ...]) -> dict[str, str]:
+    """What the command line sets with `--set`. Raises SettingError for what sets nothing."""
+    given: dict[str, str] = {}
     for assignment in assignments:
         name, equals, value = assignment.partition("=")
         if not equals or not name.strip():

@@ -97,6 +97,8 @@ async def _serve(settings: Settings, entrances: Entrances, nodes: int, control: 
     logging.getLogger().addHandler(LibraryLines(logging.WARNING))
     for name in settings.ignored:
         log.info(f"{name} has no meaning here", setting=name)
+    for each in settings.passed_over:
+        (log.error if each.is_slip else log.warning)(each.sentence)
     clock = log.clock if control is None else control.clock
     with _directory(places) as directory:
         cluster = BrokerCluster(settings, clock, nodes, advertised=entrances.advertised, directory=directory)

@@ -4,8 +4,10 @@ What counts, later over earlier: the defaults here, the profile, the file of `--
 Names of Kafka that have no meaning here are listed in unsupported.py.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from kohort.broker.settings.setting import (
     Setting,
@@ -21,6 +23,9 @@ from kohort.broker.settings.setting import (
 )
 from kohort.protocol.releases import CURRENT, DEFAULTS, RELEASES
 from kohort.storage.config_types import INT_MAX, LONG_MAX, SHORT_MAX
+
+if TYPE_CHECKING:
+    from kohort.broker.settings.unsupported import PassedOver
 
 __all__ = ["PROFILES", "SettingError", "Settings"]
 
@@ -194,15 +199,25 @@ class Settings:
     broker_rack = text("", "rack named in Metadata; empty: none")
 
     def __init__(
-        self, given: Mapping[str, str] | Iterable[tuple[str, str]] = (), profile: str = "faithful", nodes: int = 1
+        self,
+        given: Mapping[str, str] | Iterable[tuple[str, str]] = (),
+        profile: str = "faithful",
+        nodes: int = 1,
+        *,
+        from_file: Container[str] = (),
     ) -> None:
-        """`given` overrides the profile, as text; raises SettingError for unknown names and bad values."""
+        """`given` overrides the profile, as text; raises SettingError for unknown names and bad values.
+
+        `from_file`: names that stand in a file for Kafka. Of these, unknown ones are passed over, as by Kafka.
+        """
         self.profile = profile
         self.given = dict(given)
         self.changed = PROFILES[profile] | self.given
         """What is not Kafka's default, as text: what was given, and what the profile changes."""
         self.ignored: list[str] = []
         """Names that Kafka has but that mean nothing here; worth a line in the log."""
+        self.passed_over: list[PassedOver] = []
+        """Names that Kafka does not have; worth a warning."""
         values = self.__dict__
         for name, setting in SETTINGS.items():
             values[name.replace(".", "_")] = setting.default
@@ -214,9 +229,15 @@ class Settings:
             known = SETTINGS.get(name)
             if known is not None:
                 values[name.replace(".", "_")] = known.read(value)
-            else:
-                _refuse_unless_foreign(name, value)
+                continue
+            from kohort.broker.settings import unsupported  # not for those who set what there is
+
+            if unsupported.is_foreign(name, value):
                 self.ignored.append(name)
+            elif name in from_file:
+                self.passed_over.append(unsupported.passed_over(name, SETTINGS))
+            else:
+                unsupported.refuse(name, SETTINGS)
         if self.listeners:
             from kohort.broker.settings.listeners import is_understood
 
@@ -230,9 +251,3 @@ class Settings:
 
 SETTINGS: dict[str, Setting[Any]] = {each.name: each for each in vars(Settings).values() if isinstance(each, Setting)}
 """All settings that mean something here, by Kafka's name."""
-
-
-def _refuse_unless_foreign(name: str, value: str) -> None:
-    from kohort.broker.settings.unsupported import refuse_unless_foreign
-
-    refuse_unless_foreign(name, value, SETTINGS)

@@ -53,7 +53,7 @@ _OF_A_LISTENER = frozenset(
 
 _OF_ALL = frozenset(["controller.listener.names", "inter.broker.listener.name", "security.inter.broker.protocol"])
 
-_ENDPOINT = re.compile(r"(?P<name>\w+)://(?P<host>\[[0-9A-Fa-f:.%]+\]|[^\[\]:/,]*):(?P<port>\d{1,5})", re.ASCII)
+_ENDPOINT = re.compile(r"(?P<name>[\w.-]+)://(?P<host>\[[0-9A-Fa-f:.%]+\]|[^\[\]:/,]*):(?P<port>\d{1,5})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ def read_listeners(settings: Settings, nodes: int = 1) -> list[ListenerSettings]
                 raise SettingError(f"{name} is set, and listeners is not; set listeners, too, or neither")
         return []
     protocols = _protocols(settings.listener_security_protocol_map)
-    controllers = {each.strip() for each in settings.given.get("controller.listener.names", "").split(",")}
+    controllers = {each.strip().upper() for each in settings.given.get("controller.listener.names", "").split(",")}
     found = [
         ListenerSettings(name, _protocol_of(name, protocols), host, port)
         for name, host, port in _endpoints("listeners", settings.listeners)
@@ -132,7 +132,7 @@ def read_listeners(settings: Settings, nodes: int = 1) -> list[ListenerSettings]
         raise SettingError(f"listeners={settings.listeners} names no listener that clients may use")
     _check_inter_broker(settings, found)
     _check_ports(found, nodes)
-    _check_prefixes(settings, found)
+    _check_prefixes(settings, found, controllers)
     return found
 
 
@@ -142,7 +142,7 @@ def read_advertised(settings: Settings, listeners: Iterable[ListenerSettings], n
     if not text:
         return {}
     names = {each.name for each in listeners}
-    controllers = {each.strip() for each in settings.given.get("controller.listener.names", "").split(",")}
+    controllers = {each.strip().upper() for each in settings.given.get("controller.listener.names", "").split(",")}
     advertised = {}
     for name, host, port in _endpoints("advertised.listeners", text):
         if name in controllers:
@@ -217,7 +217,7 @@ def _check_ports(found: Iterable[ListenerSettings], nodes: int) -> None:
             taken[port] = listener.name
 
 
-def _check_prefixes(settings: Settings, found: Iterable[ListenerSettings]) -> None:
+def _check_prefixes(settings: Settings, found: Iterable[ListenerSettings], controllers: Iterable[str]) -> None:
     names = {each.name.lower() for each in found}
     there = ", ".join(sorted(names)).upper()
     for setting in settings.given:
@@ -225,5 +225,5 @@ def _check_prefixes(settings: Settings, found: Iterable[ListenerSettings]) -> No
             name = setting[len(PREFIX) :].partition(".")[0]
             if name != name.lower():
                 raise SettingError(f"{setting}: the name of a listener is written in lower case there: {name.lower()}")
-            if name not in names:
+            if name not in names and name.upper() not in controllers:
                 raise SettingError(f"{setting}: there is no listener {name.upper()}; listeners names {there}")

@@ -8,7 +8,7 @@ from kohort.broker.settings.broker_settings import PROFILES, SETTINGS, SettingEr
 from kohort.broker.settings.group_configs import GroupConfigs
 from kohort.broker.settings.topic_defaults import topic_defaults
 from kohort.broker.settings.unsupported import FOREIGN
-from kohort.cli.serving import read_settings
+from kohort.cli.serving import read_assignments, read_file, read_settings
 from kohort.coordinator.consumer.consumer_host import ConsumerConfig
 
 
@@ -93,19 +93,19 @@ def test_every_setting_is_documented_and_shows_what_it_reads() -> None:
 def test_the_command_line_counts_more_than_the_file(tmp_path_factory: pytest.TempPathFactory) -> None:
     file = tmp_path_factory.mktemp("config") / "server.properties"
     file.write_text("# ours\ngroup.max.size=5\nnum.partitions = 4\n")
-    given = read_settings(str(file), ("group.max.size=6", "group.max.size = 7"))
-    assert given == {"group.max.size": "7", "num.partitions": "4"}
+    given, from_file = read_settings(str(file), ("group.max.size=6", "group.max.size = 7"))
+    assert (given, from_file) == ({"group.max.size": "7", "num.partitions": "4"}, {"num.partitions"})
 
 
 @pytest.mark.parametrize("assignment", ["group.max.size", "=5", ""])
 def test_an_assignment_has_a_name_and_a_value(assignment: str) -> None:
     with pytest.raises(SettingError, match="write --set NAME=VALUE"):
-        read_settings(None, (assignment,))
+        read_assignments((assignment,))
 
 
 def test_a_file_that_is_not_there_is_named() -> None:
     with pytest.raises(SettingError, match="cannot read /nowhere/at/all: No such file"):
-        read_settings("/nowhere/at/all", ())
+        read_file("/nowhere/at/all")
 
 
 def test_a_file_of_settings_is_read_as_java_reads_it(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_a_file_of_settings_is_read_as_java_reads_it(tmp_path: Path) -> None:
         encoding="utf-8",
         newline="",
     )
-    assert read_settings(str(file), ()) == {
+    assert read_file(str(file)) == {
         "a": "4",
         "b": "2",
         "c": "3",
@@ -137,4 +137,4 @@ def test_an_escape_that_is_no_character_is_named(tmp_path: Path) -> None:
     file = tmp_path / "server.properties"
     file.write_text("a=\\u12x\n")
     with pytest.raises(SettingError, match=r"\\u12x is no character"):
-        read_settings(str(file), ())
+        read_file(str(file))

@@ -5,8 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from kohort.broker.clock import machines
+from kohort.control.control_errors import ControlError
+
 POLL_S = 0.05
 """How often a condition is looked at when nothing that it may depend on has been announced."""
+
+_A_MOMENT_NS = 1_000_000
+"""A clock that shows the same for a whole millisecond stands still."""
 
 
 class Waiters:
@@ -23,8 +29,18 @@ class Waiters:
         self._woken.clear()
 
     async def until(self, condition: Callable[[], bool], timeout: float, otherwise: Callable[[], str]) -> None:
-        """Returns when `condition` holds. Raises TimeoutError, with what `otherwise` says, after `timeout` seconds."""
+        """Returns when `condition` holds. Raises TimeoutError, with what `otherwise` says, after `timeout` seconds.
+
+        Raises ControlError where the time of the event loop stands still, by which nothing here ever ends.
+        """
+        if condition():
+            return
         loop = asyncio.get_running_loop()
+        if _stands_still(loop):
+            raise ControlError(
+                "the time of this event loop stands still, so that nothing that waits in it ever ends; with freezegun, "
+                "freeze_time(…, real_asyncio=True) lets it go on"
+            )
         end = loop.time() + timeout
         while not condition():
             left = end - loop.time()
@@ -36,3 +52,13 @@ class Waiters:
                 await asyncio.wait({future}, timeout=min(left, POLL_S))
             finally:
                 self._woken.discard(future)
+
+
+def _stands_still(loop: asyncio.AbstractEventLoop) -> bool:
+    """Whether the machine's clock goes on and the loop's does not."""
+    machine_ns, before = machines("monotonic_ns"), loop.time()
+    end_ns = machine_ns() + _A_MOMENT_NS
+    while machine_ns() < end_ns:
+        if loop.time() != before:
+            return False
+    return loop.time() == before

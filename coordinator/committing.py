@@ -20,7 +20,7 @@ from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.effects import Reply
 from kohort.coordinator.group import Group
 from kohort.coordinator.offsets import NO_EXPIRY, Accepted, CommittedOffset, GroupOffsets, RepeatedRecords
-from kohort.coordinator.offsets_topic_records import expiring_offset_value, offset_key
+from kohort.coordinator.offsets_topic_records import EXPIRING_OFFSET_VALUE, expiring_offset_value, offset_key
 from kohort.protocol.batches import EncodedRecords, encode_record
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.offset_commit import (
@@ -97,17 +97,12 @@ class Commit:
     @property
     def is_repeatable(self) -> bool:
         """Whether the same with other offsets comes to the same: nothing of it was refused."""
-        return (
-            self._accepted is not None
-            and not self.refused
-            and not self._too_large
-            and self.request.retention_time_ms == BROKERS_RETENTION
-        )
+        return self._accepted is not None and not self.refused and not self._too_large and self._expire_ms == NO_EXPIRY
 
     def repeated_records(self) -> RepeatedRecords:
         """What its repetitions write, ready but for their offsets. Only for what is repeatable."""
         assert self._accepted is not None, "it has been written"
-        return RepeatedRecords(self.group_id, self._accepted)
+        return RepeatedRecords(self.group_id, self._accepted, self._coordinator.settings.offset_value_version)
 
     def store(self, coordinator: GroupCoordinator, group: Group | None, now_ms: int) -> bool:
         """Writes what is not too large. Returns whether there is anything to wait for."""
@@ -127,8 +122,11 @@ class Commit:
         return True
 
     def _records(self) -> EncodedRecords:
-        group_id, limit = self.group_id, self._coordinator.settings.offset_metadata_max_bytes
+        group_id, settings = self.group_id, self._coordinator.settings
+        limit, version = settings.offset_metadata_max_bytes, settings.offset_value_version
         retention_ms = self.request.retention_time_ms
+        if retention_ms == BROKERS_RETENTION and version == EXPIRING_OFFSET_VALUE:
+            retention_ms = settings.offsets_retention_ms
         self._expire_ms = NO_EXPIRY if retention_ms == BROKERS_RETENTION else self._wall_ms + retention_ms
         kept = {} if self._group is None or self._group.offsets is None else self._group.offsets.topics
         records: list[bytes] = []
@@ -149,7 +147,9 @@ class Commit:
                     committed = CommittedOffset(metadata, topic_id)
                 offset, epoch = asked.committed_offset, asked.committed_leader_epoch
                 if self._expire_ms == NO_EXPIRY:
-                    records.append(committed.record(group_id, name, partition, len(records), offset, epoch, wall_ms))
+                    records.append(
+                        committed.record(group_id, name, partition, len(records), offset, epoch, wall_ms, version)
+                    )
                 else:
                     value = expiring_offset_value(offset, metadata, wall_ms, self._expire_ms)
                     records.append(encode_record(offset_key(group_id, name, partition), value, len(records)))

@@ -11,8 +11,9 @@ from kohort.coordinator.consumer.member_epochs import check_commit
 from kohort.coordinator.context import OnWritten
 from kohort.coordinator.coordinator import GroupCoordinator
 from kohort.coordinator.offsets import NO_EXPIRY, CommittedOffset
+from kohort.coordinator.offsets_topic_records import EXPIRING_OFFSET_VALUE, expiring_offset_value, offset_key
 from kohort.coordinator.pending_offsets import PendingOffsets
-from kohort.protocol.batches import EncodedRecords
+from kohort.protocol.batches import EncodedRecords, encode_record
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.topic_partition import TopicPartition
 
@@ -51,15 +52,24 @@ def records_of(
     coordinator: GroupCoordinator, group_id: str, commits: list[PendingCommit], now_ms: int
 ) -> Generator[None, None, PendingRecords]:
     """Makes records of commits. Yields where others may be served: nothing here depends on what they do."""
-    wall_ms = coordinator.wall_ms(now_ms)
+    wall_ms, settings = coordinator.wall_ms(now_ms), coordinator.settings
+    version, expire_ms = settings.offset_value_version, NO_EXPIRY
+    if version == EXPIRING_OFFSET_VALUE:
+        expire_ms = wall_ms + settings.offsets_retention_ms
     offsets = {}
     records = []
     for position, each in enumerate(commits):
         committed = CommittedOffset(each.metadata, each.topic_id)
-        records.append(
-            committed.record(group_id, each.topic, each.partition, position, each.offset, each.leader_epoch, wall_ms)
-        )
-        committed.take(each.offset, each.leader_epoch, wall_ms, NO_EXPIRY)
+        if expire_ms == NO_EXPIRY:
+            records.append(
+                committed.record(
+                    group_id, each.topic, each.partition, position, each.offset, each.leader_epoch, wall_ms, version
+                )
+            )
+        else:
+            value = expiring_offset_value(each.offset, each.metadata, wall_ms, expire_ms)
+            records.append(encode_record(offset_key(group_id, each.topic, each.partition), value, position))
+        committed.take(each.offset, each.leader_epoch, wall_ms, expire_ms)
         offsets[each.topic, each.partition] = committed
         yield
     return PendingRecords(commits, offsets, EncodedRecords(b"".join(records), len(records)))

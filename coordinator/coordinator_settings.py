@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from kohort.protocol.releases import USUAL_OFFSET_VALUE
+
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
 """How long a newcomer's join may wait before the member is removed. Cannot be set in Kafka (classic-groups §4.4)."""
 
@@ -19,6 +21,8 @@ class GroupSettings(NamedTuple):
     """Whether a heartbeat between join and sync hears REBALANCE_IN_PROGRESS, as in old releases."""
     offset_metadata_max_bytes: int = 4_096
     """Counted in UTF-16 code units, whatever the name says (classic-groups §7.2)."""
+    offset_value_version: int = USUAL_OFFSET_VALUE
+    """In which version offsets are written: 4, 3 or 1, as releases did. In 1 each says itself how long it is kept."""
     offsets_retention_ms: int = 10_080 * 60_000
     """`offsets.retention.minutes`, in milliseconds."""
     offsets_retention_check_interval_ms: int = 600_000

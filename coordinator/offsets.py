@@ -8,6 +8,7 @@ from uuid import UUID
 
 from kohort.coordinator.offsets_topic_records import OffsetValue, offset_key, offset_value_parts
 from kohort.protocol.batches import EncodedRecords, encode_record
+from kohort.protocol.releases import USUAL_OFFSET_VALUE
 from kohort.protocol.topic_partition import TopicPartition
 from kohort.protocol.varints import varint
 
@@ -82,11 +83,19 @@ class CommittedOffset:
         self.answer = None
 
     def record(
-        self, group_id: str, topic: str, partition: int, position: int, offset: int, epoch: int, now_ms: int
+        self,
+        group_id: str,
+        topic: str,
+        partition: int,
+        position: int,
+        offset: int,
+        epoch: int,
+        now_ms: int,
+        version: int = USUAL_OFFSET_VALUE,
     ) -> bytes:
         """The record of a new commit, as the `position`-th of its batch. Changes nothing of what has been committed."""
         if position != self._position:
-            self._make_ready(offset_key(group_id, topic, partition), position)
+            self._make_ready(offset_key(group_id, topic, partition), position, version)
         return self._pack(self._before, offset, epoch, self._note, now_ms, self._after)
 
     def forget_record(self) -> None:
@@ -94,8 +103,8 @@ class CommittedOffset:
         self._position = -1
         self._before = self._note = self._after = b""
 
-    def _make_ready(self, key: bytes, position: int) -> None:
-        self._before, self._note, self._after = _around(key, position, self.metadata, self.topic_id)
+    def _make_ready(self, key: bytes, position: int, version: int) -> None:
+        self._before, self._note, self._after = _around(key, position, self.metadata, self.topic_id, version)
         self._pack = _packer(len(self._before), len(self._note), len(self._after))
         self._position = position
 
@@ -111,9 +120,11 @@ def _joiner(sizes: tuple[int, ...]) -> Callable[..., bytes]:
     return Struct(">" + "q".join([f"{size}s" for size in sizes])).pack
 
 
-def _around(key: bytes, position: int, metadata: str, topic_id: UUID | None) -> tuple[bytes, bytes, bytes]:
+def _around(
+    key: bytes, position: int, metadata: str, topic_id: UUID | None, version: int
+) -> tuple[bytes, bytes, bytes]:
     """A record of a commit, all but offset and leader epoch, which come behind the first part, and time."""
-    head, note, tail = offset_value_parts(metadata, topic_id)
+    head, note, tail = offset_value_parts(metadata, topic_id, version)
     value_size = len(head) + 12 + len(note) + 8 + len(tail)
     inner = b"".join((b"\x00\x00", varint(position), varint(len(key)), key, varint(value_size), head))
     return varint(len(inner) + value_size - len(head) + 1) + inner, note, tail + b"\x00"
@@ -128,14 +139,14 @@ class RepeatedRecords:
 
     __slots__ = ("_committed", "_epochs", "_pack", "_parts", "_topics")
 
-    def __init__(self, group_id: str, first: Sequence[Accepted]) -> None:
-        """`first`: what was written the first time."""
+    def __init__(self, group_id: str, first: Sequence[Accepted], version: int = USUAL_OFFSET_VALUE) -> None:
+        """`first`: what was written the first time, as values of that version."""
         parts: list[bytes | int] = []
         between = b""
         notes: dict[bytes, bytes] = {}
         for position, (topic, partition, committed, _, epoch) in enumerate(first):
             key = offset_key(group_id, topic, partition)
-            before, note, after = _around(key, position, committed.metadata, committed.topic_id)
+            before, note, after = _around(key, position, committed.metadata, committed.topic_id, version)
             note = _EPOCH.pack(epoch) + note
             parts += between + before, 0, notes.setdefault(note, note), 0
             between = after

@@ -1,7 +1,7 @@
 """Keys and values of `__consumer_offsets`, as Kafka writes them (offsets-topic §4, §5).
 
-Written: type 1 (offset commit, value version 4, or 1 with an expiry of its own) and type 2 (group metadata, value
-version 3). Read: every version of both, from Kafka 0.9 on.
+Written: type 1 (offset commit, value version 4, or 3 as up to 4.0, or 1 with an expiry of its own) and type 2 (group
+metadata, value version 3). Read: every version of both, from Kafka 0.9 on.
 """
 
 import struct
@@ -19,6 +19,9 @@ GROUP_METADATA: Final = 2
 
 LONGEST_TEXT: Final = 32_767
 """Bytes that a text of a key, or of group metadata, may have."""
+
+EXPIRING_OFFSET_VALUE: Final = 1
+"""The version of an offset that says itself how long it is kept."""
 
 _SHORT: Final = struct.Struct(">h")
 _INT: Final = struct.Struct(">i")
@@ -114,9 +117,11 @@ def expiring_offset_value(offset: int, metadata: str, commit_timestamp_ms: int, 
     )
 
 
-def offset_value_parts(metadata: str, topic_id: UUID | None) -> tuple[bytes, bytes, bytes]:
-    """What does not change from commit to commit in version 4: before the offset and its leader epoch (12 bytes),
+def offset_value_parts(metadata: str, topic_id: UUID | None, version: int = 4) -> tuple[bytes, bytes, bytes]:
+    """What does not change from commit to commit in version 4 or 3: before the offset and its leader epoch (12 bytes),
     between them and the time of the commit (8 bytes), and behind that."""
+    if version == 3:
+        return b"\x00\x03", _string(metadata), b""
     raw = metadata.encode()
     tags = _NO_TAGS if topic_id is None else _TOPIC_ID_TAG + topic_id.bytes
     return b"\x00\x04", compact_length(len(raw)) + raw, tags

@@ -92,6 +92,11 @@ DEFAULTS: dict[str, dict[str, str]] = {
 HEARTBEATS_NEED_SYNC = ("1.1", "2.4")
 """A heartbeat between join and sync hears REBALANCE_IN_PROGRESS: heard from 1.1.1 and 2.4.1; 2.8.2 answers NONE."""
 
+USUAL_OFFSET_VALUE = 4
+OFFSET_VALUES = {"1.1": 1, "2.4": 3, "2.8": 3, "3.4": 3, "3.9": 3}
+"""The version of what is kept of an offset in `__consumer_offsets`, where it was an older one: up to 4.0. Tools of that
+time decode no newer one (offsets-topic §4)."""
+
 
 @cache
 def apis_of(release: str) -> tuple[ApiSpec, ...]:

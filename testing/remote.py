@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 from warnings import warn
 
+from kohort.broker.clock import machines
 from kohort.control.control_errors import ControlError
 
 if TYPE_CHECKING:
@@ -41,11 +42,22 @@ def warn_caller(text: str) -> None:
         warnings.append(text)
 
 
+class _Loop(asyncio.SelectorEventLoop):
+    """Goes by the machine's clock, though a test may have frozen the time for everybody else."""
+
+    def __init__(self) -> None:
+        self._machine_ns = machines("monotonic_ns")
+        super().__init__()
+
+    def time(self) -> float:
+        return self._machine_ns() / 1e9
+
+
 class Thread:
     """An event loop in a thread."""
 
     def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
+        self._loop = _Loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="kohort", daemon=True)
         self._thread.start()
 

@@ -14,7 +14,7 @@ from kohort.coordinator.deleting import Sweep
 from kohort.coordinator.transactions.expiring import AbortTimedOut, RemoveExpired
 from kohort.coordinator.transactions.transaction_coordinator import TransactionCoordinator
 from kohort.coordinator.transactions.transaction_settings import TransactionSettings
-from kohort.protocol.releases import HEARTBEATS_NEED_SYNC
+from kohort.protocol.releases import HEARTBEATS_NEED_SYNC, OFFSET_VALUES, USUAL_OFFSET_VALUE
 from kohort.purgatory import DelayedOperation
 from kohort.storage.topics import Topics
 
@@ -138,6 +138,7 @@ def group_settings(settings: Settings) -> GroupSettings:
         group_max_size=settings.group_max_size,
         heartbeats_need_sync=settings.kohort_as_kafka in HEARTBEATS_NEED_SYNC,
         offset_metadata_max_bytes=settings.offset_metadata_max_bytes,
+        offset_value_version=OFFSET_VALUES.get(settings.kohort_as_kafka, USUAL_OFFSET_VALUE),
         offsets_retention_ms=settings.offsets_retention_minutes * 60_000,
         offsets_retention_check_interval_ms=settings.offsets_retention_check_interval_ms,
         group_consumer_max_size=settings.group_consumer_max_size,

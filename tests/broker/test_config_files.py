@@ -1,4 +1,4 @@
-"""`kohort serve --config` takes the files that people have: what Kafka 4.3 does not know is passed over with a warning."""
+"""`serve --config` takes the files that people have: what Kafka 4.3 does not know is passed over with a warning."""
 
 from __future__ import annotations
 

@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 
 from kohort.broker.settings.broker_settings import Settings
+from kohort.coordinator.offsets_topic_records import read_offset_value
 from kohort.protocol.api_keys import APIS
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.messages.join_group import JoinGroupRequestProtocol
+from kohort.protocol.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from kohort.protocol.releases import CURRENT, RELEASES, apis_of
+from tests.support.batches import contents
 from tests.support.broker import Broker
 from tests.support.frames import frame
 
@@ -139,3 +142,28 @@ def test_a_heartbeat_between_join_and_sync(release: str, heard: ErrorCode) -> No
     ((_, joined),) = client.hears("join_group", 1)
     beat = client.asks("heartbeat", 0, group_id="g", generation_id=joined.generation_id, member_id=joined.member_id)
     assert beat.error_code is heard
+
+
+@pytest.mark.parametrize(("release", "version"), [("1.1", 1), ("2.4", 3), ("3.9", 3), (CURRENT, 4)])
+def test_offsets_are_kept_as_tools_of_that_time_decode_them(release: str, version: int) -> None:
+    """Once, again, and with another note."""
+    broker = Broker(kohort_as_kafka=release)
+    broker.cluster.offsets_topic.create(0)
+    client = broker.client()
+    broker.cluster.topics.create("topic", 1, 1)
+    for offset, note in ((1, ""), (2, ""), (3, ""), (4, "note")):
+        part = OffsetCommitRequestPartition(partition_index=0, committed_offset=offset, committed_metadata=note)
+        topics = (OffsetCommitRequestTopic(name="topic", partitions=(part,)),)
+        client.asks("offset_commit", 2, group_id="g", generation_id_or_member_epoch=-1, member_id="", topics=topics)
+    offsets = broker.cluster.topics.by_name("__consumer_offsets")
+    assert offsets is not None
+    kept = [
+        value
+        for partition in offsets.partitions
+        for _, key, value in contents(partition.log.read(0, 1 << 20))
+        if key is not None and value is not None and key[:2] == b"\0\1"
+    ]
+    assert [int.from_bytes(value[:2], "big") for value in kept] == [version] * 4
+    read = [read_offset_value(value) for value in kept]
+    assert [(each.offset, each.metadata) for each in read] == [(1, ""), (2, ""), (3, ""), (4, "note")]
+    assert all((each.expire_timestamp_ms > 0) is (version == 1) for each in read)

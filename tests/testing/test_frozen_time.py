@@ -1,0 +1,101 @@
+"""The time of a test stands still (freezegun) or jumps (time-machine): its cluster goes on by the machine's clock."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+import time_machine
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from confluent_kafka import Consumer
+from freezegun import freeze_time
+
+from kohort.control.control_errors import ControlError
+from kohort.testing import Cluster
+
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(60)]
+logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
+
+LEAP_DAY = "2024-02-29 12:00"
+
+
+@contextmanager
+def polling(bootstrap: str) -> Iterator[None]:
+    """A member of the group billing, in a thread; librdkafka asks the system for the time."""
+    consumer = Consumer(
+        {"bootstrap.servers": bootstrap, "group.id": "billing", "client.id": "ada", "heartbeat.interval.ms": 100}
+    )
+    consumer.subscribe(["orders"])
+    ends = threading.Event()
+
+    def poll() -> None:
+        while not ends.is_set():
+            consumer.poll(0.05)
+        consumer.close()
+
+    thread = threading.Thread(target=poll)
+    thread.start()
+    try:
+        yield
+    finally:
+        ends.set()
+        thread.join()
+
+
+def a_session_ends(kafka: Cluster) -> None:
+    kafka.topics.create("orders")
+    with polling(kafka.bootstrap):
+        group = kafka.group("billing")
+        group.wait_stable(members=1)
+        with kafka.faults.freeze(group="billing", member="ada"):
+            kafka.clock.advance(seconds=50, expire_the_living=True)
+            group.wait_state("Empty")
+        assert group.history[-1].cause == "session expired"
+
+
+def test_the_time_stands_still_around_a_test(kafka: Cluster) -> None:
+    with freeze_time(LEAP_DAY):
+        a_session_ends(kafka)
+
+
+def test_a_cluster_is_first_made_while_it_stands_still() -> None:
+    with freeze_time(LEAP_DAY), Cluster() as kafka:
+        a_session_ends(kafka)
+
+
+@freeze_time(LEAP_DAY)
+def test_a_decorator_does_it(kafka: Cluster) -> None:
+    a_session_ends(kafka)
+
+
+@pytest.mark.parametrize("tick", [False, True])
+def test_the_wall_clock_is_another_one(kafka: Cluster, tick: bool) -> None:
+    with time_machine.travel(LEAP_DAY, tick=tick):
+        a_session_ends(kafka)
+
+
+@pytest.mark.parametrize("real_asyncio", [False, True])
+async def test_clients_in_the_loop_of_the_test(kafka: Cluster, real_asyncio: bool) -> None:
+    kafka.topics.create("orders")
+    with freeze_time(LEAP_DAY, real_asyncio=real_asyncio):
+        async with AIOKafkaProducer(bootstrap_servers=kafka.bootstrap) as producer:
+            await producer.send_and_wait("orders", b"a")
+        consumer = AIOKafkaConsumer(
+            "orders", bootstrap_servers=kafka.bootstrap, group_id="billing", auto_offset_reset="earliest"
+        )
+        async with consumer:
+            assert (await consumer.getone()).value == b"a"
+
+
+async def test_a_wait_in_a_loop_that_stands_still_says_so() -> None:
+    """The cluster is in the test's own loop, where no timer rings."""
+    async with Cluster() as kafka:
+        with freeze_time(LEAP_DAY), pytest.raises(ControlError, match=r"stands still.*real_asyncio=True"):
+            await kafka.group("billing").wait_stable(members=1)
+        with freeze_time(LEAP_DAY, real_asyncio=True), pytest.raises(TimeoutError):
+            await kafka.group("billing").wait_stable(members=1, timeout=0.05)
+    await asyncio.sleep(0)

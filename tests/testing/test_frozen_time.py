@@ -16,6 +16,7 @@ from freezegun import freeze_time
 
 from kohort.control.control_errors import ControlError
 from kohort.testing import Cluster
+from kohort.testing.sync import SyncCluster
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(60)]
 logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
@@ -46,7 +47,7 @@ def polling(bootstrap: str) -> Iterator[None]:
         thread.join()
 
 
-def a_session_ends(kafka: Cluster) -> None:
+def a_session_ends(kafka: SyncCluster) -> None:
     kafka.topics.create("orders")
     with polling(kafka.bootstrap):
         group = kafka.group("billing")
@@ -57,7 +58,7 @@ def a_session_ends(kafka: Cluster) -> None:
         assert group.history[-1].cause == "session expired"
 
 
-def test_the_time_stands_still_around_a_test(kafka: Cluster) -> None:
+def test_the_time_stands_still_around_a_test(kafka: SyncCluster) -> None:
     with freeze_time(LEAP_DAY):
         a_session_ends(kafka)
 
@@ -68,12 +69,12 @@ def test_a_cluster_is_first_made_while_it_stands_still() -> None:
 
 
 @freeze_time(LEAP_DAY)
-def test_a_decorator_does_it(kafka: Cluster) -> None:
+def test_a_decorator_does_it(kafka: SyncCluster) -> None:
     a_session_ends(kafka)
 
 
 @pytest.mark.parametrize("tick", [False, True])
-def test_the_wall_clock_is_another_one(kafka: Cluster, tick: bool) -> None:
+def test_the_wall_clock_is_another_one(kafka: SyncCluster, tick: bool) -> None:
     with time_machine.travel(LEAP_DAY, tick=tick):
         a_session_ends(kafka)
 

@@ -17,6 +17,7 @@ from kohort.control.faults.matching import STATE_NAMES
 from kohort.control.group_members import GroupMember, classic_member, consumer_member
 from kohort.control.history import Rebalance
 from kohort.control.lab_offsets import EARLIEST, commit, delete, lag_of, offsets_at
+from kohort.control.waiting import PATIENCE_S
 from kohort.coordinator.classic.classic_group import ClassicGroup
 from kohort.coordinator.classic.states import State
 from kohort.coordinator.consumer.consumer_group import CONSUMER, ConsumerGroup
@@ -31,9 +32,6 @@ from kohort.protocol.visible import visible
 
 if TYPE_CHECKING:
     from kohort.control.laboratory import Laboratory
-
-PATIENCE_S = 30.0
-"""How long a test waits unless it says otherwise."""
 
 DEAD = State.DEAD.value
 UNKNOWN = "Unknown"

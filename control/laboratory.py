@@ -51,7 +51,8 @@ class Laboratory:
         self.waiters = brokers.waiters
         self.recorder = Recorder(cluster)
         self.recorder.listen(lambda _: self.waiters.look())
-        self.faults = Faults(Random(cluster.random.random()), cluster.topics, [node.id for node in cluster.nodes])
+        nodes = [node.id for node in cluster.nodes]
+        self.faults = Faults(Random(cluster.random.random()), cluster.topics, nodes, self.waiters)
         self.acls = Acls(cluster)
         self.appends = Appends(brokers, Random(cluster.random.random()))
         self.gates = Gates(brokers)

@@ -11,6 +11,12 @@ from kohort.control.control_errors import ControlError
 POLL_S = 0.05
 """How often a condition is looked at when nothing that it may depend on has been announced."""
 
+PATIENCE_S = 30.0
+"""How long somebody waits who does not say how long."""
+
+LONGEST_WAIT_S = 600.0
+"""How long one may wait for an answer of the control address."""
+
 _A_MOMENT_NS = 1_000_000
 """A clock that shows the same for a whole millisecond stands still."""
 

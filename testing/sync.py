@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from kohort.control.lab_group import PATIENCE_S
 from kohort.control.lab_offsets import EARLIEST
+from kohort.control.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from kohort.control.appends import Appends
     from kohort.control.explanation import Explanation
-    from kohort.control.faults.table import Faults
     from kohort.control.gates import Gates
     from kohort.control.group_members import GroupMember
     from kohort.control.history import Rebalance
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from kohort.control.lab_topics import Topics
     from kohort.coordinator.events import GroupEvent
     from kohort.protocol.topic_partition import TopicPartition
+    from kohort.testing.sync_faults import SyncFaults
 
 
 class SyncClock(Protocol):
@@ -272,7 +272,7 @@ class SyncCluster(Protocol):
         ...
 
     @property
-    def faults(self) -> Faults:
+    def faults(self) -> SyncFaults:
         """Rules that spoil requests."""
         ...
 

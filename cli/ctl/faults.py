@@ -68,6 +68,17 @@ def freeze(group: str, member: str | None, control: str, token: str) -> None:
 
 
 @faults.command()
+@click.argument("number", type=int)
+@click.option("--times", type=click.IntRange(1), default=1, show_default=True, help="So often, since it was made.")
+@click.option("--timeout", type=float, default=30.0, show_default=True, help="In seconds.")
+@control_options
+def wait(number: int, times: int, timeout: float, control: str, token: str) -> None:
+    """Wait until rule NUMBER has acted on so many requests."""
+    query = f"times={times}&timeout={timeout:g}"
+    _show(ask(control, token, f"/faults/{number}/wait?{query}", timeout_s=timeout + 10))
+
+
+@faults.command()
 @click.argument("number", type=int, required=False)
 @control_options
 def remove(number: int | None, control: str, token: str) -> None:

@@ -18,7 +18,7 @@ export type NewAppendRuleDo = 'hold' | 'delay' | 'fail'
 
 export type NewAppendRuleKind = 'group' | 'commit'
 
-export type NewRuleDo = 'error' | 'drop' | 'hold' | 'lose_answer' | 'close' | 'close_instead_of_answering' | 'truncate' | 'delay' | 'delay_answer' | 'assign' | 'deny' | 'hide_node' | 'stale_metadata' | 'as_kafka' | 'zombie'
+export type NewRuleDo = 'count' | 'error' | 'drop' | 'hold' | 'lose_answer' | 'close' | 'close_instead_of_answering' | 'truncate' | 'delay' | 'delay_answer' | 'assign' | 'deny' | 'hide_node' | 'stale_metadata' | 'as_kafka' | 'zombie'
 
 export type Outcome = 'completed' | 'open' | 'superseded'
 
@@ -581,7 +581,7 @@ export interface RuleState {
   text: string
   /** matching requests so far */
   seen: number
-  /** how many of them were spoiled */
+  /** on how many of them it has acted */
   acted: number
   /** it will never act again */
   exhausted: boolean
@@ -690,6 +690,8 @@ export interface Control {
     freeze(body: Freeze): Promise<RuleState>
     /** A client and a node no longer reach each other, until the rule is removed. */
     cutOff(body: CutOff): Promise<RuleState>
+    /** Answered when a rule has acted so often; 408 when that takes too long. */
+    wait(number: number, query?: { times?: number; timeout?: number }): Promise<RuleState>
     /** End a rule: what it holds goes on, what it has silenced is closed. */
     remove(number: number): Promise<void>
   }

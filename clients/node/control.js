@@ -35,6 +35,7 @@ export const control = (address) => ({
     clear: () => address.ask('DELETE', '/faults'),
     freeze: (body) => address.ask('POST', '/faults/freeze', undefined, body),
     cutOff: (body) => address.ask('POST', '/faults/cut-off', undefined, body),
+    wait: (number, query) => address.ask('GET', `/faults/${part(number)}/wait`, query),
     remove: (number) => address.ask('DELETE', `/faults/${part(number)}`),
   },
   appends: {

@@ -41,6 +41,8 @@ class Action:
     stage: str = REQUEST
     only_for: ClassVar[str | None] = None
     """The one API it makes sense for; None: any."""
+    spoils: ClassVar[bool] = True
+    """Whether a request that it has acted on is no other rule's any more."""
 
     def act(self, exchange: Exchange, response: Any, chance: Random) -> Any:
         """Does it. `response` is None at the stage REQUEST."""
@@ -52,6 +54,20 @@ class Action:
     def silences(self, facts: RequestFacts) -> bool:
         """Whether the broker would hear nothing of such a request for now."""
         return False
+
+
+@dataclass(frozen=True)
+class Count(Action):
+    """Nothing happens to it, and other rules may act on it: the rule counts."""
+
+    spoils: ClassVar[bool] = False
+
+    def act(self, exchange: Exchange, response: Any, chance: Random) -> Any:
+        """See `Action`."""
+        return ON
+
+    def __str__(self) -> str:
+        return "be counted"
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from kohort.control.faults.actions import (
     Age,
     Assign,
     Close,
+    Count,
     Delay,
     DelayUntil,
     Deny,
@@ -52,6 +53,10 @@ class RuleBuilder:
         self._match = match
         self._add = add
         self._topics = topics
+
+    def count(self, **when: Unpack[When]) -> Rule:
+        """They are counted, and nothing happens to them: see `Rule.acted` and `Rule.wait`. Other rules still act."""
+        return self._rule(Count(), when)
 
     def error(self, name: str, **when: Unpack[When]) -> Rule:
         """They are answered with an error, by Kafka's name; the broker never sees them."""

@@ -13,6 +13,7 @@ from kohort.control.faults.rules import Rule
 from kohort.control.faults.table import Faults
 
 DO = (
+    "count",
     "error",
     "drop",
     "hold",

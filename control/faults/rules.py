@@ -10,11 +10,16 @@ from kohort.control.faults.actions import ACCESS, Action
 from kohort.control.faults.matching import Match
 from kohort.control.faults.triggers import Counting, Trigger
 from kohort.control.gate_points import ANSWER, REQUEST
+from kohort.control.numbers import whole
 from kohort.control.request_facts import RequestFacts
+from kohort.control.waiting import PATIENCE_S, Waiters
 
 
 class Rule:
     """At work from the moment it is made until it is removed, or the `with` block that it opened ends."""
+
+    number: int
+    """Counted from 1 in each cluster."""
 
     def __init__(
         self,
@@ -24,13 +29,14 @@ class Rule:
         trigger: Trigger,
         chance: Random,
         remove: Callable[[Rule], None],
+        waiters: Waiters,
     ) -> None:
         self.number = number
-        """Counted from 1 in each cluster."""
         self.match = match
         self.action = action
         self._counting = Counting(trigger, chance)
         self._remove = remove
+        self._waiters = waiters
 
     @property
     def seen(self) -> int:
@@ -39,7 +45,7 @@ class Rule:
 
     @property
     def acted(self) -> int:
-        """How many of them were spoiled."""
+        """On how many of them it has acted."""
         return self._counting.acted
 
     @property
@@ -53,6 +59,15 @@ class Rule:
         if self.acted or self.action.stage not in (REQUEST, ANSWER, ACCESS):
             return ""
         return f"{self} has never acted; {self.seen or 'no'} request{'' if self.seen == 1 else 's'} matched"
+
+    async def wait(self, times: int = 1, timeout: float = PATIENCE_S) -> None:
+        """Until it has acted so often, since it was made. Raises TimeoutError, which says how often it has."""
+        whole(times, "times", 1)
+        await self._waiters.until(
+            lambda: self.acted >= times,
+            timeout,
+            lambda: f"after {timeout} s {self} has acted {self.acted} times, not {times}; {self.seen} requests matched",
+        )
 
     def remove(self) -> None:
         """Ends it: what it holds goes on, what it has silenced is closed, what it delays still comes."""

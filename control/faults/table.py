@@ -16,6 +16,7 @@ from kohort.control.faults.rules import Rule
 from kohort.control.faults.triggers import Trigger
 from kohort.control.gate_points import REQUEST
 from kohort.control.request_facts import RequestFacts
+from kohort.control.waiting import Waiters
 from kohort.protocol.visible import visible
 from kohort.security.rights import Right
 from kohort.storage.topic import Topic
@@ -24,9 +25,13 @@ MOST_IDLE = 100
 
 
 class Faults:
-    """The rules, in the order in which they were made: the first that acts on a request is the only one."""
+    """The rules, in the order in which they were made: the first that spoils a request is the last that sees it."""
 
-    def __init__(self, chance: Random, topics: Iterable[Topic], nodes: Collection[int]) -> None:
+    def __init__(
+        self, chance: Random, topics: Iterable[Topic], nodes: Collection[int], waiters: Waiters | None = None
+    ) -> None:
+        """`waiters`: those who are woken when a rule has acted."""
+        self.waiters = Waiters() if waiters is None else waiters
         self._chance = chance
         self._topics = topics
         self._nodes = nodes
@@ -83,16 +88,20 @@ class Faults:
         if isinstance(action, Deny):
             self.asks_for_rights()
         self._made += 1
-        rule = Rule(self._made, match, action, trigger, self._chance, self._forget)
+        rule = Rule(self._made, match, action, trigger, self._chance, self._forget, self.waiters)
         self._rules.add(rule)
         return rule
 
     def remove(self, number: int) -> None:
         """Ends a rule. Raises NotFoundError."""
+        self._forget(self.get(number))
+
+    def get(self, number: int) -> Rule:
+        """The rule of that number. Raises NotFoundError."""
         rule = self._rules.get(number)
         if rule is None:
             raise NotFoundError(f"there is no rule {number}; it may have been removed already")
-        self._forget(rule)
+        return rule
 
     def clear(self) -> None:
         """Ends all of them."""
@@ -117,7 +126,10 @@ class Faults:
         """What becomes of a request, or (the stage ANSWER) of its answer; ON: nothing happens to it."""
         outcome = ON
         for rule in self._rules.of(exchange.stage, exchange.facts):
-            if rule.takes(exchange.facts):
+            if not rule.takes(exchange.facts):
+                continue
+            self.waiters.look()
+            if rule.action.spoils:
                 outcome = rule.action.act(exchange, response, self._chance)
                 break
         return outcome

@@ -5,17 +5,18 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, HTTPException, Query
 from pydantic import BaseModel, Field, WithJsonSchema
 
 from kohort.control.body import Body
-from kohort.control.documenting import NOT_THERE, one_of, refusals
+from kohort.control.documenting import IN_VAIN, NOT_THERE, one_of, refusals
 from kohort.control.endpoint_context import TheLaboratory
 from kohort.control.faults.matching import ANY, API_NAMES, STATE_NAMES, Match
 from kohort.control.faults.rule_parsing import CHANGES, DO, parse_rule
 from kohort.control.faults.rules import Rule
 from kohort.control.gate_points import GATE_POINTS
 from kohort.control.views import view
+from kohort.control.waiting import LONGEST_WAIT_S, PATIENCE_S
 from kohort.coordinator.events import KINDS
 from kohort.protocol.errors import ErrorCode
 from kohort.protocol.releases import RELEASES
@@ -116,7 +117,7 @@ class RuleState(BaseModel):
     number: int
     text: str
     seen: int = Field(description="matching requests so far")
-    acted: int = Field(description="how many of them were spoiled")
+    acted: int = Field(description="on how many of them it has acted")
     exhausted: bool = Field(description="it will never act again")
 
 
@@ -144,6 +145,22 @@ async def freeze(whom: Freeze, laboratory: TheLaboratory) -> RuleState:
 async def cut_off(what: CutOff, laboratory: TheLaboratory) -> RuleState:
     """A client and a node no longer reach each other, until the rule is removed."""
     return _state(laboratory.faults.cut_off(what.client_id, what.node))
+
+
+@router.get("/{number}/wait", responses=refusals(NOT_THERE, IN_VAIN))
+async def wait(
+    number: int,
+    laboratory: TheLaboratory,
+    times: Annotated[int, Query(ge=1, description="so often, since the rule was made")] = 1,
+    timeout: Annotated[float, Query(gt=0, le=LONGEST_WAIT_S, description="in seconds")] = PATIENCE_S,
+) -> RuleState:
+    """Answered when a rule has acted so often; 408 when that takes too long."""
+    rule = laboratory.faults.get(number)
+    try:
+        await rule.wait(times, timeout)
+    except TimeoutError as late:
+        raise HTTPException(408, str(late)) from None
+    return _state(rule)
 
 
 @router.delete("/{number}", responses=refusals(NOT_THERE))

@@ -14,14 +14,14 @@ from kohort.control.control_errors import ControlError, unknown
 from kohort.control.documenting import IN_VAIN, NOT_THERE, one_of, refusals
 from kohort.control.endpoint_context import TheLaboratory, not_found, refused, the_node
 from kohort.control.faults.matching import STATE_NAMES
-from kohort.control.lab_group import DEAD, PATIENCE_S, UNKNOWN, Group
+from kohort.control.lab_group import DEAD, UNKNOWN, Group
 from kohort.control.laboratory import Laboratory
 from kohort.control.views import view
+from kohort.control.waiting import LONGEST_WAIT_S, PATIENCE_S
 from kohort.coordinator.classic.states import State
 from kohort.protocol.topic_partition import TopicPartition
 
 router = APIRouter(prefix="/groups", tags=["groups"])
-LONGEST_WAIT_S = 600.0
 STABLE = State.STABLE.value
 TYPES = ("classic", "consumer")
 

@@ -131,6 +131,9 @@ def test_rules_come_from_stdin_and_members_are_frozen(broker: tuple[str, Ctl]) -
     assert (code, told) == (1, "kohort: stdin, rule 1: there is no API 'Hartbeat'; did you mean Heartbeat?")
     code, told = ctl("faults", "freeze", "billing", "ada")
     assert (code, "any request with group billing, member ada: hold it" in told) == (0, True)
+    number = told.removeprefix("rule ").partition(":")[0]
+    code, told = ctl("faults", "wait", number, "--timeout", "0.05")
+    assert (code, "has acted 0 times, not 1" in told) == (1, True)
     ctl("faults", "remove")
 
 

@@ -1,5 +1,6 @@
 """Requests that are spoiled on purpose."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -37,6 +38,36 @@ def test_times_says_how_often_a_rule_acts(lab: Lab) -> None:
           <- NONE
         """)
     assert (rule.seen, rule.acted, rule.exhausted) == (3, 2, True)
+
+
+async def test_a_rule_that_only_counts_lets_others_act_and_is_waited_for(lab: Lab) -> None:
+    lab.talk("given ada shares a stable group")
+    beats = lab.faults.on("Heartbeat").count()
+    refusing = lab.faults.on("Heartbeat").error("REBALANCE_IN_PROGRESS", times=1)
+    waiting = asyncio.create_task(beats.wait(times=2))
+    lab.talk("""
+        ada Heartbeat v4 {generation_id: 1}
+          <- REBALANCE_IN_PROGRESS
+        """)
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    lab.talk("""
+        ada Heartbeat v4 {generation_id: 1}
+          <- NONE
+        """)
+    await waiting
+    await refusing.wait()
+    assert (beats.seen, beats.acted, refusing.acted) == (2, 2, 1)
+
+
+async def test_a_wait_for_a_rule_that_does_not_act_says_how_often_it_has(lab: Lab) -> None:
+    lab.talk("given ada shares a stable group")
+    rule = lab.faults.on("Heartbeat").drop(nth=9)
+    lab.talk("ada Heartbeat v4 {generation_id: 1}")
+    with pytest.raises(TimeoutError, match="has acted 0 times, not 1; 1 requests matched"):
+        await rule.wait(timeout=0.01)
+    with pytest.raises(ControlError, match="times"):
+        await rule.wait(times=0)
 
 
 def test_nth_is_that_one_only(lab: Lab) -> None:

@@ -113,6 +113,18 @@ async def test_a_member_is_frozen_and_a_client_cut_off(http: httpx.AsyncClient, 
     assert len(lab.faults) == 2
 
 
+async def test_requests_are_counted_and_waited_for(http: httpx.AsyncClient, lab: Lab) -> None:
+    lab.talk("given ada shares a stable group")
+    number = (await http.post("/faults", json={"match": {"api": "Heartbeat"}, "do": "count"})).json()["number"]
+    waiting = asyncio.create_task(http.get(f"/faults/{number}/wait", params={"times": 2, "timeout": 60}))
+    for _ in range(2):
+        lab.talk("ada Heartbeat v4 {generation_id: 1}\n  <- NONE")
+    assert (await waiting).json()["acted"] == 2
+    late = await http.get(f"/faults/{number}/wait", params={"times": 3, "timeout": 0.01})
+    assert (late.status_code, "has acted 2 times, not 3" in late.json()["detail"]) == (408, True)
+    assert (await http.get("/faults/99/wait")).status_code == 404
+
+
 async def test_past_events_are_rows_of_the_log(http: httpx.AsyncClient, lab: Lab) -> None:
     lab.talk("given ada shares a stable group")
     rows = (await http.get("/events/past", params={"group": lab.name("group"), "kind": "member_added"})).json()

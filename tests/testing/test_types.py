@@ -9,11 +9,12 @@ from textwrap import dedent
 
 import pytest
 
-from tests.testing.twin import ROOT, TWIN, made
+from tests.testing.twin import ROOT, TWINS, made
 
 
-def test_the_synchronous_words_are_the_asynchronous_ones() -> None:
-    assert TWIN.read_text() == made(), "run python -m tests.testing.twin"
+@pytest.mark.parametrize("twin", TWINS, ids=lambda path: path.stem)
+def test_the_synchronous_words_are_the_asynchronous_ones(twin: Path) -> None:
+    assert twin.read_text() == made(twin), "run python -m tests.testing.twin"
 
 
 def checked(folder: Path, text: str) -> str:
@@ -32,7 +33,7 @@ def test_a_type_checker_knows_the_words_of_both_sides(tmp_path: Path) -> None:
         tmp_path,
         """
         from typing import assert_type
-        from kohort.control.faults.rules import Rule
+        from kohort.testing.sync_faults import SyncRule
         from kohort.control.gates import Gate
         from kohort.control.history import Rebalance
         from kohort.testing import Cluster, GroupMember, SyncCluster, SyncGroup
@@ -45,7 +46,8 @@ def test_a_type_checker_knows_the_words_of_both_sides(tmp_path: Path) -> None:
             assert_type(group.history[-1], Rebalance)
             assert_type(kafka.clock.advance(seconds=45), None)
             with kafka.faults.on("Heartbeat", group="billing").delay(until="Stable", times=2) as rule:
-                assert_type(rule, Rule)
+                assert_type(rule, SyncRule)
+                rule.wait(times=2)
             assert_type(kafka.gates.hold("join-complete"), Gate)
             assert_type(kafka.topics.append("orders", "x"), int)
 

@@ -211,6 +211,16 @@ public final class Control {
             return address.ask("POST", "/faults/cut-off", Map.of(), body, new TypeReference<RuleState>() {});
         }
 
+        /** Answered when a rule has acted so often; 408 when that takes too long. */
+        public RuleState wait(long number) {
+            return address.ask("GET", "/faults/" + ControlAddress.part(number) + "/wait", Map.of(), null, new TypeReference<RuleState>() {});
+        }
+
+        /** Answered when a rule has acted so often; 408 when that takes too long. */
+        public RuleState wait(long number, FaultsWait query) {
+            return address.ask("GET", "/faults/" + ControlAddress.part(number) + "/wait", query.parameters(), null, new TypeReference<RuleState>() {});
+        }
+
         /** End a rule: what it holds goes on, what it has silenced is closed. */
         public void remove(long number) {
             address.ask("DELETE", "/faults/" + ControlAddress.part(number), Map.of(), null, null);
@@ -533,6 +543,34 @@ public final class Control {
             given.put("partition", partition);
             given.put("offset", offset);
             given.put("limit", limit);
+            return given;
+        }
+    }
+
+    /**
+     * What faults.wait may be given.
+     * @param times so often, since the rule was made
+     * @param timeout in seconds
+     */
+    public record FaultsWait(
+            @JsonProperty("times") Long times,
+            @JsonProperty("timeout") Double timeout) {
+        public FaultsWait() {
+            this(null, null);
+        }
+
+        public FaultsWait times(long times) {
+            return new FaultsWait(times, timeout);
+        }
+
+        public FaultsWait timeout(double timeout) {
+            return new FaultsWait(times, timeout);
+        }
+
+        Map<String, Object> parameters() {
+            Map<String, Object> given = new LinkedHashMap<>();
+            given.put("times", times);
+            given.put("timeout", timeout);
             return given;
         }
     }
@@ -1627,7 +1665,7 @@ public final class Control {
     /**
      * A rule at work.
      * @param seen matching requests so far
-     * @param acted how many of them were spoiled
+     * @param acted on how many of them it has acted
      * @param exhausted it will never act again
      */
     public record RuleState(
@@ -2131,6 +2169,7 @@ public final class Control {
 
     /** One of Kafka's or kohort's words. */
     public enum NewRuleDo {
+        @JsonProperty("count") COUNT("count"),
         @JsonProperty("error") ERROR("error"),
         @JsonProperty("drop") DROP("drop"),
         @JsonProperty("hold") HOLD("hold"),

@@ -1,0 +1,213 @@
+"""What `kafka.faults` is to a test that awaits nothing, for type checkers and editors; see sync.py.
+
+Made by `python -m tests.testing.twin`; a test compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol, Unpack
+
+from kohort.control.faults.matching import ANY
+from kohort.control.waiting import PATIENCE_S
+
+if TYPE_CHECKING:
+    from kohort.control.assignments import Change
+    from kohort.control.faults.matching import MatchOptions
+    from kohort.control.faults.rule_builder import When
+
+
+class SyncRule(Protocol):
+    """`Rule`, whose every word waits for its end."""
+
+    number: int
+    "Counted from 1 in each cluster."
+
+    @property
+    def seen(self) -> int:
+        """Matching requests so far."""
+        ...
+
+    @property
+    def acted(self) -> int:
+        """On how many of them it has acted."""
+        ...
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether it will never act again."""
+        ...
+
+    @property
+    def idle(self) -> str:
+        """A sentence about a rule that has never acted on a request, though it could; empty: about any other."""
+        ...
+
+    def wait(self, times: int = 1, timeout: float = PATIENCE_S) -> None:
+        """Until it has acted so often, since it was made. Raises TimeoutError, which says how often it has."""
+        ...
+
+    def remove(self) -> None:
+        """Ends it: what it holds goes on, what it has silenced is closed, what it delays still comes."""
+        ...
+
+    def __enter__(self) -> SyncRule: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.remove()
+        ...
+
+
+class SyncRuleBuilder(Protocol):
+    """`RuleBuilder`, whose every word waits for its end."""
+
+    def count(self, **when: Unpack[When]) -> SyncRule:
+        """They are counted, and nothing happens to them: see `Rule.acted` and `Rule.wait`. Other rules still act."""
+        ...
+
+    def error(self, name: str, **when: Unpack[When]) -> SyncRule:
+        """They are answered with an error, by Kafka's name; the broker never sees them."""
+        ...
+
+    def drop(self, **when: Unpack[When]) -> SyncRule:
+        """They are lost on the way: the client hears nothing on that connection, till the rule ends and closes it."""
+        ...
+
+    def hold(self, **when: Unpack[When]) -> SyncRule:
+        """They wait until the rule is removed, and go on then. Until a test says so at a named moment: see gates."""
+        ...
+
+    def lose_answer(self, **when: Unpack[When]) -> SyncRule:
+        """The broker does what is asked, but its answer is lost, with all that follows on that connection."""
+        ...
+
+    def close(self, **when: Unpack[When]) -> SyncRule:
+        """The broker hangs up instead of handling them."""
+        ...
+
+    def close_instead_of_answering(self, **when: Unpack[When]) -> SyncRule:
+        """The broker does what is asked, and hangs up."""
+        ...
+
+    def truncate(self, length: int, **when: Unpack[When]) -> SyncRule:
+        """Only the first bytes of the answer arrive (the four of its length count), then the broker hangs up."""
+        ...
+
+    def delay(
+        self, seconds: float | None = None, jitter: float = 0, *, until: str | None = None, **when: Unpack[When]
+    ) -> SyncRule:
+        """The broker sees them so much later, by its own clock; `jitter`: up to so many seconds more.
+
+        `until`: not by time, but when their group reaches a state (`Stable`), has a group event (`member_added`), or
+        has a request at a gate point (`join-complete`); or when the rule ends. See `kohort.control.conditions`.
+        """
+        ...
+
+    def delay_answer(
+        self, seconds: float | None = None, jitter: float = 0, *, until: str | None = None, **when: Unpack[When]
+    ) -> SyncRule:
+        """The broker handles them at once, and its answers leave so much later, or when something is reached."""
+        ...
+
+    def hide_node(self, node: int, **when: Unpack[When]) -> SyncRule:
+        """Metadata only: the answer leaves a node out; what it leads seems to have no leader."""
+        ...
+
+    def as_kafka(self, release: str, **when: Unpack[When]) -> SyncRule:
+        """ApiVersions only: the answer is that of an older release of Kafka, as in "2.8".
+
+        Clients ask once a connection: make the rule before they connect. The broker behaves as its own release; see
+        `Cluster(as_kafka=…)` for one that does not.
+        """
+        ...
+
+    def stale_metadata(self, **when: Unpack[When]) -> SyncRule:
+        """Metadata only: the answer names who leads at this moment, whatever moves later."""
+        ...
+
+    def zombie(self, **when: Unpack[When]) -> SyncRule:
+        """A node that loses the group's coordination goes on answering for it till the rule ends.
+
+        It does so for all groups of that partition of `__consumer_offsets`. See `kohort.control.zombies`.
+        """
+        ...
+
+    def deny(
+        self,
+        operation: str = "All",
+        *,
+        topic: str | None = None,
+        group: str | None = None,
+        transactional_id: str | None = None,
+        cluster: bool = False,
+        **when: Unpack[When],
+    ) -> SyncRule:
+        """Their sender is without a right, by Kafka's name (`Read`), on what is named; on everything if nothing is.
+
+        The broker refuses or hides as Kafka does without an ACL. The cluster needs no authorizer for it.
+        """
+        ...
+
+    def assign(self, change: Change, **when: Unpack[When]) -> SyncRule:
+        """SyncGroup only: the broker sees other assignments than the leader sent. See `kohort.control.assignments`."""
+        ...
+
+
+class SyncFaults(Protocol):
+    """`Faults`, whose every word waits for its end."""
+
+    def on(self, api: str = ANY, **conditions: Unpack[MatchOptions]) -> SyncRuleBuilder:
+        """Requests of one API, or of any, that meet all conditions; see `Match` for those.
+
+        Say next what happens to them: `faults.on("Heartbeat", group="billing").drop(times=2)`. Raises ControlError for
+        an API, condition or state that does not exist, naming the nearest that does.
+        """
+        ...
+
+    def freeze(
+        self, *, group: str, member: str | None = None, instance: str | None = None, client_id: str | None = None
+    ) -> SyncRule:
+        """A member falls silent without leaving, as a process that hangs: what it says of the group does not arrive.
+
+        It does when the rule is removed, too late perhaps: so zombies are made.
+        """
+        ...
+
+    def cut_off(self, client_id: str, node: int) -> SyncRule:
+        """A client and a node no longer reach each other, on new connections neither, until the rule is removed."""
+        ...
+
+    def hide_node(self, node: int) -> SyncRule:
+        """Metadata leaves a node out from now on: what it leads seems to have no leader. It goes on serving."""
+        ...
+
+    def stale_metadata(self) -> SyncRule:
+        """From now on Metadata names who leads at this moment, whatever moves later."""
+        ...
+
+    def as_kafka(self, release: str, *, client_id: str = ANY) -> SyncRule:
+        """Clients that connect from now on are offered the API versions of an older release of Kafka, as in "2.8"."""
+        ...
+
+    def zombie(self, *, group: str, node: int | None = None) -> SyncRule:
+        """A node that loses a group's partition goes on answering for all groups of it: see `RuleBuilder.zombie`."""
+        ...
+
+    def remove(self, number: int) -> None:
+        """Ends a rule. Raises NotFoundError."""
+        ...
+
+    def get(self, number: int) -> SyncRule:
+        """The rule of that number. Raises NotFoundError."""
+        ...
+
+    def clear(self) -> None:
+        """Ends all of them."""
+        ...
+
+    def __iter__(self) -> Iterator[SyncRule]: ...
+
+    def __len__(self) -> int: ...

@@ -57,7 +57,7 @@ def test_it_runs_without_rights_and_owns_its_volume() -> None:
     assert last("USER") == "65534:65534"
     (volume,) = json.loads(last("VOLUME"))
     assert ("RUN", f"install -d -o 65534 -g 65534 {volume}") in instructions()
-    assert volume in (ROOT / "README.md").read_text()
+    assert volume in (ROOT / "docs" / "containers.md").read_text()
 
 
 def test_the_health_check_follows_the_port(tmp_path: Path) -> None:

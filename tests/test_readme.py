@@ -1,21 +1,40 @@
-"""The README says what the code does."""
+"""README and docs say what the code does, and are no longer than somebody reads."""
 
 import re
 from pathlib import Path
+
+import pytest
 
 from kohort.broker.settings.broker_settings import PROFILES, Settings
 from kohort.cli.serve import serve
 from kohort.protocol.api_keys import APIS
 
 ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.md").read_text()
+DOCS = ROOT / "docs"
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text()
+LIVES = (DOCS / "lives.md").read_text()
+
+
+LONGEST = {"README.md": 10_000, "ARCHITECTURE.md": 20_000}
+
+
+@pytest.mark.parametrize("name", LONGEST)
+def test_a_page_that_everybody_reads_is_short(name: str) -> None:
+    assert len((ROOT / name).read_bytes()) <= LONGEST[name]
+
+
+def test_the_index_names_every_page_once() -> None:
+    told = re.findall(r"^\| \[[\w.-]+\]\(([\w./-]+)\) \|", (DOCS / "README.md").read_text(), re.MULTILINE)
+    pages = {path.name for path in DOCS.glob("*.md")} - {"README.md"}
+    assert sorted(told) == sorted({*pages, "behaviour/README.md"})
 
 
 def test_the_table_of_apis_is_what_api_versions_answers() -> None:
     told = [
         (int(key), name, versions)
-        for key, name, versions in re.findall(r"^\| (\d+) \| (\w+) \| ([\d–]+) \|$", README, re.MULTILINE)
+        for key, name, versions in re.findall(
+            r"^\| (\d+) \| (\w+) \| ([\d–]+) \|$", (DOCS / "served.md").read_text(), re.MULTILINE
+        )
     ]
     served = [
         (
@@ -29,13 +48,14 @@ def test_the_table_of_apis_is_what_api_versions_answers() -> None:
 
 
 def test_the_table_of_profiles_is_what_the_profiles_are() -> None:
-    told = re.findall(r"^\| `([\w.]+)` \| (\S+) \| (\S+) \|$", README, re.MULTILINE)
+    told = re.findall(r"^\| `([\w.]+)` \| (\S+) \| (\S+) \|$", (DOCS / "settings.md").read_text(), re.MULTILINE)
     faithful = {setting.name: setting.show(value) for setting, value in Settings([], "faithful", 1)}
     assert told == [(name, faithful[name], value) for name, value in PROFILES["test"].items()]
 
 
 def test_the_command_line_of_serve_has_every_option() -> None:
-    told = README[README.index("kohort serve [--listen") : README.index("kohort settings [")]
+    page = (DOCS / "command.md").read_text()
+    told = page[page.index("kohort serve [--listen") : page.index("kohort settings [")]
     assert [each.opts[0] for each in serve.params if f"[{each.opts[0]}" not in told] == []
 
 
@@ -43,12 +63,12 @@ def test_the_rooms_and_files_that_architecture_names_exist() -> None:
     rooms = re.findall(r"^\| `(\w+)/` \|", ARCHITECTURE, re.MULTILINE)
     assert rooms
     assert [room for room in rooms if not (ROOT / room).is_dir()] == []
-    files = {name for name in re.findall(r"`([\w/]+\.py)`", ARCHITECTURE) if "/" in name}
+    files = {name for name in re.findall(r"`([\w/]+\.py)`", ARCHITECTURE + LIVES) if "/" in name}
     assert [name for name in sorted(files) if not (ROOT / name).exists()] == []
 
 
 def test_the_laboratory_page_lists_every_example_by_its_first_line() -> None:
-    page = (ROOT / "docs" / "laboratory.md").read_text()
+    page = (DOCS / "laboratory.md").read_text()
     told = re.findall(r"^\| \[(test_\w+\.py)\]\(\.\./examples/\1\) \| (.+) \|$", page, re.MULTILINE)
     there = [
         (path.name, path.read_text().split('"""')[1].splitlines()[0])

@@ -2,7 +2,7 @@
 
 A write wakes whoever waits for it. Where processors are few that one runs in the broker's place, and Python goes on
 with cold caches. So requests are handled first and replies written after, in one go. Commits take a tenth less of the
-broker's processor time, those of a dozen clients in processes of their own three tenths (docs/performance.md). A reply
+broker's processor time, those of a dozen clients in processes of their own three tenths. A reply
 waits for requests that take little, and for no more than AT_ONCE of them. Before anything that takes longer all are
 written.
 """

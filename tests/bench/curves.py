@@ -1,4 +1,4 @@
-"""`python -m tests.bench.curves PICTURE`: what one more costs when there are many, drawn for docs/performance.md."""
+"""`python -m tests.bench.curves PICTURE`: what one more costs, drawn for docs/performance-measured.md."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from tests.talk.script import read_conversation
 INDEX = BEHAVIOUR / "conversations.md"
 ANALYSIS = BEHAVIOUR / "analysis.md"
 ACLS = BEHAVIOUR / "acls.md"
-ARCHITECTURE = ROOT / "ARCHITECTURE.md"
+LIVES = ROOT / "docs" / "lives.md"
 _MARK = "<!-- made by `python -m tests.docs.tables`; a test compares it with the code -->\n"
 _DIAGRAM = re.compile(r"(?<=```mermaid\nstateDiagram-v2\n).*?(?=```)", re.DOTALL)
 
@@ -42,7 +42,7 @@ WHY = {
 def made_pages() -> dict[Path, str]:
     """Each page that is made, whole or behind its mark, as it should be."""
     kept, _, _ = ANALYSIS.read_text().partition(_MARK)
-    architecture = _DIAGRAM.sub(_states(), ARCHITECTURE.read_text(), count=1)
+    lives = _DIAGRAM.sub(_states(), LIVES.read_text(), count=1)
     acls, _, _ = ACLS.read_text().partition(_MARK)
     questions, _, _ = TABLES.read_text().partition(_MARK)
     return {
@@ -50,7 +50,7 @@ def made_pages() -> dict[Path, str]:
         INCIDENTS: incidents(_MARK),
         ANALYSIS: kept + _MARK + _rules(),
         ACLS: acls + _MARK + _needs(),
-        ARCHITECTURE: architecture,
+        LIVES: lives,
         REFERENCE: reference(),
         TABLES: questions + _MARK + "\n" + schemas(),
         **made_files(),

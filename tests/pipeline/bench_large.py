@@ -36,7 +36,7 @@ class Cost:
 
 
 def predicted(millions: float) -> Cost:
-    """By the figures of one, two and four million in docs/performance.md, on two quiet cores."""
+    """By the figures of one, two and four million in docs/performance-measured.md, on two quiet cores."""
     return Cost(
         seconds=21 + 1.55 * millions,
         memory_gib=2.2 + 0.002 * millions,

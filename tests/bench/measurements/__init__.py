@@ -1,4 +1,4 @@
-"""What is measured. Names are those of the table in docs/performance.md."""
+"""What is measured. Names are those of the table in docs/performance-measured.md."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial

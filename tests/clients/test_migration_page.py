@@ -1,4 +1,4 @@
-"""The README's section about moving a group runs as it stands there."""
+"""The page about moving a group runs as it stands there."""
 
 import os
 import re
@@ -6,12 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-README = Path(__file__).parent.parent.parent / "README.md"
+PAGE = Path(__file__).parent.parent.parent / "docs" / "migration.md"
 
 
-def test_the_move_to_the_new_protocol_runs_as_it_stands_in_the_readme(tmp_path: Path) -> None:
-    section = README.read_text().split("## Move a group to the new protocol")[1].split("\n## ")[0]
-    (block,) = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+def test_the_move_to_the_new_protocol_runs_as_the_page_has_it(tmp_path: Path) -> None:
+    (block,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     (tmp_path / "test_move.py").write_text(block)
     command = [
         sys.executable,
@@ -25,7 +24,7 @@ def test_the_move_to_the_new_protocol_runs_as_it_stands_in_the_readme(tmp_path: 
         str(tmp_path),
         "test_move.py",
     ]
-    # Options meant for these tests, `-n 2` say, would hide what the section prints.
+    # Options meant for these tests, `-n 2` say, would hide what the page prints.
     environment = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
     run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=250)
     assert run.returncode == 0, run.stdout + run.stderr

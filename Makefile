@@ -16,7 +16,8 @@ export MYPY_CACHE_DIR ?= $(CACHE)/mypy
 
 # The names of what is installed hold the hash of what declares it: a checkout of the same asks for nothing anew.
 DECLARED := $(shell cat pyproject.toml setup.py constraints.txt | cksum | cut -d ' ' -f 1)
-INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt
+# On a terminal uv shows how far it is.
+INSTALL = $(BIN)/uv pip install $(if $(MAKE_TERMERR),,--quiet) --python $(BIN)/python --constraint constraints.txt
 COMPILED := build/compiled/venv/bin/python
 PACKAGES := import sysconfig; print(sysconfig.get_path("purelib"))
 
@@ -115,6 +116,10 @@ conformance: $(VENV)/.test-$(DECLARED)  ## conversations recorded from a real Ka
 differential: $(VENV)/.test-$(DECLARED)  ## a real Kafka and kohort hear SEQUENCES=200 of each kind; KIND=log SEED=7 for some of them
 	$(BIN)/python -m tests.differential --shared $(SHARED) $(if $(SEQUENCES),--sequences $(SEQUENCES)) $(if $(SEED),--seed $(SEED)) $(if $(KIND),--kind $(KIND))
 
+release: $(VENV)/.test-$(DECLARED)  ## what a release uploads, into dist/: built twice, checked, and tried in empty environments
+	$(INSTALL) -e '.[release]'
+	$(BIN)/python -m tests.release
+
 bench: $(VENV)/.test-$(DECLARED)  ## figures of docs/performance.md, kohort's side; BENCH="--quick heartbeat" for less
 	$(BIN)/python -m tests.bench $(BENCH)
 
@@ -146,4 +151,4 @@ clean:  ## remove what was made
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help environment demo serve test deep clients smoke spark flakes lint fast check compiled check-compiled crash fuzz conformance differential bench bench-in-turns curves stalls bench-pipeline pictures constraints clean
+.PHONY: help environment demo serve test deep release clients smoke spark flakes lint fast check compiled check-compiled crash fuzz conformance differential bench bench-in-turns curves stalls bench-pipeline pictures constraints clean

@@ -71,6 +71,14 @@ class Recorder:
         events = [each.event for each in self._events]
         return {each.group_id for each in events if each.group_id is not None and each.mono_us >= since_us}
 
+    def groups_lately(self, since_us: int, most: int) -> list[str]:
+        """The groups in which something has happened since then, at most so many, the last one first."""
+        last = {
+            group_id: events[-1].event.mono_us for group_id, events in self._of_groups.items() if group_id is not None
+        }
+        lately = [group_id for group_id, at_us in last.items() if at_us >= since_us]
+        return sorted(lately, key=last.__getitem__, reverse=True)[:most]
+
     def history(self, group_id: str) -> list[Rebalance]:
         """A group's rebalances; not those that a zombie began, which come to nothing."""
         return rebalances(each.event for each in self._of(group_id) if not self.was_disowned(each))

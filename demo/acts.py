@@ -91,7 +91,8 @@ class Play:
             ("a member joins", "a second aiokafka consumer joins", self.a_member_joins),
             (
                 "one consumer processes too long",
-                f"kafka-python's consumer takes {STALL_S} s over one batch while somebody joins",
+                f"kafka-python's consumer takes {STALL_S} s over one batch while somebody joins: all wait for it, "
+                f"until its max.poll.interval.ms of {MAX_POLL_INTERVAL_MS // 1_000} s is over",
                 self.one_consumer_stalls,
             ),
             ("a member crashes", "kill -9: the broker is not informed", self.a_member_crashes),

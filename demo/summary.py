@@ -32,6 +32,9 @@ def show_analysis(console: Console, checks: list[Check], lines: list[str], repor
         _show_check(console, check)
     if report.is_file():
         console.print(Text(f"report: {report}"), soft_wrap=True)
+        console.print(
+            Text(f"look at it in a browser: python3 -m webbrowser {report.resolve().as_uri()}"), soft_wrap=True
+        )
 
 
 def _show_check(console: Console, check: Check) -> None:

@@ -159,6 +159,21 @@ export interface GateState {
   held: Waiting[]
 }
 
+/** A group that something has happened to lately. */
+export interface GlanceOverview {
+  id: string
+  /** classic or consumer */
+  type: string
+  state: string
+  /** how many */
+  members: number
+  waits: WaitOverview[]
+  /** for how long its rebalance has been going on; null: it is in none */
+  since_ms: number | null
+  /** its rebalances of the last ten minutes, the newest last */
+  marks: MarkOverview[]
+}
+
 /** A group, whom it waits for, and what happened to it last. */
 export interface GroupOverview {
   id: string
@@ -253,6 +268,16 @@ export interface Left {
   violations: string[]
   /** with `data`: groups that still have members, and so stay */
   groups: string[]
+}
+
+/** A rebalance on the axis of time. */
+export interface MarkOverview {
+  began_ms_ago: number
+  /** null: it is not over */
+  took_ms: number | null
+  cause: string
+  /** who was waited for last */
+  laggard: string
 }
 
 /** A member. */
@@ -760,6 +785,8 @@ export interface Control {
   overview: {
     /** All groups in a word each, for whoever lists many of them again and again. */
     listGroups(): Promise<GroupSummary[]>
+    /** The groups of the last ten minutes by the brokers' clock, at most 30, the most troubled first. */
+    atAGlance(): Promise<GlanceOverview[]>
     /** The clock, what spoils and holds requests, and the groups whose ids are like a pattern (with * and ?). */
     read(query?: { groups?: string }): Promise<Overview>
   }
@@ -769,7 +796,7 @@ export interface Control {
   }
   events: {
     /** Every event that was recorded so far, of one group or of all, of one kind or of all. */
-    past(query?: { group?: string | null; kind?: EventKind | null }): Promise<EventRow[]>
+    past(query?: { group?: string | null; kind?: EventKind | null; last?: number | null }): Promise<EventRow[]>
     /** Every event from now on, of one group or of all; with `past` what was recorded comes first. */
     stream(query?: { group?: string | null; past?: boolean }): AsyncGenerator<EventRow>
   }

@@ -76,6 +76,7 @@ export const control = (address) => ({
   },
   overview: {
     listGroups: () => address.ask('GET', '/overview/groups'),
+    atAGlance: () => address.ask('GET', '/overview/glance'),
     read: (query) => address.ask('GET', '/overview', query),
   },
   reset: {

@@ -18,10 +18,10 @@ export function showClock(section, clock, act) {
       h('span', {id: 'now', class: 'soft'})),
     h('form', {onsubmit: sent(form => act('POST', 'clock/advance', {seconds: Number(form.get('seconds'))}))},
       clock.paused
-        ? h('button', {type: 'button', 'data-key': 'run', onclick: () => act('POST', 'clock/run')}, 'Let it run')
+        ? h('button', {type: 'button', 'data-key': 'run', onclick: () => act('POST', 'clock/run')}, 'Go on')
         : h('button', {type: 'button', 'data-key': 'run', onclick: () => act('POST', 'clock/pause')}, 'Pause'),
-      h('label', {}, 'seconds', h('input', {name: 'seconds', type: 'number', min: 0, step: 'any', value: 10, 'data-key': 'seconds'})),
-      h('button', {'data-key': 'advance'}, 'Let it jump')),
+      h('button', {'data-key': 'advance'}, 'Advance by'),
+      h('label', {}, 'seconds', h('input', {name: 'seconds', type: 'number', min: 0, step: 'any', value: 10, 'data-key': 'seconds'}))),
     h('form', {onsubmit: sent(() => act('POST', 'reset'))}, h('button', {'data-key': 'reset'}, 'End all rules, open all gates')),
   ])
   const now = section.querySelector('#now')

@@ -1,20 +1,24 @@
 // The page: what happens is heard at once, what is shown is asked for anew, a few times a second and only if needed.
 
 import {ask, follow, Refused, setToken} from './api.js'
+import {showGlance} from './glance.js'
 import {showGroup, showRebalances} from './group.js'
 import {GroupList} from './groups.js'
 import {showClock, showEvents, showFaults, showGates} from './laboratory.js'
-import {exactly, Ownership} from './model.js'
+import {exactly, isMoving, Ownership} from './model.js'
 import {showOwnership} from './ownership.js'
 
 const COUNTED_ONLY = ['heartbeat_stats', 'commit_stats']
 const KEPT_EVENTS = 5_000
-const LIST_MS = 500, GROUP_MS = 250, LABORATORY_MS = 1_000, TIMERS_MS = 200
+const PAST_EVENTS = 500
+const LIST_MS = 500, GLANCE_MS = 1_000, GROUP_MS = 250, LABORATORY_MS = 1_000, TIMERS_MS = 200
 
 const at = id => document.getElementById(id)
-const list = new GroupList(at('groups'), at('count'), id => { location.hash = 'group=' + encodeURIComponent(id) })
+const open = id => { location.hash = 'group=' + encodeURIComponent(id) }
+const list = new GroupList(at('groups'), at('count'), open)
 const timers = []
 const seen = new Map() // group id to Ownership
+let byHand = false // whether somebody has chosen the group that is open, or the page: the most troubled one
 let groups = [], group = null, chosen = null, events = [], stops = []
 let clock = {now_ms: 0, paused: false, scale: 1}
 let lostSince = null, boot = null
@@ -64,6 +68,15 @@ async function refreshGroups() {
   list.show(groups, at('filter').value, chosen)
 }
 
+async function refreshGlance() {
+  const rows = await ask('overview/glance')
+  if (!byHand) {
+    const worst = rows[0]?.id ?? groups[0]?.id ?? null
+    if (chosen === null || (rows.length && isMoving(rows[0].state) && !isMoving(group?.state))) show(worst)
+  }
+  showGlance(at('glance'), rows, chosen, open)
+}
+
 async function refreshGroup() {
   if (!stale.group) return
   stale.group = false
@@ -83,6 +96,7 @@ async function refreshGroup() {
   if (!seen.has(id)) seen.set(id, new Ownership())
   seen.get(id).note(overview.now_ms, group)
   showGroup(at('group'), group, () => clock, timers)
+  timers.forEach(each => each())
   showRebalances(at('rebalances'), history)
   showOwnership(at('owners'), seen.get(id), overview.now_ms)
 }
@@ -123,6 +137,7 @@ function up() {
   at('refused').textContent = ''
   at('login').hidden = true
   stale = {groups: true, group: true, events: true}
+  tried(hearThePast)
 }
 
 function down(problem) {
@@ -139,10 +154,28 @@ function choose() {
     words.delete('token')
     history.replaceState(null, '', words.size ? '#' + words : location.pathname)
   }
-  chosen = words.get('group')
+  byHand = words.has('group')
+  show(byHand ? words.get('group') : chosen)
+}
+
+function show(id) {
+  chosen = id
   stale.group = stale.events = true
   list.show(groups, at('filter').value, chosen)
   document.title = chosen === null ? 'kohort' : `${chosen} - kohort`
+}
+
+/** What happened before somebody looked. */
+async function hearThePast() {
+  const past = await ask('events/past?last=' + PAST_EVENTS)
+  const latest = past.at(-1)?.boot_id
+  if (latest !== undefined && latest !== boot) {
+    events = []
+    boot = latest
+  }
+  const heard = new Set(events.map(each => each.event_id))
+  events = [...past.filter(each => !heard.has(each.event_id) && !COUNTED_ONLY.includes(each.kind)), ...events]
+  stale.events = true
 }
 
 at('filter').addEventListener('input', () => list.show(groups, at('filter').value, chosen))
@@ -162,6 +195,7 @@ addEventListener('hashchange', choose)
 choose()
 follow(hear, up, down)
 nowAndThen(LIST_MS, refreshGroups)
+nowAndThen(GLANCE_MS, refreshGlance)
 nowAndThen(GROUP_MS, refreshGroup)
 nowAndThen(LABORATORY_MS, refreshLaboratory)
 setInterval(() => { if (!document.hidden) { showTheEvents(); timers.forEach(each => each()) } }, TIMERS_MS)

@@ -56,6 +56,7 @@ async def past_events(
     laboratory: TheLaboratory,
     group: str | None = None,
     kind: Annotated[str | None, Query(json_schema_extra=one_of(KINDS))] = None,
+    last: Annotated[int | None, Query(ge=1, description="so many of them, the newest; left out: all")] = None,
 ) -> StreamingResponse:
     """Every event that was recorded so far, of one group or of all, of one kind or of all."""
     if kind not in KINDS | {None}:
@@ -63,7 +64,7 @@ async def past_events(
     found = [
         each for each in laboratory.recorder if group in (None, each.event.group_id) and kind in (None, each.event.kind)
     ]
-    return StreamingResponse(_as_array(found), media_type="application/json")
+    return StreamingResponse(_as_array(found[-last:] if last else found), media_type="application/json")
 
 
 async def _as_array(events: list[Recorded]) -> AsyncIterator[bytes]:

@@ -8,6 +8,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from kohort.control.endpoint_context import TheLaboratory
+from kohort.control.glance import glance
 from kohort.control.lab_group import Group
 from kohort.control.laboratory import Laboratory
 from kohort.control.views import view
@@ -100,6 +101,43 @@ async def list_groups(laboratory: TheLaboratory) -> list[GroupSummary]:
     """All groups in a word each, for whoever lists many of them again and again."""
     groups = [Group(laboratory, group_id) for group_id in laboratory.group_ids()]
     return [view(GroupSummary, each, members=each.size) for each in groups]
+
+
+class MarkOverview(BaseModel):
+    """A rebalance on the axis of time."""
+
+    began_ms_ago: int
+    took_ms: float | None = Field(description="null: it is not over")
+    cause: str
+    laggard: str = Field(description="who was waited for last")
+
+
+class GlanceOverview(BaseModel):
+    """A group that something has happened to lately."""
+
+    id: str
+    type: str = Field(description="classic or consumer")
+    state: str
+    members: int = Field(description="how many")
+    waits: list[WaitOverview]
+    since_ms: int | None = Field(description="for how long its rebalance has been going on; null: it is in none")
+    marks: list[MarkOverview] = Field(description="its rebalances of the last ten minutes, the newest last")
+
+
+@router.get("/glance")
+async def at_a_glance(laboratory: TheLaboratory) -> list[GlanceOverview]:
+    """The groups of the last ten minutes by the brokers' clock, at most 30, the most troubled first."""
+    return [
+        view(
+            GlanceOverview,
+            each.group,
+            members=each.group.size,
+            waits=[view(WaitOverview, wait) for wait in each.waits],
+            since_ms=each.since_ms,
+            marks=[view(MarkOverview, mark) for mark in each.marks],
+        )
+        for each in glance(laboratory)
+    ]
 
 
 @router.get("")

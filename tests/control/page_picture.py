@@ -22,7 +22,7 @@ def main(to: Path) -> None:
         http.post("/topics", json={"name": "orders", "partitions": 6}).raise_for_status()
         members.enter_context(polling(bootstrap, "shipping", "xavier"))
         members.enter_context(polling(bootstrap, "billing", "ada"))
-        browser.open(f"http://{control}/#group=billing", 1400, 800)
+        browser.open(f"http://{control}/", 1400, 900)
         for name in ("bob", "eve"):
             time.sleep(2)
             members.enter_context(polling(bootstrap, "billing", name))

@@ -133,6 +133,33 @@ async def test_past_events_are_rows_of_the_log(http: httpx.AsyncClient, lab: Lab
     assert "did you mean member_added?" in refused.json()["detail"]
 
 
+async def test_groups_at_a_glance_the_most_troubled_first(http: httpx.AsyncClient, lab: Lab) -> None:
+    assert (await http.get("/overview/glance")).json() == []
+    lab.talk("""
+        ada JoinGroup v2 {group_id: calm}
+          <- NONE
+        """)
+    lab.laboratory.advance(3_600_000, expire_the_living=True)  # what was longer ago is not looked at
+    lab.talk("""
+        given ada, bob share a stable group
+        eve joins
+          <- nothing for 150 ms
+        """)
+    (row,) = (await http.get("/overview/glance")).json()
+    assert (row["id"], row["state"], row["members"]) == (lab.name("group"), "PreparingRebalance", 3)
+    assert sorted(row["waits"][0]["for_whom"]) == ["ada", "bob"]
+    assert row["since_ms"] == row["marks"][-1]["began_ms_ago"] == 150
+    assert (row["marks"][-1]["took_ms"], row["marks"][-1]["cause"]) == (None, "join new")
+    assert all(mark["took_ms"] is not None for mark in row["marks"][:-1])
+
+
+async def test_the_newest_of_past_events_are_asked_for(http: httpx.AsyncClient, lab: Lab) -> None:
+    lab.talk("given ada shares a stable group")
+    every = (await http.get("/events/past")).json()
+    assert (await http.get("/events/past", params={"last": 2})).json() == every[-2:]
+    assert (await http.get("/events/past", params={"last": 0})).status_code == 422
+
+
 async def test_past_events_come_a_few_at_a_time(http: httpx.AsyncClient, lab: Lab) -> None:
     assert (await http.get("/events/past")).json() == []
     lab.talk("given ada shares a stable group")

@@ -76,6 +76,29 @@ def test_a_group_from_its_first_member_to_a_barrier_that_somebody_holds_up(brows
         assert browser.problems == []
 
 
+def test_it_opens_on_what_matters_and_tells_what_happened_before(browser: Tab) -> None:
+    with broker() as (bootstrap, control), httpx.Client(base_url=control) as http:
+        http.post("/topics", json={"name": "orders", "partitions": 4}).raise_for_status()
+        with polling(bootstrap, "calm", "eve"), polling(bootstrap, "billing", "ada"):
+            for group in ("calm", "billing"):
+                http.get(f"/groups/{group}/wait", params={"members": 1, "timeout": 60}).raise_for_status()
+            http.post("/faults", json={"match": {"api": "JoinGroup", "client_id": "ada"}, "do": "hold"})
+            with polling(bootstrap, "billing", "bob"):
+                http.get("/groups/billing/wait", params={"state": "PreparingRebalance"}).raise_for_status()
+                browser.open(control, SCREEN)
+                browser.until(shows("Waits for ada to join (JoinGroup)", "#group"))  # nobody has chosen it
+                browser.until(shows("member added ada", "#events"))
+                rows = "[...document.querySelectorAll('#glance tbody tr')].map(each => each.innerText.split(/\\s+/)[0])"
+                browser.until(f"{rows}.join() === 'billing,calm'")
+                assert browser.ask(shows("ada", "#glance"))
+                assert browser.ask("document.querySelectorAll('#glance rect.moving').length") == 1
+                browser.ask("[...document.querySelectorAll('#glance button')].at(-1).click()")
+                browser.until("document.title === 'calm - kohort'")
+                browser.until(shows("eve", "#group"))
+                http.post("/reset").raise_for_status()
+        assert browser.problems == []
+
+
 def test_the_clock_and_gates_answer_to_their_buttons(browser: Tab) -> None:
     with broker() as (bootstrap, control), httpx.Client(base_url=control) as http:
         http.post("/topics", json={"name": "orders", "partitions": 1}).raise_for_status()
@@ -85,10 +108,10 @@ def test_the_clock_and_gates_answer_to_their_buttons(browser: Tab) -> None:
         browser.until(shows("It stands still", "#clock"))
         assert http.get("/clock").json()["paused"] is True
         before_ms = http.get("/clock").json()["now_ms"]
-        browser.ask(click("Let it jump"))
+        browser.ask(click("Advance by"))
         browser.until(shows("It stands still", "#clock"))
         browser.until(f"fetch('clock').then(it => it.json()).then(it => it.now_ms === {before_ms + 10_000})")
-        browser.ask(click("Let it run"))
+        browser.ask(click("Go on"))
         browser.until(shows("It runs", "#clock"))
         browser.ask("document.querySelector('#gates select').value = 'sync-received'")
         browser.ask(click("Hold"))

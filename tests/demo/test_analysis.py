@@ -67,5 +67,7 @@ def test_the_whole_of_it(tmp_path: Path) -> None:
     assert "ok    the analysis of these logs finds that kafka-python-1 stalled billing" in ended.stdout
     assert "ok    the analysis of these logs finds what the move of invoicing cost" in ended.stdout
     assert "the move to the consumer protocol took" in ended.stdout
-    assert ended.stdout.endswith(f"report: {out / 'report.html'}\n")
+    report = out / "report.html"
+    look = f"look at it in a browser: python3 -m webbrowser {report.as_uri()}"
+    assert ended.stdout.endswith(f"report: {report}\n{look}\n")
     assert sorted(path.suffix for path in (out / "events").iterdir()) == [".jsonl"] * 3

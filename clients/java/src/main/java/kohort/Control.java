@@ -440,6 +440,11 @@ public final class Control {
             return address.ask("GET", "/overview/groups", Map.of(), null, new TypeReference<List<GroupSummary>>() {});
         }
 
+        /** The groups of the last ten minutes by the brokers' clock, at most 30, the most troubled first. */
+        public List<GlanceOverview> atAGlance() {
+            return address.ask("GET", "/overview/glance", Map.of(), null, new TypeReference<List<GlanceOverview>>() {});
+        }
+
         /** The clock, what spoils and holds requests, and the groups whose ids are like a pattern (with * and ?). */
         public Overview read() {
             return address.ask("GET", "/overview", Map.of(), null, new TypeReference<Overview>() {});
@@ -723,26 +728,33 @@ public final class Control {
 
     /**
      * What events.past may be given.
+     * @param last so many of them, the newest; left out: all
      */
     public record EventsPast(
             @JsonProperty("group") String group,
-            @JsonProperty("kind") EventKind kind) {
+            @JsonProperty("kind") EventKind kind,
+            @JsonProperty("last") Long last) {
         public EventsPast() {
-            this(null, null);
+            this(null, null, null);
         }
 
         public EventsPast group(String group) {
-            return new EventsPast(group, kind);
+            return new EventsPast(group, kind, last);
         }
 
         public EventsPast kind(EventKind kind) {
-            return new EventsPast(group, kind);
+            return new EventsPast(group, kind, last);
+        }
+
+        public EventsPast last(long last) {
+            return new EventsPast(group, kind, last);
         }
 
         Map<String, Object> parameters() {
             Map<String, Object> given = new LinkedHashMap<>();
             given.put("group", group);
             given.put("kind", kind);
+            given.put("last", last);
             return given;
         }
     }
@@ -932,6 +944,23 @@ public final class Control {
     }
 
     /**
+     * A group that something has happened to lately.
+     * @param type classic or consumer
+     * @param members how many
+     * @param sinceMs for how long its rebalance has been going on; null: it is in none
+     * @param marks its rebalances of the last ten minutes, the newest last
+     */
+    public record GlanceOverview(
+            @JsonProperty("id") String id,
+            @JsonProperty("type") String type,
+            @JsonProperty("state") String state,
+            @JsonProperty("members") long members,
+            @JsonProperty("waits") List<WaitOverview> waits,
+            @JsonProperty("since_ms") Long sinceMs,
+            @JsonProperty("marks") List<MarkOverview> marks) {
+    }
+
+    /**
      * A group, whom it waits for, and what happened to it last.
      * @param type classic or consumer
      * @param generation of a consumer group the group epoch
@@ -1059,6 +1088,18 @@ public final class Control {
             @JsonProperty("gates") List<String> gates,
             @JsonProperty("violations") List<String> violations,
             @JsonProperty("groups") List<String> groups) {
+    }
+
+    /**
+     * A rebalance on the axis of time.
+     * @param tookMs null: it is not over
+     * @param laggard who was waited for last
+     */
+    public record MarkOverview(
+            @JsonProperty("began_ms_ago") long beganMsAgo,
+            @JsonProperty("took_ms") Double tookMs,
+            @JsonProperty("cause") String cause,
+            @JsonProperty("laggard") String laggard) {
     }
 
     /**

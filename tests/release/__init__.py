@@ -1,0 +1,1 @@
+"""`python -m tests.release`: what a release uploads, built and tried as its users will."""

@@ -1,0 +1,54 @@
+"""`make release`: builds what a release uploads into dist/, and tries each file where nothing of kohort is."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from tests.release.building import ROOT, VERSION, ReleaseError, build, check, digest
+from tests.release.trying import try_out
+
+DIST = ROOT / "dist"
+
+
+def main() -> int:
+    """Returns 1, with one sentence, when a file is none that one would upload."""
+    began = time.monotonic()
+
+    def says(text: str) -> None:
+        print(f"{time.monotonic() - began:5.0f} s  {text}", file=sys.stderr, flush=True)
+
+    with tempfile.TemporaryDirectory(prefix="kohort-release-") as name:
+        folder = Path(name)
+        try:
+            says("building: an archive and a plain wheel, twice; then a compiled wheel, which takes minutes")
+            built = build(folder)
+            says("checking: metadata, licences, contents, versions")
+            check(built)
+            table = Table("file", "KB", "SHA-256", "installed, s", "first test, s", "demo, s", "kohort --version")
+            for number, path in enumerate(built):
+                says(f"trying {path.name} in an empty environment: README's first test, kohort demo")
+                tried = try_out(path, folder / f"tried-{number}")
+                figures = (f"{each:.0f}" for each in (tried.install, tried.test, tried.demo))
+                table.add_row(
+                    path.name, f"{path.stat().st_size / 1000:,.0f}", digest(path)[:12], *figures, tried.version
+                )
+        except ReleaseError as problem:
+            says(f"no release: {problem}")
+            return 1
+        DIST.mkdir(exist_ok=True)
+        for path in built:
+            shutil.copy(path, DIST)
+    Console().print(table)
+    says(f"kohort {VERSION} is in dist/; CONTRIBUTING.md says what is uploaded, and in which order")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

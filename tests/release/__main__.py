@@ -45,7 +45,7 @@ def main() -> int:
         DIST.mkdir(exist_ok=True)
         for path in built:
             shutil.copy(path, DIST)
-    Console().print(table)
+    Console(width=None if sys.stdout.isatty() else 140).print(table)
     says(f"kohort {VERSION} is in dist/; CONTRIBUTING.md says what is uploaded, and in which order")
     return 0
 

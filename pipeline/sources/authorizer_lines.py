@@ -6,10 +6,10 @@ refusal of a topic names no group.
 
 from __future__ import annotations
 
-from kohort.pipeline.sources.broker_lines import moment_of, unwrapped
+from kohort.pipeline.sources.broker_lines import moment_of
 from kohort.pipeline.sources.source_rows import GroupEvent
+from kohort.pipeline.sources.unwrapping import DENIED, unwrapped
 
-DENIED = " is Denied operation = "
 LONGEST_LINE = 1 << 17
 """Characters. Names have 32,767 at most, and a line names two."""
 

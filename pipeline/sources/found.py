@@ -13,13 +13,13 @@ from pathlib import Path
 
 from kohort.client.security import OPEN, Security
 from kohort.pipeline.places import is_stored
-from kohort.pipeline.sources.authorizer_lines import DENIED
-from kohort.pipeline.sources.broker_lines import MARK, looks_like_a_brokers
+from kohort.pipeline.sources.broker_lines import looks_like_a_brokers
 from kohort.pipeline.sources.checked import UNREADABLE
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.lines import read_lines
 from kohort.pipeline.sources.segments import partition_of
 from kohort.pipeline.sources.stored import SourceFile, files_behind
+from kohort.pipeline.sources.unwrapping import DENIED, MARK
 from kohort.pipeline.store_errors import store_error
 
 SEGMENT, EXPORT, DUMP, TEXT_LOG, EVENTS, END_OFFSETS, TOPICS, WIRE = (

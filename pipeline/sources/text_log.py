@@ -11,20 +11,22 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from kohort.pipeline.sources.authorizer_lines import DENIED, denial
-from kohort.pipeline.sources.broker_lines import MARK, BrokerLine, broker_line
+from kohort.pipeline.sources.authorizer_lines import denial
+from kohort.pipeline.sources.broker_lines import BrokerLine, broker_line
 from kohort.pipeline.sources.checked import UNREADABLE, whole
 from kohort.pipeline.sources.chunk import Issue
 from kohort.pipeline.sources.event_lines import COLUMNS
 from kohort.pipeline.sources.lines import read_lines
 from kohort.pipeline.sources.source_rows import GroupEvent
 from kohort.pipeline.sources.stored import SourceFile
+from kohort.pipeline.sources.unwrapping import DENIED, MARK, Joining
 
 LONGEST_LINE = 1 << 20
 """Characters. The line about members that were removed has all their ids, and is not nearly as long."""
-_TOO_LONG, _OTHERWISE = (
+_TOO_LONG, _OTHERWISE, _NO_LINE = (
     "[GroupCoordinator and too many characters",
     "[GroupCoordinator and a time or number that can't be",
+    "[GroupCoordinator and no time, or in another form",
 )
 _EXAMPLE = 200
 """Characters of a line that is shown because nothing was understood."""
@@ -86,6 +88,8 @@ def client_of(member_id: str) -> str:
 
 def _rebalance_started(found: re.Match[str]) -> Columns:
     reason = found["reason"]
+    if reason is None:  # releases before 2.0 say none
+        return {"kind": "rebalance_started", "generation": whole(found["generation"], 32), "cause": "unknown"}
     member = _MEMBER_IN_REASON.search(reason + " ")
     return {
         "kind": "rebalance_started",
@@ -134,6 +138,8 @@ def _plain(kind: str, **fixed: object) -> Fill:
     def fill(found: re.Match[str]) -> Columns:
         columns: Columns = {"kind": kind, **fixed}
         for name, value in found.groupdict().items():
+            if value is None and name == "members":
+                continue
             if name in ("generation", "members", "duration_ms", "member_epoch"):
                 number = whole(value, 48 if name == "duration_ms" else 32)
                 columns["duration_us" if name == "duration_ms" else name] = (
@@ -172,20 +178,25 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str], Fill], ...] = tuple(
     for words, pattern, fill in (
         (
             "Preparing to rebalance group",
-            r"Preparing to rebalance group (?P<group>.*?) in state \w+ with old generation (?P<generation>-?\d+) "
-            r"(?:\(__consumer_offsets-\d+\) )?\(reason: (?P<reason>.*)\)\.?$",
+            r"Preparing to rebalance group (?P<group>.*?) (?:in state \w+ )?with old generation (?P<generation>-?\d+)"
+            r"(?: \(__consumer_offsets-\d+\))?(?: \(reason: (?P<reason>.*)\)\.?)?$",
             _rebalance_started,
         ),
         (
             "Stabilized group",
-            r"Stabilized group (?P<group>.*?) generation (?P<generation>\d+) (?:\(__consumer_offsets-\d+\) )?"
-            r"with (?P<members>\d+) members",
+            r"Stabilized group (?P<group>.*?) generation (?P<generation>\d+)(?: \(__consumer_offsets-\d+\))?"
+            r"(?: with (?P<members>\d+) members.*|)$",
             _plain("join_completed"),
         ),
         (
             "Assignment received from leader",
             r"Assignment received from leader (?P<member_id>.*?) for group (?P<group>.*?) for generation "
             r"(?P<generation>\d+)\. The group has (?P<members>\d+) members",
+            _plain("assignment_received"),
+        ),
+        (
+            "Assignment received from leader for group",
+            r"Assignment received from leader for group (?P<group>.*?) for generation (?P<generation>\d+)$",
             _plain("assignment_received"),
         ),
         (
@@ -326,6 +337,7 @@ def read_text_log(path: SourceFile, utc_offset_minutes: int = 0) -> Iterator[Gro
     faults: list[Issue] = []
     log = TextLog(path.name, utc_offset_minutes)
     yield from log.events(read_lines(path, faults))
+    yield from log.end()
     yield from log.issues()
     yield from faults
 
@@ -338,9 +350,17 @@ class TextLog:
         self._utc_offset_minutes = utc_offset_minutes
         self._unread: dict[str, int] = {}
         self._group_of: dict[str, str] = {}  # the line about a fenced member doesn't name its group
+        self._joining = Joining()
 
     def events(self, lines: Iterable[str]) -> Iterator[GroupEvent]:
-        """What lines tell."""
+        """What lines tell. An object of JSON that has begun in them is told of when it ends, or at the `end`."""
+        yield from self._events(self._joining.lines(lines))
+
+    def end(self) -> Iterator[GroupEvent]:
+        """What the last lines tell, though they look like the beginning of an object."""
+        yield from self._events(self._joining.end())
+
+    def _events(self, lines: Iterable[str]) -> Iterator[GroupEvent]:
         for line in lines:
             if MARK not in line:
                 if DENIED in line and (refusal := self._denial(line)) is not None:
@@ -360,7 +380,9 @@ class TextLog:
                 self.number += 1
                 _name_group(event, self._group_of)
                 yield event
-            elif found is not None:
+            elif found is None:
+                self._count(_NO_LINE)
+            else:
                 for words, _, _ in _PATTERNS[:5]:
                     if words in line:
                         self._count(words)

@@ -8,6 +8,8 @@ import numpy as np
 
 from kohort.pipeline.records.offset_commits import Ints, RecordSpans
 
+OFFSETS_TOPIC = "__consumer_offsets"
+
 NO_TRANSACTION, COMMITTED, ABORTED, PENDING = 0, 1, 2, 3
 TRANSACTION_NAMES = (None, "committed", "aborted", "pending")
 

@@ -1,6 +1,7 @@
 """Exports of the offsets topic as text: base64 lines, CSV, and Kafka's dump tool.
 
-JSON Lines and CSV carry `partition, offset, timestamp, key, value` with key and value in base64. The dump tool's
+JSON Lines and CSV carry `partition, offset, timestamp, key, value` with key and value in base64. So do the lines of
+`kcat -J` and `kohort consume -J`, whose names and texts are kcat's. The dump tool's
 offsets decoder prints JSON of decoded records; it is turned back into bytes, so that everything behind reads one form.
 """
 
@@ -16,10 +17,19 @@ from typing import Any
 import numpy as np
 
 from kohort.pipeline.records.layouts import KEYS, VALUES
-from kohort.pipeline.records.record_codec import encode_key, encode_value, uuid_bytes
+from kohort.pipeline.records.record_codec import decode, encode_key, encode_value, uuid_bytes
 from kohort.pipeline.records.schema import Array, RecordError, Struct
-from kohort.pipeline.sources.checked import UNREADABLE, whole
-from kohort.pipeline.sources.chunk import ABORTED, COMMITTED, PENDING, Chunk, Issue, LogRow, chunk_of_rows
+from kohort.pipeline.sources.checked import UNREADABLE, text, whole
+from kohort.pipeline.sources.chunk import (
+    ABORTED,
+    COMMITTED,
+    OFFSETS_TOPIC,
+    PENDING,
+    Chunk,
+    Issue,
+    LogRow,
+    chunk_of_rows,
+)
 from kohort.pipeline.sources.lines import LONGEST_LINE, read_lines
 from kohort.pipeline.sources.stored import SourceFile
 from kohort.protocol.consumer_protocol import Assignment, Subscription, write_assignment, write_subscription
@@ -34,12 +44,7 @@ def read_export(path: SourceFile) -> Iterator[Chunk]:
     issues = _Issues(path)
     for number, fields in _fields(path, issues):
         try:
-            key, value = (
-                None if fields.get(name) in (None, "") else base64.b64decode(fields[name], validate=True)
-                for name in ("key", "value")
-            )
-            place = whole(fields["partition"], 32), whole(fields["offset"])
-            rows.append((*place, whole(fields["timestamp"]), key, value))
+            rows.append(_row_of_kcat(fields) if "payload" in fields else _row(fields))
         except UNREADABLE as error:
             issues.add(number, f"{type(error).__name__}: {error}")
         if len(rows) >= _ROWS_AT_ONCE:
@@ -48,8 +53,46 @@ def read_export(path: SourceFile) -> Iterator[Chunk]:
     yield chunk_of_rows(rows, issues.take())
 
 
+def _row(fields: dict[str, Any]) -> LogRow:
+    key, value = (
+        None if fields.get(name) in (None, "") else base64.b64decode(fields[name], validate=True)
+        for name in ("key", "value")
+    )
+    return whole(fields["partition"], 32), whole(fields["offset"]), whole(fields["timestamp"]), key, value
+
+
+def _row_of_kcat(fields: dict[str, Any]) -> LogRow:
+    """A record as kcat tells of it: bytes as the text that they are, as far as JSON has it; ours in base64 else."""
+    if fields.get("topic") != OFFSETS_TOPIC:
+        raise ValueError(f"a record of the topic {fields.get('topic')}, not of {OFFSETS_TOPIC}")
+    key, value = fields.get("key"), fields.get("payload")
+    place = whole(fields["partition"], 32), whole(fields["offset"]), whole(fields.get("ts", -1))
+    as_text = (*place, _bytes_of(key, "utf-8"), _bytes_of(value, "utf-8"))
+    if _is_read(*as_text[3:]):
+        return as_text
+    try:  # some write a byte as the character of its number, where kcat leaves it as it is
+        as_numbers = (*place, _bytes_of(key, "latin-1"), _bytes_of(value, "latin-1"))
+    except UnicodeEncodeError:
+        return as_text
+    return as_numbers if _is_read(*as_numbers[3:]) else as_text
+
+
+def _bytes_of(value: Any, encoding: str) -> bytes | None:
+    if isinstance(value, dict):
+        return base64.b64decode(value["base64"], validate=True)
+    return None if value is None else str(value).encode(encoding, "surrogateescape")
+
+
+def _is_read(key: bytes | None, value: bytes | None) -> bool:
+    try:
+        decode(key, value)
+    except UNREADABLE:
+        return False
+    return True
+
+
 def _fields(path: SourceFile, issues: _Issues) -> Iterator[tuple[int, dict[str, Any]]]:
-    lines = read_lines(path, issues.faults)
+    lines = read_lines(path, issues.faults, keeps_bytes=True)
     csv.field_size_limit(LONGEST_LINE)  # its default is smaller than the record of a group with a thousand members
     first = next(lines, "")
     if first.startswith("{"):
@@ -90,7 +133,7 @@ class _Issues:
 
     def add(self, line: int, detail: str) -> None:
         if len(self.found) < _MOST_ISSUES:
-            self.found.append(Issue("unreadable_line", f"{self.path.name}:{line}", detail[:300]))
+            self.found.append(Issue("unreadable_line", f"{self.path.name}:{line}", text(detail[:300])))
         else:
             self.more += 1
 

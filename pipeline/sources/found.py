@@ -15,7 +15,7 @@ from kohort.client.security import OPEN, Security
 from kohort.pipeline.places import is_stored
 from kohort.pipeline.sources.broker_lines import looks_like_a_brokers
 from kohort.pipeline.sources.checked import UNREADABLE
-from kohort.pipeline.sources.chunk import Issue
+from kohort.pipeline.sources.chunk import OFFSETS_TOPIC, Issue
 from kohort.pipeline.sources.lines import read_lines
 from kohort.pipeline.sources.segments import partition_of
 from kohort.pipeline.sources.stored import SourceFile, files_behind
@@ -221,6 +221,8 @@ def _kind_of_line(line: str, path: SourceFile) -> str | None:
         return None
     if {"partition", "offset", "key", "value"} <= row.keys():
         return EXPORT
+    if {"topic", "partition", "offset", "key", "payload"} <= row.keys():  # as kcat -J prints it
+        return EXPORT if row["topic"] == OFFSETS_TOPIC else None
     if {"sampled_ms", "topic", "log_end"} <= row.keys():
         return END_OFFSETS
     if {"event_id", "kind", "ts"} <= row.keys():

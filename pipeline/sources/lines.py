@@ -20,20 +20,22 @@ def is_packed(path: SourceFile) -> bool:
         return file.read(2) == b"\x1f\x8b"
 
 
-def read_lines(path: SourceFile, faults: list[Issue] | None = None) -> Iterator[str]:
+def read_lines(path: SourceFile, faults: list[Issue] | None = None, *, keeps_bytes: bool = False) -> Iterator[str]:
     """Lines without their end; bytes that aren't UTF-8 become question marks rather than an error.
+
+    keeps_bytes: they become halves of surrogates instead, which `encode` with "surrogateescape" makes bytes again.
 
     faults: gets a word on a file that can't be read to its end, a packed one that is cut for example; what stands
     before that point is given. Without it such a file raises OSError, EOFError or zlib.error.
     """
-    number = 0
+    number, errors = 0, "surrogateescape" if keeps_bytes else "replace"
     try:
         packed = is_packed(path)
         with path.open("rb") as raw:
             file = gzip.GzipFile(fileobj=raw) if packed else raw
             while line := file.readline(LONGEST_LINE):
                 number += 1
-                yield line.decode("utf-8", "replace").rstrip("\r\n")
+                yield line.decode("utf-8", errors).rstrip("\r\n")
     except BROKEN as error:
         if faults is None:
             raise

@@ -15,7 +15,7 @@ import numpy as np
 
 from kohort.client.security import OPEN, Security
 from kohort.pipeline.records.segment_batches import HEADER_SIZE, Records, read_segment, select
-from kohort.pipeline.sources.chunk import ABORTED, COMMITTED, NO_TRANSACTION, Chunk, Issue
+from kohort.pipeline.sources.chunk import ABORTED, COMMITTED, NO_TRANSACTION, OFFSETS_TOPIC, Chunk, Issue
 from kohort.pipeline.sources.found import Source
 from kohort.pipeline.sources.segments import control_type
 from kohort.pipeline.sources.source_connection import FETCH, LIST_OFFSETS, METADATA, Connection, WireError
@@ -27,7 +27,6 @@ from kohort.protocol.messages.metadata import MetadataRequest, MetadataRequestTo
 
 __all__ = ["OFFSETS_TOPIC", "Part", "SourceCluster", "WireError"]
 
-OFFSETS_TOPIC = "__consumer_offsets"
 FETCH_BYTES = 8 << 20
 _READ_COMMITTED = 1
 _EARLIEST, _LATEST = -2, -1

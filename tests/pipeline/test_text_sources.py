@@ -6,12 +6,14 @@ import base64
 import gzip
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
+from kohort.coordinator.offsets_topic_records import expiring_offset_value, offset_key
 from kohort.pipeline.silver.parquet_files import Writer, publish
 from kohort.pipeline.silver.read_sources import ingest
 from kohort.pipeline.sources.chunk import Issue
@@ -191,6 +193,47 @@ def test_exports_in_both_forms(tmp_path: Path) -> None:
         (chunk,) = read_export(path)
         assert (chunk.partition.tolist(), chunk.offset.tolist(), chunk.spans.key(0)) == ([3], [9], b"\0\2\0\1g")
         assert len(chunk.issues) == bad
+
+
+def kcats(data: bytes) -> bytes:
+    """Text as kcat writes it: what has to be escaped is, all other bytes are as they were."""
+    return b'"' + b"".join(b"\\u%04x" % each if each < 32 or each in b'"\\' else bytes([each]) for each in data) + b'"'
+
+
+FORMS: dict[str, Callable[[bytes], bytes]] = {
+    "kcat": kcats,
+    "kohort consume": lambda data: json.dumps({"base64": base64.b64encode(data).decode()}).encode(),
+    "bytes as characters of their numbers": lambda data: json.dumps(data.decode("latin-1")).encode(),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_lines_of_kcat_are_an_export(form: str, tmp_path: Path) -> None:
+    key = offset_key("caf\u00e9", "t", 3)
+    value = expiring_offset_value(200, "n\u00f6te", 1_709_632_808_500, 1_709_632_908_500)
+    rest = b'"topic":"__consumer_offsets","partition":12,"offset":%d,"tstype":"create","ts":1709632808500,"broker":1'
+    path = tmp_path / "copy.jsonl"
+    path.write_bytes(
+        b'{%b,"key":%b,"payload":%b}\n' % (rest % 7, FORMS[form](key), FORMS[form](value))
+        + b'{%b,"key":%b,"payload":null}\n' % (rest % 8, FORMS[form](key))
+    )
+    (source,), issues = find_sources([str(path)])
+    assert (source.kind, issues) == (EXPORT, [])
+    (chunk,) = read_export(path)
+    assert chunk.issues == []
+    assert (chunk.partition.tolist(), chunk.offset.tolist()) == ([12, 12], [7, 8])
+    assert [chunk.spans.key(number) for number in range(2)] == [key, key]
+    assert [chunk.spans.value(number) for number in range(2)] == [value, None]
+
+
+def test_records_of_another_topic_are_none_of_an_export(tmp_path: Path) -> None:
+    row = {"topic": "orders", "partition": 0, "offset": 0, "ts": 1, "key": "k", "payload": "v"}
+    path = tmp_path / "copy.jsonl"
+    path.write_text(json.dumps(row) + "\n")
+    assert find_sources([str(path)])[0] == []
+    path.write_text(json.dumps(row | {"topic": "__consumer_offsets", "key": None}) + "\n" + json.dumps(row) + "\n")
+    (chunk,) = read_export(path)
+    assert "a record of the topic orders" in chunk.issues[0].detail
 
 
 def test_the_dump_tool_s_text(tmp_path: Path) -> None:
